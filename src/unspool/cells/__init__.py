@@ -1,0 +1,1 @@
+"""One recurrence a file."""

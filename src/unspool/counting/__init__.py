@@ -1,0 +1,1 @@
+"""Models that only count, and other baselines."""

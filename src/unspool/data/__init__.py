@@ -1,0 +1,1 @@
+"""Text and other sequences: sources, tokens, vocabulary, minibatches."""

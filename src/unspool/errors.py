@@ -1,0 +1,31 @@
+"""What can go wrong, in our own words.
+
+    UnspoolError
+    ├── InputError      (ValueError)   a value, a shape, an option or a text that cannot be used
+    │   └── EmptyInput                 nothing in it: an empty file, a folder without text
+    ├── FileError       (OSError)      a file that cannot be read, written or trusted
+    └── MissingExtra    (ImportError)  an optional package that this needs is not installed
+
+A message says what was wrong, what was expected and what to do, in one line.
+The command line turns these into that line and exit code 2; anything else keeps its traceback.
+"""
+
+
+class UnspoolError(Exception):
+    """Any error that is about the user's input and not about a fault of this program."""
+
+
+class InputError(UnspoolError, ValueError):
+    """A value, a shape, an option or a text that cannot be used."""
+
+
+class EmptyInput(InputError):
+    """There is nothing in it."""
+
+
+class FileError(UnspoolError, OSError):
+    """A file that cannot be read, written or trusted."""
+
+
+class MissingExtra(UnspoolError, ImportError):
+    """An optional package that this needs is not installed."""

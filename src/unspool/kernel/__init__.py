@@ -1,0 +1,1 @@
+"""The arithmetic: plain NumPy twins (reference) and the native kernels (ops)."""
