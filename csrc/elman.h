@@ -1,0 +1,73 @@
+// The Elman recurrence.
+//
+//   a(t) = b + W h(t-1) + U x(t)                                   (10.8)
+//   h(t) = act(a(t))                                               (10.9)
+//
+// and backwards
+//
+//   dh(t) = dh_out(t) + W^T da(t+1)                                (10.20, 10.21)
+//   da(t) = act'(a(t)) dh(t)
+
+template <int A> static void elman_forward_as(const WindowArgs& a, Team team) {
+  const Split s = split(a, 1, team);
+  const float* start[BLOCK];
+  for (int64_t k = 0; k < a.tau; k++) {
+    const int64_t t = a.reverse ? a.tau - 1 - k : k;
+    const float* h_before = a.hs__tBH + before(a, t);
+    const float* h_seen = operand(a, s, t, team);
+    float* h = a.hs__tBH + after(a, t);
+    for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
+      const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
+      start_rows(a, a.H, t, b, n, start);
+      gate_panels(a.W, s, 0, 1, [&](int64_t first, int64_t last) {
+        product({n, h_seen + b * a.H, a.H, a.W, first, last, start, 0, h + b * a.H, a.H, 0, 0, a.H});  // 10.8
+      });
+      for (int64_t i = b; i < b + n; i++) {
+        float* row = h + i * a.H;
+        if (!alive(a, t, i)) { copy_units(s, row, h_before + i * a.H); continue; }
+        for (int64_t j = s.units.begin; j < s.units.end; j += LANES)
+          store_to(row, j, s.units.end, activate<A>(load_to(row, j, s.units.end)));  // 10.9
+      }
+    }
+    meet(s, team);
+  }
+}
+
+template <int A> static void elman_backward_as(const WindowArgs& a, Team team) {
+  const Split s = split(a, 1, team);
+  const int64_t end = s.units.end;
+  float* running = a.dh_start__BH;
+  arrive(a, s, a.dh_end__BH, running);
+  for (int64_t k = a.tau - 1; k >= 0; k--) {
+    const int64_t t = a.reverse ? a.tau - 1 - k : k;
+    float* da = a.da__tBG + t * a.B * a.H;
+    for (int64_t b = s.rows.begin; b < s.rows.end; b++) {
+      const float* h = a.hs__tBH + after(a, t) + b * a.H;
+      const float* out = a.dh__tBH ? a.dh__tBH + (t * a.B + b) * a.H : nullptr;
+      const bool live = alive(a, t, b);
+      for (int64_t j = s.units.begin; j < end; j += LANES) {
+        V dh = load_to(running + b * a.H, j, end);
+        if (out) dh = dh + load_to(out, j, end);
+        store_to(da + b * a.H, j, end, live ? flush(dh * slope<A>(load_to(h, j, end))) : zero());
+        store_to(running + b * a.H, j, end, live ? zero() : dh);
+      }
+    }
+    meet(s, team);
+    carry_back(a, s, da, a.H, 0, a.H, a.keep__BH ? a.spare__BH : running, a.keep__BH != nullptr);
+    if (a.keep__BH) carry_kept(a, s);
+  }
+}
+
+static void elman_forward(const WindowArgs& a, Team team) {
+  if (a.activation == TANH) return elman_forward_as<TANH>(a, team);
+  if (a.activation == RELU) return elman_forward_as<RELU>(a, team);
+  if (a.activation == SIGMOID) return elman_forward_as<SIGMOID>(a, team);
+  elman_forward_as<IDENTITY>(a, team);
+}
+
+static void elman_backward(const WindowArgs& a, Team team) {
+  if (a.activation == TANH) return elman_backward_as<TANH>(a, team);
+  if (a.activation == RELU) return elman_backward_as<RELU>(a, team);
+  if (a.activation == SIGMOID) return elman_backward_as<SIGMOID>(a, team);
+  elman_backward_as<IDENTITY>(a, team);
+}

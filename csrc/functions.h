@@ -1,0 +1,72 @@
+// exp, tanh, sigmoid and log as fixed polynomials: the same operations in the same order everywhere.
+// Included inside an instruction set's own namespace.
+
+// Gradients below this are zero. A gradient that vanishes through time would otherwise wander through the
+// denormal numbers, where every operation costs a hundred times more.
+static const float TINY = 0x1p-100f;
+static inline V flush(V v) { return select(abs(v) < set1(TINY), zero(), v); }
+
+// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, exp(r) = 1 + r + r^2 q(r). Error below 1.2 ulp.
+static inline V exp(V x) {
+  x = at_least(at_most(x, 88.0f), -87.0f);
+  const V magic = fma(x, set1(1.44269504f), set1(0x1.8p23f));
+  const V n = magic - set1(0x1.8p23f);
+  V r = fnma(n, set1(0x1.62e4p-1f), x);          // ln 2 in two parts: the first has few bits, so n times it is exact
+  r = fnma(n, set1(0x1.7f7d1cp-20f), r);
+  V q = fma(r, set1(1.39261836e-3f), set1(8.36317905e-3f));
+  q = fma(q, r, set1(4.16665546e-2f));
+  q = fma(q, r, set1(1.66665770e-1f));
+  q = fma(q, r, set1(0.5f));
+  const V e = fma(q, r * r, r) + set1(1.0f);
+  return e * power_of_two(magic);
+}
+
+// sigmoid(x) = 1 / (1 + exp(-x))
+static inline V sigmoid(V x) { return set1(1.0f) / (set1(1.0f) + exp(zero() - x)); }
+
+// tanh(x) = x P(x^2) / Q(x^2), fitted for the smallest relative error on |x| <= 9; beyond, tanh is 1 in float32.
+static inline V tanh(V x) {
+  x = at_least(at_most(x, 9.0f), -9.0f);
+  const V u = x * x;
+  V p = fma(u, set1(1.33164063e-8f), set1(2.05815824e-5f));
+  p = fma(p, u, set1(3.49392119e-3f));
+  p = fma(p, u, set1(1.33796234e-1f));
+  p = fma(p, u, set1(1.0f));
+  V q = fma(u, set1(7.76093415e-7f), set1(3.28290583e-4f));
+  q = fma(q, u, set1(2.58706447e-2f));
+  q = fma(q, u, set1(4.67129387e-1f));
+  q = fma(q, u, set1(1.0f));
+  return at_least(at_most(x * p / q, 1.0f), -1.0f);
+}
+
+// log of a positive, finite double: x = 2^n m, sqrt(1/2) <= m < sqrt(2), log m = 2 artanh((m-1)/(m+1)).
+static inline double log_positive(double x) {
+  uint64_t bits;
+  __builtin_memcpy(&bits, &x, 8);
+  int64_t n = (int64_t)(bits >> 52) - 1023;
+  bits = (bits & 0x000fffffffffffffull) | 0x3ff0000000000000ull;
+  double m;
+  __builtin_memcpy(&m, &bits, 8);
+  if (m > 1.4142135623730951) { m = m * 0.5; n++; }
+  const double s = (m - 1.0) / (m + 1.0), u = s * s;
+  double p = 1.0 / 21;
+  for (int k = 19; k >= 1; k -= 2) p = __builtin_fma(p, u, 1.0 / k);
+  return __builtin_fma((double)n, 0.6931471805599453, 2.0 * s * p);
+}
+
+enum Activation : int { TANH = 0, RELU = 1, SIGMOID = 2, IDENTITY = 3 };
+
+template <int A> static inline V activate(V a) {
+  if (A == TANH) return tanh(a);
+  if (A == RELU) return select(zero() < a, a, select(a < zero(), zero(), a));  // NaN stays NaN
+  if (A == SIGMOID) return sigmoid(a);
+  return a;
+}
+
+// The derivative of the activation, from its value h.
+template <int A> static inline V slope(V h) {
+  if (A == TANH) return fnma(h, h, set1(1.0f));
+  if (A == RELU) return select(zero() < h, set1(1.0f), zero());
+  if (A == SIGMOID) return fnma(h, h, h);
+  return set1(1.0f);
+}

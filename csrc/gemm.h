@@ -1,0 +1,254 @@
+// Matrix products. Every element is one chain of fused multiply-adds: in rising k for products with rows on
+// the left, from the last row to the first for sums over time. Where a chain is cut into blocks, the partial
+// result is stored and taken up again as it is, so blocking never shows in a result.
+//
+//   rows:   C = start + A B        A's rows as they lie, B packed into panels; a tile is MR rows x NP panels
+//   outer:  C = start + A^T B      both sides packed block by block; a tile is MR columns of A x NP panels of B
+
+#if defined(UNSPOOL_AVX512)
+static const int MR = 8, NP = 2, ACCUMULATORS = 24;
+#elif defined(UNSPOOL_AVX2)
+static const int MR = 6, NP = 1, ACCUMULATORS = 6;
+#else
+static const int MR = 6, NP = 1, ACCUMULATORS = 6;
+#endif
+static const int64_t KC = 256;  // how much of k a tile takes at a time: two panels of it stay in the first cache
+
+// acc += A B over K steps. A(i, k) is a[i * lda + k], or a[k * MR + i] when packed.
+template <int M, int N, bool PACKED>
+static inline void tile(const float* a, int64_t lda, const float* b, int64_t panel, int64_t K, V (&acc)[M][N]) {
+  for (int64_t k = 0; k < K; k++) {
+    V column[N];
+#pragma GCC unroll 8
+    for (int j = 0; j < N; j++) column[j] = load(b + j * panel + k * LANES);
+#pragma GCC unroll 8
+    for (int i = 0; i < M; i++) {
+      const V row = set1(PACKED ? a[k * MR + i] : a[i * lda + k]);
+#pragma GCC unroll 8
+      for (int j = 0; j < N; j++) acc[i][j] = fma(row, column[j], acc[i][j]);
+    }
+  }
+}
+
+// Where the columns of a panel lie, and how many there are.
+struct Place { int64_t at; int n; };
+static inline Place place(const Packed& B, int64_t panel) {
+  const int64_t group = panel / B.panels_a_group(), j = (panel - group * B.panels_a_group()) * LANES;
+  const int64_t rest = B.width() - j;
+  return {group * B.width() + j, (int)(rest < LANES ? rest : LANES)};
+}
+
+// A product with rows on the left, restricted to some panels. Row m starts from start[m], or from zero.
+struct Product {
+  int64_t M;
+  const float* A;
+  int64_t lda;
+  Packed B;
+  int64_t first_panel, last_panel;
+  const float* const* start;  // nullptr: zero
+  int64_t start_shift;        // added to the column when reading `start`
+  float* C;
+  int64_t ldc, shift;         // `shift` is added to the column when writing C
+  int64_t first_k, K;         // the rows of B that take part; A's columns are counted from the first of them
+};
+
+template <int M, int N> static inline void product_tile(const Product& p, int64_t m, int64_t panel, int64_t k, int64_t kc) {
+  V acc[M][N];
+  Place at[N];
+#pragma GCC unroll 8
+  for (int j = 0; j < N; j++) at[j] = place(p.B, panel + j);
+#pragma GCC unroll 8
+  for (int i = 0; i < M; i++)
+#pragma GCC unroll 8
+    for (int j = 0; j < N; j++) {
+      const float* from = k > 0 ? p.C + (m + i) * p.ldc + p.shift : p.start ? p.start[m + i] + p.start_shift : nullptr;
+      acc[i][j] = !from ? zero() : at[j].n == LANES ? load(from + at[j].at) : load_n(from + at[j].at, at[j].n);
+    }
+  tile<M, N, false>(p.A + m * p.lda + k, p.lda, p.B.at + (panel * p.B.K + p.first_k + k) * LANES, p.B.K * LANES, kc, acc);
+#pragma GCC unroll 8
+  for (int i = 0; i < M; i++)
+#pragma GCC unroll 8
+    for (int j = 0; j < N; j++) {
+      float* to = p.C + (m + i) * p.ldc + p.shift + at[j].at;
+      if (at[j].n == LANES) store(to, acc[i][j]);
+      else store_n(to, acc[i][j], at[j].n);
+    }
+}
+
+template <int M, int N> static inline void tile_of(const Product& p, int rows, int64_t m, int64_t panel, int64_t k, int64_t kc) {
+  if constexpr (M * N <= ACCUMULATORS) {
+    if (rows == M) return product_tile<M, N>(p, m, panel, k, kc);
+  }
+  if constexpr (M > 1) tile_of<M - 1, N>(p, rows, m, panel, k, kc);
+}
+
+// All row tiles for one group of N panels; then what is left of the panels, in smaller groups.
+template <int N> static inline void panels(const Product& p, int64_t k, int64_t kc, int64_t panel) {
+  for (; panel + N <= p.last_panel; panel += N) {
+    int64_t tiles = (p.M + MR - 1) / MR;
+    for (int64_t m = 0; tiles > 0; tiles--) {
+      const int rows = (int)((p.M - m + tiles - 1) / tiles);  // 17 rows are 6 + 6 + 5, not 8 + 8 + 1
+      tile_of<MR, N>(p, rows, m, panel, k, kc);
+      m += rows;
+    }
+  }
+  if constexpr (N > 1) panels<N / 2>(p, k, kc, panel);
+}
+
+// Few rows take many panels at once, so that enough chains are under way to hide the latency of a product.
+static inline void product(const Product& p) {
+  if (p.M <= 0 || p.first_panel >= p.last_panel) return;
+  int64_t k = 0;
+  do {
+    const int64_t kc = p.M <= MR ? p.K : (p.K - k < KC + KC / 2 ? p.K - k : KC);
+    const int64_t tiles = (p.M + MR - 1) / MR, rows = (p.M + tiles - 1) / tiles;
+    if (rows * 8 <= ACCUMULATORS) panels<8>(p, k, kc, p.first_panel);
+    else if (rows * 4 <= ACCUMULATORS) panels<4>(p, k, kc, p.first_panel);
+    else panels<NP>(p, k, kc, p.first_panel);
+    k += kc;
+  } while (k < p.K);
+}
+
+static void pack(const PackArgs& a, Team team) {
+  const Packed& s = a.shape;
+  const Range mine = share(s.panels(), 1, team.index, team.count);
+  for (int64_t panel = mine.begin; panel < mine.end; panel++) {
+    const Place at = place(s, panel);
+    float* to = a.to + panel * s.K * LANES;
+    if (!a.transposed) {
+      for (int64_t k = 0; k < s.K; k++) store(to + k * LANES, load_n(a.source + k * a.stride + at.at, at.n));
+      continue;
+    }
+    for (int64_t k = 0; k < s.K; k += LANES) {
+      const int64_t end = k + LANES < s.K ? k + LANES : s.K;
+      for (int n = 0; n < LANES; n++) {
+        const float* row = a.source + (at.at + n) * a.stride;
+        for (int64_t q = k; q < end; q++) to[q * LANES + n] = n < at.n ? row[q] : 0.0f;
+      }
+    }
+  }
+}
+
+// Rows are shared among the threads; a block of them stays in cache while the panels pass.
+static void rows(const RowsArgs& a, Team team) {
+  const int64_t BLOCK = 64;
+  const Range mine = share(a.M, MR, team.index, team.count);
+  const float* start[BLOCK];
+  for (int64_t m = mine.begin; m < mine.end; m += BLOCK) {
+    const int64_t n = mine.end - m < BLOCK ? mine.end - m : BLOCK;
+    for (int64_t i = 0; i < n && a.start; i++) start[i] = a.start + (m + i) * a.start_stride;
+    product({n, a.A + m * a.lda, a.lda, a.B, 0, a.B.panels(), a.start ? start : nullptr, 0, a.C + m * a.ldc, a.ldc, 0, 0, a.B.K});
+  }
+}
+
+// C[m …, :] += A^T B for one packed block of rows, last row first.
+// A tile's corner of C: whole, or as far as it goes.
+template <int N> static inline void take_up(V (&acc)[MR][N], const float* C, int64_t ldc, int rows, int64_t columns) {
+  if (rows == MR && columns >= N * LANES) {
+#pragma GCC unroll 8
+    for (int i = 0; i < MR; i++)
+#pragma GCC unroll 8
+      for (int j = 0; j < N; j++) acc[i][j] = load(C + i * ldc + j * LANES);
+    return;
+  }
+  for (int i = 0; i < MR; i++)
+    for (int j = 0; j < N; j++) acc[i][j] = i < rows ? load_to(C + i * ldc, j * LANES, columns) : zero();
+}
+template <int N> static inline void put_down(V (&acc)[MR][N], float* C, int64_t ldc, int rows, int64_t columns) {
+  if (rows == MR && columns >= N * LANES) {
+#pragma GCC unroll 8
+    for (int i = 0; i < MR; i++)
+#pragma GCC unroll 8
+      for (int j = 0; j < N; j++) store(C + i * ldc + j * LANES, acc[i][j]);
+    return;
+  }
+  for (int i = 0; i < rows; i++)
+    for (int j = 0; j < N; j++) store_to(C + i * ldc, j * LANES, columns, acc[i][j]);
+}
+
+template <int N> static inline void outer_panels(const OuterArgs& a, int64_t m, int64_t n, const float* Ap, const float* Bp,
+                                                 int64_t R, int64_t j, bool fresh) {
+  for (; j + (N - 1) * LANES < a.N; j += N * LANES) {
+    for (int64_t i = 0; i < n; i += MR) {
+      V acc[MR][N];
+      float* C = a.C + (m + i) * a.ldc + j;
+      const int live = (int)(n - i < MR ? n - i : MR);
+      if (fresh) {
+#pragma GCC unroll 8
+        for (int r = 0; r < MR; r++)
+#pragma GCC unroll 8
+          for (int q = 0; q < N; q++) acc[r][q] = zero();
+      } else {
+        take_up<N>(acc, C, a.ldc, live, a.N - j);
+      }
+      tile<MR, N, true>(Ap + i * R, 0, Bp + j * R, R * LANES, R, acc);
+      put_down<N>(acc, C, a.ldc, live, a.N - j);
+    }
+  }
+  if constexpr (N > 1) outer_panels<N / 2>(a, m, n, Ap, Bp, R, j, fresh);
+}
+
+// The wider side is shared among the threads; each packs what it needs of both.
+static void outer(const OuterArgs& whole, Team team) {
+  OuterArgs a = whole;
+  Range mine = {0, a.M};
+  if (a.M >= a.N) {
+    mine = share(a.M, MR, team.index, team.count);
+  } else {
+    const Range columns = share(a.N, LANES, team.index, team.count);
+    a.N = columns.end - columns.begin;
+    a.B += columns.begin;
+    a.C += columns.begin;
+  }
+  if (mine.begin == mine.end || a.N == 0) return;
+  if (a.R == 0) {
+    if (!a.accumulate)
+      for (int64_t m = mine.begin; m < mine.end; m++) __builtin_memset(a.C + m * a.ldc, 0, (size_t)a.N * 4);
+    return;
+  }
+  float* Ap = a.room + team.index * outer_room(whole.N);
+  float* Bp = Ap + OUTER_ROWS * (OUTER_COLUMNS + 16);
+  for (int64_t top = a.R; top > 0; top -= OUTER_ROWS) {
+    const int64_t R = top < OUTER_ROWS ? top : OUTER_ROWS;
+    const bool fresh = top == a.R && !a.accumulate;
+    for (int64_t r = 0; r < R; r++) {
+      const float* row = a.B + (top - 1 - r) * a.ldb;
+      for (int64_t j = 0; j < a.N; j += LANES) store(Bp + j * R + r * LANES, load_to(row, j, a.N));
+    }
+    for (int64_t m = mine.begin; m < mine.end; m += OUTER_COLUMNS) {
+      const int64_t n = mine.end - m < OUTER_COLUMNS ? mine.end - m : OUTER_COLUMNS;
+      for (int64_t r = 0; r < R; r++) {
+        const float* row = a.A + (top - 1 - r) * a.lda + m;
+        int64_t i = 0;
+        for (; i + MR <= n; i += MR) __builtin_memcpy(Ap + i * R + r * MR, row + i, MR * 4);
+        for (int q = 0; i < n && q < MR; q++) Ap[i * R + r * MR + q] = i + q < n ? row[i + q] : 0.0f;
+      }
+      outer_panels<NP>(a, m, n, Ap, Bp, R, 0, fresh);
+    }
+  }
+}
+
+static void column_sum(const ColumnSumArgs& a, Team team) {
+  const Range mine = share(a.N, LANES, team.index, team.count);
+  if (!a.accumulate)
+    for (int64_t j = mine.begin; j < mine.end; j++) a.s[j] = 0.0f;
+  for (int64_t r = a.R - 1; r >= 0; r--)
+    for (int64_t j = mine.begin; j < mine.end; j += LANES)
+      store_to(a.s, j, a.N, load_to(a.s, j, a.N) + load_to(a.A + r * a.lda, j, a.N));
+}
+
+static void gather(const TableArgs& a, Team team) {
+  const Range mine = share(a.R, 1, team.index, team.count);
+  for (int64_t r = mine.begin; r < mine.end; r++)
+    __builtin_memcpy(a.rows + r * a.row_stride, a.table + (int64_t)a.ids[r] * a.N, (size_t)a.N * 4);
+}
+
+// Columns are shared among the threads: two rows with the same id never meet.
+static void scatter_add(const TableArgs& a, Team team) {
+  const Range mine = share(a.N, LANES, team.index, team.count);
+  for (int64_t r = a.R - 1; r >= 0; r--) {
+    float* to = a.table + (int64_t)a.ids[r] * a.N;
+    const float* from = a.rows + r * a.row_stride;
+    for (int64_t j = mine.begin; j < mine.end; j += LANES) store_to(to, j, a.N, load_to(to, j, a.N) + load_to(from, j, a.N));
+  }
+}

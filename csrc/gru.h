@@ -1,0 +1,87 @@
+// The GRU, as PyTorch defines it; gate blocks in the order r z n. The bias d stands inside the reset product.
+//
+//   r(t) = sig(b_r + W_r h(t-1) + U_r x(t))
+//   z(t) = sig(b_z + W_z h(t-1) + U_z x(t))
+//   q(t) = d + W_n h(t-1)
+//   n(t) = tanh(b_n + U_n x(t) + r(t) q(t))
+//   h(t) = (1 - z(t)) n(t) + z(t) h(t-1)
+//
+// The tape keeps r z n q, and da holds the gradients of the same four.
+
+static void gru_forward(const WindowArgs& a, Team team) {
+  const Split s = split(a, 3, team);
+  const int64_t H = a.H, G = 4 * H, end = s.units.end;
+  const float *start[BLOCK], *bias[BLOCK];
+  for (int64_t i = 0; i < BLOCK; i++) bias[i] = a.d__H;
+  for (int64_t k = 0; k < a.tau; k++) {
+    const int64_t t = a.reverse ? a.tau - 1 - k : k;
+    const float* h_seen = operand(a, s, t, team);
+    const float* h_before = a.hs__tBH + before(a, t);
+    float* gates = a.gates__tBG + t * a.B * G;
+    for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
+      const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
+      start_rows(a, 3 * H, t, b, n, start);
+      gate_panels(a.W, s, 0, 2, [&](int64_t first, int64_t last) {
+        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H});
+      });
+      gate_panels(a.W, s, 2, 1, [&](int64_t first, int64_t last) {
+        product({n, h_seen + b * H, H, a.W, first, last, bias, -2 * H, gates + b * G, G, H, 0, H});
+      });
+      for (int64_t i = b; i < b + n; i++) {
+        float *row = gates + i * G, *h = a.hs__tBH + after(a, t) + i * H;
+        if (!alive(a, t, i)) { copy_units(s, h, h_before + i * H); continue; }
+        const float* from = start[i - b] + 2 * H;
+        for (int64_t j = s.units.begin; j < end; j += LANES) {
+          const V r = sigmoid(load_to(row, j, end)), z = sigmoid(load_to(row + H, j, end));
+          const V fresh = tanh(fma(r, load_to(row + 3 * H, j, end), load_to(from, j, end)));
+          store_to(row, j, end, r);
+          store_to(row + H, j, end, z);
+          store_to(row + 2 * H, j, end, fresh);
+          store_to(h, j, end, fma(z, load_to(h_before + i * H, j, end) - fresh, fresh));
+        }
+      }
+    }
+    meet(s, team);
+  }
+}
+
+static void gru_backward(const WindowArgs& a, Team team) {
+  const Split s = split(a, 3, team);
+  const int64_t H = a.H, G = 4 * H, end = s.units.end;
+  const V one = set1(1.0f);
+  float* running = a.dh_start__BH;
+  arrive(a, s, a.dh_end__BH, running);
+  for (int64_t k = a.tau - 1; k >= 0; k--) {
+    const int64_t t = a.reverse ? a.tau - 1 - k : k;
+    float* da_t = a.da__tBG + t * a.B * G;
+    for (int64_t b = s.rows.begin; b < s.rows.end; b++) {
+      const float* row = a.gates__tBG + (t * a.B + b) * G;
+      const float* h_before = a.hs__tBH + before(a, t) + b * H;
+      const float* out = a.dh__tBH ? a.dh__tBH + (t * a.B + b) * H : nullptr;
+      const bool live = alive(a, t, b);
+      float *da = da_t + b * G, *dh_at = running + b * H;
+      for (int64_t j = s.units.begin; j < end; j += LANES) {
+        V dh = load_to(dh_at, j, end);
+        if (out) dh = dh + load_to(out, j, end);
+        if (!live) {
+          for (int g = 0; g < 4; g++) store_to(da + g * H, j, end, zero());
+          store_to(dh_at, j, end, dh);
+          continue;
+        }
+        const V r = load_to(row, j, end), z = load_to(row + H, j, end);
+        const V n = load_to(row + 2 * H, j, end), q = load_to(row + 3 * H, j, end);
+        const V dn = flush(dh * (one - z) * fnma(n, n, one));
+        store_to(da, j, end, flush(dn * q * fnma(r, r, r)));
+        store_to(da + H, j, end, flush(dh * (load_to(h_before, j, end) - n) * fnma(z, z, z)));
+        store_to(da + 2 * H, j, end, dn);
+        store_to(da + 3 * H, j, end, flush(dn * r));
+        store_to(dh_at, j, end, flush(dh * z));
+      }
+    }
+    meet(s, team);
+    float* to = a.keep__BH ? a.spare__BH : running;
+    carry_back(a, s, da_t, G, 0, 2 * H, to, a.keep__BH != nullptr);
+    carry_back(a, s, da_t + 3 * H, G, 2 * H, H, to, false);
+    if (a.keep__BH) carry_kept(a, s);
+  }
+}

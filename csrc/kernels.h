@@ -1,0 +1,181 @@
+// The arithmetic's own interface: plain structures of pointers and sizes, one body a kernel.
+//
+// A body is run by every thread of a team and does its share. Shapes are in the names: h__tBH is (tau, B, H).
+// Each instruction set fills one table of bodies; dispatch.cpp chooses the table.
+#pragma once
+#include <cstdint>
+
+#include "team.h"
+
+// Always inlined: a function of one name must not exist once for each instruction set.
+#define UNSPOOL_INLINE __attribute__((always_inline)) inline
+
+namespace unspool {
+
+// A matrix (K, N) laid out for products with rows on its left: panels of sixteen columns, each panel K x 16,
+// zeros beyond the last column. N may be made of equal groups (the gates), each starting on a new panel.
+struct Packed {
+  const float* at = nullptr;
+  int64_t K = 0, N = 0, groups = 1;
+  UNSPOOL_INLINE int64_t width() const { return N / groups; }
+  UNSPOOL_INLINE int64_t panels_a_group() const { return (width() + 15) / 16; }
+  UNSPOOL_INLINE int64_t panels() const { return panels_a_group() * groups; }
+  UNSPOOL_INLINE int64_t floats() const { return panels() * K * 16; }
+};
+
+struct PackArgs {  // transposed: source is (N, K); else (K, N)
+  const float* source;
+  int64_t stride;
+  bool transposed;
+  float* to;
+  Packed shape;
+};
+
+struct RowsArgs {  // C__MN = start + A__MK B__KN, each element one chain of fused multiply-adds in rising k
+  int64_t M;
+  const float* A;
+  int64_t lda;
+  Packed B;
+  const float* start;    // nullptr: zero; else (M, N) rows `start_stride` apart (0: one row for all); may be C itself
+  int64_t start_stride;
+  float* C;
+  int64_t ldc;
+};
+
+struct OuterArgs {  // C__MN = start + A__RM^T B__RN, each element one chain over the rows from the last to the first
+  int64_t R, M, N;
+  const float* A;
+  int64_t lda;
+  const float* B;
+  int64_t ldb;
+  float* C;
+  int64_t ldc;
+  bool accumulate;
+  float* room;  // outer_room(N) floats for each thread
+};
+static const int64_t OUTER_ROWS = 192, OUTER_COLUMNS = 128;  // a block: so many rows of both sides, so many columns of A
+static inline int64_t outer_room(int64_t N) { return OUTER_ROWS * (OUTER_COLUMNS + 16 + (N + 15) / 16 * 16); }
+
+struct ColumnSumArgs {  // s__N (+)= sum over rows, from the last to the first
+  int64_t R, N;
+  const float* A;
+  int64_t lda;
+  float* s;
+  bool accumulate;
+};
+
+struct TableArgs {  // gather: rows__RN = table[ids]; scatter_add: table[ids] += rows, from the last row to the first
+  int64_t R, N;
+  const int32_t* ids;
+  float* table;
+  float* rows;
+  int64_t row_stride;
+};
+
+// One window of a recurrence. Row b lives for lengths[b] steps; after that its state is frozen.
+// hs holds h(0) at the end where time starts: hs[t] is before step t and hs[t+1] after it, or, in reverse,
+// hs[t+1] before and hs[t] after. The same holds for ss.
+struct WindowArgs {
+  int64_t tau, B, H;
+  int activation;
+  bool reverse;
+  const float* p__tBG;        // the input's part of the pre-activations, b + U x(t); or
+  const float* table__KG;     // a table of them and
+  const int32_t* ids__tB;     // the row of each step
+  const int32_t* lengths__B;  // nullptr: all live for tau steps
+  const float* keep__BH;      // nullptr, or a dropout mask on h(t-1) inside the products
+  const float* d__H;          // GRU: the bias inside the reset gate's product
+  Packed W;                   // forward: (H, G H) by gates; backward: (G H, H)
+  float* hs__tBH;             // tau + 1 steps
+  float* ss__tBH;             // LSTM: tau + 1 steps
+  float* gates__tBG;          // LSTM: i f g o; GRU: r z n and q = W_n h + d
+  float* kept__tBH;           // h(t-1) under the mask, where there is one
+  // backward only
+  const float* dh__tBH;       // the gradient that arrives at every h(t), or nullptr
+  const float* dh_end__BH;    // the gradient that arrives at the final state, or nullptr
+  const float* ds_end__BH;
+  float* da__tBG;             // out: gradient of the pre-activations (GRU: r z n q)
+  float* dh_start__BH;        // out: gradient of h(0)
+  float* ds_start__BH;
+  float* spare__BH;           // working room
+};
+
+// o = h V^T + c; L = -log softmax(o)[y]; do = (softmax(o) - 1_y) scale, dh = do V, dV += do^T h, dc += sum do.
+// The rows pass in blocks from the last to the first, so that o needs room for one block only.
+struct SoftmaxArgs {
+  int64_t R, H, K, block;
+  const float* h__RH;
+  Packed Vt;            // (H, K)
+  Packed V;             // (K, H), for dh
+  const float* c__K;    // or nullptr
+  const int32_t* y__R;  // negative: masked, no loss and no gradient
+  float scale;
+  float* o__block_K;    // working room
+  float* room;          // outer_room(H) floats for each thread
+  double* loss__R;      // out: nats
+  float* dh__RH;        // out, or nullptr: no gradients at all
+  float* dV__KH;
+  float* dc__K;         // or nullptr
+};
+
+struct AdamArgs {
+  int64_t n;
+  float *p, *m, *v;
+  const float* g;
+  float scale, learning_rate, beta1, beta2, epsilon, decay, correction1, correction2;
+};
+struct SgdArgs {
+  int64_t n;
+  float *p, *m;
+  const float* g;
+  float scale, learning_rate, momentum, decay;
+};
+struct NormArgs {  // squares[i] = the sum of squares of chunk i, CHUNK values each
+  int64_t n;
+  const float* g;
+  double* squares;
+};
+static const int64_t CHUNK = 4096;
+
+struct DropArgs {  // out = 0 or 1/(1-rate), by Philox 4x32-10 at (index, stream) under the seed
+  int64_t n;
+  uint64_t seed, stream;
+  float rate;
+  float* out;
+};
+struct ScaleRowsArgs {  // out__tBH = x__tBH * mask__BH
+  int64_t tau, B, H;
+  const float* x;
+  const float* mask;
+  float* out;
+};
+
+struct Kernels {
+  const char* name;
+  void (*pack)(const PackArgs&, Team);
+  void (*rows)(const RowsArgs&, Team);
+  void (*outer)(const OuterArgs&, Team);
+  void (*column_sum)(const ColumnSumArgs&, Team);
+  void (*gather)(const TableArgs&, Team);
+  void (*scatter_add)(const TableArgs&, Team);
+  void (*elman_forward)(const WindowArgs&, Team);
+  void (*elman_backward)(const WindowArgs&, Team);
+  void (*lstm_forward)(const WindowArgs&, Team);
+  void (*lstm_backward)(const WindowArgs&, Team);
+  void (*gru_forward)(const WindowArgs&, Team);
+  void (*gru_backward)(const WindowArgs&, Team);
+  void (*softmax)(const SoftmaxArgs&, Team);
+  void (*adam)(const AdamArgs&, Team);
+  void (*sgd)(const SgdArgs&, Team);
+  void (*norm)(const NormArgs&, Team);
+  void (*drop)(const DropArgs&, Team);
+  void (*scale_rows)(const ScaleRowsArgs&, Team);
+  double (*weigh)(const float* o, int64_t K, float sharpness, float* out);  // out = exp(sharpness (o - max o)); their sum
+  double (*fma_peak)(double seconds);  // this thread's rate in GF/s, for the benchmarks
+};
+
+const Kernels& kernels();                 // the chosen table
+const char* choose_kernels(const char*);  // nullptr when done, else why not
+const char* available_kernels();          // names, best first, separated by spaces
+
+}  // namespace unspool

@@ -1,0 +1,135 @@
+#include "pool.h"
+
+#include <pthread.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "memory.h"
+
+namespace unspool {
+namespace {
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+int threads_at_start() {
+  if (const char* text = std::getenv("UNSPOOL_THREADS")) {
+    const int n = std::atoi(text);
+    if (n >= 1) return n < 256 ? n : 256;
+  }
+  const int n = (int)std::thread::hardware_concurrency();
+  return n < 1 ? 1 : (n < 256 ? n : 256);
+}
+
+std::atomic<int> wanted{threads_at_start()};
+
+struct Pool {
+  std::mutex busy;  // held by the caller whose work runs
+
+  std::mutex gate;
+  std::condition_variable bell;
+  std::vector<std::thread> workers;
+  std::atomic<uint64_t> round{0};      // rises by one for every piece of work
+  std::atomic<int> left{0};            // workers that have not finished the round
+  const std::function<void(Team)>* body = nullptr;
+  int count = 1;
+  Barrier* barrier = nullptr;
+
+  void work(int index, uint64_t seen) {
+    for (;;) {
+      for (int spins = 0; round.load(std::memory_order_acquire) == seen && spins < 4000; spins++) pause_briefly();
+      if (round.load(std::memory_order_acquire) == seen) {
+        std::unique_lock<std::mutex> lock(gate);
+        bell.wait(lock, [&] { return round.load(std::memory_order_acquire) != seen; });
+      }
+      seen = round.load(std::memory_order_acquire);
+      if (index < count) (*body)({index, count, barrier});
+      left.fetch_sub(1, std::memory_order_acq_rel);
+    }
+  }
+
+  void run(const std::function<void(Team)>& task, int n) {
+    while ((int)workers.size() < n - 1) {
+      const int index = (int)workers.size() + 1;
+      const uint64_t seen = round.load();
+      workers.emplace_back([this, index, seen] { work(index, seen); });
+      workers.back().detach();
+    }
+    Barrier meeting(n);
+    body = &task;
+    count = n;
+    barrier = &meeting;
+    left.store((int)workers.size(), std::memory_order_relaxed);
+    {
+      std::lock_guard<std::mutex> lock(gate);
+      round.fetch_add(1, std::memory_order_acq_rel);
+    }
+    bell.notify_all();
+    task({0, n, &meeting});
+    for (int spins = 0; left.load(std::memory_order_acquire) != 0; spins++) {
+      if (spins < 4000) pause_briefly();
+      else std::this_thread::yield();
+    }
+  }
+};
+
+// Never destroyed: a worker may still sleep in it when the process ends. After a fork the child gets a new
+// one, since threads do not cross.
+Pool* pool = nullptr;
+
+void before_fork() { pool->busy.lock(); lock_memory(); }
+void in_parent() { unlock_memory(); pool->busy.unlock(); }
+void in_child() { unlock_memory(); pool = new Pool; }
+
+Pool& the_pool() {
+  static const bool made = [] {
+    pool = new Pool;
+    pthread_atfork(before_fork, in_parent, in_child);
+    return true;
+  }();
+  (void)made;
+  return *pool;
+}
+
+}  // namespace
+
+void Barrier::wait() {
+  if (count == 1) return;
+  const unsigned now = generation.load(std::memory_order_acquire);
+  if (waiting.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
+    waiting.store(0, std::memory_order_relaxed);
+    generation.store(now + 1, std::memory_order_release);
+    return;
+  }
+  for (int spins = 0; generation.load(std::memory_order_acquire) == now; spins++) {
+    if (spins < 2000) pause_briefly();
+    else std::this_thread::yield();
+  }
+}
+
+int threads() { return wanted.load(); }
+void set_threads(int count) { wanted.store(count); }
+
+void parallel(const std::function<void(Team)>& body, int most) {
+  int n = threads();
+  if (n > most) n = most;
+  Pool& shared = the_pool();
+  std::unique_lock<std::mutex> mine(shared.busy, std::defer_lock);
+  if (n <= 1 || !mine.try_lock()) {
+    Barrier alone(1);
+    body({0, 1, &alone});
+    return;
+  }
+  shared.run(body, n);
+}
+
+}  // namespace unspool

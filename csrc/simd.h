@@ -1,0 +1,190 @@
+// Sixteen floats as one value, on every instruction set.
+//
+// The kernels are written once, in terms of `V`, and compiled once an instruction set. A reduction across
+// lanes always runs over sixteen lanes in the same tree, whatever the register width: so the width of the
+// machine never shows in a result. `fma` is always the fused operation; nothing else is ever contracted
+// (-ffp-contract=off), so every bit is decided here and not by the compiler.
+//
+// Included inside an instruction set's own namespace (see kernels.cpp): no two sets share a symbol.
+
+struct V;      // 16 floats
+struct Mask;   // 16 booleans
+
+#if defined(UNSPOOL_AVX512)
+
+struct V { __m512 x; };
+struct Mask { __mmask16 m; };
+
+static inline V load(const float* p) { return {_mm512_loadu_ps(p)}; }
+static inline void store(float* p, V v) { _mm512_storeu_ps(p, v.x); }
+static inline V load_n(const float* p, int n) { return {_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p)}; }
+static inline void store_n(float* p, V v, int n) { _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), v.x); }
+static inline V set1(float f) { return {_mm512_set1_ps(f)}; }
+static inline V fma(V a, V b, V c) { return {_mm512_fmadd_ps(a.x, b.x, c.x)}; }
+static inline V fnma(V a, V b, V c) { return {_mm512_fnmadd_ps(a.x, b.x, c.x)}; }
+static inline V operator+(V a, V b) { return {_mm512_add_ps(a.x, b.x)}; }
+static inline V operator-(V a, V b) { return {_mm512_sub_ps(a.x, b.x)}; }
+static inline V operator*(V a, V b) { return {_mm512_mul_ps(a.x, b.x)}; }
+static inline V operator/(V a, V b) { return {_mm512_div_ps(a.x, b.x)}; }
+static inline V sqrt(V a) { return {_mm512_sqrt_ps(a.x)}; }
+static inline V abs(V a) {
+  return {_mm512_castsi512_ps(_mm512_and_epi32(_mm512_castps_si512(a.x), _mm512_set1_epi32(0x7fffffff)))};
+}
+static inline Mask operator<(V a, V b) { return {_mm512_cmp_ps_mask(a.x, b.x, _CMP_LT_OQ)}; }
+static inline V select(Mask m, V yes, V no) { return {_mm512_mask_blend_ps(m.m, no.x, yes.x)}; }
+// Of two, the second where either is NaN: so that clamping never hides a NaN.
+static inline V lesser(V a, V b) { return {_mm512_min_ps(a.x, b.x)}; }
+static inline V greater(V a, V b) { return {_mm512_max_ps(a.x, b.x)}; }
+// 2^n for a float that holds 1.5*2^23 + n.
+static inline V power_of_two(V magic) {
+  return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_castps_si512(magic.x), _mm512_set1_epi32(127)), 23))};
+}
+
+#elif defined(UNSPOOL_AVX2)
+
+struct V { __m256 x, y; };
+struct Mask { __m256 x, y; };
+
+static inline V load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+static inline void store(float* p, V v) { _mm256_storeu_ps(p, v.x); _mm256_storeu_ps(p + 8, v.y); }
+static inline __m256i first_lanes(int n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+static inline V load_n(const float* p, int n) {
+  return {_mm256_maskload_ps(p, first_lanes(n)), n > 8 ? _mm256_maskload_ps(p + 8, first_lanes(n - 8)) : _mm256_setzero_ps()};
+}
+static inline void store_n(float* p, V v, int n) {
+  _mm256_maskstore_ps(p, first_lanes(n), v.x);
+  if (n > 8) _mm256_maskstore_ps(p + 8, first_lanes(n - 8), v.y);
+}
+static inline V set1(float f) { __m256 b = _mm256_set1_ps(f); return {b, b}; }
+static inline V fma(V a, V b, V c) { return {_mm256_fmadd_ps(a.x, b.x, c.x), _mm256_fmadd_ps(a.y, b.y, c.y)}; }
+static inline V fnma(V a, V b, V c) { return {_mm256_fnmadd_ps(a.x, b.x, c.x), _mm256_fnmadd_ps(a.y, b.y, c.y)}; }
+static inline V operator+(V a, V b) { return {_mm256_add_ps(a.x, b.x), _mm256_add_ps(a.y, b.y)}; }
+static inline V operator-(V a, V b) { return {_mm256_sub_ps(a.x, b.x), _mm256_sub_ps(a.y, b.y)}; }
+static inline V operator*(V a, V b) { return {_mm256_mul_ps(a.x, b.x), _mm256_mul_ps(a.y, b.y)}; }
+static inline V operator/(V a, V b) { return {_mm256_div_ps(a.x, b.x), _mm256_div_ps(a.y, b.y)}; }
+static inline V sqrt(V a) { return {_mm256_sqrt_ps(a.x), _mm256_sqrt_ps(a.y)}; }
+static inline V abs(V a) {
+  __m256 m = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+  return {_mm256_and_ps(a.x, m), _mm256_and_ps(a.y, m)};
+}
+static inline Mask operator<(V a, V b) { return {_mm256_cmp_ps(a.x, b.x, _CMP_LT_OQ), _mm256_cmp_ps(a.y, b.y, _CMP_LT_OQ)}; }
+static inline V select(Mask m, V yes, V no) { return {_mm256_blendv_ps(no.x, yes.x, m.x), _mm256_blendv_ps(no.y, yes.y, m.y)}; }
+static inline V lesser(V a, V b) { return {_mm256_min_ps(a.x, b.x), _mm256_min_ps(a.y, b.y)}; }
+static inline V greater(V a, V b) { return {_mm256_max_ps(a.x, b.x), _mm256_max_ps(a.y, b.y)}; }
+static inline __m256 power_of_two_half(__m256 magic) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_castps_si256(magic), _mm256_set1_epi32(127)), 23));
+}
+static inline V power_of_two(V magic) { return {power_of_two_half(magic.x), power_of_two_half(magic.y)}; }
+
+#elif defined(UNSPOOL_NEON)
+
+struct V { float32x4_t q[4]; };
+struct Mask { uint32x4_t q[4]; };
+
+#define UNSPOOL_QUARTERS(expression) \
+  V r;                               \
+  for (int i = 0; i < 4; i++) r.q[i] = (expression); \
+  return r
+
+static inline V load(const float* p) { UNSPOOL_QUARTERS(vld1q_f32(p + 4 * i)); }
+static inline void store(float* p, V v) { for (int i = 0; i < 4; i++) vst1q_f32(p + 4 * i, v.q[i]); }
+static inline V load_n(const float* p, int n) {
+  float f[16] = {};
+  for (int i = 0; i < n; i++) f[i] = p[i];
+  return load(f);
+}
+static inline void store_n(float* p, V v, int n) {
+  float f[16];
+  store(f, v);
+  for (int i = 0; i < n; i++) p[i] = f[i];
+}
+static inline V set1(float f) { UNSPOOL_QUARTERS(vdupq_n_f32(f)); }
+static inline V fma(V a, V b, V c) { UNSPOOL_QUARTERS(vfmaq_f32(c.q[i], a.q[i], b.q[i])); }
+static inline V fnma(V a, V b, V c) { UNSPOOL_QUARTERS(vfmsq_f32(c.q[i], a.q[i], b.q[i])); }
+static inline V operator+(V a, V b) { UNSPOOL_QUARTERS(vaddq_f32(a.q[i], b.q[i])); }
+static inline V operator-(V a, V b) { UNSPOOL_QUARTERS(vsubq_f32(a.q[i], b.q[i])); }
+static inline V operator*(V a, V b) { UNSPOOL_QUARTERS(vmulq_f32(a.q[i], b.q[i])); }
+static inline V operator/(V a, V b) { UNSPOOL_QUARTERS(vdivq_f32(a.q[i], b.q[i])); }
+static inline V sqrt(V a) { UNSPOOL_QUARTERS(vsqrtq_f32(a.q[i])); }
+static inline V abs(V a) { UNSPOOL_QUARTERS(vabsq_f32(a.q[i])); }
+static inline Mask operator<(V a, V b) {
+  Mask r;
+  for (int i = 0; i < 4; i++) r.q[i] = vcltq_f32(a.q[i], b.q[i]);
+  return r;
+}
+static inline V select(Mask m, V yes, V no) { UNSPOOL_QUARTERS(vbslq_f32(m.q[i], yes.q[i], no.q[i])); }
+static inline V power_of_two(V magic) {
+  UNSPOOL_QUARTERS(vreinterpretq_f32_u32(vshlq_n_u32(vaddq_u32(vreinterpretq_u32_f32(magic.q[i]), vdupq_n_u32(127)), 23)));
+}
+
+#else  // plain: one float after the other, slow and right
+
+struct V { float f[16]; };
+struct Mask { bool b[16]; };
+
+#define UNSPOOL_LANES(expression) \
+  V r;                            \
+  for (int i = 0; i < 16; i++) r.f[i] = (expression); \
+  return r
+
+static inline V load(const float* p) { UNSPOOL_LANES(p[i]); }
+static inline void store(float* p, V v) { for (int i = 0; i < 16; i++) p[i] = v.f[i]; }
+static inline V load_n(const float* p, int n) { UNSPOOL_LANES(i < n ? p[i] : 0.0f); }
+static inline void store_n(float* p, V v, int n) { for (int i = 0; i < n; i++) p[i] = v.f[i]; }
+static inline V set1(float f) { UNSPOOL_LANES(f); }
+static inline V fma(V a, V b, V c) { UNSPOOL_LANES(__builtin_fmaf(a.f[i], b.f[i], c.f[i])); }
+static inline V fnma(V a, V b, V c) { UNSPOOL_LANES(__builtin_fmaf(-a.f[i], b.f[i], c.f[i])); }
+static inline V operator+(V a, V b) { UNSPOOL_LANES(a.f[i] + b.f[i]); }
+static inline V operator-(V a, V b) { UNSPOOL_LANES(a.f[i] - b.f[i]); }
+static inline V operator*(V a, V b) { UNSPOOL_LANES(a.f[i] * b.f[i]); }
+static inline V operator/(V a, V b) { UNSPOOL_LANES(a.f[i] / b.f[i]); }
+static inline V sqrt(V a) { UNSPOOL_LANES(__builtin_sqrtf(a.f[i])); }
+static inline V abs(V a) { UNSPOOL_LANES(__builtin_fabsf(a.f[i])); }
+static inline Mask operator<(V a, V b) {
+  Mask r;
+  for (int i = 0; i < 16; i++) r.b[i] = a.f[i] < b.f[i];
+  return r;
+}
+static inline V select(Mask m, V yes, V no) { UNSPOOL_LANES(m.b[i] ? yes.f[i] : no.f[i]); }
+static inline V power_of_two(V magic) {
+  V r;
+  for (int i = 0; i < 16; i++) {
+    uint32_t bits;
+    __builtin_memcpy(&bits, &magic.f[i], 4);
+    bits = (bits + 127u) << 23;
+    __builtin_memcpy(&r.f[i], &bits, 4);
+  }
+  return r;
+}
+
+#endif
+
+static const int LANES = 16;
+
+static inline V zero() { return set1(0.0f); }
+#if !defined(UNSPOOL_AVX512) && !defined(UNSPOOL_AVX2)
+static inline V lesser(V a, V b) { return select(a < b, a, b); }
+static inline V greater(V a, V b) { return select(b < a, a, b); }
+#endif
+static inline V at_least(V v, float low) { return greater(set1(low), v); }
+static inline V at_most(V v, float high) { return lesser(set1(high), v); }
+
+// The fixed tree: lanes 0+8, 1+9, …; then 0+4, …; then 0+2, 1+3; then 0+1.
+static inline float reduce_add(V v) {
+  float f[16];
+  store(f, v);
+  for (int half = 8; half > 0; half /= 2)
+    for (int i = 0; i < half; i++) f[i] = f[i] + f[i + half];
+  return f[0];
+}
+
+// Load or store the columns j … j+15 of a row of n, as far as they exist.
+static inline V load_to(const float* row, int64_t j, int64_t n) {
+  return j + LANES <= n ? load(row + j) : load_n(row + j, (int)(n - j));
+}
+static inline void store_to(float* row, int64_t j, int64_t n, V v) {
+  if (j + LANES <= n) store(row + j, v);
+  else store_n(row + j, v, (int)(n - j));
+}

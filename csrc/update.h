@@ -1,0 +1,92 @@
+// Updates over one flat parameter vector, the norm of a gradient, and dropout masks.
+
+static void adam(const AdamArgs& a, Team team) {
+  const Range mine = share(a.n, LANES, team.index, team.count);
+  const V scale = set1(a.scale), b1 = set1(1.0f - a.beta1), b2 = set1(a.beta2), rest2 = set1(1.0f - a.beta2);
+  const V rate = set1(a.learning_rate / a.correction1), root = set1(a.correction2), eps = set1(a.epsilon);
+  const V shrink = set1(1.0f - a.learning_rate * a.decay);
+  for (int64_t j = mine.begin; j < mine.end; j += LANES) {
+    const V g = load_to(a.g, j, a.n) * scale;
+    const V m0 = load_to(a.m, j, a.n);
+    const V m = flush(fma(g - m0, b1, m0));
+    const V v = flush(fma(g * g, rest2, load_to(a.v, j, a.n) * b2));
+    const V p = load_to(a.p, j, a.n) * shrink;
+    store_to(a.m, j, a.n, m);
+    store_to(a.v, j, a.n, v);
+    store_to(a.p, j, a.n, fnma(rate, m / (sqrt(v) / root + eps), p));
+  }
+}
+
+static void sgd(const SgdArgs& a, Team team) {
+  const Range mine = share(a.n, LANES, team.index, team.count);
+  const V scale = set1(a.scale), momentum = set1(a.momentum), rate = set1(a.learning_rate), decay = set1(a.decay);
+  for (int64_t j = mine.begin; j < mine.end; j += LANES) {
+    const V p = load_to(a.p, j, a.n);
+    V step = fma(decay, p, load_to(a.g, j, a.n) * scale);
+    if (a.m) {
+      step = flush(fma(momentum, load_to(a.m, j, a.n), step));
+      store_to(a.m, j, a.n, step);
+    }
+    store_to(a.p, j, a.n, fnma(rate, step, p));
+  }
+}
+
+// Sums of squares in double precision, chunk by chunk in sixteen lanes: the order never depends on the threads.
+static void norm(const NormArgs& a, Team team) {
+  const Range mine = share((a.n + CHUNK - 1) / CHUNK, 1, team.index, team.count);
+  for (int64_t chunk = mine.begin; chunk < mine.end; chunk++) {
+    const int64_t end = (chunk + 1) * CHUNK < a.n ? (chunk + 1) * CHUNK : a.n;
+    double lane[LANES] = {};
+    for (int64_t j = chunk * CHUNK; j < end; j += LANES) {
+      float g[LANES];
+      store(g, load_to(a.g, j, end));
+      for (int i = 0; i < LANES; i++) lane[i] += (double)g[i] * (double)g[i];
+    }
+    for (int half = LANES / 2; half > 0; half /= 2)
+      for (int i = 0; i < half; i++) lane[i] += lane[i + half];
+    a.squares[chunk] = lane[0];
+  }
+}
+
+static void drop(const DropArgs& a, Team team) {
+  const Range mine = share(a.n, 4, team.index, team.count);
+  const float kept = 1.0f / (1.0f - a.rate);
+  for (int64_t j = mine.begin; j < mine.end; j += 4) {
+    uint32_t c[4] = {(uint32_t)(j / 4), (uint32_t)((uint64_t)(j / 4) >> 32), (uint32_t)a.stream, (uint32_t)(a.stream >> 32)};
+    philox(c, (uint32_t)a.seed, (uint32_t)(a.seed >> 32));
+    for (int i = 0; i < 4 && j + i < a.n; i++)
+      a.out[j + i] = (float)(c[i] >> 8) * 0x1p-24f < a.rate ? 0.0f : kept;
+  }
+}
+
+static void scale_rows(const ScaleRowsArgs& a, Team team) {
+  const Range mine = share(a.tau, 1, team.index, team.count);
+  const int64_t n = a.B * a.H;
+  for (int64_t t = mine.begin; t < mine.end; t++)
+    for (int64_t j = 0; j < n; j += LANES)
+      store_to(a.out + t * n, j, n, load_to(a.x + t * n, j, n) * load_to(a.mask, j, n));
+}
+
+// How many fused multiply-adds this thread does when nothing else is in the way.
+static double fma_peak(double seconds) {
+  const int CHAINS = MR * NP >= 12 ? 12 : MR * NP;
+  V acc[CHAINS];
+  for (int i = 0; i < CHAINS; i++) acc[i] = set1(1e-3f * (float)i);
+  const V x = set1(0.999f), y = set1(1e-4f);
+  double best = 0.0, spent = 0.0;
+  while (spent < seconds) {
+    const int64_t N = 200000;
+    const double t0 = now_seconds();
+    for (int64_t n = 0; n < N; n++) {
+#pragma GCC unroll 16
+      for (int i = 0; i < CHAINS; i++) acc[i] = fma(acc[i], x, y);
+    }
+    const double took = now_seconds() - t0;
+    const double rate = (double)N * CHAINS * LANES * 2 / took * 1e-9;
+    best = best < rate ? rate : best;
+    spent += took;
+  }
+  float sink = 0.0f;
+  for (int i = 0; i < CHAINS; i++) sink += reduce_add(acc[i]);
+  return sink == 12345.0f ? 0.0 : best;
+}

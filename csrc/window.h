@@ -1,0 +1,87 @@
+// What the recurrences share: how a window's work is split among threads, and the walk through time.
+
+// Rows of the batch belong to threads, and each thread takes its rows through all steps without waiting. Where
+// W is too large for a core's own cache, or the rows are too few, units belong to threads instead: each keeps
+// its columns of W, and all meet at every step. Either way the bits are the same.
+struct Split {
+  Range rows, units;
+  bool meet;
+};
+static inline Split split(const WindowArgs& a, int gates, Team team) {
+  const int64_t bytes = a.H * a.H * gates * 4;
+  const bool by_units = team.count > 1 && (a.B < team.count ? bytes > (1 << 19) : bytes > (3 << 19));
+  if (by_units) return {{0, a.B}, share(a.H, LANES, team.index, team.count), true};
+  return {share(a.B, 1, team.index, team.count), {0, a.H}, false};
+}
+
+static inline void meet(const Split& s, Team team) {
+  if (s.meet) team.barrier->wait();
+}
+
+static inline bool alive(const WindowArgs& a, int64_t t, int64_t b) { return !a.lengths__B || t < a.lengths__B[b]; }
+
+static inline int64_t before(const WindowArgs& a, int64_t t) { return (a.reverse ? t + 1 : t) * a.B * a.H; }
+static inline int64_t after(const WindowArgs& a, int64_t t) { return (a.reverse ? t : t + 1) * a.B * a.H; }
+
+static const int64_t BLOCK = 64;  // rows of one product
+
+// The rows of b + U x(t) from which the pre-activations start.
+static inline void start_rows(const WindowArgs& a, int64_t width, int64_t t, int64_t b, int64_t n, const float** start) {
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t r = t * a.B + b + i;
+    if (a.p__tBG) start[i] = a.p__tBG + r * width;
+    else start[i] = a.table__KG + (alive(a, t, b + i) ? (int64_t)a.ids__tB[r] : 0) * width;
+  }
+}
+
+// h(t-1) as the products see it: under the dropout mask where there is one.
+static inline const float* operand(const WindowArgs& a, const Split& s, int64_t t, Team team) {
+  const float* h = a.hs__tBH + before(a, t);
+  if (!a.keep__BH) return h;
+  float* kept = a.kept__tBH + t * a.B * a.H;
+  for (int64_t b = s.rows.begin; b < s.rows.end; b++)
+    for (int64_t j = s.units.begin; j < s.units.end; j += LANES)
+      store_to(kept + b * a.H, j, s.units.end, load_to(h + b * a.H, j, s.units.end) * load_to(a.keep__BH + b * a.H, j, s.units.end));
+  meet(s, team);
+  return kept;
+}
+
+// The panels of gates g … g+n-1 that hold this thread's units.
+template <class Body> static inline void gate_panels(const Packed& W, const Split& s, int g, int n, Body body) {
+  const int64_t a_group = W.panels_a_group();
+  if (!s.meet) return body(g * a_group, (g + n) * a_group);
+  for (int q = g; q < g + n; q++) body(q * a_group + s.units.begin / LANES, q * a_group + (s.units.end + LANES - 1) / LANES);
+}
+
+static inline void copy_units(const Split& s, float* to, const float* from) {
+  __builtin_memcpy(to + s.units.begin, from + s.units.begin, (size_t)(s.units.end - s.units.begin) * 4);
+}
+
+// dh(t-1) = carried + W^T da(t): every cell's last step backwards. `columns` of da begin at first_column and
+// meet the rows of W from first_k on.
+static inline void carry_back(const WindowArgs& a, const Split& s, const float* da, int64_t lda, int64_t first_k, int64_t K,
+                              float* to, bool fresh) {
+  const float* start[BLOCK];
+  for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
+    const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
+    for (int64_t i = 0; i < n; i++) start[i] = to + (b + i) * a.H;
+    product({n, da + b * lda, lda, a.W, s.units.begin / LANES, (s.units.end + LANES - 1) / LANES, fresh ? nullptr : start, 0,
+             to + b * a.H, a.H, 0, first_k, K});
+  }
+}
+
+// The same under a dropout mask: dh(t-1) = carried + keep * (W^T da(t)); the product is in `spare`.
+static inline void carry_kept(const WindowArgs& a, const Split& s) {
+  for (int64_t b = s.rows.begin; b < s.rows.end; b++)
+    for (int64_t j = s.units.begin; j < s.units.end; j += LANES) {
+      float* to = a.dh_start__BH + b * a.H;
+      store_to(to, j, s.units.end, fma(load_to(a.keep__BH + b * a.H, j, s.units.end),
+                                       load_to(a.spare__BH + b * a.H, j, s.units.end), load_to(to, j, s.units.end)));
+    }
+}
+
+// The gradient that arrives from beyond the window, or zero.
+static inline void arrive(const WindowArgs& a, const Split& s, const float* end, float* running) {
+  for (int64_t b = s.rows.begin; b < s.rows.end; b++)
+    for (int64_t j = s.units.begin; j < s.units.end; j++) running[b * a.H + j] = end ? end[b * a.H + j] : 0.0f;
+}

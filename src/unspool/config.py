@@ -1,0 +1,118 @@
+"""What a model is made of, as a value: frozen, checked when made, written beside the weights as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from unspool.errors import InputError
+from unspool.values import Activation, CellName
+
+LOOKED_UP = 1024
+"""Up to this many tokens the whole table E Uᵀ + b is computed once an update; beyond, rows in use only."""
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """A recurrent network with an output at every step.
+
+    >>> ModelConfig(cell="gru", inputs=65, outputs=65, hidden=256, layers=2).directions
+    1
+    """
+
+    inputs: int
+    """How many tokens the input has, or how many values where `dense`."""
+    outputs: int
+    """How many classes the output has: K."""
+    cell: CellName = "lstm"
+    """elman, gru or lstm."""
+    hidden: int = 128
+    """H, the units of a layer and direction."""
+    layers: int = 1
+    """How many layers stand on each other."""
+    bidirectional: bool = False
+    """Whether each layer also reads from the end to the beginning."""
+    activation: Activation = "tanh"
+    """The Elman cell's: tanh, relu, sigmoid or identity."""
+    dense: bool = False
+    """Whether the input is values (tau, B, inputs) rather than tokens (tau, B)."""
+    embedding: int = 0
+    """The width of the token table E; 0: tokens are one-hot vectors."""
+    tied: bool = False
+    """Whether the output's V is the token table E."""
+    dropout: float = 0.0
+    """The share of each layer's outputs that is dropped, one mask a window."""
+    recurrent_dropout: float = 0.0
+    """The share of h(t-1) that is dropped inside the recurrence, one mask a window."""
+    learn_h0: bool = False
+    """Whether the state before the first step is learned; else it is zero."""
+
+    def __post_init__(self) -> None:
+        from_choice("cell", self.cell, ("elman", "gru", "lstm"))
+        from_choice("activation", self.activation, ("tanh", "relu", "sigmoid", "identity"))
+        for name in ("inputs", "outputs", "hidden", "layers"):
+            at_least(name, getattr(self, name), 1)
+        at_least("embedding", self.embedding, 0)
+        for name in ("dropout", "recurrent_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; expected at least 0 and below 1")
+        if self.activation != "tanh" and self.cell != "elman":
+            raise InputError(
+                f"activation={self.activation!r} goes with cell='elman'; the {self.cell} has its own"
+            )
+        if self.dense and (self.embedding or self.tied):
+            raise InputError("embedding and tied go with tokens; leave them out where dense=True")
+        if self.tied and self.embedding != self.width:
+            raise InputError(
+                f"tied=True needs embedding={self.width} (the width of the last layer); got {self.embedding}"
+            )
+        if self.tied and self.inputs != self.outputs:
+            raise InputError(
+                f"tied=True needs as many inputs as outputs; got {self.inputs} and {self.outputs}"
+            )
+
+    @property
+    def directions(self) -> int:
+        """1, or 2 where bidirectional."""
+        return 2 if self.bidirectional else 1
+
+    @property
+    def width(self) -> int:
+        """The width of a layer's output."""
+        return self.hidden * self.directions
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether the first layer reads rows of a table: decided by the config alone, never by a batch."""
+        return not self.dense and (self.embedding == 0 or self.inputs <= LOOKED_UP)
+
+    def input_width(self, layer: int) -> int:
+        """Return how many values this layer reads a step: X."""
+        return (self.embedding or self.inputs) if layer == 0 else self.width
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_json(fields: dict[str, Any]) -> ModelConfig:
+        """Make a config from plain values; an unknown field is an error."""
+        known = {field.name for field in dataclasses.fields(ModelConfig)}
+        if unknown := sorted(set(fields) - known):
+            raise InputError(
+                f"unknown model field {unknown[0]!r}; expected some of {', '.join(sorted(known))}"
+            )
+        return ModelConfig(**fields)
+
+
+def from_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raise unless the value is one of the choices."""
+    if value not in choices:
+        raise InputError(f"{name} is {value!r}; expected one of {', '.join(choices)}")
+
+
+def at_least(name: str, value: int, least: int) -> None:
+    """Raise unless the value is a whole number that large."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise InputError(f"{name} is {value!r}; expected a whole number of {least} or more")

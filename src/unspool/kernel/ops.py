@@ -1,0 +1,321 @@
+"""The native kernels, as Python sees them. The only file that imports the compiled module.
+
+Every function has a twin of the same name and signature in `reference`, in plain NumPy: that is the
+specification. Here arrays are float32 and ids int32; anything else is refused rather than converted, since a
+silent conversion would be a silent copy.
+
+Every element of a product is one chain of fused multiply-adds in rising k; sums over rows run from the last
+row to the first. So a result never depends on the number of threads, the batch that a row sits in, the window
+that a step sits in, or the instruction set.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from unspool.errors import InputError
+from unspool.kernel import _native
+from unspool.values import Activation, Backward, CellName, Floats, Ids, Lookup, Loss, Tape
+
+Packed = _native.Panels
+Stream = _native.Stream
+CELLS: dict[str, int] = {"elman": 0, "lstm": 1, "gru": 2}
+GATES: dict[str, int] = {"elman": 1, "lstm": 4, "gru": 3}
+ACTIVATIONS: dict[str, int] = {"tanh": 0, "relu": 1, "sigmoid": 2, "identity": 3}
+
+
+def _array(value: Any, name: str, dtype: type[np.generic]) -> Any:
+    if not isinstance(value, np.ndarray):
+        raise InputError(f"{name} is a {type(value).__name__}; expected a NumPy array of {dtype.__name__}")
+    if value.dtype != dtype:
+        raise InputError(
+            f"{name} holds {value.dtype}; expected {dtype.__name__}: "
+            f"convert it with {name}.astype(numpy.{dtype.__name__})"
+        )
+    return value if value.flags.c_contiguous else np.ascontiguousarray(value)
+
+
+def _floats(value: Any, name: str) -> Floats:
+    return _array(value, name, np.float32)  # type: ignore[no-any-return]
+
+
+def _ids(value: Any, name: str) -> Ids:
+    return _array(value, name, np.int32)  # type: ignore[no-any-return]
+
+
+def _maybe(value: Any, name: str) -> Floats | None:
+    return None if value is None else _floats(value, name)
+
+
+def _rows(value: Any, name: str) -> Floats:
+    """Check a matrix whose rows may lie at any distance: a slice of columns needs no copy."""
+    if isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype == np.float32:
+        near, far = value.strides[1], value.strides[0]
+        if near == 4 and far % 4 == 0 and far >= 4 * value.shape[1] > 0:
+            return value
+    return _matrix(_floats(value, name), name)
+
+
+def _matrix(value: Floats, name: str) -> Floats:
+    if value.ndim != 2:
+        raise InputError(f"{name} has shape {value.shape}; expected two dimensions")
+    return value
+
+
+def _choice(value: str, among: dict[str, int], name: str) -> int:
+    if value not in among:
+        raise InputError(f"{name} is {value!r}; expected one of {', '.join(among)}")
+    return among[value]
+
+
+def pack(W: Floats | Packed, *, transposed: bool = False, groups: int = 1) -> Packed:
+    """Lay out W (K, N), or W^T of W (N, K), for products with rows on the left; reusable until W changes."""
+    return W if isinstance(W, Packed) else Packed(_rows(W, "W"), transposed, groups)
+
+
+def matmul(
+    a: Floats,
+    b: Floats | Packed,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    start: Floats | None = None,
+    out: Floats | None = None,
+) -> Floats:
+    """Return a b, or of either side its transpose; sums begin at `start`, or go to `out` with `transpose_a`.
+
+    >>> import numpy as np
+    >>> a = np.arange(6, dtype=np.float32).reshape(2, 3)
+    >>> matmul(a, a, transpose_b=True).tolist()
+    [[5.0, 14.0], [14.0, 50.0]]
+    """
+    if transpose_a:
+        if isinstance(b, Packed) or transpose_b or start is not None:
+            raise InputError("with transpose_a, b must be an array as it is, and sums go to `out`")
+        if out is not None and not (isinstance(out, np.ndarray) and out.flags.c_contiguous):
+            raise InputError("out must be a C-contiguous array: it is written in place")
+        c = _native.outer_product(_rows(a, "a"), _rows(b, "b"), _maybe(out, "out"))
+        return c if out is None else out
+    if out is not None:
+        raise InputError("`out` goes with transpose_a; pass `start` to begin a product from values")
+    return _native.rows_product(_rows(a, "a"), pack(b, transposed=transpose_b), _maybe(start, "start"))
+
+
+def column_sum(a: Floats, *, out: Floats | None = None) -> Floats:
+    """Return the sum over the rows of a, from the last to the first; added to `out` where given."""
+    s = _native.column_sum(_rows(a, "a"), _maybe(out, "out"))
+    return s if out is None else out
+
+
+def gather(table: Floats, ids: Ids) -> Floats:
+    """Return table[ids] as rows, one for each id."""
+    return _native.gather(_matrix(_floats(table, "table"), "table"), _ids(ids, "ids"))
+
+
+def scatter_add(table: Floats, ids: Ids, rows: Floats) -> None:
+    """Add each row to table[its id], from the last row to the first."""
+    if not (isinstance(table, np.ndarray) and table.flags.c_contiguous):
+        raise InputError("table must be a C-contiguous array: it is written in place")
+    _native.scatter_add(_matrix(_floats(table, "table"), "table"), _ids(ids, "ids"), _rows(rows, "rows"))
+
+
+def window_forward(
+    cell: CellName,
+    p: Floats | Lookup,
+    W: Floats | Packed,
+    h0: Floats,
+    *,
+    s0: Floats | None = None,
+    d: Floats | None = None,
+    lengths: Ids | None = None,
+    activation: Activation = "tanh",
+    reverse: bool = False,
+    keep: Floats | None = None,
+) -> Tape:
+    """Take h0 (B, H) through a window; p is b + U x(t), as values (tau, B, G H) or as a `Lookup`.
+
+    Row b lives for lengths[b] steps, then its state is frozen. With `reverse`, time runs from tau to 1.
+    """
+    kind = _choice(cell, CELLS, "cell")
+    act = _choice(activation, ACTIVATIONS, "activation")
+    looked_up = isinstance(p, Lookup)
+    lengths = None if lengths is None else _ids(lengths, "lengths")
+    keep = _maybe(keep, "keep")
+    hs, ss, gates, kept = _native.window_forward(
+        kind,
+        act,
+        None if looked_up else _floats(p, "p"),
+        _floats(p.table, "table") if isinstance(p, Lookup) else None,
+        _ids(p.ids, "ids") if isinstance(p, Lookup) else None,
+        pack(W, transposed=True, groups=GATES[cell]),
+        _floats(h0, "h0"),
+        _maybe(s0, "s0"),
+        _maybe(d, "d"),
+        lengths,
+        reverse,
+        keep,
+    )
+    return Tape(cell, activation, reverse, lengths, keep, hs, ss, gates, kept)
+
+
+def window_backward(
+    tape: Tape,
+    W: Floats | Packed,
+    *,
+    dh: Floats | None = None,
+    dh_end: Floats | None = None,
+    ds_end: Floats | None = None,
+) -> Backward:
+    """Take gradients of every h(t) (tau, B, H) and of the final state back through the window."""
+    return Backward(
+        *_native.window_backward(
+            CELLS[tape.cell],
+            ACTIVATIONS[tape.activation],
+            pack(W),
+            _floats(tape.hs, "hs"),
+            _maybe(tape.ss, "ss"),
+            _maybe(tape.gates, "gates"),
+            tape.lengths,
+            tape.reverse,
+            tape.keep,
+            _maybe(dh, "dh"),
+            _maybe(dh_end, "dh_end"),
+            _maybe(ds_end, "ds_end"),
+        )
+    )
+
+
+def softmax_cross_entropy(
+    h: Floats,
+    V: Floats | tuple[Packed, Packed],
+    c: Floats | None,
+    y: Ids,
+    *,
+    scale: float = 1.0,
+    dV: Floats | None = None,
+    dc: Floats | None = None,
+) -> Loss:
+    """Score targets y under softmax(c + V h); negative targets are masked.
+
+    With `dV` (and `dc`), gradients of `scale` times the sum are added to them and that of h is returned. No
+    array of rows by K is ever made. V may be packed, as (pack(V, transposed=True), pack(V)).
+    """
+    forward, backward = V if isinstance(V, tuple) else (pack(V, transposed=True), None)
+    if dV is not None and backward is None:
+        backward = pack(V)  # type: ignore[arg-type]
+    for value, name in ((dV, "dV"), (dc, "dc")):
+        if value is not None and not (isinstance(value, np.ndarray) and value.flags.c_contiguous):
+            raise InputError(f"{name} must be a C-contiguous array: it is written in place")
+    return Loss(
+        *_native.softmax_cross_entropy(
+            _floats(h, "h"),
+            forward,
+            backward if dV is not None else None,
+            _maybe(c, "c"),
+            _ids(y, "y"),
+            scale,
+            _maybe(dV, "dV"),
+            _maybe(dc, "dc") if dV is not None else None,
+        )
+    )
+
+
+def global_norm(g: Floats) -> float:
+    """Return the Euclidean norm, summed in double precision in a fixed order."""
+    return _native.global_norm(_flat(g, "g"))
+
+
+def adam(
+    p: Floats,
+    g: Floats,
+    m: Floats,
+    v: Floats,
+    *,
+    step: int,
+    learning_rate: float,
+    beta1: float = 0.9,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    decay: float = 0.0,
+    scale: float = 1.0,
+) -> None:
+    """Update p, m and v in place: Adam, with decoupled weight decay (AdamW) where `decay` is not zero.
+
+    `step` counts from 1. The gradient is multiplied by `scale` first, which is where clipping comes in.
+    """
+    if step < 1:
+        raise InputError(f"step is {step}; expected 1 or more")
+    _native.adam(
+        _flat(p, "p"), _flat(g, "g"), _flat(m, "m"), _flat(v, "v"), scale, learning_rate, beta1, beta2, epsilon,
+        decay, 1.0 - beta1**step, (1.0 - beta2**step) ** 0.5,
+    )  # fmt: skip
+
+
+def sgd(
+    p: Floats,
+    g: Floats,
+    m: Floats | None = None,
+    *,
+    learning_rate: float,
+    momentum: float = 0.0,
+    decay: float = 0.0,
+    scale: float = 1.0,
+) -> None:
+    """Update p (and the momentum m) in place: p -= learning_rate (momentum m + scale g + decay p)."""
+    flat_m = None if m is None else _flat(m, "m")
+    _native.sgd(_flat(p, "p"), _flat(g, "g"), flat_m, scale, learning_rate, momentum, decay)
+
+
+def _flat(value: Floats, name: str) -> Floats:
+    value = _floats(value, name)
+    if value.ndim != 1:
+        raise InputError(f"{name} has shape {value.shape}; expected one flat vector")
+    return value
+
+
+def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:
+    """Return zeros with probability `rate`, else 1/(1 - rate): by seed, stream and position only."""
+    if any(n < 0 for n in shape):
+        raise InputError(f"shape is {shape}; expected sizes of 0 or more")
+    n = int(np.prod(shape, dtype=object)) if shape else 1
+    mask: Floats = _native.dropout_mask(n, seed % 2**64, stream % 2**64, rate)
+    shaped: Floats = mask.reshape(shape)
+    return shaped
+
+
+def scale_rows(x: Floats, mask: Floats) -> Floats:
+    """Return x (tau, B, H) times a mask (B, H): the same mask at every step."""
+    return _native.scale_rows(_floats(x, "x"), _floats(mask, "mask"))
+
+
+def kernel_info() -> dict[str, Any]:
+    """Return the instruction set in use, those that this machine has, and the threads of a call.
+
+    `UNSPOOL_ISA` forces an instruction set, `UNSPOOL_THREADS` a number of threads.
+    """
+    return {"isa": _native.isa(), "available": _native.available().split(), "threads": _native.threads()}
+
+
+def set_threads(count: int) -> None:
+    """Use this many threads from now on. The results are the same bits for any number."""
+    _native.set_threads(count)
+
+
+def choose_isa(name: str) -> None:
+    """Use this instruction set from now on. The results are the same bits for any."""
+    _native.choose_isa(name)
+
+
+def _heed_environment() -> None:
+    if isa := os.environ.get("UNSPOOL_ISA"):
+        choose_isa(isa)
+    if threads := os.environ.get("UNSPOOL_THREADS"):
+        if not threads.isdecimal():
+            raise InputError(f"UNSPOOL_THREADS is {threads!r}; expected a number from 1 to 256")
+        set_threads(int(threads))
+
+
+_heed_environment()

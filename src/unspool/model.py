@@ -1,0 +1,301 @@
+"""A recurrent network: layers on each other, in one or both directions, and an output at every step.
+
+    tokens or values ─▶ layer 0 ─▶ … ─▶ layer L-1 ─▶ h(t) ─▶ o(t) = c + V h(t)
+
+State is an argument and a result; the model keeps none. Forward gives the output, the final state and a tape;
+backward takes the tape and the gradient of the output.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from unspool.bptt import Gradient, bptt
+from unspool.config import ModelConfig
+from unspool.errors import InputError
+from unspool.kernel import ops
+from unspool.parameters import Parameters, begin, prefix
+from unspool.unroll import LayerWeights, unroll
+from unspool.values import Floats, Ids, Loss, Tape
+
+State = list[tuple[Floats, Floats | None]]
+"""(h, s) of every layer and direction, each (B, H); s is the LSTM's and None elsewhere."""
+
+
+@dataclass
+class Weights:
+    """Parameters laid out for the kernels. Made once an update; stale when the parameters change."""
+
+    config: ModelConfig
+    parameters: Parameters
+
+    @cached_property
+    def layers(self) -> list[list[LayerWeights]]:
+        """By layer, then by direction."""
+        config, p = self.config, self.parameters
+        return [
+            [self._layer(p, layer, bool(reverse)) for reverse in range(config.directions)]
+            for layer in range(config.layers)
+        ]
+
+    def _layer(self, p: Parameters, layer: int, reverse: bool) -> LayerWeights:
+        at, config = prefix(layer, reverse), self.config
+        E = p["E"] if layer == 0 and config.embedding and config.looks_up else None
+        d = p[at + "d"] if at + "d" in p.shapes else None
+        return LayerWeights(
+            config.cell, config.activation, reverse, p.stored(at + "U"), p[at + "W"], p[at + "b"], d, E
+        )
+
+    @cached_property
+    def V(self) -> tuple[ops.Packed, ops.Packed]:
+        """The output's matrix, for o(t) and for the gradient of h(t)."""
+        V = self.parameters["E" if self.config.tied else "V"]
+        return ops.pack(V, transposed=True), ops.pack(V)
+
+
+class Masks(NamedTuple):
+    """Dropout for one window: the same masks at every step."""
+
+    outputs: list[Floats] | None  # a layer, B width
+    states: list[Floats] | None  # a layer and direction, B H
+
+
+@dataclass(frozen=True)
+class LayerTape:
+    """What one layer leaves: what it read, a tape a direction, and its dropout mask."""
+
+    x: Floats | Ids
+    directions: list[Tape]
+    mask: Floats | None
+
+
+class Output(NamedTuple):
+    """What a window gives."""
+
+    h: Floats  # tau B width, of the last layer
+    state: State
+    tape: list[LayerTape]
+    ids: Ids | None  # tau B, the tokens that were read, padding made harmless
+
+
+class Model:
+    """Parameters and what to do with them.
+
+    >>> model = Model.fresh(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=8), seed=1)
+    >>> out = model.forward(np.array([[0], [3], [1]], np.int32))
+    >>> out.h.shape, len(out.state)
+    ((3, 1, 8), 1)
+    """
+
+    def __init__(self, config: ModelConfig, parameters: Parameters) -> None:
+        self.config = config
+        self.parameters = parameters
+
+    @staticmethod
+    def fresh(config: ModelConfig, seed: int) -> Model:
+        """Return a model with new parameters: the same for the same seed."""
+        return Model(config, begin(config, np.random.default_rng(seed)))
+
+    def weights(self) -> Weights:
+        """Lay the parameters out for the kernels, as they are now."""
+        return Weights(self.config, self.parameters)
+
+    def table(self) -> Floats:
+        """Return b + U x for every token, K G*H: what the first layer adds to W h(t-1)."""
+        at = prefix(0, False)
+        U, b = self.parameters.stored(at + "U"), self.parameters[at + "b"]
+        return ops.matmul(self.parameters["E"], U, start=b) if self.config.embedding else U + b
+
+    def gradient(self) -> Gradient:
+        """Return a gradient of zero."""
+        gradient = Gradient(self.config, self.parameters.like())
+        if self.config.embedding and not self.config.looks_up:
+            gradient.embedded = np.zeros_like(self.parameters["E"])
+        return gradient
+
+    def start(self, B: int) -> State:
+        """Return the state before the first step: learned, or zero."""
+        cell_state = self.config.cell == "lstm"
+        state: State = []
+        for layer in range(self.config.layers):
+            for reverse in range(self.config.directions):
+                at = prefix(layer, bool(reverse))
+                state.append((self._start(at + "h0", B), self._start(at + "s0", B) if cell_state else None))
+        return state
+
+    def _start(self, name: str, B: int) -> Floats:
+        if self.config.learn_h0:
+            return np.tile(self.parameters[name], (B, 1))
+        return np.zeros((B, self.config.hidden), np.float32)
+
+    def masks(self, B: int, *, seed: int, step: int) -> Masks:
+        """Draw the dropout masks of a window: a function of seed and step only."""
+        config = self.config
+        outputs = states = None
+        if config.dropout:
+            outputs = [
+                ops.dropout_mask(
+                    (B, config.width), seed=seed, stream=_stream(step, layer, 0), rate=config.dropout
+                )
+                for layer in range(config.layers)
+            ]
+        if config.recurrent_dropout:
+            states = [
+                ops.dropout_mask(
+                    (B, config.hidden), seed=seed, stream=_stream(step, i, 1), rate=config.recurrent_dropout
+                )
+                for i in range(config.layers * config.directions)
+            ]
+        return Masks(outputs, states)
+
+    def forward(
+        self,
+        x: Floats | Ids,
+        state: State | None = None,
+        *,
+        lengths: Ids | None = None,
+        masks: Masks | None = None,
+        weights: Weights | None = None,
+    ) -> Output:
+        """Read a window: tokens (tau, B) or values (tau, B, X); row b lives for lengths[b] steps."""
+        config = self.config
+        self._check_input(x)
+        weights = weights or self.weights()
+        state = state or self.start(x.shape[1])
+        if len(state) != config.layers * config.directions:
+            raise InputError(f"state has {len(state)} parts; expected {config.layers * config.directions}")
+        ids = None if config.dense else without_padding(x, lengths)
+        if ids is not None:
+            x = ids if config.looks_up else self._embed(ids)
+        ends: State = []
+        tapes: list[LayerTape] = []
+        for layer, directions in enumerate(weights.layers):
+            made = []
+            for i, weights_of in enumerate(directions):
+                at = layer * config.directions + i
+                keep = masks.states[at] if masks and masks.states else None
+                made.append(unroll(weights_of, x, *state[at], lengths, keep))
+                ends.append((made[-1].h_end, made[-1].s_end))
+            mask = masks.outputs[layer] if masks and masks.outputs else None
+            tapes.append(LayerTape(x, made, mask))
+            h = made[0].h if len(made) == 1 else np.concatenate([tape.h for tape in made], axis=2)
+            x = h if mask is None else ops.scale_rows(h, mask)
+        return Output(x, ends, tapes, ids)
+
+    def _check_input(self, x: Floats | Ids) -> None:
+        if self.config.dense:
+            if x.ndim != 3 or x.shape[2] != self.config.inputs:
+                raise InputError(f"x has shape {x.shape}; expected (tau, B, {self.config.inputs})")
+        elif x.ndim != 2 or x.dtype.kind not in "iu":
+            raise InputError(f"x has shape {x.shape} of {x.dtype}; expected tokens (tau, B) as int32")
+
+    def _embed(self, ids: Ids) -> Floats:
+        return ops.gather(self.parameters["E"], ids.reshape(-1)).reshape(*ids.shape, self.config.embedding)
+
+    def loss(
+        self,
+        output: Output,
+        y: Ids,
+        *,
+        scale: float = 1.0,
+        weights: Weights | None = None,
+        gradient: Gradient | None = None,
+    ) -> Loss:
+        """Score targets y (tau, B), negative ones masked: the sum of nats and their count, never mixed up.
+
+        With `gradient`, those of V and c of `scale` times the sum are added to it, and that of h comes back.
+        """
+        tau, B, width = output.h.shape
+        if y.shape != (tau, B):
+            raise InputError(f"y has shape {y.shape}; expected {(tau, B)}, one target for each step and row")
+        weights = weights or self.weights()
+        loss = ops.softmax_cross_entropy(
+            output.h.reshape(tau * B, width),
+            weights.V,
+            self.parameters["c"],
+            y.reshape(-1).astype(np.int32, copy=False),
+            scale=scale,
+            dV=None if gradient is None else gradient.values["E" if self.config.tied else "V"],
+            dc=None if gradient is None else gradient.values["c"],
+        )
+        dh = None if loss.dh is None else loss.dh.reshape(tau, B, width)
+        return replace(loss, each=loss.each.reshape(tau, B), dh=dh)
+
+    def backward(
+        self,
+        output: Output,
+        dh: Floats | None,
+        gradient: Gradient,
+        *,
+        d_end: State | None = None,
+        weights: Weights | None = None,
+        want_dx: bool = False,
+    ) -> tuple[Floats | None, State]:
+        """Add the gradients of all parameters but V and c; return those of x and of the starting state.
+
+        `dh` (tau, B, width) arrives at the last layer's outputs, `d_end` at the final state.
+        """
+        config = self.config
+        weights = weights or self.weights()
+        starts: State = [(np.empty(0), None)] * (config.layers * config.directions)
+        H = config.hidden
+        for layer in reversed(range(config.layers)):
+            made = output.tape[layer]
+            if made.mask is not None and dh is not None:
+                dh = ops.scale_rows(np.ascontiguousarray(dh), made.mask)
+            embedded = layer == 0 and config.embedding > 0 and not config.looks_up
+            below: Floats | None = None
+            for i, weights_of in enumerate(weights.layers[layer]):
+                at = layer * config.directions + i
+                part = dh if dh is None or config.directions == 1 else dh[:, :, i * H : (i + 1) * H]
+                dh_end, ds_end = d_end[at] if d_end else (None, None)
+                dx, back = bptt(
+                    weights_of,
+                    layer,
+                    made.x,
+                    made.directions[i],
+                    gradient,
+                    dh=part,
+                    dh_end=dh_end,
+                    ds_end=ds_end,
+                    want_dx=layer > 0 or embedded or want_dx,
+                )
+                starts[at] = (back.dh0, back.ds0)
+                below = dx if below is None else below + dx
+            dh = below
+        if gradient.embedded is not None:
+            assert dh is not None and output.ids is not None
+            ops.scatter_add(gradient.embedded, output.ids.reshape(-1), dh.reshape(-1, config.embedding))
+        return dh, starts
+
+    def add_start(self, starts: State, gradient: Gradient) -> None:
+        """Add the gradient of the starting state to that of the learned h(0)."""
+        if not self.config.learn_h0:
+            return
+        for i, (dh0, ds0) in enumerate(starts):
+            at = prefix(i // self.config.directions, bool(i % self.config.directions))
+            ops.column_sum(dh0, out=gradient.values[at + "h0"])
+            if ds0 is not None:
+                ops.column_sum(ds0, out=gradient.values[at + "s0"])
+
+    def finish(self, gradient: Gradient, weights: Weights | None = None) -> None:
+        """Fold what was summed aside into the gradient: once an update, after the last window."""
+        weights = weights or self.weights()
+        E = self.parameters["E"] if self.config.embedding else None
+        gradient.finish(E, weights.layers[0])
+
+
+def without_padding(ids: Ids, lengths: Ids | None) -> Ids:
+    """Return the tokens as int32, with 0 beyond a row's length: what stands there is never looked at."""
+    if lengths is not None:
+        ids = np.where(np.arange(len(ids))[:, None] < lengths, ids, 0)
+    return np.ascontiguousarray(ids, dtype=np.int32)
+
+
+def _stream(step: int, place: int, kind: int) -> int:
+    """Return a number of its own for each mask."""
+    return (step << 16) | (place << 1) | kind

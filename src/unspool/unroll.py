@@ -1,0 +1,77 @@
+"""One layer through one window, forwards: b + U x(t) for all steps at once, then the recurrence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from unspool.kernel import ops
+from unspool.values import Activation, CellName, Floats, Ids, Lookup, Tape
+
+
+@dataclass
+class LayerWeights:
+    """The weights of one layer and direction, laid out for the kernels once and used for many windows."""
+
+    cell: CellName
+    activation: Activation
+    reverse: bool
+    U: Floats  # X G*H, transposed as it is stored
+    W: Floats  # G*H H
+    b: Floats  # G*H
+    d: Floats | None  # H
+    E: Floats | None  # K X, where the input is tokens with an embedding
+
+    @cached_property
+    def table(self) -> Floats:
+        """b + U x for every token: a step of one-hot or embedded input is a row of it. K G*H."""
+        return self.U + self.b if self.E is None else ops.matmul(self.E, self.U, start=self.b)
+
+    @cached_property
+    def U_forward(self) -> ops.Packed:
+        """U as b + U x(t) needs it."""
+        return ops.pack(self.U)
+
+    @cached_property
+    def U_backward(self) -> ops.Packed:
+        """U as the gradient of x(t) needs it."""
+        return ops.pack(self.U, transposed=True)
+
+    @cached_property
+    def W_forward(self) -> ops.Packed:
+        """W as the recurrence needs it."""
+        return ops.pack(self.W, transposed=True, groups=ops.GATES[self.cell])
+
+    @cached_property
+    def W_backward(self) -> ops.Packed:
+        """W as BPTT needs it."""
+        return ops.pack(self.W)
+
+
+def unroll(
+    weights: LayerWeights,
+    x: Floats | Ids,
+    h0: Floats,
+    s0: Floats | None,
+    lengths: Ids | None,
+    keep: Floats | None,
+) -> Tape:
+    """Take the state through the window x: tokens (tau, B) or values (tau, B, X)."""
+    p: Floats | Lookup
+    if x.ndim == 2:
+        p = Lookup(weights.table, x)
+    else:
+        tau, B, X = x.shape
+        p = ops.matmul(x.reshape(tau * B, X), weights.U_forward, start=weights.b).reshape(tau, B, -1)
+    return ops.window_forward(
+        weights.cell,
+        p,
+        weights.W_forward,
+        h0,
+        s0=s0,
+        d=weights.d,
+        lengths=lengths,
+        activation=weights.activation,
+        reverse=weights.reverse,
+        keep=keep,
+    )
