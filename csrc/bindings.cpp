@@ -407,6 +407,12 @@ double global_norm(Vector g) {
   return std::sqrt(sum);
 }
 
+Array zeros(size_t n) {
+  Array out = array({n});
+  if (n) std::memset(out.data(), 0, n * 4);
+  return out;
+}
+
 void same_length(const Vector& p, const Vector& other, const char* name) {
   require(p.shape(0) == other.shape(0), std::string(name) + " has " + std::to_string(other.shape(0)) + " values; the parameters have " +
                                             std::to_string(p.shape(0)));
@@ -580,6 +586,7 @@ NB_MODULE(_native, m) {
         "decay"_a);
   m.def("dropout_mask", &dropout_mask, "n"_a, "seed"_a, "stream"_a, "rate"_a);
   m.def("scale_rows", &scale_rows, "x"_a.noconvert(), "mask"_a.noconvert());
+  m.def("zeros", &zeros, "n"_a);
   m.def("uniform", &uniform, "seed"_a, "index"_a);
 
   nb::class_<PyStream>(m, "Stream")

@@ -7,8 +7,8 @@ static const float TINY = 0x1p-100f;
 static inline V flush(V v) { return select(abs(v) < set1(TINY), zero(), v); }
 
 // exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, exp(r) = 1 + r + r^2 q(r). Error below 1.2 ulp.
-static inline V exp(V x) {
-  x = at_least(at_most(x, 88.0f), -87.0f);
+static inline V exp_between(V x, float low, float high) {
+  x = at_least(at_most(x, high), low);
   const V magic = fma(x, set1(1.44269504f), set1(0x1.8p23f));
   const V n = magic - set1(0x1.8p23f);
   V r = fnma(n, set1(0x1.62e4p-1f), x);          // ln 2 in two parts: the first has few bits, so n times it is exact
@@ -20,12 +20,17 @@ static inline V exp(V x) {
   const V e = fma(q, r * r, r) + set1(1.0f);
   return e * power_of_two(magic);
 }
+static inline V exp(V x) { return exp_between(x, -87.0f, 88.0f); }
 
-// sigmoid(x) = 1 / (1 + exp(-x))
-static inline V sigmoid(V x) { return set1(1.0f) / (set1(1.0f) + exp(zero() - x)); }
+// sigmoid and tanh as fractions, so that several can share one division: a division costs as much as ten products.
+struct Fraction { V above, below; };
+
+// sigmoid(x) = 1 / (1 + exp(-x)); below exp(-25) it stays there, so that four denominators never overflow.
+static inline V sigmoid_below(V x) { return set1(1.0f) + exp_between(zero() - x, -87.0f, 25.0f); }
+static inline V sigmoid(V x) { return set1(1.0f) / sigmoid_below(x); }
 
 // tanh(x) = x P(x^2) / Q(x^2), fitted for the smallest relative error on |x| <= 9; beyond, tanh is 1 in float32.
-static inline V tanh(V x) {
+static inline Fraction tanh_fraction(V x) {
   x = at_least(at_most(x, 9.0f), -9.0f);
   const V u = x * x;
   V p = fma(u, set1(1.33164063e-8f), set1(2.05815824e-5f));
@@ -36,7 +41,12 @@ static inline V tanh(V x) {
   q = fma(q, u, set1(2.58706447e-2f));
   q = fma(q, u, set1(4.67129387e-1f));
   q = fma(q, u, set1(1.0f));
-  return at_least(at_most(x * p / q, 1.0f), -1.0f);
+  return {x * p, q};
+}
+static inline V within_one(V v) { return at_least(at_most(v, 1.0f), -1.0f); }
+static inline V tanh(V x) {
+  const Fraction f = tanh_fraction(x);
+  return within_one(f.above / f.below);
 }
 
 // log of a positive, finite double: x = 2^n m, sqrt(1/2) <= m < sqrt(2), log m = 2 artanh((m-1)/(m+1)).

@@ -50,29 +50,35 @@ struct Product {
   float* C;
   int64_t ldc, shift;         // `shift` is added to the column when writing C
   int64_t first_k, K;         // the rows of B that take part; A's columns are counted from the first of them
+  bool backwards;             // from the last panel to the first
 };
 
 template <int M, int N> static inline void product_tile(const Product& p, int64_t m, int64_t panel, int64_t k, int64_t kc) {
   V acc[M][N];
   Place at[N];
+  bool whole = true;
 #pragma GCC unroll 8
-  for (int j = 0; j < N; j++) at[j] = place(p.B, panel + j);
+  for (int j = 0; j < N; j++) {
+    at[j] = place(p.B, panel + j);
+    whole = whole && at[j].n == LANES;
+  }
 #pragma GCC unroll 8
-  for (int i = 0; i < M; i++)
+  for (int i = 0; i < M; i++) {
+    const float* from = k > 0 ? p.C + (m + i) * p.ldc + p.shift : p.start ? p.start[m + i] + p.start_shift : nullptr;
 #pragma GCC unroll 8
-    for (int j = 0; j < N; j++) {
-      const float* from = k > 0 ? p.C + (m + i) * p.ldc + p.shift : p.start ? p.start[m + i] + p.start_shift : nullptr;
-      acc[i][j] = !from ? zero() : at[j].n == LANES ? load(from + at[j].at) : load_n(from + at[j].at, at[j].n);
-    }
+    for (int j = 0; j < N; j++)
+      acc[i][j] = !from ? zero() : whole ? load(from + at[j].at) : load_n(from + at[j].at, at[j].n);
+  }
   tile<M, N, false>(p.A + m * p.lda + k, p.lda, p.B.at + (panel * p.B.K + p.first_k + k) * LANES, p.B.K * LANES, kc, acc);
 #pragma GCC unroll 8
-  for (int i = 0; i < M; i++)
+  for (int i = 0; i < M; i++) {
+    float* to = p.C + (m + i) * p.ldc + p.shift;
 #pragma GCC unroll 8
     for (int j = 0; j < N; j++) {
-      float* to = p.C + (m + i) * p.ldc + p.shift + at[j].at;
-      if (at[j].n == LANES) store(to, acc[i][j]);
-      else store_n(to, acc[i][j], at[j].n);
+      if (whole) store(to + at[j].at, acc[i][j]);
+      else store_n(to + at[j].at, acc[i][j], at[j].n);
     }
+  }
 }
 
 template <int M, int N> static inline void tile_of(const Product& p, int rows, int64_t m, int64_t panel, int64_t k, int64_t kc) {
@@ -82,31 +88,42 @@ template <int M, int N> static inline void tile_of(const Product& p, int rows, i
   if constexpr (M > 1) tile_of<M - 1, N>(p, rows, m, panel, k, kc);
 }
 
-// All row tiles for one group of N panels; then what is left of the panels, in smaller groups.
-template <int N> static inline void panels(const Product& p, int64_t k, int64_t kc, int64_t panel) {
-  for (; panel + N <= p.last_panel; panel += N) {
+// All row tiles for one group of N panels, a block of k at a time: the block stays in the first cache for all
+// tiles, and so does the part of C that waits between two blocks.
+template <int N> static inline void panel_group(const Product& p, int64_t panel) {
+  for (int64_t k = 0; k < p.K || k == 0;) {
+    const int64_t kc = p.M <= MR ? p.K : (p.K - k < KC + KC / 2 ? p.K - k : KC);
     int64_t tiles = (p.M + MR - 1) / MR;
     for (int64_t m = 0; tiles > 0; tiles--) {
       const int rows = (int)((p.M - m + tiles - 1) / tiles);  // 17 rows are 6 + 6 + 5, not 8 + 8 + 1
       tile_of<MR, N>(p, rows, m, panel, k, kc);
       m += rows;
     }
+    k += kc;
+    if (kc == 0) break;
   }
-  if constexpr (N > 1) panels<N / 2>(p, k, kc, panel);
+}
+
+// The panels in groups of N, what is left in smaller groups. Backwards, the same from the last to the first:
+// where W is larger than a core's cache, going to and fro finds half of it still there.
+template <int N> static inline void panels(const Product& p, int64_t first, int64_t last) {
+  const int64_t whole = (last - first) / N * N;
+  if constexpr (N > 1) {
+    if (p.backwards) panels<N / 2>(p, first + whole, last);
+  }
+  for (int64_t i = 0; i < whole; i += N) panel_group<N>(p, first + (p.backwards ? whole - N - i : i));
+  if constexpr (N > 1) {
+    if (!p.backwards) panels<N / 2>(p, first + whole, last);
+  }
 }
 
 // Few rows take many panels at once, so that enough chains are under way to hide the latency of a product.
 static inline void product(const Product& p) {
-  if (p.M <= 0 || p.first_panel >= p.last_panel) return;
-  int64_t k = 0;
-  do {
-    const int64_t kc = p.M <= MR ? p.K : (p.K - k < KC + KC / 2 ? p.K - k : KC);
-    const int64_t tiles = (p.M + MR - 1) / MR, rows = (p.M + tiles - 1) / tiles;
-    if (rows * 8 <= ACCUMULATORS) panels<8>(p, k, kc, p.first_panel);
-    else if (rows * 4 <= ACCUMULATORS) panels<4>(p, k, kc, p.first_panel);
-    else panels<NP>(p, k, kc, p.first_panel);
-    k += kc;
-  } while (k < p.K);
+  if (p.M <= 0) return;
+  const int64_t tiles = (p.M + MR - 1) / MR, rows = (p.M + tiles - 1) / tiles;
+  if (rows * 8 <= ACCUMULATORS) panels<8>(p, p.first_panel, p.last_panel);
+  else if (rows * 4 <= ACCUMULATORS) panels<4>(p, p.first_panel, p.last_panel);
+  else panels<NP>(p, p.first_panel, p.last_panel);
 }
 
 static void pack(const PackArgs& a, Team team) {
@@ -137,7 +154,7 @@ static void rows(const RowsArgs& a, Team team) {
   for (int64_t m = mine.begin; m < mine.end; m += BLOCK) {
     const int64_t n = mine.end - m < BLOCK ? mine.end - m : BLOCK;
     for (int64_t i = 0; i < n && a.start; i++) start[i] = a.start + (m + i) * a.start_stride;
-    product({n, a.A + m * a.lda, a.lda, a.B, 0, a.B.panels(), a.start ? start : nullptr, 0, a.C + m * a.ldc, a.ldc, 0, 0, a.B.K});
+    product({n, a.A + m * a.lda, a.lda, a.B, 0, a.B.panels(), a.start ? start : nullptr, 0, a.C + m * a.ldc, a.ldc, 0, 0, a.B.K, false});
   }
 }
 

@@ -22,17 +22,18 @@ static void gru_forward(const WindowArgs& a, Team team) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
       start_rows(a, 3 * H, t, b, n, start);
       gate_panels(a.W, s, 0, 2, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H});
+        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H, k % 2 == 1});
       });
       gate_panels(a.W, s, 2, 1, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, bias, -2 * H, gates + b * G, G, H, 0, H});
+        product({n, h_seen + b * H, H, a.W, first, last, bias, -2 * H, gates + b * G, G, H, 0, H, k % 2 == 1});
       });
       for (int64_t i = b; i < b + n; i++) {
         float *row = gates + i * G, *h = a.hs__tBH + after(a, t) + i * H;
         if (!alive(a, t, i)) { copy_units(s, h, h_before + i * H); continue; }
         const float* from = start[i - b] + 2 * H;
         for (int64_t j = s.units.begin; j < end; j += LANES) {
-          const V r = sigmoid(load_to(row, j, end)), z = sigmoid(load_to(row + H, j, end));
+          const V dr = sigmoid_below(load_to(row, j, end)), dz = sigmoid_below(load_to(row + H, j, end));
+          const V over = set1(1.0f) / (dr * dz), r = over * dz, z = over * dr;  // two gates share one division
           const V fresh = tanh(fma(r, load_to(row + 3 * H, j, end), load_to(from, j, end)));
           store_to(row, j, end, r);
           store_to(row + H, j, end, z);
@@ -80,8 +81,8 @@ static void gru_backward(const WindowArgs& a, Team team) {
     }
     meet(s, team);
     float* to = a.keep__BH ? a.spare__BH : running;
-    carry_back(a, s, da_t, G, 0, 2 * H, to, a.keep__BH != nullptr);
-    carry_back(a, s, da_t + 3 * H, G, 2 * H, H, to, false);
+    carry_back(a, s, da_t, G, 0, 2 * H, to, a.keep__BH != nullptr, k % 2 == 1);
+    carry_back(a, s, da_t + 3 * H, G, 2 * H, H, to, false, k % 2 == 1);
     if (a.keep__BH) carry_kept(a, s);
   }
 }

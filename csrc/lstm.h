@@ -17,7 +17,7 @@ static void lstm_forward(const WindowArgs& a, Team team) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
       start_rows(a, G, t, b, n, start);
       gate_panels(a.W, s, 0, 4, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H});
+        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H, k % 2 == 1});
       });
       for (int64_t r = b; r < b + n; r++) {
         float* row = gates + r * G;
@@ -29,8 +29,13 @@ static void lstm_forward(const WindowArgs& a, Team team) {
           continue;
         }
         for (int64_t j = s.units.begin; j < end; j += LANES) {
-          const V i = sigmoid(load_to(row, j, end)), f = sigmoid(load_to(row + H, j, end));
-          const V g = tanh(load_to(row + 2 * H, j, end)), o = sigmoid(load_to(row + 3 * H, j, end));
+          const V di = sigmoid_below(load_to(row, j, end)), df = sigmoid_below(load_to(row + H, j, end));
+          const V dO = sigmoid_below(load_to(row + 3 * H, j, end));
+          const Fraction t = tanh_fraction(load_to(row + 2 * H, j, end));
+          const V left = di * df, right = dO * t.below;          // the four gates share one division
+          const V over = set1(1.0f) / (left * right), over_left = over * right, over_right = over * left;
+          const V i = over_left * df, f = over_left * di;
+          const V o = over_right * t.below, g = within_one(over_right * dO * t.above);
           const V cell = fma(f, load_to(s_past, j, end), i * g);
           store_to(row, j, end, i);
           store_to(row + H, j, end, f);
@@ -82,7 +87,7 @@ static void lstm_backward(const WindowArgs& a, Team team) {
       }
     }
     meet(s, team);
-    carry_back(a, s, da_t, G, 0, G, a.keep__BH ? a.spare__BH : running, a.keep__BH != nullptr);
+    carry_back(a, s, da_t, G, 0, G, a.keep__BH ? a.spare__BH : running, a.keep__BH != nullptr, k % 2 == 1);
     if (a.keep__BH) carry_kept(a, s);
   }
 }

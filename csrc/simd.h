@@ -171,7 +171,28 @@ static inline V greater(V a, V b) { return select(b < a, a, b); }
 static inline V at_least(V v, float low) { return greater(set1(low), v); }
 static inline V at_most(V v, float high) { return lesser(set1(high), v); }
 
-// The fixed tree: lanes 0+8, 1+9, …; then 0+4, …; then 0+2, 1+3; then 0+1.
+// The fixed tree: lanes 0+8, 1+9, …; then 0+4, …; then 0+2, 1+3; then 0+1. The largest lane needs no order.
+#if defined(UNSPOOL_AVX512) || defined(UNSPOOL_AVX2)
+#if defined(UNSPOOL_AVX512)
+static inline __m256 low_half(V v) { return _mm512_castps512_ps256(v.x); }
+static inline __m256 high_half(V v) { return _mm512_extractf32x8_ps(v.x, 1); }
+#else
+static inline __m256 low_half(V v) { return v.x; }
+static inline __m256 high_half(V v) { return v.y; }
+#endif
+static inline float reduce_add(V v) {
+  const __m256 eight = _mm256_add_ps(low_half(v), high_half(v));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+static inline float reduce_max(V v) {
+  const __m256 eight = _mm256_max_ps(low_half(v), high_half(v));
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+#else
 static inline float reduce_add(V v) {
   float f[16];
   store(f, v);
@@ -179,6 +200,13 @@ static inline float reduce_add(V v) {
     for (int i = 0; i < half; i++) f[i] = f[i] + f[i + half];
   return f[0];
 }
+static inline float reduce_max(V v) {
+  float f[16];
+  store(f, v);
+  for (int i = 1; i < 16; i++) f[0] = f[0] < f[i] ? f[i] : f[0];
+  return f[0];
+}
+#endif
 
 // Load or store the columns j … j+15 of a row of n, as far as they exist.
 static inline V load_to(const float* row, int64_t j, int64_t n) {

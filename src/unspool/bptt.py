@@ -112,7 +112,7 @@ def _table_gradient(weights: LayerWeights, gradient: Gradient, at: str) -> Float
     if weights.E is None:
         return gradient.values.stored(at + "U")
     if weights.reverse not in gradient.tables:
-        gradient.tables[weights.reverse] = np.zeros((len(weights.E), len(weights.b)), np.float32)
+        gradient.tables[weights.reverse] = ops.zeros((len(weights.E), len(weights.b)))
     return gradient.tables[weights.reverse]
 
 

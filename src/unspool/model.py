@@ -114,7 +114,7 @@ class Model:
         """Return a gradient of zero."""
         gradient = Gradient(self.config, self.parameters.like())
         if self.config.embedding and not self.config.looks_up:
-            gradient.embedded = np.zeros_like(self.parameters["E"])
+            gradient.embedded = ops.zeros(self.parameters["E"].shape)
         return gradient
 
     def start(self, B: int) -> State:

@@ -71,6 +71,12 @@ def _choice(value: str, among: dict[str, int], name: str) -> int:
     return among[value]
 
 
+def zeros(shape: tuple[int, ...]) -> Floats:
+    """Return zeros that begin on a cache line, where vectors are loaded and stored whole."""
+    zeroed: Floats = _native.zeros(int(np.prod(shape, dtype=object))).reshape(shape)
+    return zeroed
+
+
 def pack(W: Floats | Packed, *, transposed: bool = False, groups: int = 1) -> Packed:
     """Lay out W (K, N), or W^T of W (N, K), for products with rows on the left; reusable until W changes."""
     return W if isinstance(W, Packed) else Packed(_rows(W, "W"), transposed, groups)

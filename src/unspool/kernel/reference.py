@@ -17,6 +17,11 @@ Packed = np.ndarray
 GATES = {"elman": 1, "lstm": 4, "gru": 3}
 
 
+def zeros(shape: tuple[int, ...]) -> Floats:
+    """Return zeros."""
+    return np.zeros(shape, np.float32)
+
+
 def pack(W: Floats, *, transposed: bool = False, groups: int = 1) -> Floats:
     """Return W as it is: packing is a matter of layout only."""
     return W
