@@ -454,6 +454,13 @@ Array scale_rows(Floats x, Floats mask) {
   return out;
 }
 
+// An array as it is: a conversion would be a copy that nobody keeps.
+Floats as_it_is(nb::handle value, const char* name) {
+  Floats array;
+  require(nb::try_cast(value, array, false), std::string(name) + " must be an array of float32");
+  return array;
+}
+
 // ── streaming ────────────────────────────────────────────────────────────────────────────────────────────────
 
 struct PyStream : Stream {
@@ -474,7 +481,7 @@ struct PyStream : Stream {
       require(layer.H >= 1 && layer.W.N == G && layer.W.groups == gates_of(layer.cell), "W is not packed for this cell");
       if (!spec[3].is_none()) {
         require(layers.empty(), "only the first layer reads from a table");
-        auto table = nb::cast<Floats>(spec[3]);
+        auto table = as_it_is(spec[3], "table");
         require(table.ndim() == 2, "table must have two dimensions");
         inputs = (int64_t)table.shape(0);
         layer.table = checked(table, "table", {inputs, G});
@@ -482,10 +489,10 @@ struct PyStream : Stream {
         require(!layers.empty(), "the first layer must read from a table");
         layer.U = nb::cast<Panels&>(spec[4]).shape;
         require(layer.U.K == below && layer.U.N == G && layer.U.groups == 1, "U does not fit the layer below");
-        layer.b = checked(nb::cast<Floats>(spec[5]), "b", {G});
+        layer.b = checked(as_it_is(spec[5], "b"), "b", {G});
         layer.X = below;
       }
-      if (layer.cell == GRU) layer.d = checked(nb::cast<Floats>(spec[6]), "d", {layer.H});
+      if (layer.cell == GRU) layer.d = checked(as_it_is(spec[6], "d"), "d", {layer.H});
       below = layer.H;
       layers.push_back(std::move(layer));
     }
@@ -536,8 +543,9 @@ struct PyStream : Stream {
       auto pair = nb::cast<nb::tuple>(parts[i]);
       require(pair.size() == 2, "a state is (h, s)");
       const int64_t H = layers[i].H;
-      std::memcpy(layers[i].h.at, checked(nb::cast<Floats>(pair[0]), "h", {H}), (size_t)H * 4);
-      std::memcpy(layers[i].s.at, checked(nb::cast<Floats>(pair[1]), "s", {H}), (size_t)H * 4);
+      const Floats h = as_it_is(pair[0], "h"), s = as_it_is(pair[1], "s");
+      std::memcpy(layers[i].h.at, checked(h, "h", {H}), (size_t)H * 4);
+      std::memcpy(layers[i].s.at, checked(s, "s", {H}), (size_t)H * 4);
     }
   }
 };
@@ -583,8 +591,8 @@ NB_MODULE(_native, m) {
   m.def("uniform", &uniform, "seed"_a, "index"_a);
 
   nb::class_<PyStream>(m, "Stream")
-      .def(nb::init<nb::list, const Panels&, std::optional<Floats>, nb::list>(), "layers"_a, "output"_a, "bias"_a.none(), "alive"_a,
-           nb::keep_alive<1, 3>())
+      .def(nb::init<nb::list, const Panels&, std::optional<Floats>, nb::list>(), "layers"_a, "output"_a,
+           "bias"_a.noconvert().none(), "alive"_a, nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
       .def("read", &PyStream::read, "id"_a)
       .def("choose", &PyStream::choose, "temperature"_a, "top_k"_a, "top_p"_a, "u"_a)
       .def("advance", &PyStream::advance, "id"_a, "temperature"_a, "top_k"_a, "top_p"_a, "seed"_a, "index"_a)
