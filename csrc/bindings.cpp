@@ -22,8 +22,10 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using namespace unspool;
 
-using Floats = nb::ndarray<float, nb::device::cpu>;
-using Matrix = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
+using Floats = nb::ndarray<const float, nb::device::cpu>;  // read-only arrays are as good as any
+using Matrix = nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>;
+using Written = nb::ndarray<float, nb::device::cpu>;
+using WrittenMatrix = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
 using Ids = nb::ndarray<const int32_t, nb::c_contig, nb::device::cpu>;
 template <class T> using ArrayOf = nb::ndarray<nb::numpy, T>;
 using Array = ArrayOf<float>;
@@ -37,14 +39,14 @@ void require(bool holds, const std::string& otherwise) {
   if (!holds) throw Refused(otherwise);
 }
 
-std::string shape_of(const Floats& a) {
+template <class A> std::string shape_of(const A& a) {
   std::string text = "(";
   for (size_t i = 0; i < a.ndim(); i++) text += (i ? ", " : "") + std::to_string(a.shape(i));
   return text + ")";
 }
 
 // A C-contiguous float32 array of exactly this shape.
-float* checked(const Floats& a, const char* name, const std::vector<int64_t>& shape) {
+template <class A> auto checked(const A& a, const char* name, const std::vector<int64_t>& shape) -> decltype(a.data()) {
   std::string wanted = "(";
   for (size_t i = 0; i < shape.size(); i++) wanted += (i ? ", " : "") + std::to_string(shape[i]);
   wanted += ")";
@@ -56,14 +58,14 @@ float* checked(const Floats& a, const char* name, const std::vector<int64_t>& sh
   for (size_t i = a.ndim(); i-- > 0; stride *= (int64_t)a.shape(i))
     if (a.shape(i) != 1 && a.size() > 0) contiguous = contiguous && a.stride(i) == stride;
   require(contiguous, std::string(name) + " is not C-contiguous; pass numpy.ascontiguousarray(" + name + ")");
-  return (float*)a.data();
+  return a.data();
 }
-float* checked(const std::optional<Floats>& a, const char* name, const std::vector<int64_t>& shape) {
+template <class A> auto checked(const std::optional<A>& a, const char* name, const std::vector<int64_t>& shape) -> decltype(a->data()) {
   return a ? checked(*a, name, shape) : nullptr;
 }
 
 // A matrix whose rows are contiguous, at any distance from each other.
-int64_t row_stride(const Matrix& a, const char* name) {
+template <class A> int64_t row_stride(const A& a, const char* name) {
   require(a.shape(1) <= 1 || a.size() == 0 || a.stride(1) == 1,
           std::string(name) + " has columns that are not contiguous; pass numpy.ascontiguousarray(" + name + ")");
   require(a.shape(0) <= 1 || a.size() == 0 || a.stride(0) >= (int64_t)a.shape(1),
@@ -145,7 +147,7 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
   return C;
 }
 
-Array outer_product(Matrix A, Matrix B, std::optional<Floats> onto) {
+Array outer_product(Matrix A, Matrix B, std::optional<Written> onto) {
   const int64_t R = (int64_t)A.shape(0), M = (int64_t)A.shape(1), N = (int64_t)B.shape(1);
   require((int64_t)B.shape(0) == R, "the product's sides do not meet: " + std::to_string(R) + " rows against " +
                                         std::to_string(B.shape(0)) + " rows");
@@ -159,7 +161,7 @@ Array outer_product(Matrix A, Matrix B, std::optional<Floats> onto) {
   return C;
 }
 
-Array column_sum(Matrix A, std::optional<Floats> onto) {
+Array column_sum(Matrix A, std::optional<Written> onto) {
   const int64_t R = (int64_t)A.shape(0), N = (int64_t)A.shape(1);
   float* to = checked(onto, "out", {N});
   Array s = onto ? Array() : array({(size_t)N});
@@ -174,20 +176,20 @@ Array gather(Matrix table, Ids ids) {
   require(row_stride(table, "table") == N || K <= 1, "table is not C-contiguous");
   check_ids(ids.data(), R, K, "ids");
   Array out = array({(size_t)R, (size_t)N});
-  TableArgs args{R, N, ids.data(), table.data(), out.data(), N};
+  TableArgs args{R, N, ids.data(), const_cast<float*>(table.data()), out.data(), N};  // the table is only read
   nb::gil_scoped_release free;
   parallel([&](Team team) { kernels().gather(args, team); }, at_most_threads((double)R * N));
   return out;
 }
 
-void scatter_add(Matrix table, Ids ids, Matrix rows) {
+void scatter_add(WrittenMatrix table, Ids ids, Matrix rows) {
   const int64_t K = (int64_t)table.shape(0), N = (int64_t)table.shape(1), R = (int64_t)ids.size();
   require(row_stride(table, "table") == N || K <= 1, "table is not C-contiguous");
   require((int64_t)rows.shape(0) == R && (int64_t)rows.shape(1) == N,
           "rows has shape (" + std::to_string(rows.shape(0)) + ", " + std::to_string(rows.shape(1)) + "); expected (" +
               std::to_string(R) + ", " + std::to_string(N) + ")");
   check_ids(ids.data(), R, K, "ids");
-  TableArgs args{R, N, ids.data(), table.data(), rows.data(), row_stride(rows, "rows")};
+  TableArgs args{R, N, ids.data(), table.data(), const_cast<float*>(rows.data()), row_stride(rows, "rows")};  // the rows are only read
   nb::gil_scoped_release free;
   parallel([&](Team team) { kernels().scatter_add(args, team); }, at_most_threads((double)R * N));
 }
@@ -312,9 +314,10 @@ nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, 
   a.activation = activation;
   a.reverse = reverse;
   a.W = W.shape;
-  a.hs__tBH = checked(hs, "hs", {a.tau + 1, a.B, H});
-  a.ss__tBH = checked(ss, "ss", {a.tau + 1, a.B, H});
-  a.gates__tBG = checked(gates, "gates", {a.tau, a.B, taped_gates_of(cell) * H});
+  // Backwards the tape is only read.
+  a.hs__tBH = const_cast<float*>(checked(hs, "hs", {a.tau + 1, a.B, H}));
+  a.ss__tBH = const_cast<float*>(checked(ss, "ss", {a.tau + 1, a.B, H}));
+  a.gates__tBG = const_cast<float*>(checked(gates, "gates", {a.tau, a.B, taped_gates_of(cell) * H}));
   require(cell != LSTM || a.ss__tBH, "an LSTM needs ss");
   require(cell == ELMAN || a.gates__tBG, "this cell needs gates");
   a.lengths__B = check_lengths(lengths, a.B, a.tau);
@@ -342,7 +345,7 @@ nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, 
 // ── softmax ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std::optional<Floats> c, Ids y, double scale,
-                                std::optional<Floats> dV, std::optional<Floats> dc) {
+                                std::optional<Written> dV, std::optional<Written> dc) {
   require(h.ndim() == 2, "h must have two dimensions (rows, H)");
   SoftmaxArgs a{};
   a.R = (int64_t)h.shape(0);
@@ -392,7 +395,8 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
 
 // ── updates ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-using Vector = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Vector = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WrittenVector = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 double global_norm(Vector g) {
   const int64_t n = (int64_t)g.shape(0), chunks = (n + CHUNK - 1) / CHUNK;
@@ -407,12 +411,12 @@ double global_norm(Vector g) {
   return std::sqrt(sum);
 }
 
-void same_length(const Vector& p, const Vector& other, const char* name) {
+template <class A> void same_length(const WrittenVector& p, const A& other, const char* name) {
   require(p.shape(0) == other.shape(0), std::string(name) + " has " + std::to_string(other.shape(0)) + " values; the parameters have " +
                                             std::to_string(p.shape(0)));
 }
 
-void adam(Vector p, Vector g, Vector m, Vector v, double scale, double learning_rate, double beta1, double beta2, double epsilon,
+void adam(WrittenVector p, Vector g, WrittenVector m, WrittenVector v, double scale, double learning_rate, double beta1, double beta2, double epsilon,
           double decay, double correction1, double correction2) {
   same_length(p, g, "g");
   same_length(p, m, "m");
@@ -423,7 +427,7 @@ void adam(Vector p, Vector g, Vector m, Vector v, double scale, double learning_
   parallel([&](Team team) { kernels().adam(a, team); }, at_most_threads((double)a.n * 8));
 }
 
-void sgd(Vector p, Vector g, std::optional<Vector> m, double scale, double learning_rate, double momentum, double decay) {
+void sgd(WrittenVector p, Vector g, std::optional<WrittenVector> m, double scale, double learning_rate, double momentum, double decay) {
   same_length(p, g, "g");
   if (m) same_length(p, *m, "m");
   SgdArgs a{(int64_t)p.shape(0), p.data(), m ? m->data() : nullptr, g.data(), (float)scale, (float)learning_rate, (float)momentum,
