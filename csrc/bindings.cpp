@@ -22,8 +22,10 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using namespace unspool;
 
-using Floats = nb::ndarray<float, nb::device::cpu>;
-using Matrix = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
+using Floats = nb::ndarray<const float, nb::device::cpu>;  // read-only arrays are as good as any
+using Matrix = nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>;
+using Written = nb::ndarray<float, nb::device::cpu>;
+using WrittenMatrix = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
 using Ids = nb::ndarray<const int32_t, nb::c_contig, nb::device::cpu>;
 template <class T> using ArrayOf = nb::ndarray<nb::numpy, T>;
 using Array = ArrayOf<float>;
@@ -37,14 +39,14 @@ void require(bool holds, const std::string& otherwise) {
   if (!holds) throw Refused(otherwise);
 }
 
-std::string shape_of(const Floats& a) {
+template <class A> std::string shape_of(const A& a) {
   std::string text = "(";
   for (size_t i = 0; i < a.ndim(); i++) text += (i ? ", " : "") + std::to_string(a.shape(i));
   return text + ")";
 }
 
 // A C-contiguous float32 array of exactly this shape.
-float* checked(const Floats& a, const char* name, const std::vector<int64_t>& shape) {
+template <class A> auto checked(const A& a, const char* name, const std::vector<int64_t>& shape) -> decltype(a.data()) {
   std::string wanted = "(";
   for (size_t i = 0; i < shape.size(); i++) wanted += (i ? ", " : "") + std::to_string(shape[i]);
   wanted += ")";
@@ -56,14 +58,14 @@ float* checked(const Floats& a, const char* name, const std::vector<int64_t>& sh
   for (size_t i = a.ndim(); i-- > 0; stride *= (int64_t)a.shape(i))
     if (a.shape(i) != 1 && a.size() > 0) contiguous = contiguous && a.stride(i) == stride;
   require(contiguous, std::string(name) + " is not C-contiguous; pass numpy.ascontiguousarray(" + name + ")");
-  return (float*)a.data();
+  return a.data();
 }
-float* checked(const std::optional<Floats>& a, const char* name, const std::vector<int64_t>& shape) {
+template <class A> auto checked(const std::optional<A>& a, const char* name, const std::vector<int64_t>& shape) -> decltype(a->data()) {
   return a ? checked(*a, name, shape) : nullptr;
 }
 
 // A matrix whose rows are contiguous, at any distance from each other.
-int64_t row_stride(const Matrix& a, const char* name) {
+template <class A> int64_t row_stride(const A& a, const char* name) {
   require(a.shape(1) <= 1 || a.size() == 0 || a.stride(1) == 1,
           std::string(name) + " has columns that are not contiguous; pass numpy.ascontiguousarray(" + name + ")");
   require(a.shape(0) <= 1 || a.size() == 0 || a.stride(0) >= (int64_t)a.shape(1),
@@ -123,7 +125,7 @@ struct Panels {
     shape.at = block.at;
     PackArgs args{source.data(), stride, transposed, block.at, shape};
     nb::gil_scoped_release free;
-    parallel([&](Team team) { kernels().pack(args, team); }, shape.floats() < 16384 ? 1 : 256);
+    parallel([&, body = kernels().pack](Team team) { body(args, team); }, shape.floats() < 16384 ? 1 : 256);
   }
 };
 
@@ -141,31 +143,32 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
   Array C = array({(size_t)M, (size_t)N});
   RowsArgs args{M, A.data(), lda, B.shape, from, one_row ? 0 : N, C.data(), N};
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().rows(args, team); }, at_most_threads((double)M * N * K));
+  parallel([&, body = kernels().rows](Team team) { body(args, team); }, at_most_threads((double)M * N * K));
   return C;
 }
 
-Array outer_product(Matrix A, Matrix B, std::optional<Floats> onto) {
+Array outer_product(Matrix A, Matrix B, std::optional<Written> onto) {
   const int64_t R = (int64_t)A.shape(0), M = (int64_t)A.shape(1), N = (int64_t)B.shape(1);
   require((int64_t)B.shape(0) == R, "the product's sides do not meet: " + std::to_string(R) + " rows against " +
                                         std::to_string(B.shape(0)) + " rows");
   const int64_t lda = row_stride(A, "A"), ldb = row_stride(B, "B");
   float* to = checked(onto, "out", {M, N});
   Array C = onto ? Array() : array({(size_t)M, (size_t)N});
-  Block work = room(outer_room(N) * threads());
+  const int most = threads();  // another Python thread may change it: the room is for this many
+  Block work = room(outer_room(N) * most);
   OuterArgs args{R, M, N, A.data(), lda, B.data(), ldb, onto ? to : C.data(), N, (bool)onto, work.at};
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().outer(args, team); }, std::min(threads(), at_most_threads((double)M * N * R)));
+  parallel([&, body = kernels().outer](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * R)));
   return C;
 }
 
-Array column_sum(Matrix A, std::optional<Floats> onto) {
+Array column_sum(Matrix A, std::optional<Written> onto) {
   const int64_t R = (int64_t)A.shape(0), N = (int64_t)A.shape(1);
   float* to = checked(onto, "out", {N});
   Array s = onto ? Array() : array({(size_t)N});
   ColumnSumArgs args{R, N, A.data(), row_stride(A, "A"), onto ? to : s.data(), (bool)onto};
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().column_sum(args, team); }, at_most_threads((double)R * N));
+  parallel([&, body = kernels().column_sum](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return s;
 }
 
@@ -174,22 +177,22 @@ Array gather(Matrix table, Ids ids) {
   require(row_stride(table, "table") == N || K <= 1, "table is not C-contiguous");
   check_ids(ids.data(), R, K, "ids");
   Array out = array({(size_t)R, (size_t)N});
-  TableArgs args{R, N, ids.data(), table.data(), out.data(), N};
+  TableArgs args{R, N, ids.data(), const_cast<float*>(table.data()), out.data(), N};  // the table is only read
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().gather(args, team); }, at_most_threads((double)R * N));
+  parallel([&, body = kernels().gather](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return out;
 }
 
-void scatter_add(Matrix table, Ids ids, Matrix rows) {
+void scatter_add(WrittenMatrix table, Ids ids, Matrix rows) {
   const int64_t K = (int64_t)table.shape(0), N = (int64_t)table.shape(1), R = (int64_t)ids.size();
   require(row_stride(table, "table") == N || K <= 1, "table is not C-contiguous");
   require((int64_t)rows.shape(0) == R && (int64_t)rows.shape(1) == N,
           "rows has shape (" + std::to_string(rows.shape(0)) + ", " + std::to_string(rows.shape(1)) + "); expected (" +
               std::to_string(R) + ", " + std::to_string(N) + ")");
   check_ids(ids.data(), R, K, "ids");
-  TableArgs args{R, N, ids.data(), table.data(), rows.data(), row_stride(rows, "rows")};
+  TableArgs args{R, N, ids.data(), table.data(), const_cast<float*>(rows.data()), row_stride(rows, "rows")};  // the rows are only read
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().scatter_add(args, team); }, at_most_threads((double)R * N));
+  parallel([&, body = kernels().scatter_add](Team team) { body(args, team); }, at_most_threads((double)R * N));
 }
 
 // ── recurrences ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -312,9 +315,10 @@ nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, 
   a.activation = activation;
   a.reverse = reverse;
   a.W = W.shape;
-  a.hs__tBH = checked(hs, "hs", {a.tau + 1, a.B, H});
-  a.ss__tBH = checked(ss, "ss", {a.tau + 1, a.B, H});
-  a.gates__tBG = checked(gates, "gates", {a.tau, a.B, taped_gates_of(cell) * H});
+  // Backwards the tape is only read.
+  a.hs__tBH = const_cast<float*>(checked(hs, "hs", {a.tau + 1, a.B, H}));
+  a.ss__tBH = const_cast<float*>(checked(ss, "ss", {a.tau + 1, a.B, H}));
+  a.gates__tBG = const_cast<float*>(checked(gates, "gates", {a.tau, a.B, taped_gates_of(cell) * H}));
   require(cell != LSTM || a.ss__tBH, "an LSTM needs ss");
   require(cell == ELMAN || a.gates__tBG, "this cell needs gates");
   a.lengths__B = check_lengths(lengths, a.B, a.tau);
@@ -342,7 +346,7 @@ nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, 
 // ── softmax ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std::optional<Floats> c, Ids y, double scale,
-                                std::optional<Floats> dV, std::optional<Floats> dc) {
+                                std::optional<Written> dV, std::optional<Written> dc) {
   require(h.ndim() == 2, "h must have two dimensions (rows, H)");
   SoftmaxArgs a{};
   a.R = (int64_t)h.shape(0);
@@ -376,14 +380,15 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   // Few blocks for a small vocabulary, little room for a large one.
   a.block = std::max<int64_t>(64, std::min<int64_t>(1024, (int64_t(1) << 21) / a.K / 16 * 16));
   Block o = room(std::min(a.block, std::max<int64_t>(a.R, 1)) * a.K);
-  Block work = room(a.dh__RH ? outer_room(a.H) * threads() : 1);
+  const int most = threads();
+  Block work = room(a.dh__RH ? outer_room(a.H) * most : 1);
   auto nats = array<double>({(size_t)a.R});
   a.o__block_K = o.at;
   a.room = work.at;
   a.loss__R = nats.data();
   {
     nb::gil_scoped_release free;
-    parallel([&](Team team) { kernels().softmax(a, team); }, std::min(threads(), at_most_threads((double)a.R * a.H * a.K)));
+    parallel([&, body = kernels().softmax](Team team) { body(a, team); }, std::min(most, at_most_threads((double)a.R * a.H * a.K)));
   }
   double sum = 0.0;  // t rising
   for (int64_t r = 0; r < a.R; r++) sum += a.loss__R[r];
@@ -392,7 +397,8 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
 
 // ── updates ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-using Vector = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Vector = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WrittenVector = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 double global_norm(Vector g) {
   const int64_t n = (int64_t)g.shape(0), chunks = (n + CHUNK - 1) / CHUNK;
@@ -400,7 +406,7 @@ double global_norm(Vector g) {
   NormArgs a{n, g.data(), (double*)room_for_squares.at};
   {
     nb::gil_scoped_release free;
-    parallel([&](Team team) { kernels().norm(a, team); }, at_most_threads((double)n));
+    parallel([&, body = kernels().norm](Team team) { body(a, team); }, at_most_threads((double)n));
   }
   double sum = 0.0;
   for (int64_t i = 0; i < chunks; i++) sum += a.squares[i];
@@ -413,12 +419,12 @@ Array zeros(size_t n) {
   return out;
 }
 
-void same_length(const Vector& p, const Vector& other, const char* name) {
+template <class A> void same_length(const WrittenVector& p, const A& other, const char* name) {
   require(p.shape(0) == other.shape(0), std::string(name) + " has " + std::to_string(other.shape(0)) + " values; the parameters have " +
                                             std::to_string(p.shape(0)));
 }
 
-void adam(Vector p, Vector g, Vector m, Vector v, double scale, double learning_rate, double beta1, double beta2, double epsilon,
+void adam(WrittenVector p, Vector g, WrittenVector m, WrittenVector v, double scale, double learning_rate, double beta1, double beta2, double epsilon,
           double decay, double correction1, double correction2) {
   same_length(p, g, "g");
   same_length(p, m, "m");
@@ -426,16 +432,16 @@ void adam(Vector p, Vector g, Vector m, Vector v, double scale, double learning_
   AdamArgs a{(int64_t)p.shape(0), p.data(), m.data(), v.data(), g.data(), (float)scale, (float)learning_rate, (float)beta1,
              (float)beta2, (float)epsilon, (float)decay, (float)correction1, (float)correction2};
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().adam(a, team); }, at_most_threads((double)a.n * 8));
+  parallel([&, body = kernels().adam](Team team) { body(a, team); }, at_most_threads((double)a.n * 8));
 }
 
-void sgd(Vector p, Vector g, std::optional<Vector> m, double scale, double learning_rate, double momentum, double decay) {
+void sgd(WrittenVector p, Vector g, std::optional<WrittenVector> m, double scale, double learning_rate, double momentum, double decay) {
   same_length(p, g, "g");
   if (m) same_length(p, *m, "m");
   SgdArgs a{(int64_t)p.shape(0), p.data(), m ? m->data() : nullptr, g.data(), (float)scale, (float)learning_rate, (float)momentum,
             (float)decay};
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().sgd(a, team); }, at_most_threads((double)a.n * 4));
+  parallel([&, body = kernels().sgd](Team team) { body(a, team); }, at_most_threads((double)a.n * 4));
 }
 
 Array dropout_mask(size_t n, uint64_t seed, uint64_t stream, double rate) {
@@ -443,7 +449,7 @@ Array dropout_mask(size_t n, uint64_t seed, uint64_t stream, double rate) {
   Array out = array({n});
   DropArgs a{(int64_t)n, seed, stream, (float)rate, out.data()};
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().drop(a, team); }, at_most_threads((double)n * 8));
+  parallel([&, body = kernels().drop](Team team) { body(a, team); }, at_most_threads((double)n * 8));
   return out;
 }
 
@@ -456,8 +462,15 @@ Array scale_rows(Floats x, Floats mask) {
   if (B * H == 0) return out;
   ScaleRowsArgs a{tau, B, H, from, by, out.data()};
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().scale_rows(a, team); }, at_most_threads((double)(tau * B * H)));
+  parallel([&, body = kernels().scale_rows](Team team) { body(a, team); }, at_most_threads((double)(tau * B * H)));
   return out;
+}
+
+// An array as it is: a conversion would be a copy that nobody keeps.
+Floats as_it_is(nb::handle value, const char* name) {
+  Floats array;
+  require(nb::try_cast(value, array, false), std::string(name) + " must be an array of float32");
+  return array;
 }
 
 // ── streaming ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -480,7 +493,7 @@ struct PyStream : Stream {
       require(layer.H >= 1 && layer.W.N == G && layer.W.groups == gates_of(layer.cell), "W is not packed for this cell");
       if (!spec[3].is_none()) {
         require(layers.empty(), "only the first layer reads from a table");
-        auto table = nb::cast<Floats>(spec[3]);
+        auto table = as_it_is(spec[3], "table");
         require(table.ndim() == 2, "table must have two dimensions");
         inputs = (int64_t)table.shape(0);
         layer.table = checked(table, "table", {inputs, G});
@@ -488,10 +501,10 @@ struct PyStream : Stream {
         require(!layers.empty(), "the first layer must read from a table");
         layer.U = nb::cast<Panels&>(spec[4]).shape;
         require(layer.U.K == below && layer.U.N == G && layer.U.groups == 1, "U does not fit the layer below");
-        layer.b = checked(nb::cast<Floats>(spec[5]), "b", {G});
+        layer.b = checked(as_it_is(spec[5], "b"), "b", {G});
         layer.X = below;
       }
-      if (layer.cell == GRU) layer.d = checked(nb::cast<Floats>(spec[6]), "d", {layer.H});
+      if (layer.cell == GRU) layer.d = checked(as_it_is(spec[6], "d"), "d", {layer.H});
       below = layer.H;
       layers.push_back(std::move(layer));
     }
@@ -542,8 +555,9 @@ struct PyStream : Stream {
       auto pair = nb::cast<nb::tuple>(parts[i]);
       require(pair.size() == 2, "a state is (h, s)");
       const int64_t H = layers[i].H;
-      std::memcpy(layers[i].h.at, checked(nb::cast<Floats>(pair[0]), "h", {H}), (size_t)H * 4);
-      std::memcpy(layers[i].s.at, checked(nb::cast<Floats>(pair[1]), "s", {H}), (size_t)H * 4);
+      const Floats h = as_it_is(pair[0], "h"), s = as_it_is(pair[1], "s");
+      std::memcpy(layers[i].h.at, checked(h, "h", {H}), (size_t)H * 4);
+      std::memcpy(layers[i].s.at, checked(s, "s", {H}), (size_t)H * 4);
     }
   }
 };
@@ -590,8 +604,8 @@ NB_MODULE(_native, m) {
   m.def("uniform", &uniform, "seed"_a, "index"_a);
 
   nb::class_<PyStream>(m, "Stream")
-      .def(nb::init<nb::list, const Panels&, std::optional<Floats>, nb::list>(), "layers"_a, "output"_a, "bias"_a.none(), "alive"_a,
-           nb::keep_alive<1, 3>())
+      .def(nb::init<nb::list, const Panels&, std::optional<Floats>, nb::list>(), "layers"_a, "output"_a,
+           "bias"_a.noconvert().none(), "alive"_a, nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
       .def("read", &PyStream::read, "id"_a)
       .def("choose", &PyStream::choose, "temperature"_a, "top_k"_a, "top_p"_a, "u"_a)
       .def("advance", &PyStream::advance, "id"_a, "temperature"_a, "top_k"_a, "top_p"_a, "seed"_a, "index"_a)

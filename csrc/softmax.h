@@ -67,7 +67,10 @@ static void softmax(const SoftmaxArgs& a, Team team) {
     rows({n, h, a.H, a.Vt, a.c__K, 0, a.o__block_K, a.K}, team);
     const Range mine = share(n, MR, team.index, team.count);  // the rows this thread has just computed
     softmax_rows(a, base, mine);
-    if (!a.dh__RH) continue;
+    if (!a.dh__RH) {
+      team.barrier->wait();  // the last block has fewer rows, and then a thread's are others
+      continue;
+    }
     rows({n, a.o__block_K, a.K, a.V, nullptr, 0, a.dh__RH + base * a.H, a.H}, team);
     team.barrier->wait();
     outer({n, a.K, a.H, a.o__block_K, a.K, h, a.H, a.dV__KH, a.H, true, a.room}, team);

@@ -11,6 +11,7 @@ that a step sits in, or the instruction set.
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
@@ -27,7 +28,11 @@ GATES: dict[str, int] = {"elman": 1, "lstm": 4, "gru": 3}
 ACTIVATIONS: dict[str, int] = {"tanh": 0, "relu": 1, "sigmoid": 2, "identity": 3}
 
 
-def _array(value: Any, name: str, dtype: type[np.generic]) -> Any:
+COPIED = 2**28
+"""Values that lie otherwise than the kernels need are copied, up to this many: 1 GiB of float32."""
+
+
+def _typed(value: Any, name: str, dtype: type[np.generic]) -> Any:
     if not isinstance(value, np.ndarray):
         raise InputError(f"{name} is a {type(value).__name__}; expected a NumPy array of {dtype.__name__}")
     if value.dtype != dtype:
@@ -35,7 +40,24 @@ def _array(value: Any, name: str, dtype: type[np.generic]) -> Any:
             f"{name} holds {value.dtype}; expected {dtype.__name__}: "
             f"convert it with {name}.astype(numpy.{dtype.__name__})"
         )
-    return value if value.flags.c_contiguous else np.ascontiguousarray(value)
+    return value
+
+
+def _array(value: Any, name: str, dtype: type[np.generic]) -> Any:
+    flags = _typed(value, name, dtype).flags
+    if flags.c_contiguous and flags.aligned:
+        return value
+    if value.size > COPIED:
+        raise InputError(f"{name} of shape {value.shape} is not C-contiguous, and too large to be copied here")
+    return np.array(value, order="C")
+
+
+def _written(value: Any, name: str) -> Floats:
+    """Check an array that is changed in place: a copy of it would be of no use."""
+    flags = _typed(value, name, np.float32).flags
+    if not (flags.c_contiguous and flags.aligned and flags.writeable):
+        raise InputError(f"{name} must be C-contiguous and writeable: it is written in place")
+    return value  # type: ignore[no-any-return]
 
 
 def _floats(value: Any, name: str) -> Floats:
@@ -54,7 +76,7 @@ def _rows(value: Any, name: str) -> Floats:
     """Check a matrix whose rows may lie at any distance: a slice of columns needs no copy."""
     if isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype == np.float32:
         near, far = value.strides[1], value.strides[0]
-        if near == 4 and far % 4 == 0 and far >= 4 * value.shape[1] > 0:
+        if near == 4 and far % 4 == 0 and far >= 4 * value.shape[1] > 0 and value.flags.aligned:
             return value
     return _matrix(_floats(value, name), name)
 
@@ -101,10 +123,9 @@ def matmul(
     if transpose_a:
         if isinstance(b, Packed) or transpose_b or start is not None:
             raise InputError("with transpose_a, b must be an array as it is, and sums go to `out`")
-        if out is not None and not (isinstance(out, np.ndarray) and out.flags.c_contiguous):
-            raise InputError("out must be a C-contiguous array: it is written in place")
-        c = _native.outer_product(_rows(a, "a"), _rows(b, "b"), _maybe(out, "out"))
-        return c if out is None else out
+        onto = None if out is None else _written(out, "out")
+        c = _native.outer_product(_rows(a, "a"), _rows(b, "b"), onto)
+        return c if onto is None else onto
     if out is not None:
         raise InputError("`out` goes with transpose_a; pass `start` to begin a product from values")
     return _native.rows_product(_rows(a, "a"), pack(b, transposed=transpose_b), _maybe(start, "start"))
@@ -112,8 +133,9 @@ def matmul(
 
 def column_sum(a: Floats, *, out: Floats | None = None) -> Floats:
     """Return the sum over the rows of a, from the last to the first; added to `out` where given."""
-    s = _native.column_sum(_rows(a, "a"), _maybe(out, "out"))
-    return s if out is None else out
+    onto = None if out is None else _written(out, "out")
+    s = _native.column_sum(_rows(a, "a"), onto)
+    return s if onto is None else onto
 
 
 def gather(table: Floats, ids: Ids) -> Floats:
@@ -123,9 +145,7 @@ def gather(table: Floats, ids: Ids) -> Floats:
 
 def scatter_add(table: Floats, ids: Ids, rows: Floats) -> None:
     """Add each row to table[its id], from the last row to the first."""
-    if not (isinstance(table, np.ndarray) and table.flags.c_contiguous):
-        raise InputError("table must be a C-contiguous array: it is written in place")
-    _native.scatter_add(_matrix(_floats(table, "table"), "table"), _ids(ids, "ids"), _rows(rows, "rows"))
+    _native.scatter_add(_matrix(_written(table, "table"), "table"), _ids(ids, "ids"), _rows(rows, "rows"))
 
 
 def window_forward(
@@ -178,15 +198,15 @@ def window_backward(
     """Take gradients of every h(t) (tau, B, H) and of the final state back through the window."""
     return Backward(
         *_native.window_backward(
-            CELLS[tape.cell],
-            ACTIVATIONS[tape.activation],
+            _choice(tape.cell, CELLS, "cell"),
+            _choice(tape.activation, ACTIVATIONS, "activation"),
             pack(W),
             _floats(tape.hs, "hs"),
             _maybe(tape.ss, "ss"),
             _maybe(tape.gates, "gates"),
-            tape.lengths,
+            None if tape.lengths is None else _ids(tape.lengths, "lengths"),
             tape.reverse,
-            tape.keep,
+            _maybe(tape.keep, "keep"),
             _maybe(dh, "dh"),
             _maybe(dh_end, "dh_end"),
             _maybe(ds_end, "ds_end"),
@@ -212,9 +232,6 @@ def softmax_cross_entropy(
     forward, backward = V if isinstance(V, tuple) else (pack(V, transposed=True), None)
     if dV is not None and backward is None:
         backward = pack(V)  # type: ignore[arg-type]
-    for value, name in ((dV, "dV"), (dc, "dc")):
-        if value is not None and not (isinstance(value, np.ndarray) and value.flags.c_contiguous):
-            raise InputError(f"{name} must be a C-contiguous array: it is written in place")
     return Loss(
         *_native.softmax_cross_entropy(
             _floats(h, "h"),
@@ -223,15 +240,15 @@ def softmax_cross_entropy(
             _maybe(c, "c"),
             _ids(y, "y"),
             scale,
-            _maybe(dV, "dV"),
-            _maybe(dc, "dc") if dV is not None else None,
+            None if dV is None else _written(dV, "dV"),
+            None if dV is None or dc is None else _written(dc, "dc"),
         )
     )
 
 
 def global_norm(g: Floats) -> float:
     """Return the Euclidean norm, summed in double precision in a fixed order."""
-    return _native.global_norm(_flat(g, "g"))
+    return _native.global_norm(_flat(_floats(g, "g"), "g"))
 
 
 def adam(
@@ -255,8 +272,9 @@ def adam(
     if step < 1:
         raise InputError(f"step is {step}; expected 1 or more")
     _native.adam(
-        _flat(p, "p"), _flat(g, "g"), _flat(m, "m"), _flat(v, "v"), scale, learning_rate, beta1, beta2, epsilon,
-        decay, 1.0 - beta1**step, (1.0 - beta2**step) ** 0.5,
+        _flat(_written(p, "p"), "p"), _flat(_floats(g, "g"), "g"), _flat(_written(m, "m"), "m"),
+        _flat(_written(v, "v"), "v"), scale, learning_rate, beta1, beta2, epsilon, decay, 1.0 - beta1**step,
+        (1.0 - beta2**step) ** 0.5,
     )  # fmt: skip
 
 
@@ -271,12 +289,12 @@ def sgd(
     scale: float = 1.0,
 ) -> None:
     """Update p (and the momentum m) in place: p -= learning_rate (momentum m + scale g + decay p)."""
-    flat_m = None if m is None else _flat(m, "m")
-    _native.sgd(_flat(p, "p"), _flat(g, "g"), flat_m, scale, learning_rate, momentum, decay)
+    flat_m = None if m is None else _flat(_written(m, "m"), "m")
+    flat_p, flat_g = _flat(_written(p, "p"), "p"), _flat(_floats(g, "g"), "g")
+    _native.sgd(flat_p, flat_g, flat_m, scale, learning_rate, momentum, decay)
 
 
 def _flat(value: Floats, name: str) -> Floats:
-    value = _floats(value, name)
     if value.ndim != 1:
         raise InputError(f"{name} has shape {value.shape}; expected one flat vector")
     return value
@@ -286,7 +304,9 @@ def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float)
     """Return zeros with probability `rate`, else 1/(1 - rate): by seed, stream and position only."""
     if any(n < 0 for n in shape):
         raise InputError(f"shape is {shape}; expected sizes of 0 or more")
-    n = int(np.prod(shape, dtype=object)) if shape else 1
+    n = math.prod(int(n) for n in shape)
+    if n > 2**44:
+        raise InputError(f"shape is {shape}; the mask would not fit in memory")
     mask: Floats = _native.dropout_mask(n, seed % 2**64, stream % 2**64, rate)
     shaped: Floats = mask.reshape(shape)
     return shaped
