@@ -138,6 +138,10 @@ static void pack(const PackArgs& a, Team team) {
     }
     for (int64_t k = 0; k < s.K; k += LANES) {
       const int64_t end = k + LANES < s.K ? k + LANES : s.K;
+      if (end - k == LANES && at.n == LANES) {
+        transpose_block(a.source + at.at * a.stride + k, a.stride, to + k * LANES);
+        continue;
+      }
       for (int n = 0; n < LANES; n++) {
         const float* row = a.source + (at.at + n) * a.stride;
         for (int64_t q = k; q < end; q++) to[q * LANES + n] = n < at.n ? row[q] : 0.0f;

@@ -216,3 +216,23 @@ static inline void store_to(float* row, int64_t j, int64_t n, V v) {
   if (j + LANES <= n) store(row + j, v);
   else store_n(row + j, v, (int)(n - j));
 }
+
+// to[q * 16 + n] = from[n * stride + q] for q, n < 16: sixteen small transposes of 4 x 4.
+typedef float Four __attribute__((vector_size(16), aligned(4)));
+static inline void transpose_block(const float* from, int64_t stride, float* to) {
+#pragma GCC unroll 4
+  for (int n = 0; n < 16; n += 4)
+#pragma GCC unroll 4
+    for (int q = 0; q < 16; q += 4) {
+      const float* p = from + n * stride + q;
+      const Four a = *(const Four*)p, b = *(const Four*)(p + stride);
+      const Four c = *(const Four*)(p + 2 * stride), d = *(const Four*)(p + 3 * stride);
+      const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), AB = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+      const Four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5), CD = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+      float* r = to + q * 16 + n;
+      *(Four*)r = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+      *(Four*)(r + 16) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+      *(Four*)(r + 32) = __builtin_shufflevector(AB, CD, 0, 1, 4, 5);
+      *(Four*)(r + 48) = __builtin_shufflevector(AB, CD, 2, 3, 6, 7);
+    }
+}
