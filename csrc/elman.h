@@ -48,7 +48,8 @@ template <int A> static void elman_backward_as(const WindowArgs& a, Team team) {
       for (int64_t j = s.units.begin; j < end; j += LANES) {
         V dh = load_to(running + b * a.H, j, end);
         if (out) dh = dh + load_to(out, j, end);
-        store_to(da + b * a.H, j, end, live ? flush(dh * slope<A>(load_to(h, j, end))) : zero());
+        dh = flush(dh);
+        store_to(da + b * a.H, j, end, live ? dh * slope<A>(load_to(h, j, end)) : zero());
         store_to(running + b * a.H, j, end, live ? zero() : dh);
       }
     }

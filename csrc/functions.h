@@ -1,37 +1,43 @@
 // exp, tanh, sigmoid and log as fixed polynomials: the same operations in the same order everywhere.
 // Included inside an instruction set's own namespace.
 
-// Gradients below this are zero. A gradient that vanishes through time would otherwise wander through the
-// denormal numbers, where every operation costs a hundred times more.
-static const float TINY = 0x1p-100f;
+// Gradients that vanish through time are zero below this: otherwise they would wander through the denormal
+// numbers, where every operation costs a hundred times more.
+static const float TINY = 0x1p-90f;
 static inline V flush(V v) { return select(abs(v) < set1(TINY), zero(), v); }
 
-// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, exp(r) = 1 + r + r^2 q(r). Error below 1.2 ulp.
-static inline V exp_between(V x, float low, float high) {
-  x = at_least(at_most(x, high), low);
-  const V magic = fma(x, set1(1.44269504f), set1(0x1.8p23f));
-  const V n = magic - set1(0x1.8p23f);
-  V r = fnma(n, set1(0x1.62e4p-1f), x);          // ln 2 in two parts: the first has few bits, so n times it is exact
-  r = fnma(n, set1(0x1.7f7d1cp-20f), r);
-  V q = fma(r, set1(1.39261836e-3f), set1(8.36317905e-3f));
-  q = fma(q, r, set1(4.16665546e-2f));
-  q = fma(q, r, set1(1.66665770e-1f));
-  q = fma(q, r, set1(0.5f));
-  const V e = fma(q, r * r, r) + set1(1.0f);
-  return e * power_of_two(magic);
+// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, exp(r) as a polynomial. Error below 1.5 ulp.
+static const float LOG2E = 1.44269504f, MAGIC = 0x1.8p23f;          // adding MAGIC rounds to a whole number
+static const float LN2_HIGH = 0x1.62e4p-1f, LN2_LOW = 0x1.7f7d1cp-20f;  // ln 2: the first part has few bits, n times it is exact
+static const float C2 = 0.5f, C3 = 1.66665770e-1f, C4 = 4.16665546e-2f, C5 = 8.36317905e-3f, C6 = 1.39261836e-3f;
+
+static inline V exp(V x) {
+  x = at_least(at_most(x, 88.0f), -87.0f);
+  const V magic = fma(x, set1(LOG2E), set1(MAGIC)), n = magic - set1(MAGIC);
+  const V r = fnma(n, set1(LN2_LOW), fnma(n, set1(LN2_HIGH), x));
+  V e = fma(fma(r, set1(C6), set1(C5)), r, set1(C4));
+  e = fma(fma(fma(e, r, set1(C3)), r, set1(C2)), r, set1(1.0f));
+  return fma(e, r, set1(1.0f)) * power_of_two(magic);
 }
-static inline V exp(V x) { return exp_between(x, -87.0f, 88.0f); }
 
-// sigmoid and tanh as fractions, so that several can share one division: a division costs as much as ten products.
-struct Fraction { V above, below; };
-
-// sigmoid(x) = 1 / (1 + exp(-x)); below exp(-25) it stays there, so that four denominators never overflow.
-static inline V sigmoid_below(V x) { return set1(1.0f) + exp_between(zero() - x, -87.0f, 25.0f); }
+// sigmoid(x) = 1 / (1 + exp(-x)). The denominator by itself, so that several gates can share one division, which
+// costs as much as ten products; held below exp(25), so that the product of four denominators never overflows.
+static inline V sigmoid_below(V x) {
+  x = at_least(at_most(x, 87.0f), -25.0f);
+  const V magic = fnma(x, set1(LOG2E), set1(MAGIC)), n = magic - set1(MAGIC);
+  const V r = fma(n, set1(LN2_LOW), fma(n, set1(LN2_HIGH), x));  // minus the r of exp(-x): every sign turns
+  V e = fnma(fnma(r, set1(C6), set1(C5)), r, set1(C4));
+  e = fnma(fnma(fnma(e, r, set1(C3)), r, set1(C2)), r, set1(1.0f));
+  return fma(fnma(e, r, set1(1.0f)), power_of_two(magic), set1(1.0f));
+}
 static inline V sigmoid(V x) { return set1(1.0f) / sigmoid_below(x); }
 
-// tanh(x) = x P(x^2) / Q(x^2), fitted for the smallest relative error on |x| <= 9; beyond, tanh is 1 in float32.
+// tanh(x) = x P(x^2) / Q(x^2), fitted for the smallest relative error; held at |x| = TANH_END, beyond which tanh is
+// within 4e-7 of 1, so that no rounding ever leads beyond 1.
+struct Fraction { V above, below; };
+static const float TANH_END = 7.8f;
 static inline Fraction tanh_fraction(V x) {
-  x = at_least(at_most(x, 9.0f), -9.0f);
+  x = at_least(at_most(x, TANH_END), -TANH_END);
   const V u = x * x;
   V p = fma(u, set1(1.33164063e-8f), set1(2.05815824e-5f));
   p = fma(p, u, set1(3.49392119e-3f));
@@ -43,10 +49,9 @@ static inline Fraction tanh_fraction(V x) {
   q = fma(q, u, set1(1.0f));
   return {x * p, q};
 }
-static inline V within_one(V v) { return at_least(at_most(v, 1.0f), -1.0f); }
 static inline V tanh(V x) {
   const Fraction f = tanh_fraction(x);
-  return within_one(f.above / f.below);
+  return f.above / f.below;
 }
 
 // log of a positive, finite double: x = 2^n m, sqrt(1/2) <= m < sqrt(2), log m = 2 artanh((m-1)/(m+1)).

@@ -64,6 +64,7 @@ static void gru_backward(const WindowArgs& a, Team team) {
       for (int64_t j = s.units.begin; j < end; j += LANES) {
         V dh = load_to(dh_at, j, end);
         if (out) dh = dh + load_to(out, j, end);
+        dh = flush(dh);
         if (!live) {
           for (int g = 0; g < 4; g++) store_to(da + g * H, j, end, zero());
           store_to(dh_at, j, end, dh);
@@ -71,12 +72,12 @@ static void gru_backward(const WindowArgs& a, Team team) {
         }
         const V r = load_to(row, j, end), z = load_to(row + H, j, end);
         const V n = load_to(row + 2 * H, j, end), q = load_to(row + 3 * H, j, end);
-        const V dn = flush(dh * (one - z) * fnma(n, n, one));
-        store_to(da, j, end, flush(dn * q * fnma(r, r, r)));
-        store_to(da + H, j, end, flush(dh * (load_to(h_before, j, end) - n) * fnma(z, z, z)));
+        const V dn = dh * (one - z) * fnma(n, n, one);
+        store_to(da, j, end, dn * q * fnma(r, r, r));
+        store_to(da + H, j, end, dh * (load_to(h_before, j, end) - n) * fnma(z, z, z));
         store_to(da + 2 * H, j, end, dn);
-        store_to(da + 3 * H, j, end, flush(dn * r));
-        store_to(dh_at, j, end, flush(dh * z));
+        store_to(da + 3 * H, j, end, dn * r);
+        store_to(dh_at, j, end, dh * z);
       }
     }
     meet(s, team);

@@ -35,7 +35,7 @@ static void lstm_forward(const WindowArgs& a, Team team) {
           const V left = di * df, right = dO * t.below;          // the four gates share one division
           const V over = set1(1.0f) / (left * right), over_left = over * right, over_right = over * left;
           const V i = over_left * df, f = over_left * di;
-          const V o = over_right * t.below, g = within_one(over_right * dO * t.above);
+          const V o = over_right * t.below, g = over_right * dO * t.above;
           const V cell = fma(f, load_to(s_past, j, end), i * g);
           store_to(row, j, end, i);
           store_to(row + H, j, end, f);
@@ -69,6 +69,7 @@ static void lstm_backward(const WindowArgs& a, Team team) {
       for (int64_t j = s.units.begin; j < end; j += LANES) {
         V dh = load_to(dh_at, j, end);
         if (out) dh = dh + load_to(out, j, end);
+        dh = flush(dh);
         if (!live) {
           for (int g = 0; g < 4; g++) store_to(da + g * H, j, end, zero());
           store_to(dh_at, j, end, dh);
@@ -78,10 +79,10 @@ static void lstm_backward(const WindowArgs& a, Team team) {
         const V g = load_to(row + 2 * H, j, end), o = load_to(row + 3 * H, j, end);
         const V squashed = tanh(load_to(s_now, j, end));
         const V ds = fma(dh * o, fnma(squashed, squashed, one), load_to(ds_at, j, end));
-        store_to(da, j, end, flush(ds * g * fnma(i, i, i)));
-        store_to(da + H, j, end, flush(ds * load_to(s_past, j, end) * fnma(f, f, f)));
-        store_to(da + 2 * H, j, end, flush(ds * i * fnma(g, g, one)));
-        store_to(da + 3 * H, j, end, flush(dh * squashed * fnma(o, o, o)));
+        store_to(da, j, end, ds * g * fnma(i, i, i));
+        store_to(da + H, j, end, ds * load_to(s_past, j, end) * fnma(f, f, f));
+        store_to(da + 2 * H, j, end, ds * i * fnma(g, g, one));
+        store_to(da + 3 * H, j, end, dh * squashed * fnma(o, o, o));
         store_to(ds_at, j, end, flush(ds * f));
         store_to(dh_at, j, end, zero());
       }
