@@ -208,14 +208,48 @@ static inline float reduce_max(V v) {
 }
 #endif
 
-// Load or store the columns j … j+15 of a row of n, as far as they exist.
-static inline V load_to(const float* row, int64_t j, int64_t n) {
-  return j + LANES <= n ? load(row + j) : load_n(row + j, (int)(n - j));
+// Two of them side by side. A function of a Pair is two independent chains of operations, interleaved: where one
+// waits for a result, the other goes on.
+struct Pair { V a, b; };
+static inline Pair fma(Pair x, Pair y, Pair z) { return {fma(x.a, y.a, z.a), fma(x.b, y.b, z.b)}; }
+static inline Pair fnma(Pair x, Pair y, Pair z) { return {fnma(x.a, y.a, z.a), fnma(x.b, y.b, z.b)}; }
+static inline Pair operator+(Pair x, Pair y) { return {x.a + y.a, x.b + y.b}; }
+static inline Pair operator-(Pair x, Pair y) { return {x.a - y.a, x.b - y.b}; }
+static inline Pair operator*(Pair x, Pair y) { return {x.a * y.a, x.b * y.b}; }
+static inline Pair operator/(Pair x, Pair y) { return {x.a / y.a, x.b / y.b}; }
+static inline Pair power_of_two(Pair m) { return {power_of_two(m.a), power_of_two(m.b)}; }
+static inline Pair at_least(Pair v, float low) { return {at_least(v.a, low), at_least(v.b, low)}; }
+static inline Pair at_most(Pair v, float high) { return {at_most(v.a, high), at_most(v.b, high)}; }
+struct PairMask { Mask a, b; };
+static inline PairMask operator<(Pair x, Pair y) { return {x.a < y.a, x.b < y.b}; }
+static inline Pair select(PairMask m, Pair yes, Pair no) { return {select(m.a, yes.a, no.a), select(m.b, yes.b, no.b)}; }
+static inline Pair abs(Pair v) { return {abs(v.a), abs(v.b)}; }
+
+// The same number in every lane of a V or a Pair.
+template <class T> static inline T all(float f);
+template <> inline __attribute__((always_inline)) V all<V>(float f) { return set1(f); }
+template <> inline __attribute__((always_inline)) Pair all<Pair>(float f) { return {set1(f), set1(f)}; }
+
+// Read or write a V as far as n goes, or a whole Pair.
+template <class T> static inline T get(const float* p, int64_t n);
+template <> inline __attribute__((always_inline)) V get<V>(const float* p, int64_t n) { return n >= LANES ? load(p) : load_n(p, (int)n); }
+template <> inline __attribute__((always_inline)) Pair get<Pair>(const float* p, int64_t) { return {load(p), load(p + LANES)}; }
+static inline void put(float* p, int64_t n, V v) {
+  if (n >= LANES) store(p, v);
+  else store_n(p, v, (int)n);
 }
-static inline void store_to(float* row, int64_t j, int64_t n, V v) {
-  if (j + LANES <= n) store(row + j, v);
-  else store_n(row + j, v, (int)(n - j));
+static inline void put(float* p, int64_t, Pair v) { store(p, v.a); store(p + LANES, v.b); }
+
+// Calls body(T, j, n) along begin … end: pairs as far as they go, then single vectors, the last of them partial.
+template <class Body> static inline void along(int64_t begin, int64_t end, Body body) {
+  int64_t j = begin;
+  for (; j + 2 * LANES <= end; j += 2 * LANES) body(Pair{}, j, 2 * LANES);
+  for (; j < end; j += LANES) body(V{}, j, end - j);
 }
+
+// The columns j … j+15 of a row of n, as far as they exist.
+static inline V load_to(const float* row, int64_t j, int64_t n) { return get<V>(row + j, n - j); }
+static inline void store_to(float* row, int64_t j, int64_t n, V v) { put(row + j, n - j, v); }
 
 // to[q * 16 + n] = from[n * stride + q] for q, n < 16: sixteen small transposes of 4 x 4.
 typedef float Four __attribute__((vector_size(16), aligned(4)));
