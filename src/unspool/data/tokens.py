@@ -30,7 +30,8 @@ __all__ = ["Indexer", "Tokenizer", "describe", "make_tokenizer"]
 def make_tokenizer(kind: str, *, newlines: bool = True, model: str | None = None) -> Tokenizer:
     """Make the tokenizer of that kind.
 
-    Words leave line ends out if ``newlines`` is false. ``model`` is what ``describe`` saved of learned pieces.
+    Words leave line ends out if ``newlines`` is false. ``model`` is what ``describe`` saved of learned
+    pieces.
     """
     if kind == "char":
         return CharTokenizer()
@@ -44,7 +45,8 @@ def make_tokenizer(kind: str, *, newlines: bool = True, model: str | None = None
         return JiebaTokenizer()
     if kind.startswith("subword:"):
         return SubwordTokenizer(kind, model)
-    raise InputError(f"tokens: unknown kind {kind!r}; expected char, word, byte, space, jieba, subword:…")
+    kinds = "char, word, byte, space, jieba, subword:…"
+    raise InputError(f"tokens: unknown kind {kind!r}; expected {kinds}")
 
 
 def describe(tokenizer: Tokenizer) -> dict[str, Any]:
