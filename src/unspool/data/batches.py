@@ -17,10 +17,9 @@ next tau columns of all rows. Row b of a batch goes on exactly where row b of th
     row 2    12 13  ──▶ 14 15  ──▶ 16 17
               fresh      not fresh  not fresh   (18 is only the target of 17)
 
-What an epoch leaves out: fewer than tau tokens before the offset, and at the end, when sampling at random,
-fewer than tau tokens and fewer than B windows; in sequence, fewer than B tokens and fewer than tau in each
-row. All else is used once. The offset and the shuffle change from epoch to epoch, so over epochs nothing is
-left out.
+What an epoch leaves out: at random, fewer than tau tokens at each end and fewer than B windows; in sequence, fewer
+than (B + 1) tau tokens at the two ends. All else is used once. The offset changes from epoch to epoch, so over
+epochs nothing is left out.
 
 >>> ids, rng = np.arange(20, dtype=np.int32), np.random.default_rng(4)
 >>> for batch in sequential_batches(ids, B=3, tau=2, rng=rng, epochs=1):
@@ -73,7 +72,7 @@ class Batches:
 
     @property
     def per_epoch(self) -> int:
-        """How many batches this epoch has; the offset may make it one fewer than another."""
+        """How many batches this epoch has; at random the offset may make it one fewer than another."""
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[Batch]:
@@ -147,7 +146,8 @@ class RandomBatches(Batches):
         return len(self._starts) // self._B
 
     def _draw(self) -> None:
-        offset = _draw_offset(self._rng, len(self._ids), self._B, self._tau)
+        # No further than leaves one whole batch.
+        offset = self._rng.integers(min(self._tau, len(self._ids) - self._B * self._tau))
         windows = (len(self._ids) - 1 - offset) // self._tau
         self._starts = offset + self._tau * self._rng.permutation(windows)
 
@@ -162,13 +162,14 @@ class SequentialBatches(Batches):
 
     @property
     def per_epoch(self) -> int:
-        """How many batches this epoch has."""
-        return self._row // self._tau
+        """How many batches every epoch has."""
+        # Room for at least tau different offsets, if that leaves a batch.
+        return max(1, (len(self._ids) - self._tau) // (self._B * self._tau))
 
     def _draw(self) -> None:
-        offset = _draw_offset(self._rng, len(self._ids), self._B, self._tau)
-        self._row = (len(self._ids) - 1 - offset) // self._B
-        self._heads = offset + self._row * np.arange(self._B)
+        row = self.per_epoch * self._tau
+        offset = self._rng.integers(len(self._ids) - self._B * row)
+        self._heads = offset + row * np.arange(self._B)
 
     def _make(self, position: int) -> Batch:
         return self._gather(self._heads + position * self._tau, fresh=position == 0)
@@ -213,8 +214,3 @@ def _check(ids: Ids, B: int, tau: int) -> None:
             f"text too short: {len(ids):,} tokens, but a batch of {B} rows with {tau} steps needs "
             f"{B * tau + 1:,}; give more text, or a smaller batch or window"
         )
-
-
-def _draw_offset(rng: np.random.Generator, tokens: int, B: int, tau: int) -> int:
-    # No further than leaves one whole batch.
-    return int(rng.integers(min(tau, tokens - B * tau)))

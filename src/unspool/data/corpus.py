@@ -154,9 +154,9 @@ def _prepare(groups: list[list[Source]], settings: Settings, path: Path | None) 
 
 def _learn(tokenizer: SubwordTokenizer, reader: Reader, groups: list[list[Source]], share: float) -> None:
     """Learn sub-words from the training part: its files, or the first share of the characters."""
-    characters = sum(map(len, reader.texts(groups[0])))
+    characters = sum(map(len, reader.pieces(groups[0])))
     part = characters if len(groups) > 1 else int(share * characters)
-    tokenizer.learn(leading(reader.texts(groups[0]), part))
+    tokenizer.learn(leading(reader.pieces(groups[0]), part))
     reader.erased = 0
 
 

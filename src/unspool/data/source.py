@@ -32,14 +32,16 @@ import os
 import shutil
 import sys
 import tempfile
+import weakref
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeAlias, cast
 
 from unspool.data.builtin import python_docs, python_source
-from unspool.errors import EmptyInput, FileError, InputError
+from unspool.errors import EmptyInput, FileError, InputError, UnspoolError
 
 Name: TypeAlias = str | os.PathLike[str]
 Names: TypeAlias = Name | Iterable[Name]
@@ -60,22 +62,26 @@ class Source:
     data: IO[bytes] | None = None
     """The bytes at hand, where there is no file."""
 
-    def open(self) -> IO[bytes]:
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
         """Open the bytes at their beginning, unpacked if they are gzipped."""
-        raw = self._raw()
-        packed = raw.read(2) == b"\x1f\x8b"
-        raw.seek(0)
-        return cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
+        if self.data is not None:
+            yield _unpacked(self.data)
+            return
+        assert self.path is not None
+        try:
+            raw = self.path.open("rb", buffering=0)
+        except OSError as error:
+            raise FileError(f"{self.name}: cannot be read: {error.strerror}") from error
+        with raw:
+            yield _unpacked(raw)
 
-    def _raw(self) -> IO[bytes]:
-        if self.path is not None:
-            try:
-                return self.path.open("rb", buffering=0)
-            except OSError as error:
-                raise FileError(f"{self.name}: cannot be read: {error.strerror}") from error
-        assert self.data is not None
-        self.data.seek(0)
-        return self.data
+
+def _unpacked(raw: IO[bytes]) -> IO[bytes]:
+    raw.seek(0)
+    packed = raw.read(2) == b"\x1f\x8b"
+    raw.seek(0)
+    return cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
 
 
 def resolve(sources: Names) -> list[Source]:
@@ -91,7 +97,7 @@ def resolve(sources: Names) -> list[Source]:
 def _resolve_one(name: Name) -> list[Source]:
     text = os.fspath(name)
     if text == "-":
-        return [Source("standard input", data=_spool(sys.stdin.buffer))]
+        return [_spooled("standard input", sys.stdin.buffer)]
     if text.startswith("builtin:"):
         return _builtin(text)
     path = Path(text)
@@ -101,7 +107,7 @@ def _resolve_one(name: Name) -> list[Source]:
         raise FileError(f"{path}: no such file or folder")
     if not path.is_file():
         with path.open("rb") as pipe:
-            return [Source(str(path), data=_spool(pipe))]
+            return [_spooled(str(path), pipe)]
     return [Source(str(path), path)]
 
 
@@ -128,26 +134,27 @@ def _is_text_name(path: Path, folder: Path) -> bool:
     return not hidden and name.suffix.lower() in TEXT_SUFFIXES
 
 
-def _spool(stream: IO[bytes]) -> IO[bytes]:
+def _spooled(name: str, stream: IO[bytes]) -> Source:
     # A pipe runs past once and preparation reads twice: a small one is kept in memory, a large one on disk.
-    kept = tempfile.SpooledTemporaryFile(max_size=1 << 26)  # noqa: SIM115 - lives as long as its source
+    kept = tempfile.SpooledTemporaryFile(max_size=1 << 26)  # noqa: SIM115 - closed with its source
     shutil.copyfileobj(stream, kept, BLOCK)
-    return cast(IO[bytes], kept)
+    source = Source(name, data=cast(IO[bytes], kept))
+    weakref.finalize(source, kept.close)
+    return source
 
 
 def byte_blocks(source: Source, size: int = BLOCK) -> Iterator[bytes]:
     """Give the bytes of one source, block by block."""
-    stream = source.open()
     try:
-        while block := stream.read(size):
-            yield block
+        with source.open() as stream:
+            while block := stream.read(size):
+                yield block
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise FileError(f"{source.name}: damaged gzip data: {error}") from error
+    except UnspoolError:
+        raise
     except OSError as error:
         raise FileError(f"{source.name}: cannot be read: {error.strerror or error}") from error
-    finally:
-        if source.path is not None:
-            stream.close()
 
 
 def iter_bytes(sources: list[Source], newlines: str = "keep") -> Iterator[bytes]:

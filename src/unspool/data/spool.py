@@ -93,7 +93,9 @@ class Spool:
             file.write(table.take(block).astype("<i4", copy=False).tobytes())
             at += len(block)
         file.flush()
-        return np.memmap(file, "<i4", "r", shape=(self._length,))
+        ids = np.memmap(file, "<i4", "r", shape=(self._length,))
+        file.close()  # the mapping stays
+        return ids
 
     def _spill(self) -> None:
         # Without a path the file has no name and is gone when the last array that maps it is.
