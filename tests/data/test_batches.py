@@ -49,10 +49,7 @@ def test_every_token_is_used_once_an_epoch_up_to_the_stated_remainder(
     used = Counter(np.concatenate([batch.y.ravel() for batch in make(maker, B, tau, extra, seed)]).tolist())
     assert set(used.values()) == {1}
     targets = B * tau + extra - 1
-    if maker is random_batches:
-        left_out = (tau - 1) + (tau - 1) + (B - 1) * tau
-    else:
-        left_out = (B + 1) * tau - 1
+    left_out = 2 * (tau - 1) + (B - 1) * tau if maker is random_batches else (B + 1) * tau - 1
     assert targets - left_out <= len(used) <= targets
 
 

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
+from unspool.cli.sources import Sources
 from unspool.counting.statistics import Statistics, describe_corpus
 from unspool.data.corpus import Corpus, prepare
 from unspool.draw.figure import check_format
@@ -19,7 +20,7 @@ Flag = Parameter(negative="")
 
 
 def stats(
-    text: list[str],
+    text: Sources,
     /,
     *,
     valid: str | None = None,

@@ -17,9 +17,9 @@ next tau columns of all rows. Row b of a batch goes on exactly where row b of th
     row 2    12 13  ──▶ 14 15  ──▶ 16 17
               fresh      not fresh  not fresh   (18 is only the target of 17)
 
-What an epoch leaves out: at random, fewer than tau tokens at each end and fewer than B windows; in sequence, fewer
-than (B + 1) tau tokens at the two ends. All else is used once. The offset changes from epoch to epoch, so over
-epochs nothing is left out.
+What an epoch leaves out: at random, fewer than tau tokens at each end and fewer than B windows; in
+sequence, fewer than (B + 1) tau tokens at the two ends. All else is used once. The offset changes from
+epoch to epoch, so over epochs nothing is left out.
 
 >>> ids, rng = np.arange(20, dtype=np.int32), np.random.default_rng(4)
 >>> for batch in sequential_batches(ids, B=3, tau=2, rng=rng, epochs=1):
