@@ -16,7 +16,8 @@ from unspool.data.corpus import Corpus, prepare
 from unspool.draw.figure import check_format
 from unspool.draw.zipf import draw_zipf
 
-Flag = Parameter(negative="")
+Plain = Parameter(negative="")
+"""Without a second option that takes the first one back."""
 
 
 def stats(
@@ -26,17 +27,17 @@ def stats(
     valid: str | None = None,
     test: str | None = None,
     tokens: str = "char",
-    clean: Annotated[bool, Flag] = False,
-    split: tuple[float, float, float] = (0.9, 0.05, 0.05),
+    clean: Annotated[bool, Plain] = False,
+    split: Annotated[tuple[float, float, float], Plain] = (0.9, 0.05, 0.05),
     min_freq: int = 0,
     errors: str = "strict",
     newlines: str = "keep",
     order: int = 3,
-    eps: tuple[float, ...] = (1.0, 1.0, 1.0),
-    ranks: tuple[int, int] | None = None,
+    eps: Annotated[tuple[float, ...], Plain] = (1.0, 1.0, 1.0),
+    ranks: Annotated[tuple[int, int] | None, Plain] = None,
     top: int = 10,
     cache: Path | None = None,
-    json: Annotated[bool, Flag] = False,
+    json: Annotated[bool, Plain] = False,
     plot: Path | None = None,
 ) -> None:
     """Count a text: sizes, frequent tokens, Zipf's law, unseen n-grams, how well n-grams predict it.

@@ -192,7 +192,7 @@ def _widths(
 ) -> list[tuple[int, int]]:
     """Give the characters and bytes of each part."""
     if not isinstance(tokenizer, SpaceTokenizer):
-        return [widths_by_token(tokenizer, indexer, count) for count in counts]
+        return widths_by_token(tokenizer, indexer, counts)
     stops = [[stop for _, stop in spans]] if len(groups) == 1 else [[sum(tokens)] for tokens in per_piece]
     found = [
         widths_by_reading(reader.pieces(group), tokens, stop, tokenizer.end_of)

@@ -45,12 +45,14 @@ def cut_parts(ends: list[int], split: tuple[float, float, float]) -> list[tuple[
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
-def widths_by_token(tokenizer: Tokenizer, indexer: Indexer, counts: Whole) -> tuple[int, int]:
-    """Count characters and bytes from the tokens themselves: exact where tokens lose nothing."""
-    present = np.flatnonzero(counts).tolist()
-    widths = np.array([tokenizer.width(indexer.token(index)) for index in present], np.int64).reshape(-1, 2)
-    characters, octets = counts[present] @ widths
-    return int(characters), int(octets)
+def widths_by_token(tokenizer: Tokenizer, indexer: Indexer, counts: list[Whole]) -> list[tuple[int, int]]:
+    """Count characters and bytes of each part from the tokens themselves: exact where tokens lose nothing."""
+    padded = np.zeros((len(counts), max(map(len, counts))), np.int64)
+    for row, part in zip(padded, counts, strict=True):
+        row[: len(part)] = part
+    present = np.flatnonzero(padded.any(0))
+    widths = np.array([tokenizer.width(indexer.token(index)) for index in present.tolist()], np.int64)
+    return [(int(characters), int(octets)) for characters, octets in padded[:, present] @ widths]
 
 
 def widths_by_reading(
