@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from nltk.lm import KneserNeyInterpolated
 
 from unspool.counting.kneser_ney import count_ngrams, kneser_ney
 from unspool.data.corpus import prepare
@@ -74,6 +73,10 @@ def our_trigrams(path: Path) -> float:
 
 def nltk_trigrams(path: Path) -> float:
     """Fit on the whole training part, but score only the first targets: nltk needs milliseconds for each."""
+    from nltk.lm import (
+        KneserNeyInterpolated,
+    )  # here, so that the process whose memory is read stays without it
+
     text = path.read_text(encoding="utf-8")
     cut = int(len(text) * SPLIT[0])
     train, test = text[:cut], text[cut:]

@@ -144,7 +144,9 @@ def _print(console: Console, corpus: Corpus, found: Statistics) -> None:
     console.print(_unseen_table(found), "")
     console.print(_score_table(found))
     if corpus.test.unknown:
-        console.print("unknown tokens count as <unk>: a text with them costs more than these bits")
+        console.print(
+            "tokens outside the vocabulary are scored as <unk>; spelling them out would cost more bits"
+        )
 
 
 def _zipf_table(found: Statistics) -> Table:
