@@ -96,6 +96,20 @@ def test_unseen_ngrams_are_counted(
     assert (three["tokens"], three["unseen_tokens"], three["types"], three["unseen_types"]) == (6, 4, 6, 4)
 
 
+def test_the_two_directions_stand_side_by_side(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, path, "--backward", "--json") == 0
+    scores = json.loads(capsys.readouterr().out)["scores"]
+    corpus = prepare(path)
+    model = kneser_ney(count_ngrams(corpus.train.ids[::-1], len(corpus.vocab), 3))
+    expected = -model.log_prob(corpus.test.ids[::-1]).mean()
+    assert [score["backward"] for score in scores] == [False] * 7 + [True] * 6
+    assert scores[-1]["nats"] == pytest.approx(expected)
+    assert run(monkeypatch, path, "--backward") == 0
+    assert "3-grams, Kneser-Ney, backward" in capsys.readouterr().out
+
+
 def test_infinity_is_a_string_in_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -142,6 +156,7 @@ def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     [
         (["absent.txt"], "absent.txt: no such file or folder"),
         (["empty.txt"], "empty"),
+        (["/dev/null"], "empty"),
         (["empty"], "a folder without text"),
         (["bad.txt"], "byte 0xff at offset 3 is not UTF-8"),
         (["bad.txt", "--errors", "ignore"], "expected 'strict' or 'replace'"),

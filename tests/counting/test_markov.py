@@ -35,7 +35,7 @@ def paths(chain: MarkovChain, length: int) -> dict[tuple[int, ...], float]:
     return found
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(**SHAPES, more=st.integers(0, 3))
 def test_everything_is_what_enumeration_gives(K: int, order: int, seed: int, more: int) -> None:
     chain = draw_chain(K, order, seed, zeros=bool(seed % 2))
@@ -53,7 +53,7 @@ def test_everything_is_what_enumeration_gives(K: int, order: int, seed: int, mor
     assert every[tuple(best)] == pytest.approx(probability)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(**SHAPES, steps=st.integers(1, 4))
 def test_prediction_several_steps_ahead_sums_over_all_paths_between(
     K: int, order: int, seed: int, steps: int
@@ -67,7 +67,7 @@ def test_prediction_several_steps_ahead_sums_over_all_paths_between(
     np.testing.assert_allclose(chain.ahead([9, *context], steps), expected, atol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(**SHAPES)
 def test_the_stationary_distribution_is_what_the_chain_comes_to(K: int, order: int, seed: int) -> None:
     chain = draw_chain(K, order, seed)

@@ -91,7 +91,7 @@ def as_nltk(text: list[int], order: int) -> tuple[list[list[tuple[str, ...]]], l
     return [ngrams], [str(token) for token in range(K)]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(text=TEXTS, order=st.integers(1, 3))
 def test_maximum_likelihood_is_nltks(text: list[int], order: int) -> None:
     authority = MLE(order)
@@ -102,7 +102,7 @@ def test_maximum_likelihood_is_nltks(text: list[int], order: int) -> None:
         np.testing.assert_allclose(model.next_probs(context), expected, rtol=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(text=TEXTS, order=st.integers(2, 3), discount=st.sampled_from([0.1, 0.75]))
 def test_kneser_ney_is_nltks(text: list[int], order: int, discount: float) -> None:
     # nltk counts as different followers of a context also those that it met only at the very beginning of the

@@ -36,6 +36,7 @@ def stats(
     eps: Annotated[tuple[float, ...], Plain] = (1.0, 1.0, 1.0),
     ranks: Annotated[tuple[int, int] | None, Plain] = None,
     top: int = 10,
+    backward: Annotated[bool, Plain] = False,
     cache: Path | None = None,
     json: Annotated[bool, Plain] = False,
     plot: Path | None = None,
@@ -70,6 +71,8 @@ def stats(
         The first and last rank of the Zipf fit [default: 1 and the last with a frequency of at least 5].
     top
         How many of the most frequent tokens to show.
+    backward
+        Predict the test part in reverse time as well.
     cache
         A folder where the prepared text is kept and found again.
     json
@@ -91,7 +94,7 @@ def stats(
         errors=errors,
         newlines=newlines,
     )
-    found = describe_corpus(corpus, order, eps, ranks, top)
+    found = describe_corpus(corpus, order, eps, ranks, top, backward)
     if plot is not None:
         draw_zipf(
             found.frequencies[:3], found.zipf[:3], plot, title=", ".join(Path(name).name for name in text)
@@ -178,6 +181,7 @@ def _score_table(found: Statistics) -> Table:
     table = _table("on the test part", "perplexity", "nats", "bits/character", "bits/byte")
     for score in found.scores:
         name = f"{score.order}-grams, {score.model}" if score.order else score.model
+        name += ", backward" if score.backward else ""
         result = score.measure
         bits = (result.bits_per_character or math.nan, result.bits_per_byte or math.nan)
         table.add_row(

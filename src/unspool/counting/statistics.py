@@ -48,6 +48,8 @@ class Score:
     model: str
     order: int
     measure: Measure
+    backward: bool = False
+    """Whether the text was read from its end, by a model of the reversed training part."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,11 @@ def describe_corpus(
     eps: Sequence[float] = (1.0,),
     ranks: tuple[int, int] | None = None,
     top: int = 10,
+    backward: bool = False,
 ) -> Statistics:
     """Count the n-grams of the training part up to an order, and judge the test part by them.
+
+    With ``backward`` it is judged in reverse time as well.
 
     A test part of fewer than two tokens is not judged; the lists are empty then.
     """
@@ -87,7 +92,7 @@ def describe_corpus(
         most_frequent=corpus.vocab.token_freqs[:top],
         zipf=[fit_zipf(each, ranks) for each in frequencies if len(each) > 2],
         unseen=[_unseen(counts, corpus.test.ids, n) for n in range(1, counts.order + 1)] if judged else [],
-        scores=_scores(counts, corpus, eps) if judged else [],
+        scores=_scores(counts, corpus, eps, backward) if judged else [],
         frequencies=frequencies,
     )
 
@@ -110,13 +115,29 @@ def _unseen(counts: NgramCounts, test: Ids, n: int) -> Unseen:
     return Unseen(n, windows.shape[1], int(missing.sum()), types, kinds)
 
 
-def _scores(counts: NgramCounts, corpus: Corpus, eps: Sequence[float]) -> list[Score]:
-    test, K = corpus.test, counts.K
-    first = corpus.tokenizer.width(corpus.vocab.to_tokens(int(test.ids[0])))
-    sizes = (max(test.characters - first[0], 1), max(test.bytes - first[1], 1))
-    scores = [Score("uniform", 0, measure(np.full(len(test.ids) - 1, -np.log(K)), *sizes))]
-    for n in range(1, counts.order + 1):
-        lower = NgramCounts(counts.levels[:n], K, counts.tokens)
-        for name, model in (("Laplace", laplace(lower, eps)), ("Kneser-Ney", kneser_ney(lower))):
-            scores.append(Score(name, n, measure(model.log_prob(test.ids), *sizes)))
+def _scores(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward: bool) -> list[Score]:
+    test, K = corpus.test.ids, counts.K
+    uniform = measure(np.full(len(test) - 1, -np.log(K)), *_sizes(corpus, int(test[0])))
+    scores = [Score("uniform", 0, uniform), *_judged(counts, corpus, eps, backward=False)]
+    if backward:
+        reverse = count_ngrams(corpus.train.ids[::-1], K, counts.order)
+        scores += _judged(reverse, corpus, eps, backward=True)
     return scores
+
+
+def _judged(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward: bool) -> list[Score]:
+    """Judge the test part, read forward or backward, by all smoothings of all orders."""
+    test = corpus.test.ids[::-1] if backward else corpus.test.ids
+    sizes = _sizes(corpus, int(test[0]))
+    scores = []
+    for n in range(1, counts.order + 1):
+        lower = NgramCounts(counts.levels[:n], counts.K, counts.tokens)
+        for name, model in (("Laplace", laplace(lower, eps)), ("Kneser-Ney", kneser_ney(lower))):
+            scores.append(Score(name, n, measure(model.log_prob(test), *sizes), backward))
+    return scores
+
+
+def _sizes(corpus: Corpus, first: int) -> tuple[int, int]:
+    """Give the characters and bytes of the test part without the token that is not predicted."""
+    characters, octets = corpus.tokenizer.width(corpus.vocab.to_tokens(first))
+    return max(corpus.test.characters - characters, 1), max(corpus.test.bytes - octets, 1)

@@ -53,9 +53,7 @@ def making(folder: Path) -> Iterator[Path]:
     try:
         yield unfinished
         _sync_all(unfinished)
-        with contextlib.suppress(
-            FileExistsError, OSError
-        ):  # somebody else may have finished the same meanwhile
+        with contextlib.suppress(OSError):  # another process may have finished the same meanwhile
             unfinished.rename(folder)
             _sync(folder.parent)
         if not folder.is_dir():
@@ -104,7 +102,8 @@ def _content(folder: Path) -> dict[str, Any]:
 
 def _sweep(cache: Path) -> None:
     for left in cache.glob(f"{UNFINISHED}*"):
-        if not _alive(int(left.name.removeprefix(UNFINISHED).partition("-")[0])):
+        process = left.name.removeprefix(UNFINISHED).partition("-")[0]
+        if process.isdecimal() and not _alive(int(process)):
             shutil.rmtree(left, ignore_errors=True)
 
 

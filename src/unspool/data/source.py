@@ -106,8 +106,7 @@ def _resolve_one(name: Name) -> list[Source]:
     if not path.exists():
         raise FileError(f"{path}: no such file or folder")
     if not path.is_file():
-        with path.open("rb") as pipe:
-            return [_spooled(str(path), pipe)]
+        return [_pipe(path)]
     return [Source(str(path), path)]
 
 
@@ -132,6 +131,14 @@ def _is_text_name(path: Path, folder: Path) -> bool:
     hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
     name = path.with_suffix("") if path.suffix == ".gz" else path
     return not hidden and name.suffix.lower() in TEXT_SUFFIXES
+
+
+def _pipe(path: Path) -> Source:
+    try:
+        with path.open("rb") as stream:
+            return _spooled(str(path), stream)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _spooled(name: str, stream: IO[bytes]) -> Source:
