@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from unspool.counting.kneser_ney import count_ngrams, kneser_ney
+from unspool.counting.kneser_ney import kneser_ney
+from unspool.counting.ngram import count_ngrams
 from unspool.data.corpus import prepare
 from unspool.measure import measure
 

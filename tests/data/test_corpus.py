@@ -257,6 +257,19 @@ def test_a_cache_that_cannot_be_written_is_an_error(path: Path, tmp_path: Path) 
         prepare(path, cache=tmp_path / "file")
 
 
+def test_what_subwords_were_learned_from_is_in_the_training_part(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_text(
+        "abcd " * 500 + "x?y!z;" * 200
+    )  # learned well at first, then many tokens for few characters
+    corpus = prepare(path, tokens="subword:300", split=(0.6, 0.2, 0.2))
+    assert corpus.train.characters >= int(0.6 * 3700)
+    assert sum(part.characters for part in corpus.parts) == 3700
+    assert len(corpus.train.ids) + len(corpus.valid.ids) + len(corpus.test.ids) == len(
+        corpus.tokenizer.encode_text(path.read_text())
+    )
+
+
 def test_learned_subwords_are_kept_with_the_corpus(path: Path, tmp_path: Path) -> None:
     corpus = prepare(path, tokens="subword:300", cache=tmp_path / "cache")
     assert len(corpus.vocab) == 301

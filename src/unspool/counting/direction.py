@@ -26,7 +26,8 @@ def both_directions(build: Callable[[Ids], LanguageModel], train: Ids, test: Ids
     Forward, the first token is the one that is not predicted; backward, the last.
 
     >>> import numpy as np
-    >>> from unspool.counting.laplace import count_ngrams, laplace
+    >>> from unspool.counting.laplace import laplace
+    >>> from unspool.counting.ngram import count_ngrams
     >>> text = np.array([0, 1, 2] * 20)
     >>> found = both_directions(lambda ids: laplace(count_ngrams(ids, K=3, order=2)), text, text[:9])
     >>> round(found.forward.nats, 4), round(found.backward.nats, 4)

@@ -23,6 +23,7 @@ tokens before: of a one (b), of b one (a), of c one (b), together 3; each is P(w
 
     P(a | b) = (1 - 0.5)/2 + 0.5 · 2/2 · 1/3 = 5/12,      P(b | b) = 0.5 · 1/3 = 1/6
 
+>>> from unspool.counting.ngram import count_ngrams
 >>> counts = count_ngrams(np.array([0, 1, 0, 1, 2]), K=3, order=2)
 >>> bool(np.allclose(kneser_ney(counts, discount=0.5).next_probs([1]), [5 / 12, 1 / 6, 5 / 12]))
 True
@@ -33,11 +34,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from unspool.counting.model import NgramModel, Shares
-from unspool.counting.ngram import Level, NgramCounts, count_ngrams
+from unspool.counting.ngram import Level, NgramCounts
 from unspool.data.arrays import Whole
 from unspool.errors import InputError
-
-__all__ = ["count_ngrams", "estimate_discount", "kneser_ney"]
 
 FALLBACK = 0.75
 """D where (3) cannot be estimated: no n-gram occurs once, or none twice."""

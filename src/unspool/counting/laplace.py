@@ -18,6 +18,7 @@ By hand, for the text a b a b c (n = 5, m = 3), with ε = (1, 1, 1):
     P(b | a)    = (2 + 1 · 7/18) / (2 + 1)     = 43/54
     P(a | b, a) = (1 + 1 · P(a)) / (2 + 1)     = (1 + 7/18) / 3 = 25/54
 
+>>> from unspool.counting.ngram import count_ngrams
 >>> counts = count_ngrams(np.array([0, 1, 0, 1, 2]), K=3, order=3)
 >>> model = laplace(counts, eps=(1, 1, 1))
 >>> P_b, P_ba, P_aba = model.next_probs([])[1], model.next_probs([0])[1], model.next_probs([0, 1])[0]
@@ -42,10 +43,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from unspool.counting.model import NgramModel, Shares
-from unspool.counting.ngram import Level, NgramCounts, count_ngrams
+from unspool.counting.ngram import Level, NgramCounts
 from unspool.errors import InputError
-
-__all__ = ["count_ngrams", "laplace", "maximum_likelihood"]
 
 
 def laplace(counts: NgramCounts, eps: Sequence[float] = (1.0,), recursive: bool = False) -> NgramModel:

@@ -135,10 +135,10 @@ def _from_cache(folder: Path, settings: Settings) -> Corpus:
 def _prepare(groups: list[list[Source]], settings: Settings, path: Path | None) -> Corpus:
     tokenizer = make_tokenizer(settings.tokens, newlines=not settings.clean)
     reader, indexer, spool = Reader(settings, tokenizer), tokenizer.indexer(), Spool(path)
-    if isinstance(tokenizer, SubwordTokenizer) and tokenizer.model is None:
-        _learn(tokenizer, reader, groups, settings.split[0])
+    learned = _learn(tokenizer, reader, groups, settings.split[0])
     per_piece = [_fill(spool, reader, group, indexer) for group in groups]
-    spans = cut_parts(list(accumulate(map(sum, per_piece))), settings.split)
+    least = _tokens_of(learned, tokenizer, indexer, spool) if learned else 0
+    spans = cut_parts(list(accumulate(map(sum, per_piece))), settings.split, least)
     erased = reader.erased
     _refuse_nothing(groups[0], spans, erased)
     counts = [spool.counts(*span) for span in spans]
@@ -152,12 +152,25 @@ def _prepare(groups: list[list[Source]], settings: Settings, path: Path | None) 
     return Corpus(train, valid, test, vocab, tokenizer, settings, erased)
 
 
-def _learn(tokenizer: SubwordTokenizer, reader: Reader, groups: list[list[Source]], share: float) -> None:
-    """Learn sub-words from the training part: its files, or the first share of the characters."""
+def _learn(tokenizer: Tokenizer, reader: Reader, groups: list[list[Source]], share: float) -> int:
+    """Let sub-words learn from the training part, and say how many characters they have seen.
+
+    With one text to be split, that is its first share of characters.
+    """
+    if not isinstance(tokenizer, SubwordTokenizer) or tokenizer.model is not None:
+        return 0
     characters = sum(map(len, reader.pieces(groups[0])))
     part = characters if len(groups) > 1 else int(share * characters)
     tokenizer.learn(leading(reader.pieces(groups[0]), part))
     reader.erased = 0
+    return part
+
+
+def _tokens_of(characters: int, tokenizer: Tokenizer, indexer: Indexer, spool: Spool) -> int:
+    """Say how many tokens the first so many characters are, so that all of them are in the training part."""
+    types = len(spool.counts(0, len(spool)))
+    widths = np.array([tokenizer.width(indexer.token(index))[0] for index in range(types)])
+    return spool.reach(widths, characters)
 
 
 def _fill(spool: Spool, reader: Reader, sources: list[Source], indexer: Indexer) -> list[int]:

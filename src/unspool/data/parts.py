@@ -31,8 +31,10 @@ class Part:
     """How many of its tokens the vocabulary does not know."""
 
 
-def cut_parts(ends: list[int], split: tuple[float, float, float]) -> list[tuple[int, int]]:
+def cut_parts(ends: list[int], split: tuple[float, float, float], least: int = 0) -> list[tuple[int, int]]:
     """Say where each part starts and stops: by shares of one text, or text by text.
+
+    The first ``least`` tokens belong to the training part in any case.
 
     >>> cut_parts([1000], (0.9, 0.05, 0.05))
     [(0, 900), (900, 950), (950, 1000)]
@@ -41,7 +43,7 @@ def cut_parts(ends: list[int], split: tuple[float, float, float]) -> list[tuple[
     """
     if len(ends) == 1:
         shares = (split[0], split[0] + split[1])
-        ends = [int(ends[0] * share + 1e-6) for share in shares] + ends
+        ends = [max(least, int(ends[0] * share + 1e-6)) for share in shares] + ends
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 

@@ -10,6 +10,7 @@ Every character has a class; a token begins where the classes say so.
 
 An apostrophe between two word characters is part of the word.
 
+>>> from unspool.data.characters import code_points
 >>> text = "It's 3.5 m.\\n红楼"
 >>> starts, ends = token_spans(code_points(text))
 >>> [text[i:j] for i, j in zip(starts, ends)]
@@ -23,9 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.data.arrays import Codes, Whole
-from unspool.data.characters import code_points
-
-__all__ = ["code_points", "token_spans"]
 
 SPACE, NEWLINE, SIGN, SINGLE, SINGLE_END, EXTEND, WORD, DIGIT = range(8)
 """WORD and DIGIT are the largest on purpose: ``>= WORD`` asks for both."""

@@ -73,6 +73,23 @@ class Spool:
             total = counts
         return total
 
+    def reach(self, values: Whole, amount: int) -> int:
+        """Say how many ids it takes until their values, added up, reach an amount.
+
+        >>> spool = Spool()
+        >>> spool.append(np.array([0, 1, 0, 1], np.uint8))
+        >>> spool.reach(np.array([1, 5]), 7)
+        3
+        """
+        at = 0
+        for block in self._read(0, self._length):
+            sums = np.cumsum(values[block])
+            if len(sums) and sums[-1] >= amount:
+                return at + int(np.searchsorted(sums, amount)) + (amount > 0)
+            amount -= int(sums[-1]) if len(sums) else 0
+            at += len(block)
+        return at
+
     def translate(self, table: Ids) -> Ids:
         """Replace every provisional id by its entry in the table, and give them all as one array."""
         if self._file is not None:
