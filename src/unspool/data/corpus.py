@@ -8,7 +8,8 @@ are numbered provisionally first, and translated when the vocabulary, built from
 there.
 
 >>> import pathlib, tempfile
->>> path = pathlib.Path(tempfile.mkdtemp()) / "text"
+>>> place = tempfile.TemporaryDirectory()
+>>> path = pathlib.Path(place.name) / "text"
 >>> _ = path.write_text("abracadabra, abracadabra!")
 >>> corpus = prepare(path, split=(0.6, 0.2, 0.2))
 >>> corpus.vocab.idx_to_token
@@ -17,6 +18,7 @@ there.
 array([1, 2, 3, 1], dtype=int32)
 >>> corpus.decode(corpus.test.ids), corpus.test.unknown
 ('abra<unk>', 1)
+>>> place.cleanup()
 """
 
 from collections.abc import Iterable

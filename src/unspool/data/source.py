@@ -15,13 +15,15 @@ Rules, all of them stated here and nowhere else:
   ``errors="replace"``.
 
 >>> import pathlib, tempfile
->>> folder = pathlib.Path(tempfile.mkdtemp())
+>>> place = tempfile.TemporaryDirectory()
+>>> folder = pathlib.Path(place.name)
 >>> _ = (folder / "a.txt").write_bytes(b"\\xef\\xbb\\xbfone\\r\\n")
 >>> _ = (folder / "b.txt").write_bytes(b"two")
 >>> read_text(folder)
 'one\\r\\ntwo'
 >>> read_text([folder / "b.txt", folder / "a.txt"], newlines="lf")
 'twoone\\n'
+>>> place.cleanup()
 """
 
 import codecs
