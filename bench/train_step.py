@@ -12,6 +12,7 @@ import argparse
 from typing import Any
 
 import numpy as np
+
 from table import Peer, alternate, best_seconds, geometric_mean, save, serve, show
 
 K = 64
