@@ -219,8 +219,8 @@ class Model:
             self.parameters["c"],
             y.reshape(-1).astype(np.int32, copy=False),
             scale=scale,
-            dV=None if gradient is None else gradient.values["E" if self.config.tied else "V"],
-            dc=None if gradient is None else gradient.values["c"],
+            dV=None if gradient is None else gradient.zeroed("E" if self.config.tied else "V"),
+            dc=None if gradient is None else gradient.zeroed("c"),
         )
         dh = None if loss.dh is None else loss.dh.reshape(tau, B, width)
         return replace(loss, each=loss.each.reshape(tau, B), dh=dh)
@@ -278,9 +278,9 @@ class Model:
             return
         for i, (dh0, ds0) in enumerate(starts):
             at = prefix(i // self.config.directions, bool(i % self.config.directions))
-            ops.column_sum(dh0, out=gradient.values[at + "h0"])
+            ops.column_sum(dh0, out=gradient.zeroed(at + "h0"))
             if ds0 is not None:
-                ops.column_sum(ds0, out=gradient.values[at + "s0"])
+                ops.column_sum(ds0, out=gradient.zeroed(at + "s0"))
 
     def finish(self, gradient: Gradient, weights: Weights | None = None) -> None:
         """Fold what was summed aside into the gradient: once an update, after the last window."""
