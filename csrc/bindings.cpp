@@ -125,7 +125,7 @@ struct Panels {
     shape.at = block.at;
     PackArgs args{source.data(), stride, transposed, block.at, shape};
     nb::gil_scoped_release free;
-    parallel([&](Team team) { kernels().pack(args, team); }, shape.floats() < 16384 ? 1 : 256);
+    parallel([&, body = kernels().pack](Team team) { body(args, team); }, shape.floats() < 16384 ? 1 : 256);
   }
 };
 
@@ -143,7 +143,7 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
   Array C = array({(size_t)M, (size_t)N});
   RowsArgs args{M, A.data(), lda, B.shape, from, one_row ? 0 : N, C.data(), N};
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().rows(args, team); }, at_most_threads((double)M * N * K));
+  parallel([&, body = kernels().rows](Team team) { body(args, team); }, at_most_threads((double)M * N * K));
   return C;
 }
 
@@ -154,10 +154,11 @@ Array outer_product(Matrix A, Matrix B, std::optional<Written> onto) {
   const int64_t lda = row_stride(A, "A"), ldb = row_stride(B, "B");
   float* to = checked(onto, "out", {M, N});
   Array C = onto ? Array() : array({(size_t)M, (size_t)N});
-  Block work = room(outer_room(N) * threads());
+  const int most = threads();  // another Python thread may change it: the room is for this many
+  Block work = room(outer_room(N) * most);
   OuterArgs args{R, M, N, A.data(), lda, B.data(), ldb, onto ? to : C.data(), N, (bool)onto, work.at};
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().outer(args, team); }, std::min(threads(), at_most_threads((double)M * N * R)));
+  parallel([&, body = kernels().outer](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * R)));
   return C;
 }
 
@@ -167,7 +168,7 @@ Array column_sum(Matrix A, std::optional<Written> onto) {
   Array s = onto ? Array() : array({(size_t)N});
   ColumnSumArgs args{R, N, A.data(), row_stride(A, "A"), onto ? to : s.data(), (bool)onto};
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().column_sum(args, team); }, at_most_threads((double)R * N));
+  parallel([&, body = kernels().column_sum](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return s;
 }
 
@@ -178,7 +179,7 @@ Array gather(Matrix table, Ids ids) {
   Array out = array({(size_t)R, (size_t)N});
   TableArgs args{R, N, ids.data(), const_cast<float*>(table.data()), out.data(), N};  // the table is only read
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().gather(args, team); }, at_most_threads((double)R * N));
+  parallel([&, body = kernels().gather](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return out;
 }
 
@@ -191,7 +192,7 @@ void scatter_add(WrittenMatrix table, Ids ids, Matrix rows) {
   check_ids(ids.data(), R, K, "ids");
   TableArgs args{R, N, ids.data(), table.data(), const_cast<float*>(rows.data()), row_stride(rows, "rows")};  // the rows are only read
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().scatter_add(args, team); }, at_most_threads((double)R * N));
+  parallel([&, body = kernels().scatter_add](Team team) { body(args, team); }, at_most_threads((double)R * N));
 }
 
 // ── recurrences ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -379,14 +380,15 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   // Few blocks for a small vocabulary, little room for a large one.
   a.block = std::max<int64_t>(64, std::min<int64_t>(1024, (int64_t(1) << 21) / a.K / 16 * 16));
   Block o = room(std::min(a.block, std::max<int64_t>(a.R, 1)) * a.K);
-  Block work = room(a.dh__RH ? outer_room(a.H) * threads() : 1);
+  const int most = threads();
+  Block work = room(a.dh__RH ? outer_room(a.H) * most : 1);
   auto nats = array<double>({(size_t)a.R});
   a.o__block_K = o.at;
   a.room = work.at;
   a.loss__R = nats.data();
   {
     nb::gil_scoped_release free;
-    parallel([&](Team team) { kernels().softmax(a, team); }, std::min(threads(), at_most_threads((double)a.R * a.H * a.K)));
+    parallel([&, body = kernels().softmax](Team team) { body(a, team); }, std::min(most, at_most_threads((double)a.R * a.H * a.K)));
   }
   double sum = 0.0;  // t rising
   for (int64_t r = 0; r < a.R; r++) sum += a.loss__R[r];
@@ -404,7 +406,7 @@ double global_norm(Vector g) {
   NormArgs a{n, g.data(), (double*)room_for_squares.at};
   {
     nb::gil_scoped_release free;
-    parallel([&](Team team) { kernels().norm(a, team); }, at_most_threads((double)n));
+    parallel([&, body = kernels().norm](Team team) { body(a, team); }, at_most_threads((double)n));
   }
   double sum = 0.0;
   for (int64_t i = 0; i < chunks; i++) sum += a.squares[i];
@@ -424,7 +426,7 @@ void adam(WrittenVector p, Vector g, WrittenVector m, WrittenVector v, double sc
   AdamArgs a{(int64_t)p.shape(0), p.data(), m.data(), v.data(), g.data(), (float)scale, (float)learning_rate, (float)beta1,
              (float)beta2, (float)epsilon, (float)decay, (float)correction1, (float)correction2};
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().adam(a, team); }, at_most_threads((double)a.n * 8));
+  parallel([&, body = kernels().adam](Team team) { body(a, team); }, at_most_threads((double)a.n * 8));
 }
 
 void sgd(WrittenVector p, Vector g, std::optional<WrittenVector> m, double scale, double learning_rate, double momentum, double decay) {
@@ -433,7 +435,7 @@ void sgd(WrittenVector p, Vector g, std::optional<WrittenVector> m, double scale
   SgdArgs a{(int64_t)p.shape(0), p.data(), m ? m->data() : nullptr, g.data(), (float)scale, (float)learning_rate, (float)momentum,
             (float)decay};
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().sgd(a, team); }, at_most_threads((double)a.n * 4));
+  parallel([&, body = kernels().sgd](Team team) { body(a, team); }, at_most_threads((double)a.n * 4));
 }
 
 Array dropout_mask(size_t n, uint64_t seed, uint64_t stream, double rate) {
@@ -441,7 +443,7 @@ Array dropout_mask(size_t n, uint64_t seed, uint64_t stream, double rate) {
   Array out = array({n});
   DropArgs a{(int64_t)n, seed, stream, (float)rate, out.data()};
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().drop(a, team); }, at_most_threads((double)n * 8));
+  parallel([&, body = kernels().drop](Team team) { body(a, team); }, at_most_threads((double)n * 8));
   return out;
 }
 
@@ -454,7 +456,7 @@ Array scale_rows(Floats x, Floats mask) {
   if (B * H == 0) return out;
   ScaleRowsArgs a{tau, B, H, from, by, out.data()};
   nb::gil_scoped_release free;
-  parallel([&](Team team) { kernels().scale_rows(a, team); }, at_most_threads((double)(tau * B * H)));
+  parallel([&, body = kernels().scale_rows](Team team) { body(a, team); }, at_most_threads((double)(tau * B * H)));
   return out;
 }
 

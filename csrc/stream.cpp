@@ -58,8 +58,9 @@ void Stream::step(int32_t id) {
 }
 
 int32_t Stream::draw(float temperature, int64_t top_k, float top_p, double u) {
-  if (temperature <= 0.0f) return (int32_t)(std::max_element(o.at, o.at + K) - o.at);
-  double sum = kernels().weigh(o.at, K, 1.0f / temperature, weights.at);
+  const float sharpness = 1.0f / temperature;
+  if (!(sharpness <= 3.4e38f)) return (int32_t)(std::max_element(o.at, o.at + K) - o.at);
+  double sum = kernels().weigh(o.at, K, sharpness, weights.at);
   const float* w = weights.at;
   if (top_k <= 0 || top_k > K) top_k = K;
   if (top_k == K && top_p >= 1.0f) {  // the whole distribution, in the order of the ids
