@@ -423,8 +423,8 @@ void adam(WrittenVector p, Vector g, WrittenVector m, WrittenVector v, double sc
   same_length(p, g, "g");
   same_length(p, m, "m");
   same_length(p, v, "v");
-  AdamArgs a{(int64_t)p.shape(0), p.data(), m.data(), v.data(), g.data(), (float)scale, (float)learning_rate, (float)beta1,
-             (float)beta2, (float)epsilon, (float)decay, (float)correction1, (float)correction2};
+  AdamArgs a{(int64_t)p.shape(0), p.data(), m.data(), v.data(), g.data(), (float)scale, (float)learning_rate, (float)(1.0 - beta1),
+             (float)beta2, (float)(1.0 - beta2), (float)epsilon, (float)decay, (float)correction1, (float)correction2};
   nb::gil_scoped_release free;
   parallel([&, body = kernels().adam](Team team) { body(a, team); }, at_most_threads((double)a.n * 8));
 }

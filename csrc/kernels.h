@@ -122,7 +122,7 @@ struct AdamArgs {
   int64_t n;
   float *p, *m, *v;
   const float* g;
-  float scale, learning_rate, beta1, beta2, epsilon, decay, correction1, correction2;
+  float scale, learning_rate, rest1, beta2, rest2, epsilon, decay, correction1, correction2;  // rest: 1 - beta, taken in double
 };
 struct SgdArgs {
   int64_t n;

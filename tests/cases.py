@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -86,7 +87,11 @@ def masks_of(masks, rows):
 
 def named(state, name):
     """Return a state's arrays under names of their own."""
-    parts = [(f"{name} {i} {letter}", v) for i, pair in enumerate(state) for letter, v in zip("hs", pair, strict=True)]
+    parts = [
+        (f"{name} {i} {letter}", v)
+        for i, pair in enumerate(state)
+        for letter, v in zip("hs", pair, strict=True)
+    ]
     return {label: value for label, value in parts if value is not None}
 
 
@@ -97,7 +102,7 @@ def cuts_to_windows(tau, cuts):
     [(0, 2), (2, 5), (5, 7)]
     """
     edges = [0, *cuts, tau]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(itertools.pairwise(edges))
 
 
 def walk(case, cuts=(), rows=slice(None), model=None):
@@ -175,9 +180,7 @@ def batches(config, tau=12, B=9, steps=10, seed=5):
     tokens = np.random.default_rng(seed).integers(0, config.outputs, (steps * tau + 1, B)).astype(np.int32)
     at = [slice(i * tau, (i + 1) * tau) for i in range(steps)]
     after = [slice(part.start + 1, part.stop + 1) for part in at]
-    return [
-        Batch(tokens[a], tokens[b], i in (0, 5)) for i, (a, b) in enumerate(zip(at, after, strict=True))
-    ]
+    return [Batch(tokens[a], tokens[b], i in (0, 5)) for i, (a, b) in enumerate(zip(at, after, strict=True))]
 
 
 def trained(config):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from cases import (
     CELLS,
     INPUTS,
@@ -25,7 +26,6 @@ from cases import (
     trained,
     walk,
 )
-
 from unspool.kernel import ops
 from unspool.model import Model
 from unspool.optimise import Optimiser, OptimiserConfig
@@ -43,7 +43,7 @@ def floats(rng, *shape):
     return rng.standard_normal(shape).astype(np.float32)
 
 
-# ── threads ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── threads ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def for_any_threads(compute):
@@ -164,7 +164,7 @@ def test_a_loss_over_several_blocks_of_rows_does_not_depend_on_the_threads(R, H,
         for_any_threads(compute)
 
 
-# ── batches ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── batches ────────────────────────────────────────────────────────────────────────────────────────────────
 
 OF_A_ROW = ("h", "each", "dh", "dx")
 
@@ -182,7 +182,16 @@ def test_a_row_is_the_same_alone_and_in_any_batch(cell, kind):
     config = config_of(cell, kind, 33, layers=2, dropout=0.2, recurrent_dropout=0.2)
     case = Windowed(config, tau=11, B=19, ragged=True)
     whole = walk(case)
-    for rows in ([0], [7], [18], [3, 7], [18, 0, 9], [9, 8, 7, 6, 5, 4], list(range(17)), list(range(18, -1, -1))):
+    for rows in (
+        [0],
+        [7],
+        [18],
+        [3, 7],
+        [18, 0, 9],
+        [9, 8, 7, 6, 5, 4],
+        list(range(17)),
+        list(range(18, -1, -1)),
+    ):
         same_bits(rows_alone(walk(case, rows=rows), slice(None)), rows_alone(whole, rows))
 
 
@@ -211,7 +220,7 @@ def test_a_row_of_a_product_is_the_same_in_any_number_of_rows(rows):
     same_bits({"a b": ops.matmul(a[-rows:], b)}, {"a b": ops.matmul(a, b)[-rows:]})
 
 
-# ── windows ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── windows ────────────────────────────────────────────────────────────────────────────────────────────────
 
 SPLITS = ([1], [6], [12], [3, 4, 9], list(range(1, 13)))
 
@@ -287,7 +296,7 @@ def test_reading_backwards_in_pieces_gives_what_it_gives_at_once(cell):
         same_bits(read(cuts_to_windows(tau, cuts)), whole)
 
 
-# ── instruction sets ─────────────────────────────────────────────────────────────────────────────────────────
+# ── instruction sets ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_this_machine_has_the_plain_instruction_set():
@@ -357,13 +366,17 @@ def test_updates_masks_and_norms_are_the_same_on_every_instruction_set():
         same_bits(found[-1], found[0])
 
 
-# ── processes ────────────────────────────────────────────────────────────────────────────────────────────────
+# ── processes ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def digest_elsewhere(**environment):
     program = Path(__file__).with_name("cases.py")
     done = subprocess.run(
-        [sys.executable, str(program)], env=os.environ | environment, capture_output=True, text=True, check=True
+        [sys.executable, str(program)],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return done.stdout.strip()
 
@@ -382,7 +395,7 @@ def test_a_process_on_any_instruction_set_finds_the_same_bits(name):
     assert digest_elsewhere(UNSPOOL_ISA=name, UNSPOOL_THREADS="2") == digest()
 
 
-# ── training ─────────────────────────────────────────────────────────────────────────────────────────────────
+# ── training ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("config", TRAINED, ids=lambda config: config.cell)
@@ -429,10 +442,15 @@ def test_ten_training_steps_end_in_the_same_parameters_with_windows_in_pieces(co
         same_bits(trained_in_pieces(config, cuts), whole)
 
 
-# ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── streams ────────────────────────────────────────────────────────────────────────────────────────────────
 
 STREAMED = [
-    *(config_of(cell, kind, 33, learn_h0=kind == "tied") for cell in CELLS for kind in INPUTS if kind != "dense"),
+    *(
+        config_of(cell, kind, 33, learn_h0=kind == "tied")
+        for cell in CELLS
+        for kind in INPUTS
+        if kind != "dense"
+    ),
     *(config_of(cell, "embedded", 7, layers=3) for cell in CELLS),
     *(config_of("elman", "one-hot", 16, activation=name) for name in ("relu", "sigmoid", "identity")),
     *(config_of(cell, "one-hot", MIDDLE[cell], layers=2) for cell in CELLS),
@@ -457,4 +475,7 @@ def test_a_stream_token_by_token_gives_a_windows_logits_and_states(config):
                 stream.read(int(token))
                 same_bits({"o": stream.logits()}, {"o": logits[t, row]})
             state = [(h, s if config.cell == "lstm" else None) for h, s in stream.state()]
-            same_bits(named(state, "end"), named([(h[row], s if s is None else s[row]) for h, s in out.state], "end"))
+            same_bits(
+                named(state, "end"),
+                named([(h[row], s if s is None else s[row]) for h, s in out.state], "end"),
+            )

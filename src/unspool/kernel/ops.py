@@ -48,7 +48,9 @@ def _array(value: Any, name: str, dtype: type[np.generic]) -> Any:
     if flags.c_contiguous and flags.aligned:
         return value
     if value.size > COPIED:
-        raise InputError(f"{name} of shape {value.shape} is not C-contiguous, and too large to be copied here")
+        raise InputError(
+            f"{name} of shape {value.shape} is not C-contiguous, and too large to be copied here"
+        )
     return np.array(value, order="C")
 
 
