@@ -59,7 +59,7 @@ class Parameters(Mapping[str, Floats]):
         sizes = {name: int(np.prod(shape, dtype=object)) for name, shape in shapes.items()}
         total = sum(sizes.values())
         self.shapes = shapes
-        self.flat: Floats = np.zeros(total, np.float32) if flat is None else flat
+        self.flat: Floats = _zeros(total) if flat is None else flat
         if self.flat.shape != (total,):
             raise InputError(f"the flat vector has {self.flat.size} values; these shapes need {total}")
         self.matrices = sum(sizes[name] for name, shape in shapes.items() if len(shape) == 2)
@@ -99,6 +99,13 @@ class Parameters(Mapping[str, Floats]):
     def like(self) -> Parameters:
         """Return zeros of the same shapes: a gradient, or an optimiser's memory."""
         return Parameters(self.shapes, np.zeros_like(self.flat))
+
+
+def _zeros(total: int) -> Floats:
+    try:
+        return np.zeros(total, np.float32)
+    except (MemoryError, ValueError):
+        raise InputError(f"{total} parameters do not fit in memory; choose smaller sizes") from None
 
 
 def begin(config: ModelConfig, rng: np.random.Generator) -> Parameters:

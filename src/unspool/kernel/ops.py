@@ -90,7 +90,7 @@ def _matrix(value: Floats, name: str) -> Floats:
 
 
 def _choice(value: str, among: dict[str, int], name: str) -> int:
-    if value not in among:
+    if not isinstance(value, str) or value not in among:
         raise InputError(f"{name} is {value!r}; expected one of {', '.join(among)}")
     return among[value]
 
@@ -323,12 +323,18 @@ def kernel_info() -> dict[str, Any]:
 
 def set_threads(count: int) -> None:
     """Use this many threads from now on. The results are the same bits for any number."""
-    _native.set_threads(count)
+    try:
+        _native.set_threads(count)
+    except TypeError:
+        raise InputError(f"count is {count!r}; expected a whole number from 1 to 256") from None
 
 
 def choose_isa(name: str) -> None:
     """Use this instruction set from now on. The results are the same bits for any."""
-    _native.choose_isa(name)
+    try:
+        _native.choose_isa(name)
+    except TypeError:
+        raise InputError(f"name is {name!r}; expected one of {_native.available()}") from None
 
 
 def _heed_environment() -> None:
