@@ -120,7 +120,7 @@ struct Panels {
     shape.N = (int64_t)source.shape(transposed ? 0 : 1);
     shape.K = (int64_t)source.shape(transposed ? 1 : 0);
     shape.groups = groups;
-    require(groups >= 1 && shape.N % groups == 0, "the columns cannot be cut into " + std::to_string(groups) + " equal groups");
+    require(groups >= 1 && shape.N % groups == 0, "the " + std::to_string(shape.N) + " columns of W cannot be cut into " + std::to_string(groups) + " equal groups");
     block = room(shape.floats());
     shape.at = block.at;
     PackArgs args{source.data(), stride, transposed, block.at, shape};
@@ -521,7 +521,9 @@ struct PyStream : Stream {
     require(top_p > 0.0 && top_p <= 1.0, "top_p must be above 0 and at most 1");
     require(top_k >= 0, "top_k must be 0 (all) or more");
     require(u >= 0.0 && u < 1.0, "u must be at least 0 and below 1");
-    return draw((float)temperature, top_k, (float)top_p, u);
+    const int32_t id = draw((float)temperature, top_k, (float)top_p, u);
+    require(id >= 0, "the logits are not finite numbers: nothing can be drawn from them");
+    return id;
   }
   // One call a token: reads `id`, draws the next with the `index`-th number of the seed's stream.
   int32_t advance(int32_t id, double temperature, int64_t top_k, double top_p, uint64_t seed, uint64_t index) {
@@ -545,13 +547,19 @@ struct PyStream : Stream {
   }
   void set_state(nb::list parts) {
     require(parts.size() == layers.size(), "one (h, s) for each layer is needed");
+    std::vector<Floats> arrays;
     for (size_t i = 0; i < layers.size(); i++) {
       auto pair = nb::cast<nb::tuple>(parts[i]);
       require(pair.size() == 2, "a state is (h, s)");
       const int64_t H = layers[i].H;
-      const Floats h = as_it_is(pair[0], "h"), s = as_it_is(pair[1], "s");
-      std::memcpy(layers[i].h.at, checked(h, "h", {H}), (size_t)H * 4);
-      std::memcpy(layers[i].s.at, checked(s, "s", {H}), (size_t)H * 4);
+      arrays.push_back(as_it_is(pair[0], "h"));
+      arrays.push_back(as_it_is(pair[1], "s"));
+      checked(arrays[2 * i], "h", {H});
+      checked(arrays[2 * i + 1], "s", {H});
+    }
+    for (size_t i = 0; i < layers.size(); i++) {  // all is well: now, and not in part
+      std::memcpy(layers[i].h.at, arrays[2 * i].data(), (size_t)layers[i].H * 4);
+      std::memcpy(layers[i].s.at, arrays[2 * i + 1].data(), (size_t)layers[i].H * 4);
     }
   }
 };

@@ -339,9 +339,11 @@ def choose_isa(name: str) -> None:
 
 def _heed_environment() -> None:
     if isa := os.environ.get("UNSPOOL_ISA"):
+        if isa not in _native.available().split():
+            raise InputError(f"UNSPOOL_ISA is {isa!r}; this machine has {_native.available()}")
         choose_isa(isa)
     if threads := os.environ.get("UNSPOOL_THREADS"):
-        if not threads.isdecimal():
+        if not (threads.isdecimal() and 1 <= int(threads) <= 256):
             raise InputError(f"UNSPOOL_THREADS is {threads!r}; expected a number from 1 to 256")
         set_threads(int(threads))
 
