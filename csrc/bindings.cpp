@@ -120,7 +120,7 @@ struct Panels {
     shape.N = (int64_t)source.shape(transposed ? 0 : 1);
     shape.K = (int64_t)source.shape(transposed ? 1 : 0);
     shape.groups = groups;
-    require(groups >= 1 && shape.N % groups == 0, "the columns cannot be cut into " + std::to_string(groups) + " equal groups");
+    require(groups >= 1 && shape.N % groups == 0, "the " + std::to_string(shape.N) + " columns of W cannot be cut into " + std::to_string(groups) + " equal groups");
     block = room(shape.floats());
     shape.at = block.at;
     PackArgs args{source.data(), stride, transposed, block.at, shape};
@@ -353,7 +353,7 @@ nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, 
 
 // ── softmax ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std::optional<Floats> c, Ids y, double scale,
+nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std::optional<Floats> c, Ids y, int64_t B, double scale,
                                 std::optional<Written> dV, std::optional<Written> dc) {
   require(h.ndim() == 2, "h must have two dimensions (rows, H)");
   SoftmaxArgs a{};
@@ -387,6 +387,9 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   }
   // Few blocks for a small vocabulary, little room for a large one.
   a.block = std::max<int64_t>(64, std::min<int64_t>(1024, (int64_t(1) << 21) / a.K / 16 * 16));
+  const bool shared = B >= threads() && B <= a.block;  // else a block is divided as it comes
+  a.block = shared ? a.block / B * B : a.block;
+  a.B = shared ? B : a.block;
   Block o = room(std::min(a.block, std::max<int64_t>(a.R, 1)) * a.K);
   const int most = threads();
   Block work = room(a.dh__RH ? outer_room(a.H) * most : 1);
@@ -437,8 +440,8 @@ void adam(WrittenVector p, Vector g, WrittenVector m, WrittenVector v, double sc
   same_length(p, g, "g");
   same_length(p, m, "m");
   same_length(p, v, "v");
-  AdamArgs a{(int64_t)p.shape(0), p.data(), m.data(), v.data(), g.data(), (float)scale, (float)learning_rate, (float)beta1,
-             (float)beta2, (float)epsilon, (float)decay, (float)correction1, (float)correction2};
+  AdamArgs a{(int64_t)p.shape(0), p.data(), m.data(), v.data(), g.data(), (float)scale, (float)learning_rate, (float)(1.0 - beta1),
+             (float)beta2, (float)(1.0 - beta2), (float)epsilon, (float)decay, (float)correction1, (float)correction2};
   nb::gil_scoped_release free;
   parallel([&, body = kernels().adam](Team team) { body(a, team); }, at_most_threads((double)a.n * 8));
 }
@@ -535,7 +538,9 @@ struct PyStream : Stream {
     require(top_p > 0.0 && top_p <= 1.0, "top_p must be above 0 and at most 1");
     require(top_k >= 0, "top_k must be 0 (all) or more");
     require(u >= 0.0 && u < 1.0, "u must be at least 0 and below 1");
-    return draw((float)temperature, top_k, (float)top_p, u);
+    const int32_t id = draw((float)temperature, top_k, (float)top_p, u);
+    require(id >= 0, "the logits are not finite numbers: nothing can be drawn from them");
+    return id;
   }
   // One call a token: reads `id`, draws the next with the `index`-th number of the seed's stream.
   int32_t advance(int32_t id, double temperature, int64_t top_k, double top_p, uint64_t seed, uint64_t index) {
@@ -559,13 +564,19 @@ struct PyStream : Stream {
   }
   void set_state(nb::list parts) {
     require(parts.size() == layers.size(), "one (h, s) for each layer is needed");
+    std::vector<Floats> arrays;
     for (size_t i = 0; i < layers.size(); i++) {
       auto pair = nb::cast<nb::tuple>(parts[i]);
       require(pair.size() == 2, "a state is (h, s)");
       const int64_t H = layers[i].H;
-      const Floats h = as_it_is(pair[0], "h"), s = as_it_is(pair[1], "s");
-      std::memcpy(layers[i].h.at, checked(h, "h", {H}), (size_t)H * 4);
-      std::memcpy(layers[i].s.at, checked(s, "s", {H}), (size_t)H * 4);
+      arrays.push_back(as_it_is(pair[0], "h"));
+      arrays.push_back(as_it_is(pair[1], "s"));
+      checked(arrays[2 * i], "h", {H});
+      checked(arrays[2 * i + 1], "s", {H});
+    }
+    for (size_t i = 0; i < layers.size(); i++) {  // all is well: now, and not in part
+      std::memcpy(layers[i].h.at, arrays[2 * i].data(), (size_t)layers[i].H * 4);
+      std::memcpy(layers[i].s.at, arrays[2 * i + 1].data(), (size_t)layers[i].H * 4);
     }
   }
 };
@@ -601,7 +612,7 @@ NB_MODULE(_native, m) {
         "gates"_a.noconvert().none(), "lengths"_a.noconvert().none(), "reverse"_a, "keep"_a.noconvert().none(),
         "dh"_a.noconvert().none(), "dh_end"_a.noconvert().none(), "ds_end"_a.noconvert().none());
   m.def("softmax_cross_entropy", &softmax_cross_entropy, "h"_a.noconvert(), "Vt"_a, "V"_a.none(), "c"_a.noconvert().none(),
-        "y"_a.noconvert(), "scale"_a, "dV"_a.noconvert().none(), "dc"_a.noconvert().none());
+        "y"_a.noconvert(), "B"_a, "scale"_a, "dV"_a.noconvert().none(), "dc"_a.noconvert().none());
   m.def("global_norm", &global_norm, "g"_a.noconvert());
   m.def("adam", &adam, "p"_a.noconvert(), "g"_a.noconvert(), "m"_a.noconvert(), "v"_a.noconvert(), "scale"_a, "learning_rate"_a,
         "beta1"_a, "beta2"_a, "epsilon"_a, "decay"_a, "correction1"_a, "correction2"_a);

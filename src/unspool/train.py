@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from unspool.bptt import Gradient
-from unspool.errors import UnspoolError
+from unspool.errors import Diverged
 from unspool.model import Model, State
 from unspool.optimise import Optimiser
 from unspool.values import Ids
@@ -39,10 +39,6 @@ class Report(NamedTuple):
     """The gradient's global norm, before clipping."""
     targets: int
     state: State
-
-
-class Diverged(UnspoolError, ArithmeticError):
-    """The loss is not a finite number any more."""
 
 
 def constant(step: int) -> float:
