@@ -35,24 +35,24 @@ namespace {
 struct Refused : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
-void require(bool holds, const std::string& otherwise) {
-  if (!holds) throw Refused(otherwise);
-}
+// The message is made only when it is needed.
+#define require(holds, otherwise) \
+  do {                            \
+    if (!(holds)) throw Refused(otherwise); \
+  } while (0)
 
-template <class A> std::string shape_of(const A& a) {
+template <class Size> std::string text_of(size_t n, Size size) {
   std::string text = "(";
-  for (size_t i = 0; i < a.ndim(); i++) text += (i ? ", " : "") + std::to_string(a.shape(i));
+  for (size_t i = 0; i < n; i++) text += (i ? ", " : "") + std::to_string(size(i));
   return text + ")";
 }
 
 // A C-contiguous float32 array of exactly this shape.
 template <class A> auto checked(const A& a, const char* name, const std::vector<int64_t>& shape) -> decltype(a.data()) {
-  std::string wanted = "(";
-  for (size_t i = 0; i < shape.size(); i++) wanted += (i ? ", " : "") + std::to_string(shape[i]);
-  wanted += ")";
   bool same = a.ndim() == shape.size();
   for (size_t i = 0; same && i < shape.size(); i++) same = (int64_t)a.shape(i) == shape[i];
-  require(same, std::string(name) + " has shape " + shape_of(a) + "; expected " + wanted);
+  require(same, std::string(name) + " has shape " + text_of(a.ndim(), [&](size_t i) { return a.shape(i); }) + "; expected " +
+                    text_of(shape.size(), [&](size_t i) { return shape[i]; }));
   int64_t stride = 1;
   bool contiguous = true;
   for (size_t i = a.ndim(); i-- > 0; stride *= (int64_t)a.shape(i))
@@ -147,7 +147,8 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
   return C;
 }
 
-Array outer_product(Matrix A, Matrix B, std::optional<Written> onto) {
+Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumulate, std::optional<WrittenMatrix> table,
+                    std::optional<Ids> ids) {
   const int64_t R = (int64_t)A.shape(0), M = (int64_t)A.shape(1), N = (int64_t)B.shape(1);
   require((int64_t)B.shape(0) == R, "the product's sides do not meet: " + std::to_string(R) + " rows against " +
                                         std::to_string(B.shape(0)) + " rows");
@@ -156,17 +157,25 @@ Array outer_product(Matrix A, Matrix B, std::optional<Written> onto) {
   Array C = onto ? Array() : array({(size_t)M, (size_t)N});
   const int most = threads();  // another Python thread may change it: the room is for this many
   Block work = room(outer_room(N) * most);
-  OuterArgs args{R, M, N, A.data(), lda, B.data(), ldb, onto ? to : C.data(), N, (bool)onto, work.at};
+  OuterArgs args{R, M, N, A.data(), lda, B.data(), ldb, onto ? to : C.data(), N, (bool)onto && accumulate, work.at, nullptr, nullptr, 0};
+  if (table) {
+    require(ids && (int64_t)ids->size() == R, "ids must hold one token for each of the " + std::to_string(R) + " rows");
+    require((int64_t)table->shape(1) == M && M >= N, "table must have " + std::to_string(M) + " columns, no fewer than B");
+    check_ids(ids->data(), R, (int64_t)table->shape(0), "ids");
+    args.table = table->data();
+    args.table_stride = row_stride(*table, "table");
+    args.ids = ids->data();
+  }
   nb::gil_scoped_release free;
   parallel([&, body = kernels().outer](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * R)));
   return C;
 }
 
-Array column_sum(Matrix A, std::optional<Written> onto) {
+Array column_sum(Matrix A, std::optional<Written> onto, bool accumulate) {
   const int64_t R = (int64_t)A.shape(0), N = (int64_t)A.shape(1);
   float* to = checked(onto, "out", {N});
   Array s = onto ? Array() : array({(size_t)N});
-  ColumnSumArgs args{R, N, A.data(), row_stride(A, "A"), onto ? to : s.data(), (bool)onto};
+  ColumnSumArgs args{R, N, A.data(), row_stride(A, "A"), onto ? to : s.data(), (bool)onto && accumulate};
   nb::gil_scoped_release free;
   parallel([&, body = kernels().column_sum](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return s;
@@ -174,10 +183,9 @@ Array column_sum(Matrix A, std::optional<Written> onto) {
 
 Array gather(Matrix table, Ids ids) {
   const int64_t K = (int64_t)table.shape(0), N = (int64_t)table.shape(1), R = (int64_t)ids.size();
-  require(row_stride(table, "table") == N || K <= 1, "table is not C-contiguous");
   check_ids(ids.data(), R, K, "ids");
   Array out = array({(size_t)R, (size_t)N});
-  TableArgs args{R, N, ids.data(), const_cast<float*>(table.data()), out.data(), N};  // the table is only read
+  TableArgs args{R, N, ids.data(), const_cast<float*>(table.data()), row_stride(table, "table"), out.data(), N};  // the table is only read
   nb::gil_scoped_release free;
   parallel([&, body = kernels().gather](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return out;
@@ -185,12 +193,12 @@ Array gather(Matrix table, Ids ids) {
 
 void scatter_add(WrittenMatrix table, Ids ids, Matrix rows) {
   const int64_t K = (int64_t)table.shape(0), N = (int64_t)table.shape(1), R = (int64_t)ids.size();
-  require(row_stride(table, "table") == N || K <= 1, "table is not C-contiguous");
   require((int64_t)rows.shape(0) == R && (int64_t)rows.shape(1) == N,
           "rows has shape (" + std::to_string(rows.shape(0)) + ", " + std::to_string(rows.shape(1)) + "); expected (" +
               std::to_string(R) + ", " + std::to_string(N) + ")");
   check_ids(ids.data(), R, K, "ids");
-  TableArgs args{R, N, ids.data(), table.data(), const_cast<float*>(rows.data()), row_stride(rows, "rows")};  // the rows are only read
+  float* only_read = const_cast<float*>(rows.data());
+  TableArgs args{R, N, ids.data(), table.data(), row_stride(table, "table"), only_read, row_stride(rows, "rows")};
   nb::gil_scoped_release free;
   parallel([&, body = kernels().scatter_add](Team team) { body(args, team); }, at_most_threads((double)R * N));
 }
@@ -413,6 +421,12 @@ double global_norm(Vector g) {
   return std::sqrt(sum);
 }
 
+Array zeros(size_t n) {
+  Array out = array({n});
+  if (n) std::memset(out.data(), 0, n * 4);
+  return out;
+}
+
 template <class A> void same_length(const WrittenVector& p, const A& other, const char* name) {
   require(p.shape(0) == other.shape(0), std::string(name) + " has " + std::to_string(other.shape(0)) + " values; the parameters have " +
                                             std::to_string(p.shape(0)));
@@ -583,8 +597,9 @@ NB_MODULE(_native, m) {
       .def(nb::init<Matrix, bool, int64_t>(), "source"_a.noconvert(), "transposed"_a, "groups"_a = 1)
       .def_prop_ro("shape", [](const Panels& p) { return std::make_tuple(p.shape.K, p.shape.N); });
   m.def("rows_product", &rows_product, "A"_a.noconvert(), "B"_a, "start"_a.noconvert().none());
-  m.def("outer_product", &outer_product, "A"_a.noconvert(), "B"_a.noconvert(), "onto"_a.noconvert().none());
-  m.def("column_sum", &column_sum, "A"_a.noconvert(), "onto"_a.noconvert().none());
+  m.def("outer_product", &outer_product, "A"_a.noconvert(), "B"_a.noconvert(), "onto"_a.noconvert().none(),
+        "accumulate"_a, "table"_a.noconvert().none(), "ids"_a.noconvert().none());
+  m.def("column_sum", &column_sum, "A"_a.noconvert(), "onto"_a.noconvert().none(), "accumulate"_a);
   m.def("gather", &gather, "table"_a.noconvert(), "ids"_a.noconvert());
   m.def("scatter_add", &scatter_add, "table"_a.noconvert(), "ids"_a.noconvert(), "rows"_a.noconvert());
   m.def("window_forward", &window_forward, "cell"_a, "activation"_a, "p"_a.noconvert().none(), "table"_a.noconvert().none(),
@@ -602,6 +617,7 @@ NB_MODULE(_native, m) {
         "decay"_a);
   m.def("dropout_mask", &dropout_mask, "n"_a, "seed"_a, "stream"_a, "rate"_a);
   m.def("scale_rows", &scale_rows, "x"_a.noconvert(), "mask"_a.noconvert());
+  m.def("zeros", &zeros, "n"_a);
   m.def("uniform", &uniform, "seed"_a, "index"_a);
 
   nb::class_<PyStream>(m, "Stream")

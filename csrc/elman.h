@@ -20,13 +20,14 @@ template <int A> static void elman_forward_as(const WindowArgs& a, Team team) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
       start_rows(a, a.H, t, b, n, start);
       gate_panels(a.W, s, 0, 1, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * a.H, a.H, a.W, first, last, start, 0, h + b * a.H, a.H, 0, 0, a.H});  // 10.8
+        product({n, h_seen + b * a.H, a.H, a.W, first, last, start, 0, h + b * a.H, a.H, 0, 0, a.H, k % 2 == 1});  // 10.8
       });
       for (int64_t i = b; i < b + n; i++) {
         float* row = h + i * a.H;
         if (!alive(a, t, i)) { copy_units(s, row, h_before + i * a.H); continue; }
-        for (int64_t j = s.units.begin; j < s.units.end; j += LANES)
-          store_to(row, j, s.units.end, activate<A>(load_to(row, j, s.units.end)));  // 10.9
+        along(s.units.begin, s.units.end, [&](auto kind, int64_t j, int64_t m) {
+          put(row + j, m, activate<A>(get<decltype(kind)>(row + j, m)));  // 10.9
+        });
       }
     }
     meet(s, team);
@@ -35,7 +36,6 @@ template <int A> static void elman_forward_as(const WindowArgs& a, Team team) {
 
 template <int A> static void elman_backward_as(const WindowArgs& a, Team team) {
   const Split s = split(a, 1, team);
-  const int64_t end = s.units.end;
   float* running = a.dh_start__BH;
   arrive(a, s, a.dh_end__BH, running);
   for (int64_t k = a.tau - 1; k >= 0; k--) {
@@ -45,15 +45,19 @@ template <int A> static void elman_backward_as(const WindowArgs& a, Team team) {
       const float* h = a.hs__tBH + after(a, t) + b * a.H;
       const float* out = a.dh__tBH ? a.dh__tBH + (t * a.B + b) * a.H : nullptr;
       const bool live = alive(a, t, b);
-      for (int64_t j = s.units.begin; j < end; j += LANES) {
-        V dh = load_to(running + b * a.H, j, end);
-        if (out) dh = dh + load_to(out, j, end);
-        store_to(da + b * a.H, j, end, live ? flush(dh * slope<A>(load_to(h, j, end))) : zero());
-        store_to(running + b * a.H, j, end, live ? zero() : dh);
-      }
+      float *da_at = da + b * a.H, *dh_at = running + b * a.H;
+      along(s.units.begin, s.units.end, [&](auto kind, int64_t j, int64_t m) {
+        using T = decltype(kind);
+        const T none = all<T>(0.0f);
+        T dh = get<T>(dh_at + j, m);
+        if (out) dh = dh + get<T>(out + j, m);
+        dh = flush(dh);
+        put(da_at + j, m, live ? dh * slope<A>(get<T>(h + j, m)) : none);
+        put(dh_at + j, m, live ? none : dh);
+      });
     }
     meet(s, team);
-    carry_back(a, s, da, a.H, 0, a.H, a.keep__BH ? a.spare__BH : running, a.keep__BH != nullptr);
+    carry_back(a, s, da, a.H, 0, a.H, a.keep__BH ? a.spare__BH : running, a.keep__BH != nullptr, k % 2 == 1);
     if (a.keep__BH) carry_kept(a, s);
   }
 }

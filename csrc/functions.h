@@ -1,42 +1,57 @@
 // exp, tanh, sigmoid and log as fixed polynomials: the same operations in the same order everywhere.
 // Included inside an instruction set's own namespace.
 
-// Gradients below this are zero. A gradient that vanishes through time would otherwise wander through the
-// denormal numbers, where every operation costs a hundred times more.
-static const float TINY = 0x1p-100f;
-static inline V flush(V v) { return select(abs(v) < set1(TINY), zero(), v); }
+// Gradients that vanish through time are zero below this: otherwise they would wander through the denormal
+// numbers, where every operation costs a hundred times more.
+static const float TINY = 0x1p-90f;
+template <class T> static inline T flush(T v) { return select(abs(v) < all<T>(TINY), all<T>(0.0f), v); }
 
-// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, exp(r) = 1 + r + r^2 q(r). Error below 1.2 ulp.
-static inline V exp(V x) {
+// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, exp(r) as a polynomial. Error below 1.5 ulp.
+static const float LOG2E = 1.44269504f, MAGIC = 0x1.8p23f;          // adding MAGIC rounds to a whole number
+static const float LN2_HIGH = 0x1.62e4p-1f, LN2_LOW = 0x1.7f7d1cp-20f;  // ln 2: the first part has few bits, n times it is exact
+static const float C2 = 0.5f, C3 = 1.66665770e-1f, C4 = 4.16665546e-2f, C5 = 8.36317905e-3f, C6 = 1.39261836e-3f;
+
+template <class T> static inline T exp(T x) {
   x = at_least(at_most(x, 88.0f), -87.0f);
-  const V magic = fma(x, set1(1.44269504f), set1(0x1.8p23f));
-  const V n = magic - set1(0x1.8p23f);
-  V r = fnma(n, set1(0x1.62e4p-1f), x);          // ln 2 in two parts: the first has few bits, so n times it is exact
-  r = fnma(n, set1(0x1.7f7d1cp-20f), r);
-  V q = fma(r, set1(1.39261836e-3f), set1(8.36317905e-3f));
-  q = fma(q, r, set1(4.16665546e-2f));
-  q = fma(q, r, set1(1.66665770e-1f));
-  q = fma(q, r, set1(0.5f));
-  const V e = fma(q, r * r, r) + set1(1.0f);
-  return e * power_of_two(magic);
+  const T magic = fma(x, all<T>(LOG2E), all<T>(MAGIC)), n = magic - all<T>(MAGIC);
+  const T r = fnma(n, all<T>(LN2_LOW), fnma(n, all<T>(LN2_HIGH), x));
+  T e = fma(fma(r, all<T>(C6), all<T>(C5)), r, all<T>(C4));
+  e = fma(fma(fma(e, r, all<T>(C3)), r, all<T>(C2)), r, all<T>(1.0f));
+  return fma(e, r, all<T>(1.0f)) * power_of_two(magic);
 }
 
-// sigmoid(x) = 1 / (1 + exp(-x))
-static inline V sigmoid(V x) { return set1(1.0f) / (set1(1.0f) + exp(zero() - x)); }
+// sigmoid(x) = 1 / (1 + exp(-x)). The denominator by itself, so that several gates can share one division, which
+// costs as much as ten products; held below exp(25), so that the product of four denominators never overflows.
+template <class T> static inline T sigmoid_below(T x) {
+  x = at_least(at_most(x, 87.0f), -25.0f);
+  const T magic = fnma(x, all<T>(LOG2E), all<T>(MAGIC)), n = magic - all<T>(MAGIC);
+  const T r = fma(n, all<T>(LN2_LOW), fma(n, all<T>(LN2_HIGH), x));  // minus the r of exp(-x): every sign turns
+  T e = fnma(fnma(r, all<T>(C6), all<T>(C5)), r, all<T>(C4));
+  e = fnma(fnma(fnma(e, r, all<T>(C3)), r, all<T>(C2)), r, all<T>(1.0f));
+  return fma(fnma(e, r, all<T>(1.0f)), power_of_two(magic), all<T>(1.0f));
+}
+template <class T> static inline T sigmoid(T x) { return all<T>(1.0f) / sigmoid_below(x); }
 
-// tanh(x) = x P(x^2) / Q(x^2), fitted for the smallest relative error on |x| <= 9; beyond, tanh is 1 in float32.
-static inline V tanh(V x) {
-  x = at_least(at_most(x, 9.0f), -9.0f);
-  const V u = x * x;
-  V p = fma(u, set1(1.33164063e-8f), set1(2.05815824e-5f));
-  p = fma(p, u, set1(3.49392119e-3f));
-  p = fma(p, u, set1(1.33796234e-1f));
-  p = fma(p, u, set1(1.0f));
-  V q = fma(u, set1(7.76093415e-7f), set1(3.28290583e-4f));
-  q = fma(q, u, set1(2.58706447e-2f));
-  q = fma(q, u, set1(4.67129387e-1f));
-  q = fma(q, u, set1(1.0f));
-  return at_least(at_most(x * p / q, 1.0f), -1.0f);
+// tanh(x) = x P(x^2) / Q(x^2), fitted for the smallest relative error; held at |x| = TANH_END, beyond which tanh is
+// within 4e-7 of 1, so that no rounding ever leads beyond 1.
+template <class T> struct Fraction { T above, below; };
+static const float TANH_END = 7.8f;
+template <class T> static inline Fraction<T> tanh_fraction(T x) {
+  x = at_least(at_most(x, TANH_END), -TANH_END);
+  const T u = x * x;
+  T p = fma(u, all<T>(1.33164063e-8f), all<T>(2.05815824e-5f));
+  p = fma(p, u, all<T>(3.49392119e-3f));
+  p = fma(p, u, all<T>(1.33796234e-1f));
+  p = fma(p, u, all<T>(1.0f));
+  T q = fma(u, all<T>(7.76093415e-7f), all<T>(3.28290583e-4f));
+  q = fma(q, u, all<T>(2.58706447e-2f));
+  q = fma(q, u, all<T>(4.67129387e-1f));
+  q = fma(q, u, all<T>(1.0f));
+  return {x * p, q};
+}
+template <class T> static inline T tanh(T x) {
+  const Fraction<T> f = tanh_fraction(x);
+  return f.above / f.below;
 }
 
 // log of a positive, finite double: x = 2^n m, sqrt(1/2) <= m < sqrt(2), log m = 2 artanh((m-1)/(m+1)).
@@ -56,17 +71,18 @@ static inline double log_positive(double x) {
 
 enum Activation : int { TANH = 0, RELU = 1, SIGMOID = 2, IDENTITY = 3 };
 
-template <int A> static inline V activate(V a) {
-  if (A == TANH) return tanh(a);
-  if (A == RELU) return select(zero() < a, a, select(a < zero(), zero(), a));  // NaN stays NaN
-  if (A == SIGMOID) return sigmoid(a);
+template <int A, class T> static inline T activate(T a) {
+  if constexpr (A == TANH) return tanh(a);
+  const T none = all<T>(0.0f);
+  if constexpr (A == RELU) return select(none < a, a, select(a < none, none, a));  // NaN stays NaN
+  if constexpr (A == SIGMOID) return sigmoid(a);
   return a;
 }
 
 // The derivative of the activation, from its value h.
-template <int A> static inline V slope(V h) {
-  if (A == TANH) return fnma(h, h, set1(1.0f));
-  if (A == RELU) return select(zero() < h, set1(1.0f), zero());
-  if (A == SIGMOID) return fnma(h, h, h);
-  return set1(1.0f);
+template <int A, class T> static inline T slope(T h) {
+  if constexpr (A == TANH) return fnma(h, h, all<T>(1.0f));
+  if constexpr (A == RELU) return select(all<T>(0.0f) < h, all<T>(1.0f), all<T>(0.0f));
+  if constexpr (A == SIGMOID) return fnma(h, h, h);
+  return all<T>(1.0f);
 }

@@ -50,29 +50,35 @@ struct Product {
   float* C;
   int64_t ldc, shift;         // `shift` is added to the column when writing C
   int64_t first_k, K;         // the rows of B that take part; A's columns are counted from the first of them
+  bool backwards;             // from the last panel to the first
 };
 
 template <int M, int N> static inline void product_tile(const Product& p, int64_t m, int64_t panel, int64_t k, int64_t kc) {
   V acc[M][N];
   Place at[N];
+  bool whole = true;
 #pragma GCC unroll 8
-  for (int j = 0; j < N; j++) at[j] = place(p.B, panel + j);
+  for (int j = 0; j < N; j++) {
+    at[j] = place(p.B, panel + j);
+    whole = whole && at[j].n == LANES;
+  }
 #pragma GCC unroll 8
-  for (int i = 0; i < M; i++)
+  for (int i = 0; i < M; i++) {
+    const float* from = k > 0 ? p.C + (m + i) * p.ldc + p.shift : p.start ? p.start[m + i] + p.start_shift : nullptr;
 #pragma GCC unroll 8
-    for (int j = 0; j < N; j++) {
-      const float* from = k > 0 ? p.C + (m + i) * p.ldc + p.shift : p.start ? p.start[m + i] + p.start_shift : nullptr;
-      acc[i][j] = !from ? zero() : at[j].n == LANES ? load(from + at[j].at) : load_n(from + at[j].at, at[j].n);
-    }
+    for (int j = 0; j < N; j++)
+      acc[i][j] = !from ? zero() : whole ? load(from + at[j].at) : load_n(from + at[j].at, at[j].n);
+  }
   tile<M, N, false>(p.A + m * p.lda + k, p.lda, p.B.at + (panel * p.B.K + p.first_k + k) * LANES, p.B.K * LANES, kc, acc);
 #pragma GCC unroll 8
-  for (int i = 0; i < M; i++)
+  for (int i = 0; i < M; i++) {
+    float* to = p.C + (m + i) * p.ldc + p.shift;
 #pragma GCC unroll 8
     for (int j = 0; j < N; j++) {
-      float* to = p.C + (m + i) * p.ldc + p.shift + at[j].at;
-      if (at[j].n == LANES) store(to, acc[i][j]);
-      else store_n(to, acc[i][j], at[j].n);
+      if (whole) store(to + at[j].at, acc[i][j]);
+      else store_n(to + at[j].at, acc[i][j], at[j].n);
     }
+  }
 }
 
 template <int M, int N> static inline void tile_of(const Product& p, int rows, int64_t m, int64_t panel, int64_t k, int64_t kc) {
@@ -82,31 +88,42 @@ template <int M, int N> static inline void tile_of(const Product& p, int rows, i
   if constexpr (M > 1) tile_of<M - 1, N>(p, rows, m, panel, k, kc);
 }
 
-// All row tiles for one group of N panels; then what is left of the panels, in smaller groups.
-template <int N> static inline void panels(const Product& p, int64_t k, int64_t kc, int64_t panel) {
-  for (; panel + N <= p.last_panel; panel += N) {
+// All row tiles for one group of N panels, a block of k at a time: the block stays in the first cache for all
+// tiles, and so does the part of C that waits between two blocks.
+template <int N> static inline void panel_group(const Product& p, int64_t panel) {
+  for (int64_t k = 0; k < p.K || k == 0;) {
+    const int64_t kc = p.M <= MR ? p.K : (p.K - k < KC + KC / 2 ? p.K - k : KC);
     int64_t tiles = (p.M + MR - 1) / MR;
     for (int64_t m = 0; tiles > 0; tiles--) {
       const int rows = (int)((p.M - m + tiles - 1) / tiles);  // 17 rows are 6 + 6 + 5, not 8 + 8 + 1
       tile_of<MR, N>(p, rows, m, panel, k, kc);
       m += rows;
     }
+    k += kc;
+    if (kc == 0) break;
   }
-  if constexpr (N > 1) panels<N / 2>(p, k, kc, panel);
+}
+
+// The panels in groups of N, what is left in smaller groups. Backwards, the same from the last to the first:
+// where W is larger than a core's cache, going to and fro finds half of it still there.
+template <int N> static inline void panels(const Product& p, int64_t first, int64_t last) {
+  const int64_t whole = (last - first) / N * N;
+  if constexpr (N > 1) {
+    if (p.backwards) panels<N / 2>(p, first + whole, last);
+  }
+  for (int64_t i = 0; i < whole; i += N) panel_group<N>(p, first + (p.backwards ? whole - N - i : i));
+  if constexpr (N > 1) {
+    if (!p.backwards) panels<N / 2>(p, first + whole, last);
+  }
 }
 
 // Few rows take many panels at once, so that enough chains are under way to hide the latency of a product.
 static inline void product(const Product& p) {
-  if (p.M <= 0 || p.first_panel >= p.last_panel) return;
-  int64_t k = 0;
-  do {
-    const int64_t kc = p.M <= MR ? p.K : (p.K - k < KC + KC / 2 ? p.K - k : KC);
-    const int64_t tiles = (p.M + MR - 1) / MR, rows = (p.M + tiles - 1) / tiles;
-    if (rows * 8 <= ACCUMULATORS) panels<8>(p, k, kc, p.first_panel);
-    else if (rows * 4 <= ACCUMULATORS) panels<4>(p, k, kc, p.first_panel);
-    else panels<NP>(p, k, kc, p.first_panel);
-    k += kc;
-  } while (k < p.K);
+  if (p.M <= 0) return;
+  const int64_t tiles = (p.M + MR - 1) / MR, rows = (p.M + tiles - 1) / tiles;
+  if (rows * 8 <= ACCUMULATORS) panels<8>(p, p.first_panel, p.last_panel);
+  else if (rows * 4 <= ACCUMULATORS) panels<4>(p, p.first_panel, p.last_panel);
+  else panels<NP>(p, p.first_panel, p.last_panel);
 }
 
 static void pack(const PackArgs& a, Team team) {
@@ -121,6 +138,10 @@ static void pack(const PackArgs& a, Team team) {
     }
     for (int64_t k = 0; k < s.K; k += LANES) {
       const int64_t end = k + LANES < s.K ? k + LANES : s.K;
+      if (end - k == LANES && at.n == LANES) {
+        transpose_block(a.source + at.at * a.stride + k, a.stride, to + k * LANES);
+        continue;
+      }
       for (int n = 0; n < LANES; n++) {
         const float* row = a.source + (at.at + n) * a.stride;
         for (int64_t q = k; q < end; q++) to[q * LANES + n] = n < at.n ? row[q] : 0.0f;
@@ -129,19 +150,28 @@ static void pack(const PackArgs& a, Team team) {
   }
 }
 
-// Rows are shared among the threads; a block of them stays in cache while the panels pass.
-static void rows(const RowsArgs& a, Team team) {
+// Some rows of a product, against some panels; a block of rows stays in cache while the panels pass.
+static inline void rows_between(const RowsArgs& a, Range which, int64_t first_panel, int64_t last_panel) {
   const int64_t BLOCK = 64;
-  const Range mine = share(a.M, MR, team.index, team.count);
   const float* start[BLOCK];
-  for (int64_t m = mine.begin; m < mine.end; m += BLOCK) {
-    const int64_t n = mine.end - m < BLOCK ? mine.end - m : BLOCK;
+  for (int64_t m = which.begin; m < which.end; m += BLOCK) {
+    const int64_t n = which.end - m < BLOCK ? which.end - m : BLOCK;
     for (int64_t i = 0; i < n && a.start; i++) start[i] = a.start + (m + i) * a.start_stride;
-    product({n, a.A + m * a.lda, a.lda, a.B, 0, a.B.panels(), a.start ? start : nullptr, 0, a.C + m * a.ldc, a.ldc, 0, 0, a.B.K});
+    product({n, a.A + m * a.lda, a.lda, a.B, first_panel, last_panel, a.start ? start : nullptr, 0, a.C + m * a.ldc, a.ldc, 0, 0,
+             a.B.K, false});
   }
 }
 
-// C[m …, :] += A^T B for one packed block of rows, last row first.
+// Rows are shared among the threads; of few rows, the panels.
+static void rows(const RowsArgs& a, Team team) {
+  const int64_t panels = a.B.panels();
+  if (a.M <= 64 && panels >= 2 * team.count) {
+    const Range mine = share(panels, 1, team.index, team.count);
+    return rows_between(a, {0, a.M}, mine.begin, mine.end);
+  }
+  rows_between(a, share(a.M, MR, team.index, team.count), 0, panels);
+}
+
 // A tile's corner of C: whole, or as far as it goes.
 template <int N> static inline void take_up(V (&acc)[MR][N], const float* C, int64_t ldc, int rows, int64_t columns) {
   if (rows == MR && columns >= N * LANES) {
@@ -188,12 +218,16 @@ template <int N> static inline void outer_panels(const OuterArgs& a, int64_t m, 
   if constexpr (N > 1) outer_panels<N / 2>(a, m, n, Ap, Bp, R, j, fresh);
 }
 
+static inline void add_row(float* to, const float* row, int64_t n) {
+  for (int64_t j = 0; j < n; j += LANES) put(to + j, n - j, get<V>(to + j, n - j) + get<V>(row + j, n - j));
+}
+
 // The wider side is shared among the threads; each packs what it needs of both.
 static void outer(const OuterArgs& whole, Team team) {
   OuterArgs a = whole;
   Range mine = {0, a.M};
   if (a.M >= a.N) {
-    mine = share(a.M, MR, team.index, team.count);
+    mine = share(a.M, LANES, team.index, team.count);
   } else {
     const Range columns = share(a.N, LANES, team.index, team.count);
     a.N = columns.end - columns.begin;
@@ -222,6 +256,7 @@ static void outer(const OuterArgs& whole, Team team) {
         int64_t i = 0;
         for (; i + MR <= n; i += MR) __builtin_memcpy(Ap + i * R + r * MR, row + i, MR * 4);
         for (int q = 0; i < n && q < MR; q++) Ap[i * R + r * MR + q] = i + q < n ? row[i + q] : 0.0f;
+        if (a.table) add_row(a.table + a.ids[top - 1 - r] * a.table_stride + m, row, n);
       }
       outer_panels<NP>(a, m, n, Ap, Bp, R, 0, fresh);
     }
@@ -240,15 +275,15 @@ static void column_sum(const ColumnSumArgs& a, Team team) {
 static void gather(const TableArgs& a, Team team) {
   const Range mine = share(a.R, 1, team.index, team.count);
   for (int64_t r = mine.begin; r < mine.end; r++)
-    __builtin_memcpy(a.rows + r * a.row_stride, a.table + (int64_t)a.ids[r] * a.N, (size_t)a.N * 4);
+    __builtin_memcpy(a.rows + r * a.row_stride, a.table + (int64_t)a.ids[r] * a.table_stride, (size_t)a.N * 4);
 }
 
 // Columns are shared among the threads: two rows with the same id never meet.
 static void scatter_add(const TableArgs& a, Team team) {
   const Range mine = share(a.N, LANES, team.index, team.count);
   for (int64_t r = a.R - 1; r >= 0; r--) {
-    float* to = a.table + (int64_t)a.ids[r] * a.N;
+    float* to = a.table + (int64_t)a.ids[r] * a.table_stride;
     const float* from = a.rows + r * a.row_stride;
-    for (int64_t j = mine.begin; j < mine.end; j += LANES) store_to(to, j, a.N, load_to(to, j, a.N) + load_to(from, j, a.N));
+    add_row(to + mine.begin, from + mine.begin, mine.end - mine.begin);
   }
 }

@@ -22,23 +22,25 @@ static void gru_forward(const WindowArgs& a, Team team) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
       start_rows(a, 3 * H, t, b, n, start);
       gate_panels(a.W, s, 0, 2, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H});
+        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H, k % 2 == 1});
       });
       gate_panels(a.W, s, 2, 1, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, bias, -2 * H, gates + b * G, G, H, 0, H});
+        product({n, h_seen + b * H, H, a.W, first, last, bias, -2 * H, gates + b * G, G, H, 0, H, k % 2 == 1});
       });
       for (int64_t i = b; i < b + n; i++) {
         float *row = gates + i * G, *h = a.hs__tBH + after(a, t) + i * H;
         if (!alive(a, t, i)) { copy_units(s, h, h_before + i * H); continue; }
         const float* from = start[i - b] + 2 * H;
-        for (int64_t j = s.units.begin; j < end; j += LANES) {
-          const V r = sigmoid(load_to(row, j, end)), z = sigmoid(load_to(row + H, j, end));
-          const V fresh = tanh(fma(r, load_to(row + 3 * H, j, end), load_to(from, j, end)));
-          store_to(row, j, end, r);
-          store_to(row + H, j, end, z);
-          store_to(row + 2 * H, j, end, fresh);
-          store_to(h, j, end, fma(z, load_to(h_before + i * H, j, end) - fresh, fresh));
-        }
+        along(s.units.begin, end, [&](auto kind, int64_t j, int64_t m) {
+          using T = decltype(kind);
+          const T dr = sigmoid_below(get<T>(row + j, m)), dz = sigmoid_below(get<T>(row + H + j, m));
+          const T over = all<T>(1.0f) / (dr * dz), r = over * dz, z = over * dr;  // two gates share one division
+          const T fresh = tanh(fma(r, get<T>(row + 3 * H + j, m), get<T>(from + j, m)));
+          put(row + j, m, r);
+          put(row + H + j, m, z);
+          put(row + 2 * H + j, m, fresh);
+          put(h + j, m, fma(z, get<T>(h_before + i * H + j, m) - fresh, fresh));
+        });
       }
     }
     meet(s, team);
@@ -48,7 +50,6 @@ static void gru_forward(const WindowArgs& a, Team team) {
 static void gru_backward(const WindowArgs& a, Team team) {
   const Split s = split(a, 3, team);
   const int64_t H = a.H, G = 4 * H, end = s.units.end;
-  const V one = set1(1.0f);
   float* running = a.dh_start__BH;
   arrive(a, s, a.dh_end__BH, running);
   for (int64_t k = a.tau - 1; k >= 0; k--) {
@@ -60,28 +61,31 @@ static void gru_backward(const WindowArgs& a, Team team) {
       const float* out = a.dh__tBH ? a.dh__tBH + (t * a.B + b) * H : nullptr;
       const bool live = alive(a, t, b);
       float *da = da_t + b * G, *dh_at = running + b * H;
-      for (int64_t j = s.units.begin; j < end; j += LANES) {
-        V dh = load_to(dh_at, j, end);
-        if (out) dh = dh + load_to(out, j, end);
+      along(s.units.begin, end, [&](auto kind, int64_t j, int64_t m) {
+        using T = decltype(kind);
+        const T one = all<T>(1.0f);
+        T dh = get<T>(dh_at + j, m);
+        if (out) dh = dh + get<T>(out + j, m);
+        dh = flush(dh);
         if (!live) {
-          for (int g = 0; g < 4; g++) store_to(da + g * H, j, end, zero());
-          store_to(dh_at, j, end, dh);
-          continue;
+          for (int g = 0; g < 4; g++) put(da + g * H + j, m, all<T>(0.0f));
+          put(dh_at + j, m, dh);
+          return;
         }
-        const V r = load_to(row, j, end), z = load_to(row + H, j, end);
-        const V n = load_to(row + 2 * H, j, end), q = load_to(row + 3 * H, j, end);
-        const V dn = flush(dh * (one - z) * fnma(n, n, one));
-        store_to(da, j, end, flush(dn * q * fnma(r, r, r)));
-        store_to(da + H, j, end, flush(dh * (load_to(h_before, j, end) - n) * fnma(z, z, z)));
-        store_to(da + 2 * H, j, end, dn);
-        store_to(da + 3 * H, j, end, flush(dn * r));
-        store_to(dh_at, j, end, flush(dh * z));
-      }
+        const T r = get<T>(row + j, m), z = get<T>(row + H + j, m);
+        const T n = get<T>(row + 2 * H + j, m), q = get<T>(row + 3 * H + j, m);
+        const T dn = dh * (one - z) * fnma(n, n, one);
+        put(da + j, m, dn * q * fnma(r, r, r));
+        put(da + H + j, m, dh * (get<T>(h_before + j, m) - n) * fnma(z, z, z));
+        put(da + 2 * H + j, m, dn);
+        put(da + 3 * H + j, m, dn * r);
+        put(dh_at + j, m, dh * z);
+      });
     }
     meet(s, team);
     float* to = a.keep__BH ? a.spare__BH : running;
-    carry_back(a, s, da_t, G, 0, 2 * H, to, a.keep__BH != nullptr);
-    carry_back(a, s, da_t + 3 * H, G, 2 * H, H, to, false);
+    carry_back(a, s, da_t, G, 0, 2 * H, to, a.keep__BH != nullptr, k % 2 == 1);
+    carry_back(a, s, da_t + 3 * H, G, 2 * H, H, to, false, k % 2 == 1);
     if (a.keep__BH) carry_kept(a, s);
   }
 }

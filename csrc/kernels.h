@@ -52,6 +52,10 @@ struct OuterArgs {  // C__MN = start + A__RM^T B__RN, each element one chain ove
   int64_t ldc;
   bool accumulate;
   float* room;  // outer_room(N) floats for each thread
+  // Where M >= N, A's rows may also be added to those of a table (K, M), in the same pass: they are at hand.
+  float* table;
+  const int32_t* ids;  // R
+  int64_t table_stride;
 };
 static const int64_t OUTER_ROWS = 192, OUTER_COLUMNS = 128;  // a block: so many rows of both sides, so many columns of A
 static inline int64_t outer_room(int64_t N) { return OUTER_ROWS * (OUTER_COLUMNS + 16 + (N + 15) / 16 * 16); }
@@ -68,6 +72,7 @@ struct TableArgs {  // gather: rows__RN = table[ids]; scatter_add: table[ids] +=
   int64_t R, N;
   const int32_t* ids;
   float* table;
+  int64_t table_stride;
   float* rows;
   int64_t row_stride;
 };

@@ -17,7 +17,7 @@ static void lstm_forward(const WindowArgs& a, Team team) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
       start_rows(a, G, t, b, n, start);
       gate_panels(a.W, s, 0, 4, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H});
+        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H, k % 2 == 1});
       });
       for (int64_t r = b; r < b + n; r++) {
         float* row = gates + r * G;
@@ -28,17 +28,23 @@ static void lstm_forward(const WindowArgs& a, Team team) {
           copy_units(s, s_now, s_past);
           continue;
         }
-        for (int64_t j = s.units.begin; j < end; j += LANES) {
-          const V i = sigmoid(load_to(row, j, end)), f = sigmoid(load_to(row + H, j, end));
-          const V g = tanh(load_to(row + 2 * H, j, end)), o = sigmoid(load_to(row + 3 * H, j, end));
-          const V cell = fma(f, load_to(s_past, j, end), i * g);
-          store_to(row, j, end, i);
-          store_to(row + H, j, end, f);
-          store_to(row + 2 * H, j, end, g);
-          store_to(row + 3 * H, j, end, o);
-          store_to(s_now, j, end, cell);
-          store_to(h_now, j, end, o * tanh(cell));
-        }
+        along(s.units.begin, end, [&](auto kind, int64_t j, int64_t m) {
+          using T = decltype(kind);
+          const T di = sigmoid_below(get<T>(row + j, m)), df = sigmoid_below(get<T>(row + H + j, m));
+          const T dO = sigmoid_below(get<T>(row + 3 * H + j, m));
+          const Fraction<T> t = tanh_fraction(get<T>(row + 2 * H + j, m));
+          const T left = di * df, right = dO * t.below;  // the four gates share one division
+          const T over = all<T>(1.0f) / (left * right), over_left = over * right, over_right = over * left;
+          const T i = over_left * df, f = over_left * di;
+          const T o = over_right * t.below, g = over_right * dO * t.above;
+          const T cell = fma(f, get<T>(s_past + j, m), i * g);
+          put(row + j, m, i);
+          put(row + H + j, m, f);
+          put(row + 2 * H + j, m, g);
+          put(row + 3 * H + j, m, o);
+          put(s_now + j, m, cell);
+          put(h_now + j, m, o * tanh(cell));
+        });
       }
     }
     meet(s, team);
@@ -48,7 +54,6 @@ static void lstm_forward(const WindowArgs& a, Team team) {
 static void lstm_backward(const WindowArgs& a, Team team) {
   const Split s = split(a, 4, team);
   const int64_t H = a.H, G = 4 * H, end = s.units.end;
-  const V one = set1(1.0f);
   float *running = a.dh_start__BH, *running_s = a.ds_start__BH;
   arrive(a, s, a.dh_end__BH, running);
   arrive(a, s, a.ds_end__BH, running_s);
@@ -61,28 +66,31 @@ static void lstm_backward(const WindowArgs& a, Team team) {
       const float* out = a.dh__tBH ? a.dh__tBH + (t * a.B + b) * H : nullptr;
       const bool live = alive(a, t, b);
       float *da = da_t + b * G, *dh_at = running + b * H, *ds_at = running_s + b * H;
-      for (int64_t j = s.units.begin; j < end; j += LANES) {
-        V dh = load_to(dh_at, j, end);
-        if (out) dh = dh + load_to(out, j, end);
+      along(s.units.begin, end, [&](auto kind, int64_t j, int64_t m) {
+        using T = decltype(kind);
+        const T one = all<T>(1.0f), none = all<T>(0.0f);
+        T dh = get<T>(dh_at + j, m);
+        if (out) dh = dh + get<T>(out + j, m);
+        dh = flush(dh);
         if (!live) {
-          for (int g = 0; g < 4; g++) store_to(da + g * H, j, end, zero());
-          store_to(dh_at, j, end, dh);
-          continue;
+          for (int g = 0; g < 4; g++) put(da + g * H + j, m, none);
+          put(dh_at + j, m, dh);
+          return;
         }
-        const V i = load_to(row, j, end), f = load_to(row + H, j, end);
-        const V g = load_to(row + 2 * H, j, end), o = load_to(row + 3 * H, j, end);
-        const V squashed = tanh(load_to(s_now, j, end));
-        const V ds = fma(dh * o, fnma(squashed, squashed, one), load_to(ds_at, j, end));
-        store_to(da, j, end, flush(ds * g * fnma(i, i, i)));
-        store_to(da + H, j, end, flush(ds * load_to(s_past, j, end) * fnma(f, f, f)));
-        store_to(da + 2 * H, j, end, flush(ds * i * fnma(g, g, one)));
-        store_to(da + 3 * H, j, end, flush(dh * squashed * fnma(o, o, o)));
-        store_to(ds_at, j, end, flush(ds * f));
-        store_to(dh_at, j, end, zero());
-      }
+        const T i = get<T>(row + j, m), f = get<T>(row + H + j, m);
+        const T g = get<T>(row + 2 * H + j, m), o = get<T>(row + 3 * H + j, m);
+        const T squashed = tanh(get<T>(s_now + j, m));
+        const T ds = fma(dh * o, fnma(squashed, squashed, one), get<T>(ds_at + j, m));
+        put(da + j, m, ds * g * fnma(i, i, i));
+        put(da + H + j, m, ds * get<T>(s_past + j, m) * fnma(f, f, f));
+        put(da + 2 * H + j, m, ds * i * fnma(g, g, one));
+        put(da + 3 * H + j, m, dh * squashed * fnma(o, o, o));
+        put(ds_at + j, m, flush(ds * f));
+        put(dh_at + j, m, none);
+      });
     }
     meet(s, team);
-    carry_back(a, s, da_t, G, 0, G, a.keep__BH ? a.spare__BH : running, a.keep__BH != nullptr);
+    carry_back(a, s, da_t, G, 0, G, a.keep__BH ? a.spare__BH : running, a.keep__BH != nullptr, k % 2 == 1);
     if (a.keep__BH) carry_kept(a, s);
   }
 }

@@ -46,7 +46,7 @@ struct Pool {
 
   void work(int index, uint64_t seen) {
     for (;;) {
-      for (int spins = 0; round.load(std::memory_order_acquire) == seen && spins < 4000; spins++) pause_briefly();
+      for (int spins = 0; round.load(std::memory_order_acquire) == seen && spins < 20000; spins++) pause_briefly();
       if (round.load(std::memory_order_acquire) == seen) {
         std::unique_lock<std::mutex> lock(gate);
         bell.wait(lock, [&] { return round.load(std::memory_order_acquire) != seen; });

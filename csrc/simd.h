@@ -171,7 +171,28 @@ static inline V greater(V a, V b) { return select(b < a, a, b); }
 static inline V at_least(V v, float low) { return greater(set1(low), v); }
 static inline V at_most(V v, float high) { return lesser(set1(high), v); }
 
-// The fixed tree: lanes 0+8, 1+9, …; then 0+4, …; then 0+2, 1+3; then 0+1.
+// The fixed tree: lanes 0+8, 1+9, …; then 0+4, …; then 0+2, 1+3; then 0+1. The largest lane needs no order.
+#if defined(UNSPOOL_AVX512) || defined(UNSPOOL_AVX2)
+#if defined(UNSPOOL_AVX512)
+static inline __m256 low_half(V v) { return _mm512_castps512_ps256(v.x); }
+static inline __m256 high_half(V v) { return _mm512_extractf32x8_ps(v.x, 1); }
+#else
+static inline __m256 low_half(V v) { return v.x; }
+static inline __m256 high_half(V v) { return v.y; }
+#endif
+static inline float reduce_add(V v) {
+  const __m256 eight = _mm256_add_ps(low_half(v), high_half(v));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+static inline float reduce_max(V v) {
+  const __m256 eight = _mm256_max_ps(low_half(v), high_half(v));
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+}
+#else
 static inline float reduce_add(V v) {
   float f[16];
   store(f, v);
@@ -179,12 +200,73 @@ static inline float reduce_add(V v) {
     for (int i = 0; i < half; i++) f[i] = f[i] + f[i + half];
   return f[0];
 }
-
-// Load or store the columns j … j+15 of a row of n, as far as they exist.
-static inline V load_to(const float* row, int64_t j, int64_t n) {
-  return j + LANES <= n ? load(row + j) : load_n(row + j, (int)(n - j));
+static inline float reduce_max(V v) {
+  float f[16];
+  store(f, v);
+  for (int i = 1; i < 16; i++) f[0] = f[0] < f[i] ? f[i] : f[0];
+  return f[0];
 }
-static inline void store_to(float* row, int64_t j, int64_t n, V v) {
-  if (j + LANES <= n) store(row + j, v);
-  else store_n(row + j, v, (int)(n - j));
+#endif
+
+// Two of them side by side. A function of a Pair is two independent chains of operations, interleaved: where one
+// waits for a result, the other goes on.
+struct Pair { V a, b; };
+static inline Pair fma(Pair x, Pair y, Pair z) { return {fma(x.a, y.a, z.a), fma(x.b, y.b, z.b)}; }
+static inline Pair fnma(Pair x, Pair y, Pair z) { return {fnma(x.a, y.a, z.a), fnma(x.b, y.b, z.b)}; }
+static inline Pair operator+(Pair x, Pair y) { return {x.a + y.a, x.b + y.b}; }
+static inline Pair operator-(Pair x, Pair y) { return {x.a - y.a, x.b - y.b}; }
+static inline Pair operator*(Pair x, Pair y) { return {x.a * y.a, x.b * y.b}; }
+static inline Pair operator/(Pair x, Pair y) { return {x.a / y.a, x.b / y.b}; }
+static inline Pair power_of_two(Pair m) { return {power_of_two(m.a), power_of_two(m.b)}; }
+static inline Pair at_least(Pair v, float low) { return {at_least(v.a, low), at_least(v.b, low)}; }
+static inline Pair at_most(Pair v, float high) { return {at_most(v.a, high), at_most(v.b, high)}; }
+struct PairMask { Mask a, b; };
+static inline PairMask operator<(Pair x, Pair y) { return {x.a < y.a, x.b < y.b}; }
+static inline Pair select(PairMask m, Pair yes, Pair no) { return {select(m.a, yes.a, no.a), select(m.b, yes.b, no.b)}; }
+static inline Pair abs(Pair v) { return {abs(v.a), abs(v.b)}; }
+
+// The same number in every lane of a V or a Pair.
+template <class T> static inline T all(float f);
+template <> inline __attribute__((always_inline)) V all<V>(float f) { return set1(f); }
+template <> inline __attribute__((always_inline)) Pair all<Pair>(float f) { return {set1(f), set1(f)}; }
+
+// Read or write a V as far as n goes, or a whole Pair.
+template <class T> static inline T get(const float* p, int64_t n);
+template <> inline __attribute__((always_inline)) V get<V>(const float* p, int64_t n) { return n >= LANES ? load(p) : load_n(p, (int)n); }
+template <> inline __attribute__((always_inline)) Pair get<Pair>(const float* p, int64_t) { return {load(p), load(p + LANES)}; }
+static inline void put(float* p, int64_t n, V v) {
+  if (n >= LANES) store(p, v);
+  else store_n(p, v, (int)n);
+}
+static inline void put(float* p, int64_t, Pair v) { store(p, v.a); store(p + LANES, v.b); }
+
+// Calls body(T, j, n) along begin … end: pairs as far as they go, then single vectors, the last of them partial.
+template <class Body> static inline void along(int64_t begin, int64_t end, Body body) {
+  int64_t j = begin;
+  for (; j + 2 * LANES <= end; j += 2 * LANES) body(Pair{}, j, 2 * LANES);
+  for (; j < end; j += LANES) body(V{}, j, end - j);
+}
+
+// The columns j … j+15 of a row of n, as far as they exist.
+static inline V load_to(const float* row, int64_t j, int64_t n) { return get<V>(row + j, n - j); }
+static inline void store_to(float* row, int64_t j, int64_t n, V v) { put(row + j, n - j, v); }
+
+// to[q * 16 + n] = from[n * stride + q] for q, n < 16: sixteen small transposes of 4 x 4.
+typedef float Four __attribute__((vector_size(16), aligned(4)));
+static inline void transpose_block(const float* from, int64_t stride, float* to) {
+#pragma GCC unroll 4
+  for (int n = 0; n < 16; n += 4)
+#pragma GCC unroll 4
+    for (int q = 0; q < 16; q += 4) {
+      const float* p = from + n * stride + q;
+      const Four a = *(const Four*)p, b = *(const Four*)(p + stride);
+      const Four c = *(const Four*)(p + 2 * stride), d = *(const Four*)(p + 3 * stride);
+      const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), AB = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+      const Four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5), CD = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+      float* r = to + q * 16 + n;
+      *(Four*)r = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+      *(Four*)(r + 16) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+      *(Four*)(r + 32) = __builtin_shufflevector(AB, CD, 0, 1, 4, 5);
+      *(Four*)(r + 48) = __builtin_shufflevector(AB, CD, 2, 3, 6, 7);
+    }
 }

@@ -60,13 +60,13 @@ static inline void copy_units(const Split& s, float* to, const float* from) {
 // dh(t-1) = carried + W^T da(t): every cell's last step backwards. `columns` of da begin at first_column and
 // meet the rows of W from first_k on.
 static inline void carry_back(const WindowArgs& a, const Split& s, const float* da, int64_t lda, int64_t first_k, int64_t K,
-                              float* to, bool fresh) {
+                              float* to, bool fresh, bool backwards) {
   const float* start[BLOCK];
   for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
     const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
     for (int64_t i = 0; i < n; i++) start[i] = to + (b + i) * a.H;
     product({n, da + b * lda, lda, a.W, s.units.begin / LANES, (s.units.end + LANES - 1) / LANES, fresh ? nullptr : start, 0,
-             to + b * a.H, a.H, 0, first_k, K});
+             to + b * a.H, a.H, 0, first_k, K, backwards});
   }
 }
 

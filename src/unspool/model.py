@@ -114,7 +114,7 @@ class Model:
         """Return a gradient of zero."""
         gradient = Gradient(self.config, self.parameters.like())
         if self.config.embedding and not self.config.looks_up:
-            gradient.embedded = np.zeros_like(self.parameters["E"])
+            gradient.embedded = ops.zeros(self.parameters["E"].shape)
         return gradient
 
     def start(self, B: int) -> State:
@@ -233,8 +233,8 @@ class Model:
             self.parameters["c"],
             _as_int32(y, "y").reshape(-1),
             scale=scale,
-            dV=None if gradient is None else gradient.values["E" if self.config.tied else "V"],
-            dc=None if gradient is None else gradient.values["c"],
+            dV=None if gradient is None else gradient.zeroed("E" if self.config.tied else "V"),
+            dc=None if gradient is None else gradient.zeroed("c"),
         )
         dh = None if loss.dh is None else loss.dh.reshape(tau, B, width)
         return replace(loss, each=loss.each.reshape(tau, B), dh=dh)
@@ -296,9 +296,9 @@ class Model:
             return
         for i, (dh0, ds0) in enumerate(starts):
             at = prefix(i // self.config.directions, bool(i % self.config.directions))
-            ops.column_sum(dh0, out=gradient.values[at + "h0"])
+            ops.column_sum(dh0, out=gradient.zeroed(at + "h0"))
             if ds0 is not None:
-                ops.column_sum(ds0, out=gradient.values[at + "s0"])
+                ops.column_sum(ds0, out=gradient.zeroed(at + "s0"))
 
     def finish(self, gradient: Gradient, weights: Weights | None = None) -> None:
         """Fold what was summed aside into the gradient: once an update, after the last window."""

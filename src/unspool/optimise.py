@@ -9,8 +9,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from unspool.config import at_least, from_choice, share_of_one
 from unspool.errors import Diverged, InputError
 from unspool.kernel import ops
@@ -56,11 +54,13 @@ class OptimiserConfig:
 class Optimiser:
     """Keeps what an update needs from the ones before it.
 
-    >>> p = Parameters({"W": (1, 2)}); p.flat[:] = [1, 2]
-    >>> Optimiser(OptimiserConfig(kind="sgd", learning_rate=0.5, clip=0)).update(p, np.float32([2, 0]))
+    >>> p = Parameters({"W": (1, 2)})
+    >>> g = p.like()
+    >>> p["W"][:], g["W"][:] = [1, 2], [2, 0]
+    >>> Optimiser(OptimiserConfig(kind="sgd", learning_rate=0.5, clip=0)).update(p, g.flat)
     2.0
-    >>> p.flat.tolist()
-    [0.0, 2.0]
+    >>> p["W"].tolist()
+    [[0.0, 2.0]]
     """
 
     def __init__(self, config: OptimiserConfig) -> None:
@@ -83,8 +83,8 @@ class Optimiser:
         scale = config.clip / norm if config.clip and norm > config.clip else 1.0
         self.step += 1
         if self.m is None:
-            self.m = np.zeros_like(parameters.flat)
-            self.v = np.zeros_like(parameters.flat) if config.kind == "adam" else None
+            self.m = ops.zeros(parameters.flat.shape)
+            self.v = ops.zeros(parameters.flat.shape) if config.kind == "adam" else None
         n = parameters.matrices
         for part, decay in ((slice(0, n), config.decay), (slice(n, None), 0.0)):
             self._update_part(parameters.flat[part], g[part], part, decay, config.learning_rate * rate, scale)

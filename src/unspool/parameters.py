@@ -2,6 +2,7 @@
 
 Matrices come first and vectors last, so that weight decay is one slice. U is stored transposed, (X, G*H): a
 one-hot input is then a row of it, and a step only gathers. `parameters["layer0.U"]` still shows (G*H, X).
+Each parameter begins on a cache line; the few values between two stay zero.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ import numpy as np
 from unspool.cells import cell_named
 from unspool.config import ModelConfig
 from unspool.errors import InputError
+from unspool.kernel import ops
 from unspool.values import Floats
 
 Shapes = dict[str, tuple[int, ...]]
+LINE = 16
+"""The floats of a cache line."""
 
 
 def prefix(layer: int, reverse: bool) -> str:
@@ -51,25 +55,28 @@ class Parameters(Mapping[str, Floats]):
     """A flat vector and named views into it.
 
     >>> p = Parameters(shapes_of(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=3)))
-    >>> p["layer0.U"].shape, p.stored("layer0.U").shape, len(p.flat)
-    ((3, 4), (4, 3), 40)
+    >>> p["layer0.U"].shape, p.stored("layer0.U").shape, p.count, len(p.flat)
+    ((3, 4), (4, 3), 40, 80)
     """
 
     def __init__(self, shapes: Shapes, flat: Floats | None = None) -> None:
         sizes = {name: int(np.prod(shape, dtype=object)) for name, shape in shapes.items()}
-        total = sum(sizes.values())
+        rooms = {name: -(-size // LINE) * LINE for name, size in sizes.items()}
+        total = sum(rooms.values())
         self.shapes = shapes
-        self.flat: Floats = _zeros(total) if flat is None else flat
+        self.count = sum(sizes.values())
+        """How many parameters there are."""
+        self.flat: Floats = ops.zeros((total,)) if flat is None else flat
         if self.flat.shape != (total,):
             raise InputError(f"the flat vector has {self.flat.size} values; these shapes need {total}")
-        self.matrices = sum(sizes[name] for name, shape in shapes.items() if len(shape) == 2)
+        self.matrices = sum(rooms[name] for name, shape in shapes.items() if len(shape) == 2)
         """How many values at the beginning belong to matrices."""
         self._stored: dict[str, Floats] = {}
         at = 0
         for name, shape in shapes.items():
             stored = shape[::-1] if name.endswith(".U") else shape
             self._stored[name] = self.flat[at : at + sizes[name]].reshape(stored)
-            at += sizes[name]
+            at += rooms[name]
 
     def __getitem__(self, name: str) -> Floats:
         stored = self.stored(name)
@@ -98,14 +105,7 @@ class Parameters(Mapping[str, Floats]):
 
     def like(self) -> Parameters:
         """Return zeros of the same shapes: a gradient, or an optimiser's memory."""
-        return Parameters(self.shapes, np.zeros_like(self.flat))
-
-
-def _zeros(total: int) -> Floats:
-    try:
-        return np.zeros(total, np.float32)
-    except (MemoryError, ValueError):
-        raise InputError(f"{total} parameters do not fit in memory; choose smaller sizes") from None
+        return Parameters(self.shapes)
 
 
 def begin(config: ModelConfig, rng: np.random.Generator) -> Parameters:

@@ -8,6 +8,7 @@ from unspool.errors import UnspoolError
 
 app = App(name="unspool", help="Recurrent networks, unspooled: train, measure, look inside.")
 app.command("unspool.cli.demo:demo", name="demo")
+app.command("unspool.cli.stats:stats", name="stats")
 
 
 def main() -> None:

@@ -62,6 +62,13 @@ def _written(value: Any, name: str) -> Floats:
     return value  # type: ignore[no-any-return]
 
 
+def _written_rows(value: Any, name: str) -> Floats:
+    """Check a matrix that is changed in place; its rows may lie at any distance."""
+    if _rows(value, name) is not value or not value.flags.writeable:
+        raise InputError(f"{name} must have contiguous rows and be writeable: it is written in place")
+    return value
+
+
 def _floats(value: Any, name: str) -> Floats:
     return _array(value, name, np.float32)  # type: ignore[no-any-return]
 
@@ -95,6 +102,15 @@ def _choice(value: str, among: dict[str, int], name: str) -> int:
     return among[value]
 
 
+def zeros(shape: tuple[int, ...]) -> Floats:
+    """Return zeros that begin on a cache line, where vectors are loaded and stored whole."""
+    n = math.prod(int(n) for n in shape)
+    if n > 2**44:
+        raise InputError(f"{n} values do not fit in memory; choose smaller sizes")
+    zeroed: Floats = _native.zeros(n).reshape(shape)
+    return zeroed
+
+
 def pack(W: Floats | Packed, *, transposed: bool = False, groups: int = 1) -> Packed:
     """Lay out W (K, N), or W^T of W (N, K), for products with rows on the left; reusable until W changes."""
     return W if isinstance(W, Packed) else Packed(_rows(W, "W"), transposed, groups)
@@ -108,8 +124,11 @@ def matmul(
     transpose_b: bool = False,
     start: Floats | None = None,
     out: Floats | None = None,
+    accumulate: bool = True,
 ) -> Floats:
     """Return a b, or of either side its transpose; sums begin at `start`, or go to `out` with `transpose_a`.
+
+    What `out` holds is added to, or written over without `accumulate`.
 
     >>> import numpy as np
     >>> a = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -120,17 +139,27 @@ def matmul(
         if isinstance(b, Packed) or transpose_b or start is not None:
             raise InputError("with transpose_a, b must be an array as it is, and sums go to `out`")
         onto = None if out is None else _written(out, "out")
-        c = _native.outer_product(_rows(a, "a"), _rows(b, "b"), onto)
+        c = _native.outer_product(_rows(a, "a"), _rows(b, "b"), onto, accumulate, None, None)
         return c if onto is None else onto
     if out is not None:
         raise InputError("`out` goes with transpose_a; pass `start` to begin a product from values")
     return _native.rows_product(_rows(a, "a"), pack(b, transposed=transpose_b), _maybe(start, "start"))
 
 
-def column_sum(a: Floats, *, out: Floats | None = None) -> Floats:
-    """Return the sum over the rows of a, from the last to the first; added to `out` where given."""
+def sum_over_time(
+    da: Floats, past: Floats, out: Floats, *, accumulate: bool, lookup: Lookup | None = None
+) -> None:
+    """Add Σ da(t) past(t)ᵀ to `out`, or write it; and each da(t) to its token's row of `lookup`, in one pass."""
+    table = ids = None
+    if lookup is not None:
+        table, ids = _written_rows(lookup.table, "table"), _ids(lookup.ids, "ids")
+    _native.outer_product(_rows(da, "da"), _rows(past, "past"), _written(out, "out"), accumulate, table, ids)
+
+
+def column_sum(a: Floats, *, out: Floats | None = None, accumulate: bool = True) -> Floats:
+    """Return the sum over the rows of a, from the last to the first; added to `out` or written over it."""
     onto = None if out is None else _written(out, "out")
-    s = _native.column_sum(_rows(a, "a"), onto)
+    s = _native.column_sum(_rows(a, "a"), onto, accumulate)
     return s if onto is None else onto
 
 
@@ -141,7 +170,7 @@ def gather(table: Floats, ids: Ids) -> Floats:
 
 def scatter_add(table: Floats, ids: Ids, rows: Floats) -> None:
     """Add each row to table[its id], from the last row to the first."""
-    _native.scatter_add(_matrix(_written(table, "table"), "table"), _ids(ids, "ids"), _rows(rows, "rows"))
+    _native.scatter_add(_written_rows(table, "table"), _ids(ids, "ids"), _rows(rows, "rows"))
 
 
 def window_forward(

@@ -17,6 +17,11 @@ Packed = np.ndarray
 GATES = {"elman": 1, "lstm": 4, "gru": 3}
 
 
+def zeros(shape: tuple[int, ...]) -> Floats:
+    """Return zeros."""
+    return np.zeros(shape, np.float32)
+
+
 def pack(W: Floats, *, transposed: bool = False, groups: int = 1) -> Floats:
     """Return W as it is: packing is a matter of layout only."""
     return W
@@ -30,24 +35,33 @@ def matmul(
     transpose_b: bool = False,
     start: Floats | None = None,
     out: Floats | None = None,
+    accumulate: bool = True,
 ) -> Floats:
     """Return a b, or of either side its transpose; sums begin at `start`, or go to `out`."""
     c: Floats = (a.T if transpose_a else a) @ (b.T if transpose_b else b)
     if start is not None:
         c = start + c
-    if out is not None:
-        out += c
-        return out
-    return c
+    return c if out is None else _into(out, c, accumulate)
 
 
-def column_sum(a: Floats, *, out: Floats | None = None) -> Floats:
-    """Return the sum over the rows of a; added to `out` where given."""
+def sum_over_time(
+    da: Floats, past: Floats, out: Floats, *, accumulate: bool, lookup: Lookup | None = None
+) -> None:
+    """Add Σ da(t) past(t)ᵀ to `out`, or write it; and each da(t) to its token's row of `lookup`."""
+    _into(out, da.T @ past, accumulate)  # 10.26
+    if lookup is not None:
+        scatter_add(lookup.table, lookup.ids, da)
+
+
+def column_sum(a: Floats, *, out: Floats | None = None, accumulate: bool = True) -> Floats:
+    """Return the sum over the rows of a; added to `out` or written over it."""
     s: Floats = a.sum(axis=0)
-    if out is not None:
-        out += s
-        return out
-    return s
+    return s if out is None else _into(out, s, accumulate)
+
+
+def _into(out: Floats, value: Floats, accumulate: bool) -> Floats:
+    out[...] = out + value if accumulate else value
+    return out
 
 
 def gather(table: Floats, ids: Ids) -> Floats:

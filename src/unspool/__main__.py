@@ -1,0 +1,5 @@
+"""``python -m unspool``: the command line."""
+
+from unspool.cli import main
+
+main()

@@ -1,0 +1,131 @@
+"""Prepared corpora on disk, each in a folder named by a hash of its sources and settings.
+
+    CACHE/3f0c…/ids.bin       the ids of all parts, 32-bit little-endian
+                vocab.json    the vocabulary, with its own hash
+                corpus.json   parts, tokenizer, numbers of characters and bytes
+
+A folder is filled under another name, synced and then renamed, so one that has its name is whole. What a
+process that was killed left behind is swept away by the next one.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unspool.data.parts import PARTS, Part
+from unspool.data.settings import Settings
+from unspool.data.source import Source, fingerprint
+from unspool.data.tokens import Tokenizer, describe, make_tokenizer
+from unspool.data.vocab import Vocab
+from unspool.errors import FileError
+
+FORMAT = "unspool-corpus-1"
+IDS, VOCAB, CORPUS = "ids.bin", "vocab.json", "corpus.json"
+UNFINISHED = ".unfinished-"
+
+
+def place(cache: Path, groups: list[list[Source]], settings: Settings) -> Path:
+    """Name the folder for these sources and settings, whether it is there or not."""
+    content = [FORMAT, asdict(settings), [fingerprint(group) for group in groups]]
+    key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return cache / key[:32]
+
+
+@contextlib.contextmanager
+def making(folder: Path) -> Iterator[Path]:
+    """Give a folder to fill, which gets its name only when all has gone well."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(folder.parent)
+        unfinished = folder.parent / f"{UNFINISHED}{os.getpid()}-{secrets.token_hex(4)}"
+        unfinished.mkdir()
+    except OSError as error:
+        raise FileError(f"{folder.parent}: cannot be written: {error.strerror}") from error
+    try:
+        yield unfinished
+        _sync_all(unfinished)
+        with contextlib.suppress(OSError):  # another process may have finished the same meanwhile
+            unfinished.rename(folder)
+            _sync(folder.parent)
+        if not folder.is_dir():
+            raise FileError(f"{folder}: cannot be written")
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def write(folder: Path, vocab: Vocab, tokenizer: Tokenizer, parts: list[Part], erased: int) -> None:
+    """Put everything but the ids, which are there already, into the folder."""
+    vocab.save(folder / VOCAB)
+    content = {
+        "format": FORMAT,
+        "tokenizer": describe(tokenizer),
+        "vocab": vocab.sha256,
+        "parts": [[len(part.ids), part.characters, part.bytes, part.unknown] for part in parts],
+        "erased": erased,
+    }
+    (folder / CORPUS).write_text(json.dumps(content), encoding="ascii")
+
+
+def read(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
+    """Map the ids of a prepared corpus, and read the rest."""
+    vocab = Vocab.load(folder / VOCAB)
+    content = _content(folder)
+    lengths = [tokens for tokens, *_ in content["parts"]]
+    if vocab.sha256 != content["vocab"] or (folder / IDS).stat().st_size != 4 * sum(lengths):
+        raise FileError(f"{folder}: a damaged cache; delete this folder and prepare again")
+    ids = np.memmap(folder / IDS, "<i4", "r") if sum(lengths) else np.zeros(0, np.int32)
+    pieces = np.split(ids, np.cumsum(lengths)[:-1])
+    parts = [
+        Part(name, piece, *counts)
+        for name, piece, (_, *counts) in zip(PARTS, pieces, content["parts"], strict=True)
+    ]
+    return parts, vocab, make_tokenizer(**content["tokenizer"]), content["erased"]
+
+
+def _content(folder: Path) -> dict[str, Any]:
+    try:
+        content = json.loads((folder / CORPUS).read_text(encoding="ascii"))
+    except (OSError, ValueError) as error:
+        raise FileError(f"{folder}: a damaged cache; delete this folder and prepare again") from error
+    assert isinstance(content, dict)
+    return content
+
+
+def _sweep(cache: Path) -> None:
+    for left in cache.glob(f"{UNFINISHED}*"):
+        process = left.name.removeprefix(UNFINISHED).partition("-")[0]
+        if process.isdecimal() and not _alive(int(process)):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _sync_all(folder: Path) -> None:
+    for path in folder.iterdir():
+        _sync(path)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,216 @@
+"""From sources to ids: the whole way of a text, once, and from then on out of a cache.
+
+    sources ─▶ provisional ids ─▶ parts ─▶ vocabulary of the training part ─▶ ids ─▶ cache
+               (in a spool)
+
+The text is read in blocks. Where the parts end is known only when all tokens have been counted, so tokens
+are numbered provisionally first, and translated when the vocabulary, built from the training part alone, is
+there.
+
+>>> import pathlib, tempfile
+>>> place = tempfile.TemporaryDirectory()
+>>> path = pathlib.Path(place.name) / "text"
+>>> _ = path.write_text("abracadabra, abracadabra!")
+>>> corpus = prepare(path, split=(0.6, 0.2, 0.2))
+>>> corpus.vocab.idx_to_token
+['<unk>', 'a', 'b', 'r', 'c', 'd', ',', ' ']
+>>> corpus.train.ids[:4]
+array([1, 2, 3, 1], dtype=int32)
+>>> corpus.decode(corpus.test.ids), corpus.test.unknown
+('abra<unk>', 1)
+>>> place.cleanup()
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+
+from unspool.data import cache as prepared
+from unspool.data.arrays import Ids, Whole
+from unspool.data.clean import Cleaner
+from unspool.data.numbering import number_types
+from unspool.data.parts import PARTS, Part, cut_parts, widths_by_reading, widths_by_token
+from unspool.data.reading import Reader, joint_of
+from unspool.data.settings import Settings
+from unspool.data.source import Names, Source, called, resolve
+from unspool.data.spool import Spool
+from unspool.data.subword import SubwordTokenizer, leading
+from unspool.data.tokens import Indexer, Tokenizer, make_tokenizer
+from unspool.data.vocab import Vocab
+from unspool.data.words import SpaceTokenizer
+from unspool.errors import EmptyInput
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A text as ids, in three parts, with all that turns ids back into text."""
+
+    train: Part
+    valid: Part
+    test: Part
+    vocab: Vocab
+    tokenizer: Tokenizer
+    settings: Settings
+    erased: int = 0
+    """How many letters the cleaning erased because they are not A-Z."""
+
+    @property
+    def parts(self) -> list[Part]:
+        """The three parts in their order."""
+        return [self.train, self.valid, self.test]
+
+    def encode(self, text: str) -> Ids:
+        """Turn a text into ids; what the vocabulary does not know becomes ``<unk>`` and is counted by it."""
+        if self.settings.clean:
+            text = "".join(Cleaner(joint_of(self.settings.tokens)).clean([text]))
+        return np.array(self.vocab[self.tokenizer.encode_text(text)], np.int32)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Turn ids into text; unknown and reserved tokens are spelled out."""
+        return decode_ids(self.vocab, self.tokenizer, ids)
+
+
+def decode_ids(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> str:
+    """Turn ids into text, of any tokens: unknown and reserved ones are spelled out between the others.
+
+    >>> vocab = Vocab([["it", "is"]], reserved_tokens=["<eos>"])
+    >>> decode_ids(vocab, make_tokenizer("word"), [2, 3, 0, 1])
+    'it is <unk> <eos>'
+    """
+    if not tokenizer.lossless:
+        return tokenizer.decode(vocab.to_tokens(list(map(int, ids))))
+    special = 1 + len(vocab.reserved_tokens)
+    pieces, run = list[str](), list[str]()
+    for index in ids:
+        token = vocab.to_tokens(int(index))
+        if index >= special:
+            run.append(token)
+        else:
+            pieces += [tokenizer.decode(run), token]
+            run = []
+    pieces.append(tokenizer.decode(run))
+    return "".join(pieces)
+
+
+def prepare(
+    sources: Names,
+    *,
+    valid: Names | None = None,
+    test: Names | None = None,
+    cache: str | Path | None = None,
+    tokens: str = "char",
+    clean: bool = False,
+    split: tuple[float, float, float] = (0.9, 0.05, 0.05),
+    min_freq: int = 0,
+    reserved: tuple[str, ...] = (),
+    errors: str = "strict",
+    newlines: str = "keep",
+) -> Corpus:
+    """Read, cut into tokens, number and split a text.
+
+    With ``valid`` or ``test`` these are the parts and ``sources`` is the training part; otherwise the text
+    is split in order. In a folder ``cache`` the result is kept under a hash of its sources and settings,
+    and found again. The fields are those of ``Settings``.
+    """
+    settings = Settings(tokens, clean, split, min_freq, tuple(reserved), errors, newlines)
+    groups = [resolve(sources)]
+    if valid is not None or test is not None:
+        groups += [[] if names is None else resolve(names) for names in (valid, test)]
+    if cache is None:
+        return _prepare(groups, settings, None)
+    folder = prepared.place(Path(cache), groups, settings)
+    if not folder.is_dir():
+        with prepared.making(folder) as unfinished:
+            corpus = _prepare(groups, settings, unfinished / prepared.IDS)
+            prepared.write(unfinished, corpus.vocab, corpus.tokenizer, corpus.parts, corpus.erased)
+    return _from_cache(folder, settings)
+
+
+def _from_cache(folder: Path, settings: Settings) -> Corpus:
+    (train, valid, test), vocab, tokenizer, erased = prepared.read(folder)
+    return Corpus(train, valid, test, vocab, tokenizer, settings, erased)
+
+
+def _prepare(groups: list[list[Source]], settings: Settings, path: Path | None) -> Corpus:
+    tokenizer = make_tokenizer(settings.tokens, newlines=not settings.clean)
+    reader, indexer, spool = Reader(settings, tokenizer), tokenizer.indexer(), Spool(path)
+    learned = _learn(tokenizer, reader, groups, settings.split[0])
+    per_piece = [_fill(spool, reader, group, indexer) for group in groups]
+    least = _tokens_of(learned, tokenizer, indexer, spool) if learned else 0
+    spans = cut_parts(list(accumulate(map(sum, per_piece))), settings.split, least)
+    erased = reader.erased
+    _refuse_nothing(groups[0], spans, erased)
+    counts = [spool.counts(*span) for span in spans]
+    vocab, table, unknown = number_types(tokenizer, indexer, spool, counts, spans[0][1], settings)
+    widths = _widths(tokenizer, indexer, counts, reader, groups, per_piece, spans)
+    ids = spool.translate(table)
+    train, valid, test = (
+        Part(name, ids[start:stop], *width, missed)
+        for name, (start, stop), width, missed in zip(PARTS, spans, widths, unknown, strict=True)
+    )
+    return Corpus(train, valid, test, vocab, tokenizer, settings, erased)
+
+
+def _learn(tokenizer: Tokenizer, reader: Reader, groups: list[list[Source]], share: float) -> int:
+    """Let sub-words learn from the training part, and say how many characters they have seen.
+
+    With one text to be split, that is its first share of characters.
+    """
+    if not isinstance(tokenizer, SubwordTokenizer) or tokenizer.model is not None:
+        return 0
+    characters = sum(map(len, reader.pieces(groups[0])))
+    part = characters if len(groups) > 1 else int(share * characters)
+    tokenizer.learn(leading(reader.pieces(groups[0]), part))
+    reader.erased = 0
+    return part
+
+
+def _tokens_of(characters: int, tokenizer: Tokenizer, indexer: Indexer, spool: Spool) -> int:
+    """Say how many tokens the first so many characters are, so that all of them are in the training part."""
+    types = len(spool.counts(0, len(spool)))
+    widths = np.array([tokenizer.width(indexer.token(index))[0] for index in range(types)])
+    return spool.reach(widths, characters)
+
+
+def _fill(spool: Spool, reader: Reader, sources: list[Source], indexer: Indexer) -> list[int]:
+    """Append the sources to the spool, and give the number of tokens of each piece."""
+    lengths = []
+    for block in reader.numbered(sources, indexer):
+        spool.append(block)
+        lengths.append(len(block))
+    return lengths
+
+
+def _refuse_nothing(sources: list[Source], spans: list[tuple[int, int]], erased: int) -> None:
+    name = called(sources)
+    if spans[-1][1] == 0 and erased:
+        raise EmptyInput(
+            f"{name}: cleaning erased all of its {erased:,} letters, none is A-Z; read it without --clean"
+        )
+    if spans[-1][1] == 0:
+        raise EmptyInput(f"{name}: empty, there is no text in it")
+    if spans[0][1] == 0:
+        raise EmptyInput(f"{name}: too short to split: {spans[-1][1]} tokens leave none for training")
+
+
+def _widths(
+    tokenizer: Tokenizer,
+    indexer: Indexer,
+    counts: list[Whole],
+    reader: Reader,
+    groups: list[list[Source]],
+    per_piece: list[list[int]],
+    spans: list[tuple[int, int]],
+) -> list[tuple[int, int]]:
+    """Give the characters and bytes of each part."""
+    if not isinstance(tokenizer, SpaceTokenizer):
+        return widths_by_token(tokenizer, indexer, counts)
+    stops = [[stop for _, stop in spans]] if len(groups) == 1 else [[sum(tokens)] for tokens in per_piece]
+    found = [
+        widths_by_reading(reader.pieces(group), tokens, stop, tokenizer.end_of)
+        for group, tokens, stop in zip(groups, per_piece, stops, strict=True)
+    ]
+    return [width for widths in found for width in widths]

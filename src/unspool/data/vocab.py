@@ -1,0 +1,154 @@
+"""The vocabulary: every token has a number, and every number a token.
+
+    0            <unk>: whatever is not in the vocabulary
+    1 … r        reserved tokens, in the order given (<pad>, <bos>, <eos> …)
+    r+1 …        tokens by falling frequency; of equally frequent ones, the one that appeared first
+
+Nothing depends on Python's hash seed, so two processes give the same numbers. The file is JSON with the
+SHA-256 of its content, and is refused if the two disagree.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from unspool.errors import FileError, InputError
+
+UNK = "<unk>"
+FORMAT = "unspool-vocab-1"
+
+
+class Vocab:
+    """Tokens to ids and back.
+
+    >>> vocab = Vocab([["the", "time"], ["the", "traveller"]], reserved_tokens=["<pad>"])
+    >>> len(vocab), vocab.token_freqs
+    (5, [('the', 2), ('time', 1), ('traveller', 1)])
+    >>> vocab["the"], vocab["machine"], vocab[["time", ["the", "<pad>"]]]
+    (2, 0, [3, [2, 1]])
+    >>> vocab.to_tokens([2, [4, 0]]), vocab.unknown_met
+    (['the', ['traveller', '<unk>']], 1)
+    """
+
+    def __init__(
+        self,
+        tokens: Sequence[Any] | None = None,
+        min_freq: int = 0,
+        reserved_tokens: Iterable[str] | None = None,
+    ) -> None:
+        counted = count_corpus(tokens or [])
+        self._fill(sorted(counted.items(), key=lambda item: -item[1]), min_freq, list(reserved_tokens or []))
+
+    @classmethod
+    def from_freqs(
+        cls, token_freqs: Sequence[tuple[str, int]], min_freq: int = 0, reserved_tokens: Iterable[str] = ()
+    ) -> "Vocab":
+        """Make it from tokens already counted, by falling frequency.
+
+        >>> Vocab.from_freqs([("b", 2), ("a", 1)]).idx_to_token
+        ['<unk>', 'b', 'a']
+        """
+        vocab = cls.__new__(cls)
+        vocab._fill(list(token_freqs), min_freq, list(reserved_tokens))
+        return vocab
+
+    def _fill(self, token_freqs: list[tuple[str, int]], min_freq: int, reserved: list[str]) -> None:
+        if len({UNK, *reserved}) != len(reserved) + 1:
+            raise InputError(f"reserved_tokens: each once and without {UNK}, got {reserved}")
+        self._token_freqs, self.min_freq, self.reserved_tokens = token_freqs, min_freq, reserved
+        special = {UNK, *reserved}
+        frequent = [token for token, freq in token_freqs if freq >= min_freq and token not in special]
+        self.idx_to_token: list[str] = [UNK, *reserved, *frequent]
+        self.token_to_idx: dict[str, int] = {token: i for i, token in enumerate(self.idx_to_token)}
+        if len(self.token_to_idx) != len(self.idx_to_token):
+            raise InputError("token_freqs: every token once, but some came twice")
+        self.unknown_met = 0
+        """How many tokens that are not in the vocabulary were looked up."""
+
+    def __len__(self) -> int:
+        return len(self.idx_to_token)
+
+    def __contains__(self, token: object) -> bool:
+        return token in self.token_to_idx
+
+    def __getitem__(self, tokens: Any) -> Any:
+        if isinstance(tokens, list | tuple):
+            return [self[token] for token in tokens]
+        if tokens not in self.token_to_idx:
+            self.unknown_met += 1
+        return self.token_to_idx.get(tokens, self.unk)
+
+    def to_tokens(self, indices: Any) -> Any:
+        """Give the token of an id, or nested lists of them for nested lists (arrays are welcome)."""
+        if hasattr(indices, "tolist"):
+            indices = indices.tolist()
+        if isinstance(indices, list | tuple):
+            return [self.to_tokens(index) for index in indices]
+        if not 0 <= indices < len(self):
+            raise InputError(f"id {indices}: expected 0 … {len(self) - 1}, the ids of this vocabulary")
+        return self.idx_to_token[indices]
+
+    @property
+    def unk(self) -> int:
+        """The id of whatever is unknown."""
+        return 0
+
+    @property
+    def token_freqs(self) -> list[tuple[str, int]]:
+        """All tokens of the training text with their counts, by falling frequency, the rare ones too."""
+        return self._token_freqs
+
+    @property
+    def sha256(self) -> str:
+        """The hash of everything that the ids depend on."""
+        return _digest(self._content())
+
+    def save(self, path: str | Path) -> None:
+        """Write the vocabulary to a file."""
+        content = self._content()
+        text = json.dumps({"format": FORMAT, "sha256": _digest(content)} | content, indent=0)
+        Path(path).write_text(text + "\n", encoding="ascii")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Vocab":
+        """Read a vocabulary from a file, and refuse one that is damaged."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="ascii"))
+        except OSError as error:
+            raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise FileError(f"{path}: not a vocabulary: {error}") from error
+        if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
+            raise FileError(f"{path}: not a vocabulary of the format {FORMAT}")
+        if content.pop("sha256", None) != _digest(content):
+            raise FileError(f"{path}: damaged: its content does not have the hash written in it")
+        freqs = list(zip(content["tokens"], content["freqs"], strict=True))
+        return cls.from_freqs(freqs, content["min_freq"], content["reserved_tokens"])
+
+    def _content(self) -> dict[str, Any]:
+        tokens, freqs = [token for token, _ in self._token_freqs], [freq for _, freq in self._token_freqs]
+        return {
+            "min_freq": self.min_freq,
+            "reserved_tokens": self.reserved_tokens,
+            "tokens": tokens,
+            "freqs": freqs,
+        }
+
+
+def count_corpus(tokens: Sequence[Any]) -> Counter[str]:
+    """Count tokens, given in one list or in a list of lists, in the order of their first appearance.
+
+    >>> count_corpus([["a", "b"], ["a"]])
+    Counter({'a': 2, 'b': 1})
+    """
+    if len(tokens) == 0 or isinstance(tokens[0], list | tuple):
+        return Counter(token for line in tokens for token in line)
+    return Counter(tokens)
+
+
+def _digest(content: dict[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()

@@ -1,0 +1,1 @@
+"""Pictures in files, drawn with matplotlib (extra ``plot``), which is imported only when one is drawn."""
