@@ -353,7 +353,7 @@ nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, 
 
 // ── softmax ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std::optional<Floats> c, Ids y, double scale,
+nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std::optional<Floats> c, Ids y, int64_t B, double scale,
                                 std::optional<Written> dV, std::optional<Written> dc) {
   require(h.ndim() == 2, "h must have two dimensions (rows, H)");
   SoftmaxArgs a{};
@@ -387,6 +387,9 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   }
   // Few blocks for a small vocabulary, little room for a large one.
   a.block = std::max<int64_t>(64, std::min<int64_t>(1024, (int64_t(1) << 21) / a.K / 16 * 16));
+  const bool shared = B >= threads() && B <= a.block;  // else a block is divided as it comes
+  a.block = shared ? a.block / B * B : a.block;
+  a.B = shared ? B : a.block;
   Block o = room(std::min(a.block, std::max<int64_t>(a.R, 1)) * a.K);
   const int most = threads();
   Block work = room(a.dh__RH ? outer_room(a.H) * most : 1);
@@ -609,7 +612,7 @@ NB_MODULE(_native, m) {
         "gates"_a.noconvert().none(), "lengths"_a.noconvert().none(), "reverse"_a, "keep"_a.noconvert().none(),
         "dh"_a.noconvert().none(), "dh_end"_a.noconvert().none(), "ds_end"_a.noconvert().none());
   m.def("softmax_cross_entropy", &softmax_cross_entropy, "h"_a.noconvert(), "Vt"_a, "V"_a.none(), "c"_a.noconvert().none(),
-        "y"_a.noconvert(), "scale"_a, "dV"_a.noconvert().none(), "dc"_a.noconvert().none());
+        "y"_a.noconvert(), "B"_a, "scale"_a, "dV"_a.noconvert().none(), "dc"_a.noconvert().none());
   m.def("global_norm", &global_norm, "g"_a.noconvert());
   m.def("adam", &adam, "p"_a.noconvert(), "g"_a.noconvert(), "m"_a.noconvert(), "v"_a.noconvert(), "scale"_a, "learning_rate"_a,
         "beta1"_a, "beta2"_a, "epsilon"_a, "decay"_a, "correction1"_a, "correction2"_a);

@@ -108,7 +108,7 @@ struct WindowArgs {
 // o = h V^T + c; L = -log softmax(o)[y]; do = (softmax(o) - 1_y) scale, dh = do V, dV += do^T h, dc += sum do.
 // The rows pass in blocks from the last to the first, so that o needs room for one block only.
 struct SoftmaxArgs {
-  int64_t R, H, K, block;
+  int64_t R, H, K, B, block;  // R rows are steps of B; a block is whole steps
   const float* h__RH;
   Packed Vt;            // (H, K)
   Packed V;             // (K, H), for dh

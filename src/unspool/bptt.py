@@ -79,7 +79,7 @@ class Gradient:
                 ops.matmul(
                     E, table, transpose_a=True, out=values.stored(at + "U"), accumulate=self.holds(at + "U")
                 )
-                self._add_to_E(ops.matmul(table, weights.U_backward))
+                self._add_to_E(ops.matmul(weights.U, table, transpose_b=True).T)
         if self.embedded is not None:
             self._add_to_E(self.embedded)
         for name in values.shapes.keys() - self.written:

@@ -8,7 +8,7 @@ backward takes the tape and the gradient of the output.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -221,23 +221,21 @@ class Model:
 
         With `gradient`, those of V and c of `scale` times the sum are added to it, and that of h comes back.
         """
-        tau, B, width = output.h.shape
+        tau, B, _ = output.h.shape
         if not isinstance(y, np.ndarray) or y.shape != (tau, B) or y.dtype.kind not in "iu":
             raise InputError(
                 f"y is {_told(y)}; expected {(tau, B)} of int32, one target for each step and row"
             )
         weights = weights or self.weights()
-        loss = ops.softmax_cross_entropy(
-            output.h.reshape(tau * B, width),
+        return ops.softmax_cross_entropy(
+            output.h,
             weights.V,
             self.parameters["c"],
-            _as_int32(y, "y").reshape(-1),
+            _as_int32(y, "y"),
             scale=scale,
             dV=None if gradient is None else gradient.zeroed("E" if self.config.tied else "V"),
             dc=None if gradient is None else gradient.zeroed("c"),
         )
-        dh = None if loss.dh is None else loss.dh.reshape(tau, B, width)
-        return replace(loss, each=loss.each.reshape(tau, B), dh=dh)
 
     def backward(
         self,

@@ -66,6 +66,7 @@ def softmax_cross_entropy(
     V: Panels | None,
     c: Floats | None,
     y: Ids,
+    B: int,
     scale: float,
     dV: Floats | None,
     dc: Floats | None,

@@ -104,10 +104,10 @@ def _choice(value: str, among: dict[str, int], name: str) -> int:
 
 def zeros(shape: tuple[int, ...]) -> Floats:
     """Return zeros that begin on a cache line, where vectors are loaded and stored whole."""
-    n = math.prod(int(n) for n in shape)
-    if n > 2**44:
-        raise InputError(f"{n} values do not fit in memory; choose smaller sizes")
-    zeroed: Floats = _native.zeros(n).reshape(shape)
+    size = int(np.prod(shape, dtype=object))
+    if size >= 2**44:
+        raise InputError(f"{size} values do not fit in memory; choose smaller sizes")
+    zeroed: Floats = _native.zeros(size).reshape(shape)
     return zeroed
 
 
@@ -249,7 +249,7 @@ def softmax_cross_entropy(
     dV: Floats | None = None,
     dc: Floats | None = None,
 ) -> Loss:
-    """Score targets y under softmax(c + V h); negative targets are masked.
+    """Score targets y (rows,) or (tau, B) under softmax(c + V h); negative targets are masked.
 
     With `dV` (and `dc`), gradients of `scale` times the sum are added to them and that of h is returned. No
     array of rows by K is ever made. V may be packed, as (pack(V, transposed=True), pack(V)).
@@ -257,18 +257,23 @@ def softmax_cross_entropy(
     forward, backward = V if isinstance(V, tuple) else (pack(V, transposed=True), None)
     if dV is not None and backward is None:
         backward = pack(V)  # type: ignore[arg-type]
-    return Loss(
-        *_native.softmax_cross_entropy(
-            _floats(h, "h"),
-            forward,
-            backward if dV is not None else None,
-            _maybe(c, "c"),
-            _ids(y, "y"),
-            scale,
-            None if dV is None else _written(dV, "dV"),
-            None if dV is None or dc is None else _written(dc, "dc"),
+    h, y = _floats(h, "h"), _ids(y, "y")
+    if h.shape[:-1] != y.shape or h.ndim not in (2, 3):
+        raise InputError(
+            f"h has shape {h.shape} and y {y.shape}; expected (rows, H) and (rows,), or (tau, B, H) and (tau, B)"
         )
+    total, count, each, dh = _native.softmax_cross_entropy(
+        h.reshape(y.size, h.shape[-1]),
+        forward,
+        backward if dV is not None else None,
+        _maybe(c, "c"),
+        y.reshape(-1),
+        y.shape[1] if y.ndim == 2 else 0,
+        scale,
+        None if dV is None else _written(dV, "dV"),
+        None if dV is None or dc is None else _written(dc, "dc"),
     )
+    return Loss(total, count, each.reshape(y.shape), None if dh is None else dh.reshape(h.shape))
 
 
 def global_norm(g: Floats) -> float:

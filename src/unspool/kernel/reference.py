@@ -249,7 +249,8 @@ def softmax_cross_entropy(
     dV: Floats | None = None,
     dc: Floats | None = None,
 ) -> Loss:
-    """Score targets y under softmax(c + V h); negative targets are masked."""
+    """Score targets y (rows,) or (tau, B) under softmax(c + V h); negative targets are masked."""
+    shape, h, y = h.shape, h.reshape(y.size, h.shape[-1]), y.reshape(-1)
     o = h @ V.T + (0 if c is None else c)  # 10.10
     top = o.max(axis=1, keepdims=True)
     e = np.exp(o - top)
@@ -259,14 +260,14 @@ def softmax_cross_entropy(
     nats = np.where(scored, (np.log(total.astype(np.float64)) + top)[:, 0] - o[rows, targets], 0.0)  # 10.14
     count = int(scored.sum())
     if dV is None:
-        return Loss(float(nats.sum()), count, nats, None)
+        return Loss(float(nats.sum()), count, nats.reshape(shape[:-1]), None)
     do = e / total  # 10.11
     do[rows, targets] -= 1  # 10.18
     do *= scale * scored[:, None]
     dV += do.T @ h
     if dc is not None:
         dc += do.sum(axis=0)
-    return Loss(float(nats.sum()), count, nats, do @ V)
+    return Loss(float(nats.sum()), count, nats.reshape(shape[:-1]), (do @ V).reshape(shape))
 
 
 def global_norm(g: Floats) -> float:
