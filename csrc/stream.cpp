@@ -76,6 +76,7 @@ int32_t Stream::draw(float temperature, int64_t top_k, float top_p, double u) {
   if (top_k == K && top_p >= 1.0f) {  // the whole distribution, in the order of the ids
     double reach = u * sum;
     for (int64_t j = 0; j < K; j++) {
+      if (w[j] < 1e-37f) continue;  // the bottom of exp's range stands for zero: not drawn even where u is 0
       reach -= (double)w[j];
       if (reach < 0.0) return (int32_t)j;
     }

@@ -498,7 +498,7 @@ def test_exp_is_right_to_a_few_ulp_inside_the_softmax():
 )
 def test_infinities_go_where_they_belong_and_nan_stays(activation, low, high):
     ends = activated(np.float32([-np.inf, np.inf, -3e38, 3e38]), activation)
-    assert np.allclose(ends[:2], [low, high], atol=1e-37) and np.isfinite(ends[2:]).all()
+    assert np.allclose(ends[:2], [low, high], atol=1e-10) and np.isfinite(ends[2:]).all()
     # A sum that holds NaN is NaN: W = 0 times NaN too.
     assert np.isnan(activated(np.float32([np.nan]), activation)).all()
 

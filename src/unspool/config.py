@@ -105,6 +105,8 @@ class ModelConfig:
             raise InputError(
                 f"unknown model field {unknown[0]!r}; expected some of {', '.join(sorted(known))}"
             )
+        if missing := sorted({"inputs", "outputs"} - set(fields)):
+            raise InputError(f"the model field {missing[0]!r} is missing")
         return ModelConfig(**fields)
 
 
