@@ -27,7 +27,7 @@ def test_the_stages_come_in_the_order_of_the_walk(config: RunConfig) -> None:
     assert kinds == [Prepared, list, Planned, *[Step] * 40, Judged]
     steps = [event for event in events if isinstance(event, Step)]
     assert [step.report.step for step in steps] == list(range(1, 41))
-    assert [step.report.step for step in steps if step.valid] == [1, 14, 27, 40]
+    assert [step.report.step for step in steps if step.valid] == [1, 5, 18, 40]
     valid = [step.valid.nats for step in steps if step.valid]
     assert valid[-1] < valid[0]
     judged = events[-1]

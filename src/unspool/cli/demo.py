@@ -4,6 +4,7 @@ import json as jsonlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -12,6 +13,8 @@ from rich.console import Console
 from unspool import __version__
 from unspool.cli.view import Sample, View
 from unspool.data.corpus import Corpus
+from unspool.draw.curve import draw_curve
+from unspool.draw.figure import check_format, new_axes
 from unspool.generate import Sampling, sample
 from unspool.kernel.ops import kernel_info
 from unspool.measure import Measure
@@ -27,6 +30,7 @@ def demo(
     seconds: float = 40.0,
     seed: int = 0,
     json: Annotated[bool, Parameter(negative="")] = False,
+    plot: Path | None = None,
 ) -> None:
     """Train a language model on Python's own help texts, compare it with counting, let it write.
 
@@ -38,12 +42,18 @@ def demo(
         Where all random numbers come from: the same seed and number of updates give the same model.
     json
         Print the result as JSON, and nothing else.
+    plot
+        Draw the learning curve against the baselines into this file (.png, .svg, .pdf).
     """
+    if plot is not None:
+        check_format(plot)
+        new_axes()  # a missing package is said now, not after the training
     config = RunConfig(seconds=seconds, seed=seed)
     # Every two seconds or so, and no more often than the picture has room for.
     config = replace(config, validations=int(min(20, max(3, seconds / 2))))
     if json:
         record = _walk(config, lambda _: None)
+        _draw(record, plot)
         print(jsonlib.dumps(record.content, ensure_ascii=False))
         return
     with View(Console(highlight=False)) as view:
@@ -51,6 +61,7 @@ def demo(
         record = _walk(config, view.show)
         for each in _samples(record.model, record.corpus, seed):
             view.show_sample(each)
+        _draw(record, plot)
         view.end()
 
 
@@ -88,6 +99,14 @@ def _walk(config: RunConfig, show: Callable[[Event], None]) -> _Record:
                 ]
     content["samples"] = [asdict(each) for each in _samples(model, corpus, config.seed)]
     return _Record(corpus, model, content)
+
+
+def _draw(record: _Record, path: Path | None) -> None:
+    if path is None:
+        return
+    curve = [(each["seconds"], each["train"], each["valid"]) for each in record.content["curve"]]
+    lines = [(each["name"], each["valid"]["nats"]) for each in record.content["baselines"]]
+    draw_curve(curve, lines, path, title="unspool demo: a GRU learns Python's help texts")
 
 
 def _as_json(measure: Measure) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What a terminal shows of a run: the stages as they come, a live curve in training, plain lines in a file."""
 
+import math
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -141,7 +142,7 @@ class View:
 
     def _step(self, step: Step) -> None:
         if step.valid is not None:
-            self.curve.append((step.report.step, step.valid.nats))
+            self.curve.append((math.sqrt(step.report.step), step.valid.nats))
         rate = step.report.step * self.per_step / step.seconds
         if self.live is not None:
             self.progress.update(self.task, completed=step.report.step, rate=rate)
@@ -173,8 +174,9 @@ class View:
             if each.name in ("uniform", "1-grams", "2-grams", "3-grams", self.baselines[-1].name)
         ]
         width = max(20, min(60, self.console.width - MARGIN - 24))
-        rows = chart(self.curve, lines, end=self.total, width=width, height=14)
-        return [_indented(losses), *(_indented(_coloured(row)) for row in rows)]
+        rows = chart(self.curve, lines, end=math.sqrt(self.total), width=width, height=14)
+        axis = Text(f"  nats over {self.total:,} updates, the first of them drawn wider", "dim")
+        return [_indented(losses), *(_indented(_coloured(row)) for row in rows), _indented(axis)]
 
     def _judged(self, test: Measure) -> None:
         self._stage("result", f"the held-out part, {test.targets:,} targets, each once, the state carried")
