@@ -162,6 +162,11 @@ def baselines(corpus: Corpus, order: int) -> list[Baseline]:
     return found
 
 
+def lines_to_cross(found: list[Baseline]) -> list[Baseline]:
+    """Choose the baselines that a picture has room for: the lowest four and the highest order."""
+    return [each for n, each in enumerate(found) if n < 4 or n == len(found) - 1]
+
+
 def plan(corpus: Corpus, config: RunConfig) -> RunConfig:
     """Fix the number of updates, unless it is given: a throw-away model is trained for a moment."""
     if config.steps is not None:

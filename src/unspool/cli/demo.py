@@ -3,7 +3,7 @@
 import json as jsonlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +19,17 @@ from unspool.generate import Sampling, sample
 from unspool.kernel.ops import kernel_info
 from unspool.measure import Measure
 from unspool.model import Model
-from unspool.run import Event, Judged, Planned, Prepared, RunConfig, Step, run
+from unspool.run import (
+    Baseline,
+    Event,
+    Judged,
+    Planned,
+    Prepared,
+    RunConfig,
+    Step,
+    lines_to_cross,
+    run,
+)
 
 PROMPTS = (("The ", 0.5), ("If the ", 0.7), ("A class ", 0.9))
 LENGTH = 240
@@ -70,8 +80,9 @@ class _Record:
     """What is kept of the events: for the samples and for JSON."""
 
     corpus: Corpus
+    baselines: list[Baseline]
     model: Model
-    content: dict[str, Any] = field(default_factory=dict)
+    content: dict[str, Any]
 
 
 def _walk(config: RunConfig, show: Callable[[Event], None]) -> _Record:
@@ -93,19 +104,20 @@ def _walk(config: RunConfig, show: Callable[[Event], None]) -> _Record:
             case Judged(model, test):
                 content["network"] = {"name": "network", "test": _as_json(test)}
             case list():
+                baselines = event
                 content["baselines"] = [
                     {"name": each.name, "valid": _as_json(each.valid), "test": _as_json(each.test)}
                     for each in event
                 ]
     content["samples"] = [asdict(each) for each in _samples(model, corpus, config.seed)]
-    return _Record(corpus, model, content)
+    return _Record(corpus, baselines, model, content)
 
 
 def _draw(record: _Record, path: Path | None) -> None:
     if path is None:
         return
     curve = [(each["seconds"], each["train"], each["valid"]) for each in record.content["curve"]]
-    lines = [(each["name"], each["valid"]["nats"]) for each in record.content["baselines"]]
+    lines = [(each.name, each.valid.nats) for each in lines_to_cross(record.baselines)]
     draw_curve(curve, lines, path, title="unspool demo: a GRU learns Python's help texts")
 
 

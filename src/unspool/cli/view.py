@@ -16,7 +16,7 @@ from unspool.data.corpus import Corpus
 from unspool.draw.chart import chart
 from unspool.measure import Measure
 from unspool.model import Model
-from unspool.run import Baseline, Event, Judged, Planned, Prepared, RunConfig, Step
+from unspool.run import Baseline, Event, Judged, Planned, Prepared, RunConfig, Step, lines_to_cross
 from unspool.values import bytes_of_tape
 
 MARGIN = 13
@@ -170,8 +170,7 @@ class View:
         )
         lines = [
             (f"{each.name} {each.valid.perplexity:.2f}", each.valid.nats)
-            for each in self.baselines
-            if each.name in ("uniform", "1-grams", "2-grams", "3-grams", self.baselines[-1].name)
+            for each in lines_to_cross(self.baselines)
         ]
         width = max(20, min(60, self.console.width - MARGIN - 24))
         rows = chart(self.curve, lines, end=math.sqrt(self.total), width=width, height=14)
