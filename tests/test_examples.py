@@ -10,7 +10,8 @@ import unspool.counting
 import unspool.data
 import unspool.measure
 
-MODULES = ["unspool.measure"] + [
+USES = ["unspool.evaluate", "unspool.generate", "unspool.schedule", "unspool.draw.chart"]
+MODULES = ["unspool.measure", *USES] + [
     module.name
     for package in (unspool.data, unspool.counting)
     for module in pkgutil.iter_modules(package.__path__, package.__name__ + ".")
