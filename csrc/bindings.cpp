@@ -35,24 +35,24 @@ namespace {
 struct Refused : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
-void require(bool holds, const std::string& otherwise) {
-  if (!holds) throw Refused(otherwise);
-}
+// The message is made only when it is needed.
+#define require(holds, otherwise) \
+  do {                            \
+    if (!(holds)) throw Refused(otherwise); \
+  } while (0)
 
-template <class A> std::string shape_of(const A& a) {
+template <class Size> std::string text_of(size_t n, Size size) {
   std::string text = "(";
-  for (size_t i = 0; i < a.ndim(); i++) text += (i ? ", " : "") + std::to_string(a.shape(i));
+  for (size_t i = 0; i < n; i++) text += (i ? ", " : "") + std::to_string(size(i));
   return text + ")";
 }
 
 // A C-contiguous float32 array of exactly this shape.
 template <class A> auto checked(const A& a, const char* name, const std::vector<int64_t>& shape) -> decltype(a.data()) {
-  std::string wanted = "(";
-  for (size_t i = 0; i < shape.size(); i++) wanted += (i ? ", " : "") + std::to_string(shape[i]);
-  wanted += ")";
   bool same = a.ndim() == shape.size();
   for (size_t i = 0; same && i < shape.size(); i++) same = (int64_t)a.shape(i) == shape[i];
-  require(same, std::string(name) + " has shape " + shape_of(a) + "; expected " + wanted);
+  require(same, std::string(name) + " has shape " + text_of(a.ndim(), [&](size_t i) { return a.shape(i); }) + "; expected " +
+                    text_of(shape.size(), [&](size_t i) { return shape[i]; }));
   int64_t stride = 1;
   bool contiguous = true;
   for (size_t i = a.ndim(); i-- > 0; stride *= (int64_t)a.shape(i))
@@ -120,7 +120,7 @@ struct Panels {
     shape.N = (int64_t)source.shape(transposed ? 0 : 1);
     shape.K = (int64_t)source.shape(transposed ? 1 : 0);
     shape.groups = groups;
-    require(groups >= 1 && shape.N % groups == 0, "the columns cannot be cut into " + std::to_string(groups) + " equal groups");
+    require(groups >= 1 && shape.N % groups == 0, "the " + std::to_string(shape.N) + " columns of W cannot be cut into " + std::to_string(groups) + " equal groups");
     block = room(shape.floats());
     shape.at = block.at;
     PackArgs args{source.data(), stride, transposed, block.at, shape};
@@ -147,7 +147,8 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
   return C;
 }
 
-Array outer_product(Matrix A, Matrix B, std::optional<Written> onto) {
+Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumulate, std::optional<WrittenMatrix> table,
+                    std::optional<Ids> ids) {
   const int64_t R = (int64_t)A.shape(0), M = (int64_t)A.shape(1), N = (int64_t)B.shape(1);
   require((int64_t)B.shape(0) == R, "the product's sides do not meet: " + std::to_string(R) + " rows against " +
                                         std::to_string(B.shape(0)) + " rows");
@@ -156,17 +157,25 @@ Array outer_product(Matrix A, Matrix B, std::optional<Written> onto) {
   Array C = onto ? Array() : array({(size_t)M, (size_t)N});
   const int most = threads();  // another Python thread may change it: the room is for this many
   Block work = room(outer_room(N) * most);
-  OuterArgs args{R, M, N, A.data(), lda, B.data(), ldb, onto ? to : C.data(), N, (bool)onto, work.at};
+  OuterArgs args{R, M, N, A.data(), lda, B.data(), ldb, onto ? to : C.data(), N, (bool)onto && accumulate, work.at, nullptr, nullptr, 0};
+  if (table) {
+    require(ids && (int64_t)ids->size() == R, "ids must hold one token for each of the " + std::to_string(R) + " rows");
+    require((int64_t)table->shape(1) == M && M >= N, "table must have " + std::to_string(M) + " columns, no fewer than B");
+    check_ids(ids->data(), R, (int64_t)table->shape(0), "ids");
+    args.table = table->data();
+    args.table_stride = row_stride(*table, "table");
+    args.ids = ids->data();
+  }
   nb::gil_scoped_release free;
   parallel([&, body = kernels().outer](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * R)));
   return C;
 }
 
-Array column_sum(Matrix A, std::optional<Written> onto) {
+Array column_sum(Matrix A, std::optional<Written> onto, bool accumulate) {
   const int64_t R = (int64_t)A.shape(0), N = (int64_t)A.shape(1);
   float* to = checked(onto, "out", {N});
   Array s = onto ? Array() : array({(size_t)N});
-  ColumnSumArgs args{R, N, A.data(), row_stride(A, "A"), onto ? to : s.data(), (bool)onto};
+  ColumnSumArgs args{R, N, A.data(), row_stride(A, "A"), onto ? to : s.data(), (bool)onto && accumulate};
   nb::gil_scoped_release free;
   parallel([&, body = kernels().column_sum](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return s;
@@ -174,10 +183,9 @@ Array column_sum(Matrix A, std::optional<Written> onto) {
 
 Array gather(Matrix table, Ids ids) {
   const int64_t K = (int64_t)table.shape(0), N = (int64_t)table.shape(1), R = (int64_t)ids.size();
-  require(row_stride(table, "table") == N || K <= 1, "table is not C-contiguous");
   check_ids(ids.data(), R, K, "ids");
   Array out = array({(size_t)R, (size_t)N});
-  TableArgs args{R, N, ids.data(), const_cast<float*>(table.data()), out.data(), N};  // the table is only read
+  TableArgs args{R, N, ids.data(), const_cast<float*>(table.data()), row_stride(table, "table"), out.data(), N};  // the table is only read
   nb::gil_scoped_release free;
   parallel([&, body = kernels().gather](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return out;
@@ -185,12 +193,12 @@ Array gather(Matrix table, Ids ids) {
 
 void scatter_add(WrittenMatrix table, Ids ids, Matrix rows) {
   const int64_t K = (int64_t)table.shape(0), N = (int64_t)table.shape(1), R = (int64_t)ids.size();
-  require(row_stride(table, "table") == N || K <= 1, "table is not C-contiguous");
   require((int64_t)rows.shape(0) == R && (int64_t)rows.shape(1) == N,
           "rows has shape (" + std::to_string(rows.shape(0)) + ", " + std::to_string(rows.shape(1)) + "); expected (" +
               std::to_string(R) + ", " + std::to_string(N) + ")");
   check_ids(ids.data(), R, K, "ids");
-  TableArgs args{R, N, ids.data(), table.data(), const_cast<float*>(rows.data()), row_stride(rows, "rows")};  // the rows are only read
+  float* only_read = const_cast<float*>(rows.data());
+  TableArgs args{R, N, ids.data(), table.data(), row_stride(table, "table"), only_read, row_stride(rows, "rows")};
   nb::gil_scoped_release free;
   parallel([&, body = kernels().scatter_add](Team team) { body(args, team); }, at_most_threads((double)R * N));
 }
@@ -345,7 +353,7 @@ nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, 
 
 // ── softmax ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std::optional<Floats> c, Ids y, double scale,
+nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std::optional<Floats> c, Ids y, int64_t B, double scale,
                                 std::optional<Written> dV, std::optional<Written> dc) {
   require(h.ndim() == 2, "h must have two dimensions (rows, H)");
   SoftmaxArgs a{};
@@ -379,6 +387,9 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   }
   // Few blocks for a small vocabulary, little room for a large one.
   a.block = std::max<int64_t>(64, std::min<int64_t>(1024, (int64_t(1) << 21) / a.K / 16 * 16));
+  const bool shared = B >= threads() && B <= a.block;  // else a block is divided as it comes
+  a.block = shared ? a.block / B * B : a.block;
+  a.B = shared ? B : a.block;
   Block o = room(std::min(a.block, std::max<int64_t>(a.R, 1)) * a.K);
   const int most = threads();
   Block work = room(a.dh__RH ? outer_room(a.H) * most : 1);
@@ -429,8 +440,8 @@ void adam(WrittenVector p, Vector g, WrittenVector m, WrittenVector v, double sc
   same_length(p, g, "g");
   same_length(p, m, "m");
   same_length(p, v, "v");
-  AdamArgs a{(int64_t)p.shape(0), p.data(), m.data(), v.data(), g.data(), (float)scale, (float)learning_rate, (float)beta1,
-             (float)beta2, (float)epsilon, (float)decay, (float)correction1, (float)correction2};
+  AdamArgs a{(int64_t)p.shape(0), p.data(), m.data(), v.data(), g.data(), (float)scale, (float)learning_rate, (float)(1.0 - beta1),
+             (float)beta2, (float)(1.0 - beta2), (float)epsilon, (float)decay, (float)correction1, (float)correction2};
   nb::gil_scoped_release free;
   parallel([&, body = kernels().adam](Team team) { body(a, team); }, at_most_threads((double)a.n * 8));
 }
@@ -527,7 +538,9 @@ struct PyStream : Stream {
     require(top_p > 0.0 && top_p <= 1.0, "top_p must be above 0 and at most 1");
     require(top_k >= 0, "top_k must be 0 (all) or more");
     require(u >= 0.0 && u < 1.0, "u must be at least 0 and below 1");
-    return draw((float)temperature, top_k, (float)top_p, u);
+    const int32_t id = draw((float)temperature, top_k, (float)top_p, u);
+    require(id >= 0, "the logits are not finite numbers: nothing can be drawn from them");
+    return id;
   }
   // One call a token: reads `id`, draws the next with the `index`-th number of the seed's stream.
   int32_t advance(int32_t id, double temperature, int64_t top_k, double top_p, uint64_t seed, uint64_t index) {
@@ -551,13 +564,19 @@ struct PyStream : Stream {
   }
   void set_state(nb::list parts) {
     require(parts.size() == layers.size(), "one (h, s) for each layer is needed");
+    std::vector<Floats> arrays;
     for (size_t i = 0; i < layers.size(); i++) {
       auto pair = nb::cast<nb::tuple>(parts[i]);
       require(pair.size() == 2, "a state is (h, s)");
       const int64_t H = layers[i].H;
-      const Floats h = as_it_is(pair[0], "h"), s = as_it_is(pair[1], "s");
-      std::memcpy(layers[i].h.at, checked(h, "h", {H}), (size_t)H * 4);
-      std::memcpy(layers[i].s.at, checked(s, "s", {H}), (size_t)H * 4);
+      arrays.push_back(as_it_is(pair[0], "h"));
+      arrays.push_back(as_it_is(pair[1], "s"));
+      checked(arrays[2 * i], "h", {H});
+      checked(arrays[2 * i + 1], "s", {H});
+    }
+    for (size_t i = 0; i < layers.size(); i++) {  // all is well: now, and not in part
+      std::memcpy(layers[i].h.at, arrays[2 * i].data(), (size_t)layers[i].H * 4);
+      std::memcpy(layers[i].s.at, arrays[2 * i + 1].data(), (size_t)layers[i].H * 4);
     }
   }
 };
@@ -581,8 +600,9 @@ NB_MODULE(_native, m) {
       .def(nb::init<Matrix, bool, int64_t>(), "source"_a.noconvert(), "transposed"_a, "groups"_a = 1)
       .def_prop_ro("shape", [](const Panels& p) { return std::make_tuple(p.shape.K, p.shape.N); });
   m.def("rows_product", &rows_product, "A"_a.noconvert(), "B"_a, "start"_a.noconvert().none());
-  m.def("outer_product", &outer_product, "A"_a.noconvert(), "B"_a.noconvert(), "onto"_a.noconvert().none());
-  m.def("column_sum", &column_sum, "A"_a.noconvert(), "onto"_a.noconvert().none());
+  m.def("outer_product", &outer_product, "A"_a.noconvert(), "B"_a.noconvert(), "onto"_a.noconvert().none(),
+        "accumulate"_a, "table"_a.noconvert().none(), "ids"_a.noconvert().none());
+  m.def("column_sum", &column_sum, "A"_a.noconvert(), "onto"_a.noconvert().none(), "accumulate"_a);
   m.def("gather", &gather, "table"_a.noconvert(), "ids"_a.noconvert());
   m.def("scatter_add", &scatter_add, "table"_a.noconvert(), "ids"_a.noconvert(), "rows"_a.noconvert());
   m.def("window_forward", &window_forward, "cell"_a, "activation"_a, "p"_a.noconvert().none(), "table"_a.noconvert().none(),
@@ -592,7 +612,7 @@ NB_MODULE(_native, m) {
         "gates"_a.noconvert().none(), "lengths"_a.noconvert().none(), "reverse"_a, "keep"_a.noconvert().none(),
         "dh"_a.noconvert().none(), "dh_end"_a.noconvert().none(), "ds_end"_a.noconvert().none());
   m.def("softmax_cross_entropy", &softmax_cross_entropy, "h"_a.noconvert(), "Vt"_a, "V"_a.none(), "c"_a.noconvert().none(),
-        "y"_a.noconvert(), "scale"_a, "dV"_a.noconvert().none(), "dc"_a.noconvert().none());
+        "y"_a.noconvert(), "B"_a, "scale"_a, "dV"_a.noconvert().none(), "dc"_a.noconvert().none());
   m.def("global_norm", &global_norm, "g"_a.noconvert());
   m.def("adam", &adam, "p"_a.noconvert(), "g"_a.noconvert(), "m"_a.noconvert(), "v"_a.noconvert(), "scale"_a, "learning_rate"_a,
         "beta1"_a, "beta2"_a, "epsilon"_a, "decay"_a, "correction1"_a, "correction2"_a);

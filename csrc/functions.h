@@ -21,33 +21,28 @@ template <class T> static inline T exp(T x) {
 }
 
 // sigmoid(x) = 1 / (1 + exp(-x)). The denominator by itself, so that several gates can share one division, which
-// costs as much as ten products; held below exp(25), so that the product of four denominators never overflows.
-template <class T> static inline T sigmoid_below(T x) {
-  x = at_least(at_most(x, 87.0f), -25.0f);
+// costs as much as ten products. Gates that share are held at x >= -22: four denominators never overflow.
+template <class T> static inline T sigmoid_below(T x, float least = -22.0f) {
+  x = at_least(at_most(x, 87.0f), least);
   const T magic = fnma(x, all<T>(LOG2E), all<T>(MAGIC)), n = magic - all<T>(MAGIC);
   const T r = fma(n, all<T>(LN2_LOW), fma(n, all<T>(LN2_HIGH), x));  // minus the r of exp(-x): every sign turns
   T e = fnma(fnma(r, all<T>(C6), all<T>(C5)), r, all<T>(C4));
   e = fnma(fnma(fnma(e, r, all<T>(C3)), r, all<T>(C2)), r, all<T>(1.0f));
   return fma(fnma(e, r, all<T>(1.0f)), power_of_two(magic), all<T>(1.0f));
 }
-template <class T> static inline T sigmoid(T x) { return all<T>(1.0f) / sigmoid_below(x); }
+template <class T> static inline T sigmoid(T x) { return all<T>(1.0f) / sigmoid_below(x, -87.0f); }
 
-// tanh(x) = x P(x^2) / Q(x^2), fitted for the smallest relative error; held at |x| = TANH_END, beyond which tanh is
-// within 4e-7 of 1, so that no rounding ever leads beyond 1.
+// tanh(x) = (t - 1) / (t + 1), t = exp(2 x) = 2^n exp(2 r), exp(2 r) = 1 + r g(r). Written so that nothing cancels:
+// t - 1 = (2^n - 1) + 2^n r g, where 2^n - 1 is exact, and zero for small x.
 template <class T> struct Fraction { T above, below; };
-static const float TANH_END = 7.8f;
 template <class T> static inline Fraction<T> tanh_fraction(T x) {
-  x = at_least(at_most(x, TANH_END), -TANH_END);
-  const T u = x * x;
-  T p = fma(u, all<T>(1.33164063e-8f), all<T>(2.05815824e-5f));
-  p = fma(p, u, all<T>(3.49392119e-3f));
-  p = fma(p, u, all<T>(1.33796234e-1f));
-  p = fma(p, u, all<T>(1.0f));
-  T q = fma(u, all<T>(7.76093415e-7f), all<T>(3.28290583e-4f));
-  q = fma(q, u, all<T>(2.58706447e-2f));
-  q = fma(q, u, all<T>(4.67129387e-1f));
-  q = fma(q, u, all<T>(1.0f));
-  return {x * p, q};
+  x = at_least(at_most(x, 9.0f), -9.0f);  // beyond, tanh is 1 in float32
+  const T magic = fma(x, all<T>(2 * LOG2E), all<T>(MAGIC)), n = magic - all<T>(MAGIC), one = all<T>(1.0f);
+  const T r = fnma(n, all<T>(LN2_LOW / 2), fnma(n, all<T>(LN2_HIGH / 2), x));
+  T g = fma(fma(r, all<T>(64 * C6), all<T>(32 * C5)), r, all<T>(16 * C4));
+  g = fma(fma(fma(g, r, all<T>(8 * C3)), r, all<T>(4 * C2)), r, all<T>(2.0f));
+  const T power = power_of_two(magic), rest = power * r;
+  return {fma(rest, g, power - one), fma(rest, g, power + one)};
 }
 template <class T> static inline T tanh(T x) {
   const Fraction<T> f = tanh_fraction(x);

@@ -150,19 +150,28 @@ static void pack(const PackArgs& a, Team team) {
   }
 }
 
-// Rows are shared among the threads; a block of them stays in cache while the panels pass.
-static void rows(const RowsArgs& a, Team team) {
+// Some rows of a product, against some panels; a block of rows stays in cache while the panels pass.
+static inline void rows_between(const RowsArgs& a, Range which, int64_t first_panel, int64_t last_panel) {
   const int64_t BLOCK = 64;
-  const Range mine = share(a.M, MR, team.index, team.count);
   const float* start[BLOCK];
-  for (int64_t m = mine.begin; m < mine.end; m += BLOCK) {
-    const int64_t n = mine.end - m < BLOCK ? mine.end - m : BLOCK;
+  for (int64_t m = which.begin; m < which.end; m += BLOCK) {
+    const int64_t n = which.end - m < BLOCK ? which.end - m : BLOCK;
     for (int64_t i = 0; i < n && a.start; i++) start[i] = a.start + (m + i) * a.start_stride;
-    product({n, a.A + m * a.lda, a.lda, a.B, 0, a.B.panels(), a.start ? start : nullptr, 0, a.C + m * a.ldc, a.ldc, 0, 0, a.B.K, false});
+    product({n, a.A + m * a.lda, a.lda, a.B, first_panel, last_panel, a.start ? start : nullptr, 0, a.C + m * a.ldc, a.ldc, 0, 0,
+             a.B.K, false});
   }
 }
 
-// C[m …, :] += A^T B for one packed block of rows, last row first.
+// Rows are shared among the threads; of few rows, the panels.
+static void rows(const RowsArgs& a, Team team) {
+  const int64_t panels = a.B.panels();
+  if (a.M <= 64 && panels >= 2 * team.count) {
+    const Range mine = share(panels, 1, team.index, team.count);
+    return rows_between(a, {0, a.M}, mine.begin, mine.end);
+  }
+  rows_between(a, share(a.M, MR, team.index, team.count), 0, panels);
+}
+
 // A tile's corner of C: whole, or as far as it goes.
 template <int N> static inline void take_up(V (&acc)[MR][N], const float* C, int64_t ldc, int rows, int64_t columns) {
   if (rows == MR && columns >= N * LANES) {
@@ -209,12 +218,16 @@ template <int N> static inline void outer_panels(const OuterArgs& a, int64_t m, 
   if constexpr (N > 1) outer_panels<N / 2>(a, m, n, Ap, Bp, R, j, fresh);
 }
 
+static inline void add_row(float* to, const float* row, int64_t n) {
+  for (int64_t j = 0; j < n; j += LANES) put(to + j, n - j, get<V>(to + j, n - j) + get<V>(row + j, n - j));
+}
+
 // The wider side is shared among the threads; each packs what it needs of both.
 static void outer(const OuterArgs& whole, Team team) {
   OuterArgs a = whole;
   Range mine = {0, a.M};
   if (a.M >= a.N) {
-    mine = share(a.M, MR, team.index, team.count);
+    mine = share(a.M, LANES, team.index, team.count);
   } else {
     const Range columns = share(a.N, LANES, team.index, team.count);
     a.N = columns.end - columns.begin;
@@ -243,6 +256,7 @@ static void outer(const OuterArgs& whole, Team team) {
         int64_t i = 0;
         for (; i + MR <= n; i += MR) __builtin_memcpy(Ap + i * R + r * MR, row + i, MR * 4);
         for (int q = 0; i < n && q < MR; q++) Ap[i * R + r * MR + q] = i + q < n ? row[i + q] : 0.0f;
+        if (a.table) add_row(a.table + a.ids[top - 1 - r] * a.table_stride + m, row, n);
       }
       outer_panels<NP>(a, m, n, Ap, Bp, R, 0, fresh);
     }
@@ -261,15 +275,15 @@ static void column_sum(const ColumnSumArgs& a, Team team) {
 static void gather(const TableArgs& a, Team team) {
   const Range mine = share(a.R, 1, team.index, team.count);
   for (int64_t r = mine.begin; r < mine.end; r++)
-    __builtin_memcpy(a.rows + r * a.row_stride, a.table + (int64_t)a.ids[r] * a.N, (size_t)a.N * 4);
+    __builtin_memcpy(a.rows + r * a.row_stride, a.table + (int64_t)a.ids[r] * a.table_stride, (size_t)a.N * 4);
 }
 
 // Columns are shared among the threads: two rows with the same id never meet.
 static void scatter_add(const TableArgs& a, Team team) {
   const Range mine = share(a.N, LANES, team.index, team.count);
   for (int64_t r = a.R - 1; r >= 0; r--) {
-    float* to = a.table + (int64_t)a.ids[r] * a.N;
+    float* to = a.table + (int64_t)a.ids[r] * a.table_stride;
     const float* from = a.rows + r * a.row_stride;
-    for (int64_t j = mine.begin; j < mine.end; j += LANES) store_to(to, j, a.N, load_to(to, j, a.N) + load_to(from, j, a.N));
+    add_row(to + mine.begin, from + mine.begin, mine.end - mine.begin);
   }
 }

@@ -52,6 +52,10 @@ struct OuterArgs {  // C__MN = start + A__RM^T B__RN, each element one chain ove
   int64_t ldc;
   bool accumulate;
   float* room;  // outer_room(N) floats for each thread
+  // Where M >= N, A's rows may also be added to those of a table (K, M), in the same pass: they are at hand.
+  float* table;
+  const int32_t* ids;  // R
+  int64_t table_stride;
 };
 static const int64_t OUTER_ROWS = 192, OUTER_COLUMNS = 128;  // a block: so many rows of both sides, so many columns of A
 static inline int64_t outer_room(int64_t N) { return OUTER_ROWS * (OUTER_COLUMNS + 16 + (N + 15) / 16 * 16); }
@@ -68,6 +72,7 @@ struct TableArgs {  // gather: rows__RN = table[ids]; scatter_add: table[ids] +=
   int64_t R, N;
   const int32_t* ids;
   float* table;
+  int64_t table_stride;
   float* rows;
   int64_t row_stride;
 };
@@ -103,7 +108,7 @@ struct WindowArgs {
 // o = h V^T + c; L = -log softmax(o)[y]; do = (softmax(o) - 1_y) scale, dh = do V, dV += do^T h, dc += sum do.
 // The rows pass in blocks from the last to the first, so that o needs room for one block only.
 struct SoftmaxArgs {
-  int64_t R, H, K, block;
+  int64_t R, H, K, B, block;  // R rows are steps of B; a block is whole steps
   const float* h__RH;
   Packed Vt;            // (H, K)
   Packed V;             // (K, H), for dh
@@ -122,7 +127,7 @@ struct AdamArgs {
   int64_t n;
   float *p, *m, *v;
   const float* g;
-  float scale, learning_rate, beta1, beta2, epsilon, decay, correction1, correction2;
+  float scale, learning_rate, rest1, beta2, rest2, epsilon, decay, correction1, correction2;  // rest: 1 - beta, taken in double
 };
 struct SgdArgs {
   int64_t n;

@@ -1,29 +1,41 @@
 #include "memory.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdlib>
-#include <map>
+#include <deque>
+#include <iterator>
 #include <mutex>
 #include <new>
 
 namespace unspool {
 namespace {
 
-const size_t LINE = 64;
-#if defined(UNSPOOL_SANITIZE)
-const size_t KEEP = 0;  // a kept block would hide its misuse
-#else
-const size_t KEEP = size_t(1) << 29;
-#endif
+const size_t LINE = 64, PAGE = 4096, HUGE_PAGE = size_t(1) << 21;
 
+// How much is kept for the next caller: an eighth of the machine's memory.
+size_t to_keep() {
+#if defined(UNSPOOL_SANITIZE)
+  return 0;  // a kept block would hide its misuse
+#else
+  static const size_t bytes = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 8;
+  return bytes;
+#endif
+}
+
+struct Kept { size_t bytes; void* at; };
 std::mutex guard;
-std::multimap<size_t, void*>& kept() {
-  static auto* blocks = new std::multimap<size_t, void*>;
+std::deque<Kept>& kept() {  // the longest unused first; never destroyed, since arrays may outlive it
+  static auto* blocks = new std::deque<Kept>;
   return *blocks;
 }
 size_t kept_bytes = 0;
 
+size_t unit_of(size_t bytes) { return bytes < (size_t(1) << 16) ? LINE : bytes < 2 * HUGE_PAGE ? PAGE : HUGE_PAGE; }
+
 size_t rounded(size_t bytes) {
-  const size_t unit = bytes < 65536 ? LINE : 4096;
+  const size_t unit = unit_of(bytes);
   return bytes == 0 ? LINE : (bytes + unit - 1) / unit * unit;
 }
 
@@ -34,30 +46,31 @@ void* take_memory(size_t bytes) {
   bytes = rounded(bytes);
   {
     std::lock_guard<std::mutex> lock(guard);
-    auto found = kept().find(bytes);
-    if (found != kept().end()) {
-      void* block = found->second;
-      kept().erase(found);
-      kept_bytes -= bytes;
-      return block;
-    }
+    for (auto block = kept().rbegin(); block != kept().rend(); ++block)
+      if (block->bytes == bytes) {
+        void* at = block->at;
+        kept().erase(std::next(block).base());
+        kept_bytes -= bytes;
+        return at;
+      }
   }
-  void* block = std::aligned_alloc(bytes < 65536 ? LINE : 4096, bytes);
-  if (!block) throw std::bad_alloc();
-  return block;
+  void* at = std::aligned_alloc(unit_of(bytes), bytes);
+  if (!at) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+  if (unit_of(bytes) == HUGE_PAGE) madvise(at, bytes, MADV_HUGEPAGE);  // a wish, not a need
+#endif
+  return at;
 }
 
-void give_memory(void* block, size_t bytes) {
-  bytes = rounded(bytes);
-  {
-    std::lock_guard<std::mutex> lock(guard);
-    if (kept_bytes + bytes <= KEEP) {
-      kept().emplace(bytes, block);
-      kept_bytes += bytes;
-      return;
-    }
+void give_memory(void* at, size_t bytes) {
+  std::lock_guard<std::mutex> lock(guard);
+  kept().push_back({rounded(bytes), at});
+  kept_bytes += rounded(bytes);
+  while (kept_bytes > to_keep()) {
+    kept_bytes -= kept().front().bytes;
+    std::free(kept().front().at);
+    kept().pop_front();
   }
-  std::free(block);
 }
 
 void lock_memory() { guard.lock(); }

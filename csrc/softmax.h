@@ -60,20 +60,21 @@ static inline void softmax_rows(const SoftmaxArgs& a, int64_t base, Range mine) 
   }
 }
 
+// Of every step, a thread takes the rows of the batch that are its own in the recurrence too: they are in its cache.
 static void softmax(const SoftmaxArgs& a, Team team) {
   for (int64_t top = a.R; top > 0; top -= a.block) {
     const int64_t n = top < a.block ? top : a.block, base = top - n;
     const float* h = a.h__RH + base * a.H;
-    rows({n, h, a.H, a.Vt, a.c__K, 0, a.o__block_K, a.K}, team);
-    const Range mine = share(n, MR, team.index, team.count);  // the rows this thread has just computed
-    softmax_rows(a, base, mine);
-    if (!a.dh__RH) {
-      team.barrier->wait();  // the last block has fewer rows, and then a thread's are others
-      continue;
+    for (int64_t step = 0; step < n; step += a.B) {
+      const Range own = share(n - step < a.B ? n - step : a.B, 1, team.index, team.count);
+      const Range mine = {step + own.begin, step + own.end};
+      rows_between({n, h, a.H, a.Vt, a.c__K, 0, a.o__block_K, a.K}, mine, 0, a.Vt.panels());
+      softmax_rows(a, base, mine);
+      if (a.dh__RH) rows_between({n, a.o__block_K, a.K, a.V, nullptr, 0, a.dh__RH + base * a.H, a.H}, mine, 0, a.V.panels());
     }
-    rows({n, a.o__block_K, a.K, a.V, nullptr, 0, a.dh__RH + base * a.H, a.H}, team);
-    team.barrier->wait();
-    outer({n, a.K, a.H, a.o__block_K, a.K, h, a.H, a.dV__KH, a.H, true, a.room}, team);
+    team.barrier->wait();  // also before the room is used again: the next block's rows may be divided otherwise
+    if (!a.dh__RH) continue;
+    outer({n, a.K, a.H, a.o__block_K, a.K, h, a.H, a.dV__KH, a.H, true, a.room, nullptr, nullptr, 0}, team);
     if (a.dc__K) column_sum({n, a.K, a.o__block_K, a.K, a.dc__K, true}, team);
     team.barrier->wait();
   }

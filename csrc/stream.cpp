@@ -57,19 +57,30 @@ void Stream::step(int32_t id) {
   k.rows({1, x, H, Vt, c, 0, o.at, K}, self);
 }
 
+int32_t Stream::most_probable() const {
+  int64_t best = 0;
+  for (int64_t j = 0; j < K; j++) {
+    if (o.at[j] != o.at[j]) return -1;
+    if (o.at[j] > o.at[best]) best = j;
+  }
+  return (int32_t)best;
+}
+
 int32_t Stream::draw(float temperature, int64_t top_k, float top_p, double u) {
   const float sharpness = 1.0f / temperature;
-  if (!(sharpness <= 3.4e38f)) return (int32_t)(std::max_element(o.at, o.at + K) - o.at);
+  if (!(sharpness <= 3.4e38f)) return most_probable();
   double sum = kernels().weigh(o.at, K, sharpness, weights.at);
+  if (!(sum > 0.0)) return -1;  // logits that are no numbers have no order, and no sum either
   const float* w = weights.at;
   if (top_k <= 0 || top_k > K) top_k = K;
   if (top_k == K && top_p >= 1.0f) {  // the whole distribution, in the order of the ids
     double reach = u * sum;
     for (int64_t j = 0; j < K; j++) {
+      if (w[j] < 1e-37f) continue;  // the bottom of exp's range stands for zero: not drawn even where u is 0
       reach -= (double)w[j];
       if (reach < 0.0) return (int32_t)j;
     }
-    return (int32_t)(std::max_element(o.at, o.at + K) - o.at);
+    return most_probable();
   }
   std::iota(order.begin(), order.end(), 0);
   auto more = [w](int32_t a, int32_t b) { return w[a] > w[b] || (w[a] == w[b] && a < b); };

@@ -33,6 +33,7 @@ class Stream {
 
   void prepare();
   void step(int32_t id);                                              // reads one token: state and logits follow
+  int32_t most_probable() const;                                          // -1: the logits are not numbers
   int32_t draw(float temperature, int64_t top_k, float top_p, double u);  // temperature 0: the most probable
 };
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -101,7 +102,7 @@ def cuts_to_windows(tau, cuts):
     [(0, 2), (2, 5), (5, 7)]
     """
     edges = [0, *cuts, tau]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(itertools.pairwise(edges))
 
 
 def walk(case, cuts=(), rows=slice(None), model=None):

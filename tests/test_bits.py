@@ -43,7 +43,7 @@ def floats(rng, *shape):
     return rng.standard_normal(shape).astype(np.float32)
 
 
-# ── threads ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── threads ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def for_any_threads(compute):
@@ -164,7 +164,7 @@ def test_a_loss_over_several_blocks_of_rows_does_not_depend_on_the_threads(R, H,
         for_any_threads(compute)
 
 
-# ── batches ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── batches ────────────────────────────────────────────────────────────────────────────────────────────────
 
 OF_A_ROW = ("h", "each", "dh", "dx")
 
@@ -220,7 +220,7 @@ def test_a_row_of_a_product_is_the_same_in_any_number_of_rows(rows):
     same_bits({"a b": ops.matmul(a[-rows:], b)}, {"a b": ops.matmul(a, b)[-rows:]})
 
 
-# ── windows ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── windows ────────────────────────────────────────────────────────────────────────────────────────────────
 
 SPLITS = ([1], [6], [12], [3, 4, 9], list(range(1, 13)))
 
@@ -296,7 +296,7 @@ def test_reading_backwards_in_pieces_gives_what_it_gives_at_once(cell):
         same_bits(read(cuts_to_windows(tau, cuts)), whole)
 
 
-# ── instruction sets ─────────────────────────────────────────────────────────────────────────────────────────
+# ── instruction sets ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_this_machine_has_the_plain_instruction_set():
@@ -366,7 +366,7 @@ def test_updates_masks_and_norms_are_the_same_on_every_instruction_set():
         same_bits(found[-1], found[0])
 
 
-# ── processes ────────────────────────────────────────────────────────────────────────────────────────────────
+# ── processes ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def digest_elsewhere(**environment):
@@ -395,7 +395,7 @@ def test_a_process_on_any_instruction_set_finds_the_same_bits(name):
     assert digest_elsewhere(UNSPOOL_ISA=name, UNSPOOL_THREADS="2") == digest()
 
 
-# ── training ─────────────────────────────────────────────────────────────────────────────────────────────────
+# ── training ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("config", TRAINED, ids=lambda config: config.cell)
@@ -442,7 +442,7 @@ def test_ten_training_steps_end_in_the_same_parameters_with_windows_in_pieces(co
         same_bits(trained_in_pieces(config, cuts), whole)
 
 
-# ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────
+# ── streams ────────────────────────────────────────────────────────────────────────────────────────────────
 
 STREAMED = [
     *(

@@ -6,15 +6,12 @@ import pkgutil
 
 import pytest
 
-import unspool.counting
-import unspool.data
-import unspool.measure
+import unspool
 
-USES = ["unspool.evaluate", "unspool.generate", "unspool.schedule", "unspool.draw.chart"]
-MODULES = ["unspool.measure", *USES] + [
+MODULES = ["unspool"] + [
     module.name
-    for package in (unspool.data, unspool.counting)
-    for module in pkgutil.iter_modules(package.__path__, package.__name__ + ".")
+    for module in pkgutil.walk_packages(unspool.__path__, "unspool.")
+    if not module.name.endswith(("__main__", "_native"))
 ]
 
 
@@ -26,4 +23,4 @@ def test_the_examples_of_a_module_are_true(name: str) -> None:
 def test_there_are_examples() -> None:
     finder = doctest.DocTestFinder(exclude_empty=True)
     found = [test for name in MODULES for test in finder.find(importlib.import_module(name)) if test.examples]
-    assert len(found) > 35
+    assert len(found) > 50

@@ -1,4 +1,9 @@
-"""The house keeps its order: imports go one way, none is hidden to dodge a cycle, the package is light."""
+"""The house: imports go one way, none is hidden, and the package is light to import.
+
+    words ◀─ parts ◀─ model ◀─ uses ◀─ doors
+
+A module may import modules of its own layer and of those before it. A new module gets a line in LAYERS.
+"""
 
 import ast
 import subprocess
@@ -7,78 +12,140 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1] / "src" / "unspool"
-FLOORS = [
-    {"errors"},
-    {"values"},
-    {"config", "measure"},
-    {"kernel", "data"},
-    {"cells", "counting"},
-    {"parameters", "unroll"},
-    {"bptt", "optimise", "exchange", "schedule"},
-    {"model"},
-    {"train", "stream"},
-    {"evaluate", "generate", "draw"},
-    {"run"},
-    {"__init__"},
-    {"cli"},
-    {"__main__"},
-]
-"""From words to doors: a module imports only from its own folder and from floors before its own."""
-FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
-FILES = sorted(ROOT.rglob("*.py"))
+SOURCE = Path(__file__).resolve().parent.parent / "src" / "unspool"
+LAYERS = {
+    "words": ["errors", "values", "config"],
+    "parts": ["data", "cells", "kernel", "parameters", "measure", "counting"],
+    "model": ["unroll", "bptt", "model", "loss", "optimise", "schedule", "train"],
+    "uses": [
+        "exchange",
+        "stream",
+        "evaluate",
+        "generate",
+        "compress",
+        "inspect",
+        "checkpoint",
+        "draw",
+        "turing",
+    ],
+    "doors": ["run", "cli", "studio", "__main__", "__init__"],
+}
+LAYER_OF = {name: i for i, names in enumerate(LAYERS.values()) for name in names}
+HEAVY = {
+    "safetensors",
+    "matplotlib",
+    "tokenizers",
+    "rjieba",
+    "sentencepiece",
+    "constriction",
+    "torch",
+    "plotly",
+}
+"""Third-party packages that a function may import when it runs: optional or slow ones."""
 
 
-def place(path: Path) -> str:
-    return path.relative_to(ROOT).with_suffix("").parts[0]
+def modules():
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts), path
 
 
-def imported(tree: ast.AST) -> set[str]:
-    """Give the places of the package that a file imports from."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "unspool":
-            parts = (node.module or "").split(".")[1:]
-            names = [alias.name for alias in node.names]
-            found |= {parts[0]} if parts else {name if name in FLOOR else "__init__" for name in names}
-        elif isinstance(node, ast.Import):
-            parts = [alias.name.split(".") for alias in node.names]
-            found |= {each[1] if len(each) > 1 else "__init__" for each in parts if each[0] == "unspool"}
-    return found
+MODULES = dict(modules())
+TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 
-def test_every_file_has_a_floor() -> None:
-    assert {place(path) for path in FILES} == set(FLOOR)
+def imported(node):
+    """The full names that an import statement may load."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    assert node.level == 0, "imports say the full name: no dots before it"
+    return [f"{node.module}.{alias.name}" for alias in node.names]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_go_one_way(path: Path) -> None:
-    own = place(path)
-    above = {name for name in imported(ast.parse(path.read_text())) if FLOOR[name] >= FLOOR[own]}
-    assert above <= {own}
+def own(name):
+    """The module of ours that a full name lies in, or None: unspool.kernel.ops.matmul lies in kernel.ops."""
+    parts = name.split(".")
+    if parts[0] != "unspool":
+        return None
+    ends = (".".join(parts[1:end]) for end in range(len(parts), 1, -1))
+    return next((module for module in ends if module in MODULES), "__init__")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_import_of_ours_is_hidden_in_a_function(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef):
-            assert not imported(node), f"{node.name} hides an import"
+def imports_of(name):
+    return [n for n in ast.walk(TREES[name]) if isinstance(n, ast.Import | ast.ImportFrom)]
 
 
-def test_only_one_file_imports_the_compiled_module() -> None:
-    native = [path for path in FILES if "import _native" in path.read_text()]
-    assert native == [ROOT / "kernel" / "ops.py"]
+def test_every_module_has_a_layer():
+    for name in MODULES:
+        top = name.split(".")[0]
+        assert top in LAYER_OF, f"{top} is new: give it a place in LAYERS of {Path(__file__).name}"
 
 
-def test_only_doors_print() -> None:
-    for path in FILES:
-        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-        printing = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "print"]
-        assert not printing or place(path) == "cli", path
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_go_one_way(name):
+    here = name.split(".")[0]
+    for node in imports_of(name):
+        for full in imported(node):
+            if (module := own(full)) is not None:
+                there = module.split(".")[0]
+                assert LAYER_OF[there] <= LAYER_OF[here], (
+                    f"{name} may not import {module} (line {node.lineno})"
+                )
 
 
-def test_the_package_brings_in_nothing_heavy() -> None:
-    heavy = ("torch", "jax", "matplotlib", "scipy", "rich", "cyclopts", "safetensors")
-    code = f"import sys, unspool; print([name for name in {heavy!r} if name in sys.modules])"
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert printed.strip() == "[]"
+def test_no_module_imports_itself_in_a_circle():
+    graph = {
+        name: {own(full) for node in imports_of(name) for full in imported(node)} - {None, name}
+        for name in MODULES
+    }
+    done, path = set(), []
+
+    def visit(name):
+        assert name not in path, " ▶ ".join([*path, name])
+        if name not in done:
+            path.append(name)
+            for other in sorted(graph[name]):
+                visit(other)
+            done.add(path.pop())
+
+    for name in MODULES:
+        visit(name)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_import_is_hidden_in_a_function_but_of_heavy_packages(name):
+    functions = [n for n in ast.walk(TREES[name]) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    hidden = [n for f in functions for n in ast.walk(f) if isinstance(n, ast.Import | ast.ImportFrom)]
+    for node in hidden:
+        for full in imported(node):
+            assert full.split(".")[0] in HEAVY, f"{name}, line {node.lineno}: import {full} at the top"
+
+
+def test_one_file_alone_imports_the_compiled_module():
+    users = {
+        name for name in MODULES for node in imports_of(name) for full in imported(node) if "_native" in full
+    }
+    assert users == {"kernel.ops"}
+
+
+def test_errors_import_nothing():
+    assert imports_of("errors") == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_is_in_its_first_line(name):
+    assert ast.get_docstring(TREES[name])
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    program = "import sys, unspool; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & (HEAVY | {"jax", "scipy", "pandas", "cyclopts", "rich", "nltk", "statsmodels"})
+
+
+def test_the_package_exports_what_it_says():
+    import unspool
+
+    assert sorted(unspool.__all__) == unspool.__all__
+    assert all(hasattr(unspool, name) for name in unspool.__all__)

@@ -21,12 +21,15 @@ from unspool.config import ModelConfig
 from unspool.kernel import ops
 from unspool.parameters import Parameters, prefix
 from unspool.unroll import LayerWeights
-from unspool.values import Backward, Floats, Ids, Tape
+from unspool.values import Backward, Floats, Ids, Lookup, Tape
 
 
 @dataclass
 class Gradient:
-    """The gradient of all parameters, and the sums that are folded into it at the end."""
+    """The gradient of all parameters, and the sums that are folded into it at the end.
+
+    Nothing is set to zero before it is needed: what has not been written yet is written over.
+    """
 
     config: ModelConfig
     values: Parameters
@@ -34,6 +37,8 @@ class Gradient:
     """Where tokens are looked up in E Uᵀ + b: the gradient of that table, by direction. K G*H."""
     embedded: Floats | None = None
     """Where rows of E are read: the gradient of those rows. K X."""
+    written: set[str] = field(default_factory=set)
+    """The parameters whose gradient has been written since it was last cleared."""
 
     @property
     def flat(self) -> Floats:
@@ -42,26 +47,50 @@ class Gradient:
 
     def clear(self) -> None:
         """Back to zero, for the next update."""
-        self.values.flat[:] = 0
+        self.written.clear()
         for table in self.tables.values():
             table[:] = 0
         if self.embedded is not None:
             self.embedded[:] = 0
 
+    def holds(self, name: str) -> bool:
+        """Return whether this gradient holds something already; from now on it does."""
+        held = name in self.written
+        self.written.add(name)
+        return held
+
+    def zeroed(self, name: str) -> Floats:
+        """Return a gradient that can be added to, as it is stored."""
+        stored = self.values.stored(name)
+        if not self.holds(name):
+            stored[:] = 0
+        return stored
+
     def finish(self, E: Floats | None, first: list[LayerWeights]) -> None:
         """Fold the gradients of tables into those of U, b and E: table = E Uᵀ + b."""
+        values = self.values
         for weights in first:
             at = prefix(0, weights.reverse)
-            if E is None:
-                if self.config.looks_up:
-                    ops.column_sum(self.values.stored(at + "U"), out=self.values[at + "b"])
-            elif weights.reverse in self.tables:
-                table = self.tables[weights.reverse]
-                ops.column_sum(table, out=self.values[at + "b"])
-                ops.matmul(E, table, transpose_a=True, out=self.values.stored(at + "U"))
-                self.values["E"][:] += ops.matmul(table, weights.U_backward)
+            table = self.tables.get(weights.reverse) if E is not None else values.stored(at + "U")
+            if table is None or not self.config.looks_up:
+                continue
+            ops.column_sum(table, out=values[at + "b"], accumulate=self.holds(at + "b"))
+            if E is not None:
+                ops.matmul(
+                    E, table, transpose_a=True, out=values.stored(at + "U"), accumulate=self.holds(at + "U")
+                )
+                self._add_to_E(ops.matmul(weights.U, table, transpose_b=True).T)
         if self.embedded is not None:
-            self.values["E"][:] += self.embedded
+            self._add_to_E(self.embedded)
+        for name in values.shapes.keys() - self.written:
+            values.stored(name)[:] = 0
+
+    def _add_to_E(self, part: Floats) -> None:
+        dE = self.values["E"]
+        if self.holds("E"):
+            dE += part
+        else:
+            dE[:] = part
 
 
 def bptt(
@@ -82,35 +111,42 @@ def bptt(
     tau, B, H = tape.h.shape
     rows = tau * B
     da = back.da.reshape(rows, back.da.shape[2])
-    recurrent_gradient(tape, da, gradient.values[at + "W"])
+    looked_up = Lookup(_table_gradient(weights, gradient, at), x.reshape(-1)) if x.ndim == 2 else None
+    recurrent_gradient(tape, da, gradient.values[at + "W"], gradient.holds(at + "W"), looked_up)
     if weights.d is not None:
-        ops.column_sum(da[:, 3 * H :], out=gradient.values[at + "d"])
-    da = da[:, : len(weights.b)]
-    if x.ndim == 2:
-        ops.scatter_add(_table_gradient(weights, gradient, at), x.reshape(-1), da)
+        ops.column_sum(da[:, 3 * H :], out=gradient.values[at + "d"], accumulate=gradient.holds(at + "d"))
+    if looked_up is not None:
         return None, back
+    da = da[:, : len(weights.b)]
     inputs = _without_padding(x, tape.lengths).reshape(rows, x.shape[2])
-    ops.column_sum(da, out=gradient.values[at + "b"])
-    ops.matmul(inputs, da, transpose_a=True, out=gradient.values.stored(at + "U"))
+    ops.column_sum(da, out=gradient.values[at + "b"], accumulate=gradient.holds(at + "b"))
+    dU = gradient.values.stored(at + "U")
+    ops.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.holds(at + "U"))
     if not want_dx:
         return None, back
     return ops.matmul(da, weights.U_backward).reshape(x.shape), back
 
 
-def recurrent_gradient(tape: Tape, da: Floats, dW: Floats) -> None:
-    """Add Σ da(t) h(t-1)ᵀ to dW; the GRU's third block has its own gradient, that of q."""
+def recurrent_gradient(tape: Tape, da: Floats, dW: Floats, accumulate: bool, table: Lookup | None) -> None:
+    """Add Σ da(t) h(t-1)ᵀ to dW, and da(t) to the rows of the table that were looked up.
+
+    The GRU's third block has its own gradient: W_n meets that of q, the table that of n.
+    """
     H = dW.shape[1]
     past = tape.h_before.reshape(len(da), H)
     if tape.cell != "gru":
-        ops.matmul(da, past, transpose_a=True, out=dW)
+        ops.sum_over_time(da, past, dW, accumulate=accumulate, lookup=table)
         return
-    ops.matmul(da[:, : 2 * H], past, transpose_a=True, out=dW[: 2 * H])
-    ops.matmul(da[:, 3 * H :], past, transpose_a=True, out=dW[2 * H :])
+    gates = None if table is None else Lookup(table.table[:, : 2 * H], table.ids)
+    ops.sum_over_time(da[:, : 2 * H], past, dW[: 2 * H], accumulate=accumulate, lookup=gates)
+    ops.sum_over_time(da[:, 3 * H :], past, dW[2 * H :], accumulate=accumulate)
+    if table is not None:
+        ops.scatter_add(table.table[:, 2 * H :], table.ids, da[:, 2 * H : 3 * H])
 
 
 def _table_gradient(weights: LayerWeights, gradient: Gradient, at: str) -> Floats:
     if weights.E is None:
-        return gradient.values.stored(at + "U")
+        return gradient.zeroed(at + "U")
     if weights.reverse not in gradient.tables:
         gradient.tables[weights.reverse] = ops.zeros((len(weights.E), len(weights.b)))
     return gradient.tables[weights.reverse]

@@ -55,8 +55,10 @@ class ModelConfig:
             at_least(name, getattr(self, name), 1)
         at_least("embedding", self.embedding, 0)
         for name in ("dropout", "recurrent_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; expected at least 0 and below 1")
+            share_of_one(name, getattr(self, name))
+        for name in ("bidirectional", "dense", "tied", "learn_h0"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is {getattr(self, name)!r}; expected True or False")
         if self.activation != "tanh" and self.cell != "elman":
             raise InputError(
                 f"activation={self.activation!r} goes with cell='elman'; the {self.cell} has its own"
@@ -103,6 +105,8 @@ class ModelConfig:
             raise InputError(
                 f"unknown model field {unknown[0]!r}; expected some of {', '.join(sorted(known))}"
             )
+        if missing := sorted({"inputs", "outputs"} - set(fields)):
+            raise InputError(f"the model field {missing[0]!r} is missing")
         return ModelConfig(**fields)
 
 
@@ -110,6 +114,12 @@ def from_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Raise unless the value is one of the choices."""
     if value not in choices:
         raise InputError(f"{name} is {value!r}; expected one of {', '.join(choices)}")
+
+
+def share_of_one(name: str, value: float) -> None:
+    """Raise unless the value is a number from 0 to below 1."""
+    if not isinstance(value, int | float) or not 0 <= value < 1:
+        raise InputError(f"{name} is {value!r}; expected a number of at least 0 and below 1")
 
 
 def at_least(name: str, value: int, least: int) -> None:

@@ -4,7 +4,8 @@
     ├── InputError      (ValueError)   a value, a shape, an option or a text that cannot be used
     │   └── EmptyInput                 nothing in it: an empty file, a folder without text
     ├── FileError       (OSError)      a file that cannot be read, written or trusted
-    └── MissingExtra    (ImportError)  an optional package that this needs is not installed
+    ├── MissingExtra    (ImportError)  an optional package that this needs is not installed
+    └── Diverged        (ArithmeticError)  training left the finite numbers
 
 A message says what was wrong, what was expected and what to do, in one line.
 The command line turns these into that line and exit code 2; anything else keeps its traceback.
@@ -29,3 +30,7 @@ class FileError(UnspoolError, OSError):
 
 class MissingExtra(UnspoolError, ImportError):
     """An optional package that this needs is not installed."""
+
+
+class Diverged(UnspoolError, ArithmeticError):
+    """The loss or its gradient is not a finite number any more."""

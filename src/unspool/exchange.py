@@ -6,6 +6,7 @@ zero. The GRU is the exception: in its block n the second bias stands inside the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,9 @@ def from_torch(
 
     Values may be arrays or tensors; missing biases (bias=False) count as zero.
     """
-    parameters = onto or Parameters(shapes_of(config))
+    parameters = Parameters(shapes_of(config)) if onto is None else onto
     H = config.hidden
+    _refuse_other_layers(config, state_dict)
     for layer, reverse in places(config):
         p, suffix = parameters.layer(layer, reverse), torch_suffix(layer, reverse)
         p["U"][:] = _entry(state_dict, f"weight_ih_{suffix}", p["U"].shape)
@@ -70,6 +72,15 @@ def from_torch(
             p["b"][2 * H :] = first[2 * H :]
             p["d"][:] = second[2 * H :]
     return parameters
+
+
+def _refuse_other_layers(config: ModelConfig, state_dict: Mapping[str, Any]) -> None:
+    """Raise where the state dict has recurrent layers that this model has not: nothing is lost in silence."""
+    known = {torch_suffix(layer, reverse) for layer, reverse in places(config)}
+    for name in state_dict:
+        match = re.fullmatch(r"(?:weight|bias)_(ih|hh|hr)_(l\d+(?:_reverse)?)", name)
+        if match and (match[1] == "hr" or match[2] not in known):
+            raise InputError(f"the state dict has {name!r}, for which this model has no place")
 
 
 def gradient_to_torch(config: ModelConfig, gradient: Parameters) -> dict[str, Floats]:
@@ -120,7 +131,12 @@ def _entry(
             )
         return np.full(shape, missing, np.float32)
     value = state_dict[name]
-    array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value, dtype=np.float32)
+    try:
+        array = np.asarray(
+            value.detach().cpu().float() if hasattr(value, "detach") else value, dtype=np.float32
+        )
+    except (TypeError, ValueError, NotImplementedError, RuntimeError) as error:
+        raise InputError(f"{name} cannot be read as an array of float32: {error}") from error
     if array.shape != shape:
         raise InputError(f"{name} has shape {array.shape}; this model needs {shape}")
     return array

@@ -8,7 +8,7 @@ backward takes the tape and the gradient of the output.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -163,11 +163,10 @@ class Model:
     ) -> Output:
         """Read a window: tokens (tau, B) or values (tau, B, X); row b lives for lengths[b] steps."""
         config = self.config
-        self._check_input(x)
+        self._check_input(x, lengths)
         weights = weights or self.weights()
-        state = state or self.start(x.shape[1])
-        if len(state) != config.layers * config.directions:
-            raise InputError(f"state has {len(state)} parts; expected {config.layers * config.directions}")
+        state = self.start(x.shape[1]) if state is None else state
+        self._check_state(state, "state")
         ids = None if config.dense else without_padding(x, lengths)
         if ids is not None:
             x = ids if config.looks_up else self._embed(ids)
@@ -186,12 +185,25 @@ class Model:
             x = h if mask is None else ops.scale_rows(h, mask)
         return Output(x, ends, tapes, ids)
 
-    def _check_input(self, x: Floats | Ids) -> None:
+    def _check_input(self, x: Floats | Ids, lengths: Ids | None) -> None:
+        if not isinstance(x, np.ndarray):
+            raise InputError(f"x is a {type(x).__name__}; expected a NumPy array")
         if self.config.dense:
             if x.ndim != 3 or x.shape[2] != self.config.inputs:
                 raise InputError(f"x has shape {x.shape}; expected (tau, B, {self.config.inputs})")
         elif x.ndim != 2 or x.dtype.kind not in "iu":
             raise InputError(f"x has shape {x.shape} of {x.dtype}; expected tokens (tau, B) as int32")
+        if lengths is not None and np.shape(lengths) != x.shape[1:2]:
+            raise InputError(
+                f"lengths has shape {np.shape(lengths)}; expected {x.shape[1:2]}, one for each row"
+            )
+
+    def _check_state(self, state: State, name: str) -> None:
+        parts = self.config.layers * self.config.directions
+        if len(state) != parts:
+            raise InputError(f"{name} has {len(state)} parts; expected {parts}, one a layer and direction")
+        if not all(isinstance(part, tuple) and len(part) == 2 for part in state):
+            raise InputError(f"{name} must be made of (h, s), with None for s but in an LSTM")
 
     def _embed(self, ids: Ids) -> Floats:
         return ops.gather(self.parameters["E"], ids.reshape(-1)).reshape(*ids.shape, self.config.embedding)
@@ -209,21 +221,21 @@ class Model:
 
         With `gradient`, those of V and c of `scale` times the sum are added to it, and that of h comes back.
         """
-        tau, B, width = output.h.shape
-        if y.shape != (tau, B):
-            raise InputError(f"y has shape {y.shape}; expected {(tau, B)}, one target for each step and row")
+        tau, B, _ = output.h.shape
+        if not isinstance(y, np.ndarray) or y.shape != (tau, B) or y.dtype.kind not in "iu":
+            raise InputError(
+                f"y is {_told(y)}; expected {(tau, B)} of int32, one target for each step and row"
+            )
         weights = weights or self.weights()
-        loss = ops.softmax_cross_entropy(
-            output.h.reshape(tau * B, width),
+        return ops.softmax_cross_entropy(
+            output.h,
             weights.V,
             self.parameters["c"],
-            y.reshape(-1).astype(np.int32, copy=False),
+            _as_int32(y, "y"),
             scale=scale,
-            dV=None if gradient is None else gradient.values["E" if self.config.tied else "V"],
-            dc=None if gradient is None else gradient.values["c"],
+            dV=None if gradient is None else gradient.zeroed("E" if self.config.tied else "V"),
+            dc=None if gradient is None else gradient.zeroed("c"),
         )
-        dh = None if loss.dh is None else loss.dh.reshape(tau, B, width)
-        return replace(loss, each=loss.each.reshape(tau, B), dh=dh)
 
     def backward(
         self,
@@ -241,6 +253,10 @@ class Model:
         """
         config = self.config
         weights = weights or self.weights()
+        if dh is not None and np.shape(dh) != output.h.shape:
+            raise InputError(f"dh has shape {np.shape(dh)}; expected {output.h.shape}")
+        if d_end is not None:
+            self._check_state(d_end, "d_end")
         starts: State = [(np.empty(0), None)] * (config.layers * config.directions)
         H = config.hidden
         for layer in reversed(range(config.layers)):
@@ -252,7 +268,7 @@ class Model:
             for i, weights_of in enumerate(weights.layers[layer]):
                 at = layer * config.directions + i
                 part = dh if dh is None or config.directions == 1 else dh[:, :, i * H : (i + 1) * H]
-                dh_end, ds_end = d_end[at] if d_end else (None, None)
+                dh_end, ds_end = (None, None) if d_end is None else d_end[at]
                 dx, back = bptt(
                     weights_of,
                     layer,
@@ -278,9 +294,9 @@ class Model:
             return
         for i, (dh0, ds0) in enumerate(starts):
             at = prefix(i // self.config.directions, bool(i % self.config.directions))
-            ops.column_sum(dh0, out=gradient.values[at + "h0"])
+            ops.column_sum(dh0, out=gradient.zeroed(at + "h0"))
             if ds0 is not None:
-                ops.column_sum(ds0, out=gradient.values[at + "s0"])
+                ops.column_sum(ds0, out=gradient.zeroed(at + "s0"))
 
     def finish(self, gradient: Gradient, weights: Weights | None = None) -> None:
         """Fold what was summed aside into the gradient: once an update, after the last window."""
@@ -293,7 +309,23 @@ def without_padding(ids: Ids, lengths: Ids | None) -> Ids:
     """Return the tokens as int32, with 0 beyond a row's length: what stands there is never looked at."""
     if lengths is not None:
         ids = np.where(np.arange(len(ids))[:, None] < lengths, ids, 0)
-    return np.ascontiguousarray(ids, dtype=np.int32)
+    return np.ascontiguousarray(_as_int32(ids, "x"))
+
+
+def _as_int32(ids: Ids, name: str) -> Ids:
+    """Return whole numbers as int32; one that it cannot hold is refused and not wrapped around."""
+    if ids.dtype == np.int32:
+        return ids
+    if ids.size and not (int(ids.min()) >= -(2**31) and int(ids.max()) < 2**31):
+        raise InputError(f"{name} holds a number beyond int32")
+    return ids.astype(np.int32)
+
+
+def _told(value: object) -> str:
+    """Return what an argument is, for a message."""
+    if isinstance(value, np.ndarray):
+        return f"{value.shape} of {value.dtype}"
+    return f"a {type(value).__name__}"
 
 
 def _stream(step: int, place: int, kind: int) -> int:

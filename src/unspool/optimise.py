@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from unspool.config import at_least, from_choice
-from unspool.errors import InputError
+from unspool.config import at_least, from_choice, share_of_one
+from unspool.errors import Diverged, InputError
 from unspool.kernel import ops
 from unspool.parameters import Parameters
 from unspool.values import Floats
@@ -45,11 +45,10 @@ class OptimiserConfig:
         from_choice("kind", self.kind, ("adam", "sgd"))
         for name in ("learning_rate", "decay", "clip", "epsilon"):
             value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise InputError(f"{name} is {value}; expected a number of 0 or more")
+            if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
+                raise InputError(f"{name} is {value!r}; expected a number of 0 or more")
         for name in ("beta1", "beta2", "momentum"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; expected at least 0 and below 1")
+            share_of_one(name, getattr(self, name))
 
 
 class Optimiser:
@@ -74,6 +73,13 @@ class Optimiser:
         """Move the parameters; return the gradient's norm before clipping. `rate` comes from a schedule."""
         norm = ops.global_norm(g)
         config = self.config
+        if g.shape != parameters.flat.shape:
+            raise InputError(f"the gradient has {g.size} values; the parameters have {parameters.flat.size}")
+        if not math.isfinite(norm):
+            raise Diverged(
+                f"the gradient's norm is {norm} at step {self.step + 1}: lower the learning rate, "
+                "or look for values in the input that are not finite"
+            )
         scale = config.clip / norm if config.clip and norm > config.clip else 1.0
         self.step += 1
         if self.m is None:

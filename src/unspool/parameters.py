@@ -66,7 +66,7 @@ class Parameters(Mapping[str, Floats]):
         self.shapes = shapes
         self.count = sum(sizes.values())
         """How many parameters there are."""
-        self.flat: Floats = ops.zeros((total,)) if flat is None else flat
+        self.flat: Floats = _zeros(total) if flat is None else flat
         if self.flat.shape != (total,):
             raise InputError(f"the flat vector has {self.flat.size} values; these shapes need {total}")
         self.matrices = sum(rooms[name] for name, shape in shapes.items() if len(shape) == 2)
@@ -106,6 +106,13 @@ class Parameters(Mapping[str, Floats]):
     def like(self) -> Parameters:
         """Return zeros of the same shapes: a gradient, or an optimiser's memory."""
         return Parameters(self.shapes)
+
+
+def _zeros(total: int) -> Floats:
+    try:
+        return ops.zeros((total,))
+    except InputError:
+        raise InputError(f"{total} parameters do not fit in memory; choose smaller sizes") from None
 
 
 def begin(config: ModelConfig, rng: np.random.Generator) -> Parameters:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from unspool.errors import InputError
 from unspool.kernel import ops
 from unspool.model import Model
@@ -44,11 +46,20 @@ class Stream:
 
     def read(self, token: int) -> None:
         """Read one token: the state moves on, and the logits of the next are ready."""
-        self._native.read(token)
+        try:
+            self._native.read(token)
+        except TypeError:
+            raise InputError(f"token is {token!r}; expected a whole number of int32") from None
 
     def draw(self, u: float, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> int:
         """Draw the next token with a number u from [0, 1); temperature 0 takes the most probable."""
-        return self._native.choose(temperature, top_k, top_p, u)
+        try:
+            return self._native.choose(temperature, top_k, top_p, u)
+        except TypeError:
+            raise InputError(
+                f"u, temperature, top_k and top_p are {u!r}, {temperature!r}, {top_k!r} and {top_p!r}; "
+                "expected numbers, and a whole one for top_k"
+            ) from None
 
     def advance(
         self,
@@ -61,7 +72,13 @@ class Stream:
         top_p: float = 1.0,
     ) -> int:
         """Read a token and draw the next with the `index`-th number of the seed's sequence."""
-        return self._native.advance(token, temperature, top_k, top_p, seed % 2**64, index)
+        try:
+            return self._native.advance(token, temperature, top_k, top_p, seed % 2**64, index)
+        except TypeError:
+            raise InputError(
+                f"token, index, seed and top_k are {token!r}, {index!r}, {seed!r} and {top_k!r}; expected "
+                f"whole numbers, and numbers for temperature {temperature!r} and top_p {top_p!r}"
+            ) from None
 
     def logits(self) -> Floats:
         """Return o(t), the unnormalised log-probabilities of the next token."""
@@ -73,4 +90,7 @@ class Stream:
 
     def restore(self, state: list[tuple[Floats, Floats | None]]) -> None:
         """Go on from a state."""
-        self._native.set_state([(h, h * 0 if s is None else s) for h, s in state])
+        for part in state:
+            if not (isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], np.ndarray)):
+                raise InputError("a state is made of (h, s), arrays of float32; s may be None")
+        self._native.set_state([(h, np.zeros_like(h) if s is None else s) for h, s in state])

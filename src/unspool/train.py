@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.bptt import Gradient
-from unspool.errors import InputError, UnspoolError
+from unspool.errors import Diverged, InputError
 from unspool.model import Model, State
 from unspool.optimise import Optimiser
 from unspool.values import Ids
@@ -42,10 +42,6 @@ class Report(NamedTuple):
     """The gradient's global norm, before clipping."""
     targets: int
     state: State
-
-
-class Diverged(UnspoolError, ArithmeticError):
-    """The loss is not a finite number any more."""
 
 
 def constant(step: int) -> float:

@@ -62,7 +62,8 @@ def unroll(
         p = Lookup(weights.table, x)
     else:
         tau, B, X = x.shape
-        p = ops.matmul(x.reshape(tau * B, X), weights.U_forward, start=weights.b).reshape(tau, B, -1)
+        p = ops.matmul(x.reshape(tau * B, X), weights.U_forward, start=weights.b)
+        p = p.reshape(tau, B, len(weights.b))
     return ops.window_forward(
         weights.cell,
         p,

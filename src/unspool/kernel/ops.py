@@ -62,6 +62,13 @@ def _written(value: Any, name: str) -> Floats:
     return value  # type: ignore[no-any-return]
 
 
+def _written_rows(value: Any, name: str) -> Floats:
+    """Check a matrix that is changed in place; its rows may lie at any distance."""
+    if _rows(value, name) is not value or not value.flags.writeable:
+        raise InputError(f"{name} must have contiguous rows and be writeable: it is written in place")
+    return value
+
+
 def _floats(value: Any, name: str) -> Floats:
     return _array(value, name, np.float32)  # type: ignore[no-any-return]
 
@@ -90,14 +97,17 @@ def _matrix(value: Floats, name: str) -> Floats:
 
 
 def _choice(value: str, among: dict[str, int], name: str) -> int:
-    if value not in among:
+    if not isinstance(value, str) or value not in among:
         raise InputError(f"{name} is {value!r}; expected one of {', '.join(among)}")
     return among[value]
 
 
 def zeros(shape: tuple[int, ...]) -> Floats:
     """Return zeros that begin on a cache line, where vectors are loaded and stored whole."""
-    zeroed: Floats = _native.zeros(int(np.prod(shape, dtype=object))).reshape(shape)
+    size = int(np.prod(shape, dtype=object))
+    if size >= 2**44:
+        raise InputError(f"{size} values do not fit in memory; choose smaller sizes")
+    zeroed: Floats = _native.zeros(size).reshape(shape)
     return zeroed
 
 
@@ -114,8 +124,11 @@ def matmul(
     transpose_b: bool = False,
     start: Floats | None = None,
     out: Floats | None = None,
+    accumulate: bool = True,
 ) -> Floats:
     """Return a b, or of either side its transpose; sums begin at `start`, or go to `out` with `transpose_a`.
+
+    What `out` holds is added to, or written over without `accumulate`.
 
     >>> import numpy as np
     >>> a = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -126,17 +139,27 @@ def matmul(
         if isinstance(b, Packed) or transpose_b or start is not None:
             raise InputError("with transpose_a, b must be an array as it is, and sums go to `out`")
         onto = None if out is None else _written(out, "out")
-        c = _native.outer_product(_rows(a, "a"), _rows(b, "b"), onto)
+        c = _native.outer_product(_rows(a, "a"), _rows(b, "b"), onto, accumulate, None, None)
         return c if onto is None else onto
     if out is not None:
         raise InputError("`out` goes with transpose_a; pass `start` to begin a product from values")
     return _native.rows_product(_rows(a, "a"), pack(b, transposed=transpose_b), _maybe(start, "start"))
 
 
-def column_sum(a: Floats, *, out: Floats | None = None) -> Floats:
-    """Return the sum over the rows of a, from the last to the first; added to `out` where given."""
+def sum_over_time(
+    da: Floats, past: Floats, out: Floats, *, accumulate: bool, lookup: Lookup | None = None
+) -> None:
+    """Add Σ da(t) past(t)ᵀ to `out`, or write it; and each da(t) to its token's row of `lookup`, in one pass."""
+    table = ids = None
+    if lookup is not None:
+        table, ids = _written_rows(lookup.table, "table"), _ids(lookup.ids, "ids")
+    _native.outer_product(_rows(da, "da"), _rows(past, "past"), _written(out, "out"), accumulate, table, ids)
+
+
+def column_sum(a: Floats, *, out: Floats | None = None, accumulate: bool = True) -> Floats:
+    """Return the sum over the rows of a, from the last to the first; added to `out` or written over it."""
     onto = None if out is None else _written(out, "out")
-    s = _native.column_sum(_rows(a, "a"), onto)
+    s = _native.column_sum(_rows(a, "a"), onto, accumulate)
     return s if onto is None else onto
 
 
@@ -147,7 +170,7 @@ def gather(table: Floats, ids: Ids) -> Floats:
 
 def scatter_add(table: Floats, ids: Ids, rows: Floats) -> None:
     """Add each row to table[its id], from the last row to the first."""
-    _native.scatter_add(_matrix(_written(table, "table"), "table"), _ids(ids, "ids"), _rows(rows, "rows"))
+    _native.scatter_add(_written_rows(table, "table"), _ids(ids, "ids"), _rows(rows, "rows"))
 
 
 def window_forward(
@@ -226,7 +249,7 @@ def softmax_cross_entropy(
     dV: Floats | None = None,
     dc: Floats | None = None,
 ) -> Loss:
-    """Score targets y under softmax(c + V h); negative targets are masked.
+    """Score targets y (rows,) or (tau, B) under softmax(c + V h); negative targets are masked.
 
     With `dV` (and `dc`), gradients of `scale` times the sum are added to them and that of h is returned. No
     array of rows by K is ever made. V may be packed, as (pack(V, transposed=True), pack(V)).
@@ -234,18 +257,23 @@ def softmax_cross_entropy(
     forward, backward = V if isinstance(V, tuple) else (pack(V, transposed=True), None)
     if dV is not None and backward is None:
         backward = pack(V)  # type: ignore[arg-type]
-    return Loss(
-        *_native.softmax_cross_entropy(
-            _floats(h, "h"),
-            forward,
-            backward if dV is not None else None,
-            _maybe(c, "c"),
-            _ids(y, "y"),
-            scale,
-            None if dV is None else _written(dV, "dV"),
-            None if dV is None or dc is None else _written(dc, "dc"),
+    h, y = _floats(h, "h"), _ids(y, "y")
+    if h.shape[:-1] != y.shape or h.ndim not in (2, 3):
+        raise InputError(
+            f"h has shape {h.shape} and y {y.shape}; expected (rows, H) and (rows,), or (tau, B, H) and (tau, B)"
         )
+    total, count, each, dh = _native.softmax_cross_entropy(
+        h.reshape(y.size, h.shape[-1]),
+        forward,
+        backward if dV is not None else None,
+        _maybe(c, "c"),
+        y.reshape(-1),
+        y.shape[1] if y.ndim == 2 else 0,
+        scale,
+        None if dV is None else _written(dV, "dV"),
+        None if dV is None or dc is None else _written(dc, "dc"),
     )
+    return Loss(total, count, each.reshape(y.shape), None if dh is None else dh.reshape(h.shape))
 
 
 def global_norm(g: Floats) -> float:
@@ -329,19 +357,27 @@ def kernel_info() -> dict[str, Any]:
 
 def set_threads(count: int) -> None:
     """Use this many threads from now on. The results are the same bits for any number."""
-    _native.set_threads(count)
+    try:
+        _native.set_threads(count)
+    except TypeError:
+        raise InputError(f"count is {count!r}; expected a whole number from 1 to 256") from None
 
 
 def choose_isa(name: str) -> None:
     """Use this instruction set from now on. The results are the same bits for any."""
-    _native.choose_isa(name)
+    try:
+        _native.choose_isa(name)
+    except TypeError:
+        raise InputError(f"name is {name!r}; expected one of {_native.available()}") from None
 
 
 def _heed_environment() -> None:
     if isa := os.environ.get("UNSPOOL_ISA"):
+        if isa not in _native.available().split():
+            raise InputError(f"UNSPOOL_ISA is {isa!r}; this machine has {_native.available()}")
         choose_isa(isa)
     if threads := os.environ.get("UNSPOOL_THREADS"):
-        if not threads.isdecimal():
+        if not (threads.isdecimal() and 1 <= int(threads) <= 256):
             raise InputError(f"UNSPOOL_THREADS is {threads!r}; expected a number from 1 to 256")
         set_threads(int(threads))
 

@@ -35,24 +35,33 @@ def matmul(
     transpose_b: bool = False,
     start: Floats | None = None,
     out: Floats | None = None,
+    accumulate: bool = True,
 ) -> Floats:
     """Return a b, or of either side its transpose; sums begin at `start`, or go to `out`."""
     c: Floats = (a.T if transpose_a else a) @ (b.T if transpose_b else b)
     if start is not None:
         c = start + c
-    if out is not None:
-        out += c
-        return out
-    return c
+    return c if out is None else _into(out, c, accumulate)
 
 
-def column_sum(a: Floats, *, out: Floats | None = None) -> Floats:
-    """Return the sum over the rows of a; added to `out` where given."""
+def sum_over_time(
+    da: Floats, past: Floats, out: Floats, *, accumulate: bool, lookup: Lookup | None = None
+) -> None:
+    """Add Σ da(t) past(t)ᵀ to `out`, or write it; and each da(t) to its token's row of `lookup`."""
+    _into(out, da.T @ past, accumulate)  # 10.26
+    if lookup is not None:
+        scatter_add(lookup.table, lookup.ids, da)
+
+
+def column_sum(a: Floats, *, out: Floats | None = None, accumulate: bool = True) -> Floats:
+    """Return the sum over the rows of a; added to `out` or written over it."""
     s: Floats = a.sum(axis=0)
-    if out is not None:
-        out += s
-        return out
-    return s
+    return s if out is None else _into(out, s, accumulate)
+
+
+def _into(out: Floats, value: Floats, accumulate: bool) -> Floats:
+    out[...] = out + value if accumulate else value
+    return out
 
 
 def gather(table: Floats, ids: Ids) -> Floats:
@@ -240,7 +249,8 @@ def softmax_cross_entropy(
     dV: Floats | None = None,
     dc: Floats | None = None,
 ) -> Loss:
-    """Score targets y under softmax(c + V h); negative targets are masked."""
+    """Score targets y (rows,) or (tau, B) under softmax(c + V h); negative targets are masked."""
+    shape, h, y = h.shape, h.reshape(y.size, h.shape[-1]), y.reshape(-1)
     o = h @ V.T + (0 if c is None else c)  # 10.10
     top = o.max(axis=1, keepdims=True)
     e = np.exp(o - top)
@@ -250,14 +260,14 @@ def softmax_cross_entropy(
     nats = np.where(scored, (np.log(total.astype(np.float64)) + top)[:, 0] - o[rows, targets], 0.0)  # 10.14
     count = int(scored.sum())
     if dV is None:
-        return Loss(float(nats.sum()), count, nats, None)
+        return Loss(float(nats.sum()), count, nats.reshape(shape[:-1]), None)
     do = e / total  # 10.11
     do[rows, targets] -= 1  # 10.18
     do *= scale * scored[:, None]
     dV += do.T @ h
     if dc is not None:
         dc += do.sum(axis=0)
-    return Loss(float(nats.sum()), count, nats, do @ V)
+    return Loss(float(nats.sum()), count, nats.reshape(shape[:-1]), (do @ V).reshape(shape))
 
 
 def global_norm(g: Floats) -> float:
