@@ -87,6 +87,17 @@ def test_the_version_can_be_asked_of_the_module() -> None:
     assert done.stderr == ""
 
 
+def test_a_terminal_without_unicode_is_no_error() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "unspool", "stats", "builtin:python-docs"],
+        capture_output=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        check=True,
+    )
+    assert b"Zipf" in done.stdout and done.stdout.isascii()
+    assert done.stderr == b""
+
+
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     command = [sys.executable, "-m", "unspool", "stats", "builtin:python-docs", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -45,7 +45,7 @@ def orthogonal(block: Floats, rng: np.random.Generator) -> None:
 
     >>> block = np.empty((3, 3), np.float32)
     >>> orthogonal(block, np.random.default_rng(0))
-    >>> np.abs(block @ block.T - np.eye(3)).max() < 1e-6
+    >>> bool(np.abs(block @ block.T - np.eye(3)).max() < 1e-6)
     True
     """
     X = (rng.standard_normal(block.shape) / (2 * np.sqrt(len(block)))).astype(np.float32)

@@ -5,6 +5,7 @@ has seen enough (``unspool stats … | head``) is no error at all. Anything else
 traceback.
 """
 
+import io
 import os
 import sys
 from typing import NoReturn
@@ -34,6 +35,9 @@ app.command(
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Unicode shows a question mark
     try:
         app(exit_on_error=False, print_error=False)
     except CycloptsError as error:
