@@ -1,7 +1,8 @@
 """One training step of a character model: unspool beside PyTorch and JAX.
 
-The step is: token table, recurrence, output layer, softmax and cross-entropy, and the gradients of all
-parameters; no update. Every library has a process of its own, they take turns, and the best of several counts.
+The step is: token look-up, recurrence, output layer, softmax and cross-entropy, and the gradients of all
+parameters; no update. PyTorch reads tokens through `Embedding(K, H)`, its usual way. unspool's and JAX's U is a
+table of one-hot inputs, (K, G H); with --embedding they too have an embedding of width H before U. Every library has a process of its own, they take turns, and the best of several counts.
 
     python bench/train_step.py [--cells elman gru lstm] [--seconds 0.5] [--rounds 3] [--peers unspool torch jax]
 """
@@ -28,14 +29,18 @@ def data(case: dict[str, Any]) -> tuple[Any, Any]:
 def flops(case: dict[str, Any]) -> float:
     """Multiplications and additions that the step needs: three products a weight matrix."""
     H, rows, G = case["H"], case["tau"] * case["B"], GATES[case["cell"]]
-    return 3 * 2 * (rows * G * H * H + rows * H * K + K * H * G * H)
+    table = K * H * G * H if case["embedding"] else 0
+    return 3 * 2 * (rows * G * H * H + rows * H * K + table)
 
 
 def unspool_step(case: dict[str, Any]) -> Any:
     from unspool import Model, ModelConfig
 
     H = case["H"]
-    model = Model.fresh(ModelConfig(inputs=K, outputs=K, cell=case["cell"], hidden=H, embedding=H), seed=0)
+    embedding = H if case["embedding"] else 0
+    model = Model.fresh(
+        ModelConfig(inputs=K, outputs=K, cell=case["cell"], hidden=H, embedding=embedding), seed=0
+    )
     gradient = model.gradient()
     x, y = data(case)
 
@@ -75,12 +80,21 @@ def jax_step(case: dict[str, Any]) -> Any:
     H, cell = case["H"], case["cell"]
     G = GATES[cell]
     rng = np.random.default_rng(0)
-    shapes = {"E": (K, H), "U": (H, G * H), "W": (H, G * H), "b": (G * H,), "d": (H,), "V": (H, K), "c": (K,)}
+    shapes = {
+        "E": (K, H),
+        "U": (H if case["embedding"] else K, G * H),
+        "W": (H, G * H),
+        "b": (G * H,),
+        "d": (H,),
+        "V": (H, K),
+        "c": (K,),
+    }
     parameters = {k: jnp.asarray(rng.standard_normal(s) * 0.05, jnp.float32) for k, s in shapes.items()}
     x, y = data(case)
 
     def forward(p: Any) -> Any:
-        inputs = (p["E"] @ p["U"] + p["b"])[x]  # the same look-up: the table is computed once
+        table = (p["E"] @ p["U"] if case["embedding"] else p["U"]) + p["b"]
+        inputs = table[x]  # the same look-up
         zero = jnp.zeros((case["B"], H), jnp.float32)
 
         def elman(h: Any, a: Any) -> Any:
@@ -143,6 +157,7 @@ def main() -> None:
     parser.add_argument("--tau", nargs="+", type=int, default=[35, 128])
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--embedding", action="store_true")
     args = parser.parse_args()
     if args.peer:
         return be_peer(args.peer)
@@ -153,7 +168,7 @@ def main() -> None:
         print(peer.hello)
     peak = next(peer.hello["peak"] for peer in peers if peer.name == "unspool")
     cases = [
-        {"cell": cell, "H": H, "B": B, "tau": tau, "seconds": args.seconds}
+        {"cell": cell, "H": H, "B": B, "tau": tau, "seconds": args.seconds, "embedding": args.embedding}
         for cell in args.cells
         for H in args.hidden
         for B in args.batch

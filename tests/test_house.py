@@ -16,7 +16,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "unspool"
 LAYERS = {
     "words": ["errors", "values", "config"],
     "parts": ["data", "cells", "kernel", "parameters", "measure", "counting"],
-    "model": ["unroll", "bptt", "model", "loss", "optimise", "train"],
+    "model": ["unroll", "bptt", "model", "loss", "optimise", "schedule", "train"],
     "uses": [
         "exchange",
         "stream",

@@ -6,8 +6,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unspool.bptt import Gradient
-from unspool.errors import Diverged
+from unspool.errors import Diverged, InputError
 from unspool.model import Model, State
 from unspool.optimise import Optimiser
 from unspool.values import Ids
@@ -25,8 +28,8 @@ class Window(Protocol):
         """The tokens that follow, tau B."""
 
     @property
-    def fresh(self) -> bool:
-        """Whether the state must start anew before this window."""
+    def fresh(self) -> bool | NDArray[np.bool_]:
+        """Whether the state must start anew before this window: of all rows, or row by row."""
 
 
 class Report(NamedTuple):
@@ -58,10 +61,16 @@ def train(
     """Update the model once a window; the state is carried on and cut from the gradient."""
     gradient = model.gradient()
     for window in windows:
-        if window.fresh:
-            state = None
+        state = None if _begins_anew(window) else state
         yield (report := update(model, window, state, gradient, optimiser, seed=seed, schedule=schedule))
         state = report.state
+
+
+def _begins_anew(window: Window) -> bool:
+    fresh = np.asarray(window.fresh)
+    if fresh.any() != fresh.all():
+        raise InputError("fresh: the rows of a window begin anew together or not at all")
+    return bool(fresh.all())
 
 
 def update(

@@ -1,16 +1,29 @@
 """The network without hidden state: its gradients, what it learns, and that it plays by the protocol."""
 
+from collections.abc import Callable
+from types import ModuleType
+
 import numpy as np
 import pytest
 
 from unspool.counting.ahead import error_by_steps
 from unspool.counting.autoregression import fit_autoregression
 from unspool.counting.laplace import laplace
-from unspool.counting.mlp import Moments, Parameters, adam, backward, forward, softmax_cross_entropy
+from unspool.counting.mlp import (
+    Moments,
+    Parameters,
+    adam,
+    backward_hidden,
+    backward_output,
+    cross_entropy,
+    hidden,
+    output,
+)
 from unspool.counting.ngram import count_ngrams
 from unspool.counting.window import Training, WindowLanguageModel, train_on_numbers, train_on_tokens
 from unspool.data.series import noisy_sine
 from unspool.errors import InputError
+from unspool.kernel import ops, reference
 from unspool.measure import measure
 
 H, K, N, TAU = 4, 5, 6, 3
@@ -22,18 +35,12 @@ def parameters(shape: tuple[int, ...]) -> Parameters:
     return {name: rng.standard_normal(size) for name, size in sizes.items()}
 
 
-@pytest.mark.parametrize("tokens", [False, True])
-def test_gradients_are_those_of_finite_differences(tokens: bool) -> None:
+def inputs(tokens: bool) -> np.ndarray:
     rng = np.random.default_rng(1)
-    p = parameters((TAU, K, H) if tokens else (H, TAU))
-    x = rng.integers(K, size=(N, TAU)) if tokens else rng.standard_normal((N, TAU))
-    y = rng.integers(K, size=N)
+    return rng.integers(K, size=(N, TAU), dtype=np.int32) if tokens else rng.standard_normal((N, TAU))
 
-    def loss() -> float:
-        return -float(softmax_cross_entropy(forward(p, x)[0], y)[0].mean())
 
-    o, tape = forward(p, x)
-    gradients = backward(p, tape, softmax_cross_entropy(o, y)[1])
+def agree_with_differences(p: Parameters, loss: Callable[[], float], gradients: Parameters) -> None:
     for name, values in p.items():
         for index in np.ndindex(values.shape):
             kept, step = values[index], 1e-6
@@ -42,26 +49,71 @@ def test_gradients_are_those_of_finite_differences(tokens: bool) -> None:
             values[index] = kept - step
             below = loss()
             values[index] = kept
-            assert gradients[name][index] == pytest.approx((above - below) / (2 * step), abs=1e-8)
+            assert gradients[name][index] == pytest.approx((above - below) / (2 * step), rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+def test_gradients_of_the_cross_entropy_are_those_of_finite_differences(tokens: bool) -> None:
+    p, x = parameters((TAU, K, H) if tokens else (H, TAU)), inputs(tokens)
+    y = np.random.default_rng(2).integers(K, size=N, dtype=np.int32)
+    h = hidden(p, x, reference)
+    loss, gradients = cross_entropy(p, h, y, reference)
+    assert loss.dh is not None
+    gradients |= backward_hidden(p, x, h, loss.dh, reference)
+    agree_with_differences(
+        p, lambda: cross_entropy(p, hidden(p, x, reference), y, reference)[0].mean, gradients
+    )
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+def test_gradients_of_the_squared_error_are_those_of_finite_differences(tokens: bool) -> None:
+    p, x = parameters((TAU, K, H) if tokens else (H, TAU)), inputs(tokens)
+    y = np.random.default_rng(2).standard_normal((N, K))
+    h = hidden(p, x, reference)
+    dh, gradients = backward_output(p, h, output(p, h, reference) - y, reference)
+    gradients |= backward_hidden(p, x, h, dh, reference)
+    agree_with_differences(
+        p, lambda: float(((output(p, hidden(p, x, reference), reference) - y) ** 2).sum() / 2), gradients
+    )
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+def test_the_kernels_give_what_their_twins_give(tokens: bool) -> None:
+    exact, x = parameters((TAU, K, H) if tokens else (H, TAU)), inputs(tokens)
+    p = {name: values.astype(np.float32) for name, values in exact.items()}
+    y = np.random.default_rng(2).integers(K, size=N, dtype=np.int32)
+    found = []
+    for kernel, at in ((reference, exact), (ops, p)):
+        seen = x if tokens else x.astype(at["U"].dtype)
+        h = hidden(at, seen, kernel)
+        loss, gradients = cross_entropy(at, h, y, kernel)
+        assert loss.dh is not None
+        found.append({"loss": loss.each} | gradients | backward_hidden(at, seen, h, loss.dh, kernel))
+    for name, expected in found[0].items():
+        np.testing.assert_allclose(found[1][name], expected, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
 def test_a_window_of_tokens_is_a_window_of_one_hot_vectors() -> None:
-    rng = np.random.default_rng(2)
-    tables, x = parameters((TAU, K, H)), rng.integers(K, size=(N, TAU))
+    tables, x = parameters((TAU, K, H)), inputs(tokens=True)
     dense = tables | {"U": tables["U"].transpose(2, 0, 1).reshape(H, TAU * K)}
-    np.testing.assert_allclose(forward(tables, x)[0], forward(dense, np.eye(K)[x].reshape(N, -1))[0])
+    np.testing.assert_allclose(
+        hidden(tables, x, reference), hidden(dense, np.eye(K)[x].reshape(N, -1), reference)
+    )
 
 
-def test_adam_takes_the_published_steps() -> None:
-    p, moments = {"w": np.array([1.0, -2.0])}, Moments()
+@pytest.mark.parametrize(
+    ("kernel", "dtype", "rtol"), [(reference, np.float64, 1e-7), (ops, np.float32, 1e-5)]
+)
+def test_adam_takes_the_published_steps(kernel: ModuleType, dtype: type, rtol: float) -> None:
+    p, moments = {"w": np.array([1.0, -2.0], dtype)}, Moments()
     m = v = np.zeros(2)
-    expected = p["w"].copy()
+    expected = p["w"].astype(np.float64)
     for t in range(1, 6):
         g = 2 * expected
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
         expected = expected - 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-        adam(p, {"w": 2 * p["w"]}, moments, 0.1)
-        np.testing.assert_allclose(p["w"], expected)
+        adam(p, {"w": 2 * p["w"]}, moments, 0.1, kernel)
+        np.testing.assert_allclose(p["w"], expected, rtol=rtol)
 
 
 def test_it_learns_what_a_line_cannot() -> None:
@@ -104,10 +156,10 @@ def test_every_target_is_scored_once_and_with_what_stands_before_it() -> None:
     ids = np.random.default_rng(3).integers(K, size=20_000).astype(np.int32)
     assert len(model.log_prob(ids)) == len(ids) - 1
     assert len(model.log_prob(ids, given=0)) == len(ids)
-    o, _ = forward(p, ids[None, 7:10])
-    assert model.log_prob(ids)[9] == pytest.approx(softmax_cross_entropy(o, ids[10:11])[0][0], rel=1e-5)
-    o, _ = forward(p, np.array([[0, 0, ids[0]]]))
-    assert model.log_prob(ids)[0] == pytest.approx(softmax_cross_entropy(o, ids[1:2])[0][0], rel=1e-5)
+    h = hidden(p, np.array([ids[7:10], [0, 0, ids[0]]], np.int32))
+    nats = cross_entropy(p, h, ids[[10, 1]])[0].each
+    assert model.log_prob(ids)[9] == -nats[0]
+    assert model.log_prob(ids)[0] == -nats[1]
 
 
 def test_the_same_seed_trains_the_same_network() -> None:

@@ -1,20 +1,77 @@
-"""The command line: one module a command, imported only when that command runs."""
+"""The command line: one module a command, imported only when that command runs.
 
+What a user did wrong is one line on standard error and exit code 2; Ctrl-C is a line and 130; a reader that
+has seen enough (``unspool stats … | head``) is no error at all. Anything else is our fault and keeps its
+traceback.
+"""
+
+import os
 import sys
+from typing import NoReturn
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
+from unspool import __version__
 from unspool.errors import UnspoolError
 
-app = App(name="unspool", help="Recurrent networks, unspooled: train, measure, look inside.")
-app.command("unspool.cli.demo:demo", name="demo")
-app.command("unspool.cli.stats:stats", name="stats")
+app = App(
+    name="unspool",
+    help="Recurrent networks, unspooled: train small sequence models on a CPU, measure them, look inside.",
+    version=f"unspool {__version__}",
+    suppress_keyboard_interrupt=False,
+)
+app.command(
+    "unspool.cli.demo:demo",
+    name="demo",
+    help="The whole walk in about a minute: text, tokens, minibatches, training, baselines, samples.",
+)
+app.command(
+    "unspool.cli.stats:stats",
+    name="stats",
+    help="Count a text: sizes, frequent tokens, Zipf's law, how well n-grams predict it.",
+)
 
 
 def main() -> None:
-    """Run the command line; our own errors become one line on standard error and exit code 2."""
+    """Run the command line."""
     try:
-        app()
+        app(exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        _stop(f"{_what_is_wrong(error)}; see {_help_of(error)}", 2)
     except UnspoolError as error:
-        print(f"unspool: {error}", file=sys.stderr)
-        sys.exit(2)
+        _stop(str(error), 2)
+    except KeyboardInterrupt:
+        _stop("stopped", 130)
+    except BrokenPipeError:
+        _leave_the_pipe()
+    finally:
+        _flush()
+
+
+def _what_is_wrong(error: CycloptsError) -> str:
+    # A validator's own words say what is wrong; around them stands the whole list that was given.
+    own = getattr(error, "exception_message", "")
+    line = " ".join((own or str(error)).split()).rstrip(".")
+    return line[:1].lower() + line[1:]
+
+
+def _help_of(error: CycloptsError) -> str:
+    return " ".join(["unspool", *(error.command_chain or ()), "--help"])
+
+
+def _stop(line: str, code: int) -> NoReturn:
+    print(f"unspool: {' '.join(line.split())}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _leave_the_pipe()
+
+
+def _leave_the_pipe() -> NoReturn:
+    """Write what is left to nowhere: the interpreter flushes once more when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(141)

@@ -1,6 +1,143 @@
-"""`unspool demo`: train a small character model on the help texts that every Python has."""
+"""`unspool demo`: the whole walk in about a minute, on the help texts that every Python has."""
+
+import json as jsonlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from unspool import __version__
+from unspool.cli.view import Sample, View
+from unspool.data.corpus import Corpus
+from unspool.draw.curve import draw_curve
+from unspool.draw.figure import check_format, new_axes
+from unspool.generate import Sampling, sample
+from unspool.kernel.ops import kernel_info
+from unspool.measure import Measure
+from unspool.model import Model
+from unspool.run import (
+    Baseline,
+    Event,
+    Judged,
+    Planned,
+    Prepared,
+    RunConfig,
+    Step,
+    lines_to_cross,
+    run,
+)
+
+PROMPTS = (("The ", 0.5), ("If the ", 0.7), ("A class ", 0.9))
+LENGTH = 240
 
 
-def demo() -> None:
-    """Train a small character model on Python's own help texts and watch the loss fall."""
-    print("soon")
+def demo(
+    *,
+    seconds: float = 40.0,
+    seed: int = 0,
+    json: Annotated[bool, Parameter(negative="")] = False,
+    plot: Path | None = None,
+) -> None:
+    """Train a language model on Python's own help texts, compare it with counting, let it write.
+
+    Parameters
+    ----------
+    seconds
+        How long to train; the other stages take a few seconds more.
+    seed
+        Where all random numbers come from: the same seed and number of updates give the same model.
+    json
+        Print the result as JSON, and nothing else.
+    plot
+        Draw the learning curve against the baselines into this file (.png, .svg, .pdf).
+    """
+    if plot is not None:
+        check_format(plot)
+        new_axes()  # a missing package is said now, not after the training
+    config = RunConfig(seconds=seconds, seed=seed)
+    # Every two seconds or so, and no more often than the picture has room for.
+    config = replace(config, validations=int(min(20, max(3, seconds / 2))))
+    if json:
+        record = _walk(config, lambda _: None)
+        _draw(record, plot)
+        print(jsonlib.dumps(record.content, ensure_ascii=False))
+        return
+    with View(Console(highlight=False)) as view:
+        view.begin(config, kernel_info())
+        record = _walk(config, view.show)
+        for each in _samples(record.model, record.corpus, seed):
+            view.show_sample(each)
+        _draw(record, plot)
+        view.end()
+
+
+@dataclass
+class _Record:
+    """What is kept of the events: for the samples and for JSON."""
+
+    corpus: Corpus
+    baselines: list[Baseline]
+    model: Model
+    content: dict[str, Any]
+
+
+def _walk(config: RunConfig, show: Callable[[Event], None]) -> _Record:
+    content: dict[str, Any] = {"unspool": __version__, "kernel": kernel_info(), "curve": []}
+    for event in run(config):
+        show(event)
+        match event:
+            case Prepared(corpus, _):
+                content["vocabulary"] = len(corpus.vocab)
+                content["parts"] = {part.name: len(part.ids) for part in corpus.parts}
+            case Planned(model, planned):
+                content["config"] = asdict(planned)
+                content["parameters"] = model.parameters.count
+            case Step(report, spent, train, valid):
+                if valid is not None:
+                    content["curve"].append(
+                        {"step": report.step, "seconds": spent, "train": train, "valid": valid.nats}
+                    )
+            case Judged(model, test):
+                content["network"] = {"name": "network", "test": _as_json(test)}
+            case list():
+                baselines = event
+                content["baselines"] = [
+                    {"name": each.name, "valid": _as_json(each.valid), "test": _as_json(each.test)}
+                    for each in event
+                ]
+    content["samples"] = [asdict(each) for each in _samples(model, corpus, config.seed)]
+    return _Record(corpus, baselines, model, content)
+
+
+def _draw(record: _Record, path: Path | None) -> None:
+    if path is None:
+        return
+    curve = [(each["seconds"], each["train"], each["valid"]) for each in record.content["curve"]]
+    lines = [(each.name, each.valid.nats) for each in lines_to_cross(record.baselines)]
+    draw_curve(curve, lines, path, title="unspool demo: a GRU learns Python's help texts")
+
+
+def _as_json(measure: Measure) -> dict[str, Any]:
+    return asdict(measure) | {
+        "perplexity": measure.perplexity,
+        "bits_per_character": measure.bits_per_character,
+        "bits_per_byte": measure.bits_per_byte,
+    }
+
+
+def _samples(model: Model, corpus: Corpus, seed: int) -> Iterator[Sample]:
+    for number, (prompt, temperature) in enumerate(PROMPTS):
+        start = time.perf_counter()
+        ids = sample(
+            model,
+            corpus.encode(prompt).tolist(),
+            LENGTH,
+            seed=seed + number,
+            sampling=Sampling(temperature),
+        )
+        spent = time.perf_counter() - start
+        yield Sample(prompt, temperature, corpus.decode(ids), spent / LENGTH)

@@ -8,78 +8,80 @@
 
 x has one row for each window (N X). Where the window is of tokens, x Uᵀ is a sum of rows of tables, one
 table for each place of the window, and dU adds up rows: a one-hot vector is never written out.
-All products of matrices go through ``product``, all steps of the optimiser through ``adam``.
+
+All arithmetic on matrices is the kernels': `unspool.kernel.ops` in float32, or its twin
+`unspool.kernel.reference`, which finite differences check in float64.
 """
 
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.kernel import ops
+from unspool.values import Loss
+
 Array = NDArray[Any]
 Parameters = dict[str, Array]
 
 
-def product(a: Array, b: Array, *, transpose_a: bool = False, transpose_b: bool = False) -> Array:
-    """Multiply two matrices, each as it is or transposed."""
-    return np.asarray((a.T if transpose_a else a) @ (b.T if transpose_b else b))
+def hidden(parameters: Parameters, x: Array, kernel: ModuleType = ops) -> Array:
+    """Compute h (N H) from x, N X numbers or N tau tokens: (1)."""
+    U, b = parameters["U"], parameters["b"]
+    a = _gathered(U, x, kernel) + b if U.ndim == 3 else kernel.matmul(x, U, transpose_b=True, start=b)
+    return np.asarray(np.tanh(a))  # (1)
 
 
-@dataclass(frozen=True)
-class Tape:
-    """What the way back needs of the way forward."""
-
-    x: Array  # N X numbers, or N tau tokens
-    h: Array  # N H
+def output(parameters: Parameters, h: Array, kernel: ModuleType = ops) -> Array:
+    """Compute o (N K) from h: (2)."""
+    return np.asarray(kernel.matmul(h, parameters["V"], transpose_b=True, start=parameters["c"]))  # (2)
 
 
-def forward(parameters: Parameters, x: Array) -> tuple[Array, Tape]:
-    """Compute o from x: (1) and (2)."""
-    U, V = parameters["U"], parameters["V"]
-    a = _gathered(U, x) if U.ndim == 3 else product(x, U, transpose_b=True)
-    h = np.tanh(a + parameters["b"])  # (1)
-    o = product(h, V, transpose_b=True) + parameters["c"]  # (2)
-    return o, Tape(x, h)
+def backward_output(
+    parameters: Parameters, h: Array, do: Array, kernel: ModuleType = ops
+) -> tuple[Array, Parameters]:
+    """Compute dh, and the gradients of V and c, from that of o: (3)."""
+    dV = kernel.matmul(do, h, transpose_a=True)  # (3)
+    dc = kernel.column_sum(do)
+    return kernel.matmul(do, parameters["V"]), {"V": dV, "c": dc}
 
 
-def backward(parameters: Parameters, tape: Tape, do: Array) -> Parameters:
-    """Compute all gradients from that of o: (3) and (4)."""
-    dV = product(do, tape.h, transpose_a=True)  # (3)
-    dh = product(do, parameters["V"])
-    da = dh * (1 - tape.h**2)  # (4)
-    U = parameters["U"]
-    dU = _scattered(U, tape.x, da) if U.ndim == 3 else product(da, tape.x, transpose_a=True)
-    return {"U": dU, "b": da.sum(0), "V": dV, "c": do.sum(0)}
+def backward_hidden(
+    parameters: Parameters, x: Array, h: Array, dh: Array, kernel: ModuleType = ops
+) -> Parameters:
+    """Compute the gradients of U and b from that of h: (4)."""
+    da, U = dh * (1 - h**2), parameters["U"]  # (4)
+    dU = _scattered(U, x, da, kernel) if U.ndim == 3 else kernel.matmul(da, x, transpose_a=True)
+    return {"U": dU, "b": kernel.column_sum(da)}
 
 
-def _gathered(U: Array, x: Array) -> Array:
+def cross_entropy(
+    parameters: Parameters, h: Array, y: Array, kernel: ModuleType = ops
+) -> tuple[Loss, Parameters]:
+    """Score targets y under softmax(o): (2) and (3) in one pass, the gradients those of the mean."""
+    gradients = {name: np.zeros_like(parameters[name]) for name in ("V", "c")}
+    loss: Loss = kernel.softmax_cross_entropy(
+        h, parameters["V"], parameters["c"], y, scale=1 / len(y), dV=gradients["V"], dc=gradients["c"]
+    )
+    return loss, gradients
+
+
+def _gathered(U: Array, x: Array, kernel: ModuleType) -> Array:
     """Add up the rows of the tables U (tau K H) that the tokens x (N tau) point at."""
-    a: Array = U[0][x[:, 0]]
+    a: Array = kernel.gather(U[0], x[:, 0])
     for place in range(1, len(U)):
-        a += U[place][x[:, place]]
+        a += kernel.gather(U[place], x[:, place])
     return a
 
 
-def _scattered(U: Array, x: Array, da: Array) -> Array:
+def _scattered(U: Array, x: Array, da: Array, kernel: ModuleType) -> Array:
     """Add each row of da to the rows of the tables that it came from."""
     dU = np.zeros_like(U)
     for place in range(len(U)):
-        order = np.argsort(x[:, place], kind="stable")
-        tokens, first = np.unique(x[order, place], return_index=True)
-        dU[place][tokens] = np.add.reduceat(da[order], first)
+        kernel.scatter_add(dU[place], x[:, place], da)
     return dU
-
-
-def softmax_cross_entropy(o: Array, y: Array) -> tuple[Array, Array]:
-    """Give log P of the targets y, and the gradient of their mean negative by o."""
-    shifted = o - o.max(1, keepdims=True)
-    log_sum = np.log(np.exp(shifted).sum(1, keepdims=True))
-    log_p = shifted - log_sum
-    rows = np.arange(len(y))
-    do = np.exp(log_p)
-    do[rows, y] -= 1
-    return log_p[rows, y], do / o.dtype.type(len(y))
 
 
 @dataclass
@@ -96,17 +98,12 @@ def adam(
     gradients: Parameters,
     moments: Moments,
     learning_rate: float,
-    betas: tuple[float, float] = (0.9, 0.999),
-    eps: float = 1e-8,
+    kernel: ModuleType = ops,
 ) -> None:
     """Take one step of Adam, in place."""
     moments.step += 1
-    corrections = [1 - beta**moments.step for beta in betas]
     for name, gradient in gradients.items():
         first = moments.first.setdefault(name, np.zeros_like(gradient))
         second = moments.second.setdefault(name, np.zeros_like(gradient))
-        first += (1 - betas[0]) * (gradient - first)
-        second += (1 - betas[1]) * (gradient**2 - second)
-        parameters[name] -= (
-            learning_rate * (first / corrections[0]) / (np.sqrt(second / corrections[1]) + eps)
-        )
+        flat = (each.reshape(-1) for each in (parameters[name], gradient, first, second))
+        kernel.adam(*flat, step=moments.step, learning_rate=learning_rate)

@@ -117,7 +117,7 @@ def _unseen(counts: NgramCounts, test: Ids, n: int) -> Unseen:
 
 def _scores(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward: bool) -> list[Score]:
     test, K = corpus.test.ids, counts.K
-    uniform = measure(np.full(len(test) - 1, -np.log(K)), *_sizes(corpus, int(test[0])))
+    uniform = measure(np.full(len(test) - 1, -np.log(K)), *corpus.widths_after_first(corpus.test))
     scores = [Score("uniform", 0, uniform), *_judged(counts, corpus, eps, backward=False)]
     if backward:
         reverse = count_ngrams(corpus.train.ids[::-1], K, counts.order)
@@ -128,16 +128,10 @@ def _scores(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward:
 def _judged(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward: bool) -> list[Score]:
     """Judge the test part, read forward or backward, by all smoothings of all orders."""
     test = corpus.test.ids[::-1] if backward else corpus.test.ids
-    sizes = _sizes(corpus, int(test[0]))
+    sizes = corpus.widths_after_first(corpus.test, int(test[0]))
     scores = []
     for n in range(1, counts.order + 1):
         lower = NgramCounts(counts.levels[:n], counts.K, counts.tokens)
         for name, model in (("Laplace", laplace(lower, eps)), ("Kneser-Ney", kneser_ney(lower))):
             scores.append(Score(name, n, measure(model.log_prob(test), *sizes), backward))
     return scores
-
-
-def _sizes(corpus: Corpus, first: int) -> tuple[int, int]:
-    """Give the characters and bytes of the test part without the token that is not predicted."""
-    characters, octets = corpus.tokenizer.width(corpus.vocab.to_tokens(first))
-    return max(corpus.test.characters - characters, 1), max(corpus.test.bytes - octets, 1)

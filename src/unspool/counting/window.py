@@ -15,13 +15,16 @@ from unspool.counting.mlp import (
     Moments,
     Parameters,
     adam,
-    backward,
-    forward,
-    softmax_cross_entropy,
+    backward_hidden,
+    backward_output,
+    cross_entropy,
+    hidden,
+    output,
 )
 from unspool.data.arrays import Ids, Real
 from unspool.data.series import lagged
 from unspool.errors import InputError
+from unspool.kernel import ops
 
 BLOCK = 1 << 14
 
@@ -64,7 +67,7 @@ class WindowRegressor:
     def predict(self, X: Real) -> Real:
         """Predict the number that follows each row of tau numbers."""
         x = ((X - self.mean) / self.scale).astype(np.float32)
-        o, _ = forward(self.parameters, x)
+        o = output(self.parameters, hidden(self.parameters, x))
         return np.asarray(o[:, 0], np.float64) * self.scale + self.mean
 
 
@@ -83,11 +86,12 @@ class WindowLanguageModel:
         """Give log P(x(t) | the tokens before) for all but the first ``given``; before the text is id 0."""
         padded = np.concatenate([np.zeros(self.tau, np.int32), np.asarray(ids, np.int32)])
         windows = np.lib.stride_tricks.sliding_window_view(padded, self.tau)[given : len(ids)]
-        targets = np.asarray(ids[given:], np.int64)
+        targets = np.asarray(ids[given:], np.int32)
+        V, c = self.parameters["V"], self.parameters["c"]
         found = [np.zeros(0)]
         for at in range(0, len(targets), BLOCK):
-            o, _ = forward(self.parameters, windows[at : at + BLOCK])
-            found.append(softmax_cross_entropy(o, targets[at : at + BLOCK])[0].astype(np.float64))
+            h = hidden(self.parameters, windows[at : at + BLOCK])
+            found.append(-ops.softmax_cross_entropy(h, V, c, targets[at : at + BLOCK]).each)
         return np.concatenate(found)
 
 
@@ -103,9 +107,11 @@ def train_on_numbers(
     moments = Moments()
     for step in range(training.steps):
         rows = rng.integers(len(X), size=training.B)
-        o, tape = forward(parameters, X[rows])
-        do = 2 * (o - y[rows, None]) / np.float32(training.B)
-        adam(parameters, backward(parameters, tape, do), moments, training.rate(step))
+        h = hidden(parameters, X[rows])
+        do = 2 * (output(parameters, h) - y[rows, None]) / np.float32(training.B)
+        dh, gradients = backward_output(parameters, h, do)
+        gradients |= backward_hidden(parameters, X[rows], h, dh)
+        adam(parameters, gradients, moments, training.rate(step))
     return WindowRegressor(parameters, mean, scale)
 
 
@@ -121,10 +127,13 @@ def train_on_tokens(
     offsets = np.arange(tau + 1)
     for step in range(training.steps):
         starts = rng.integers(len(ids) - tau, size=training.B)
-        windows: NDArray[np.int32] = np.asarray(ids[starts[:, None] + offsets])  # B tau+1
-        o, tape = forward(parameters, windows[:, :-1])
-        _, do = softmax_cross_entropy(o, windows[:, -1])
-        adam(parameters, backward(parameters, tape, do), moments, training.rate(step))
+        windows: NDArray[np.int32] = np.asarray(ids[starts[:, None] + offsets], np.int32)  # B tau+1
+        x, y = windows[:, :-1], windows[:, -1]
+        h = hidden(parameters, x)
+        loss, gradients = cross_entropy(parameters, h, y)
+        assert loss.dh is not None
+        gradients |= backward_hidden(parameters, x, h, loss.dh)
+        adam(parameters, gradients, moments, training.rate(step))
     return WindowLanguageModel(parameters)
 
 

@@ -62,6 +62,15 @@ class Corpus:
         """The three parts in their order."""
         return [self.train, self.valid, self.test]
 
+    def widths_after_first(self, part: Part, first: int | None = None) -> tuple[int, int]:
+        """Give the characters and bytes of a part without the one token that is context and no target.
+
+        That is the part's first token, unless another is given: read backwards, a part begins at its end.
+        """
+        token = self.vocab.to_tokens(int(part.ids[0]) if first is None else first)
+        characters, octets = self.tokenizer.width(token)
+        return max(part.characters - characters, 1), max(part.bytes - octets, 1)
+
     def encode(self, text: str) -> Ids:
         """Turn a text into ids; what the vocabulary does not know becomes ``<unk>`` and is counted by it."""
         if self.settings.clean:

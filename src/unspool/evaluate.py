@@ -1,0 +1,69 @@
+"""How well a network predicts a text: log P of every target, the state carried from the first token to the last.
+
+    x(1) ─▶ h(1) ─▶ x(2) ─▶ h(2) ─▶ …        log P(x(t+1) | x(1) … x(t)) = log softmax(c + V h(t))[x(t+1)]
+
+The text is read in windows only to bound the memory: the state goes from one to the next, and a window of any
+size gives the same bits. What comes out is what `unspool.measure` adds up, as for the models that count.
+
+>>> from unspool.config import ModelConfig
+>>> model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
+>>> ids = np.arange(100, dtype=np.int32) % 5
+>>> at_once, in_sevens = log_prob(model, ids, window=100), log_prob(model, ids, window=7)
+>>> len(at_once), bool((at_once == in_sevens).all())
+(99, True)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unspool.data.arrays import Ids, Real
+from unspool.data.corpus import Corpus
+from unspool.data.parts import Part
+from unspool.errors import InputError
+from unspool.measure import LanguageModel, Measure, measure
+from unspool.model import Model, State
+
+WINDOW = 1024
+"""Steps read at once: enough for one product over all of them, little enough for the memory."""
+
+
+def log_prob(model: Model, ids: Ids, *, window: int = WINDOW) -> Real:
+    """Give log P(x(t) | all before) for every token but the first, which has nothing before it."""
+    _check(model, ids, window)
+    state: State | None = None
+    weights = model.weights()
+    found = [np.zeros(0)]
+    for at in range(0, len(ids) - 1, window):
+        here = np.asarray(ids[at : at + window + 1], np.int32)[:, None]  # tau+1 1
+        output = model.forward(here[:-1], state, weights=weights)
+        found.append(-model.loss(output, here[1:], weights=weights).each[:, 0])
+        state = output.state
+    return np.concatenate(found)
+
+
+def _check(model: Model, ids: Ids, window: int) -> None:
+    if model.config.dense or model.config.bidirectional:
+        raise InputError("evaluate: needs a model of tokens that reads in one direction")
+    if window < 1:
+        raise InputError(f"evaluate: window is {window}; expected at least 1")
+    if len(ids) < 2:
+        raise InputError(f"evaluate: {len(ids)} tokens leave nothing to predict; give a text of two or more")
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network as a language model like any other: see `unspool.measure.LanguageModel`."""
+
+    model: Model
+
+    def log_prob(self, ids: Ids, given: int = 1) -> Real:
+        """Give log P(x(t) | all before) for all tokens but the first ``given``, which are only context."""
+        if given < 1:
+            raise InputError("a network needs a token to start from: given must be at least 1")
+        return log_prob(self.model, ids)[given - 1 :]
+
+
+def evaluate(model: LanguageModel, corpus: Corpus, part: Part) -> Measure:
+    """Judge any language model by a part of a corpus: every target once, sums divided once."""
+    return measure(model.log_prob(part.ids), *corpus.widths_after_first(part))

@@ -1,0 +1,63 @@
+"""People have minutes, not epochs: how many updates fit, and a learning rate that ends with the last of them.
+
+    rate(s) = min(1, (s + 1) / warmup) · (floor + (1 - floor) · (1 + cos(π s / steps)) / 2)        (1)
+
+The number of updates is fixed before the first one, from a short measurement. So the clock decides only how
+long a run is; given that number, it can be repeated to the bit.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from unspool.errors import InputError
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """The share of the learning rate at a step that counts from 0: (1).
+
+    >>> rate = Cosine(steps=100, warmup=10)
+    >>> [round(rate(step), 3) for step in (0, 9, 50, 99, 200)]
+    [0.1, 0.98, 0.5, 0.0, 0.0]
+    """
+
+    steps: int
+    """How many updates there will be."""
+    warmup: int = 50
+    """Over how many the rate rises."""
+    floor: float = 0.0
+    """The share at the end."""
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.warmup < 1 or not 0 <= self.floor <= 1:
+            raise InputError(f"schedule: steps and warmup from 1, floor from 0 to 1; got {self}")
+
+    def __call__(self, step: int) -> float:
+        """Give the share at a step."""
+        fall = (1 + math.cos(math.pi * min(1.0, step / self.steps))) / 2
+        return min(1.0, (step + 1) / self.warmup) * (self.floor + (1 - self.floor) * fall)
+
+
+def updates_within(
+    seconds: float, updates: Iterator[Any], clock: Callable[[], float] = time.perf_counter
+) -> int:
+    """Say how many updates fit into the seconds, measured on updates that are thrown away.
+
+    >>> ticks = iter(range(1000))
+    >>> updates_within(600, iter(range(100)), clock=lambda: float(next(ticks)))
+    600
+    """
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise InputError(f"seconds is {seconds}; expected a number above 0")
+    next(updates)  # the first one allocates
+    spans, start = list[float](), clock()
+    until = start + min(1.5, seconds / 20)
+    while len(spans) < 3 or start < until:
+        next(updates)
+        start, before = clock(), start
+        spans.append(start - before)
+    # The median: another program that takes the cores for a moment should not halve the run.
+    return max(1, round(seconds / sorted(spans)[len(spans) // 2]))

@@ -1,0 +1,108 @@
+"""The command line itself: what every command does alike."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from unspool import __version__, cli
+
+APP = cli.app
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(cli, "app", lambda *_, **options: APP(arguments, **options))
+    with pytest.raises(SystemExit) as done:
+        cli.main()
+    return int(done.value.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["stat"], 'Did you mean "stats"'),
+        (["--nope"], "--nope"),
+        (["stats"], "TEXT requires an argument"),
+        (["stats", "a", "--order", "x"], 'unable to convert "x" into int'),
+        (["stats", "a", "--split", "1"], "--split requires 3"),
+        (["stats", "a", "--toknes", "word"], "unknown option --toknes"),
+        (["demo", "--what"], "--what"),
+        (["demo", "extra"], "extra"),
+    ],
+)
+def test_a_slip_on_the_command_line_is_one_line_and_exit_code_two(
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, *arguments) == 2
+    printed, error = capsys.readouterr()
+    assert printed == ""
+    assert error.startswith("unspool: ") and message in error
+    assert "--help" in error
+    assert len(error.splitlines()) == 1
+
+
+def test_alone_it_shows_its_commands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch) == 0
+    printed = capsys.readouterr().out
+    assert "Usage: unspool COMMAND" in printed
+    for command in ("demo", "stats"):
+        assert command in printed
+
+
+def test_ctrl_c_is_a_line_and_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "app", interrupted)
+    with pytest.raises(SystemExit) as done:
+        cli.main()
+    assert done.value.code == 130
+    assert capsys.readouterr().err == "unspool: stopped\n"
+
+
+def test_a_fault_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(**_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(cli, "app", faulty)
+    with pytest.raises(ZeroDivisionError):
+        cli.main()
+
+
+def test_the_version_can_be_asked_of_the_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "unspool", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"unspool {__version__}\n"
+    assert done.stderr == ""
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = [sys.executable, "-m", "unspool", "stats", "builtin:python-docs", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
+def test_ctrl_c_reaches_a_running_command() -> None:
+    command = [sys.executable, "-u", "-m", "unspool", "demo", "--seconds", "60"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert error == "unspool: stopped\n"
