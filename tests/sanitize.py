@@ -49,7 +49,7 @@ def build(kind: str) -> Path:
     alone = [] if _importable("scikit_build_core", "nanobind") else ["--build-isolation"]
     command = [
         sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(ROOT),
-        "-C", f"build-dir={place / 'cmake'}", "-C", f"cmake.define.UNSPOOL_SANITIZE={kind}",
+        "-C", f"build-dir={place / 'cmake'}", "-C", "install.strip=false", "-C", f"cmake.define.UNSPOOL_SANITIZE={kind}",
     ]  # fmt: skip
     subprocess.run(command if alone else [*command, "--no-build-isolation"], check=True)
     return site
