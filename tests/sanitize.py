@@ -16,6 +16,7 @@ import subprocess
 import sys
 import sysconfig
 import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,7 @@ def build(kind: str) -> Path:
     alone = [] if _importable("scikit_build_core", "nanobind") else ["--build-isolation"]
     command = [
         sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(ROOT),
-        "-C", f"build-dir={place / 'cmake'}", "-C", f"cmake.define.UNSPOOL_SANITIZE={kind}",
+        "-C", f"build-dir={place / 'cmake'}", "-C", "install.strip=false", "-C", f"cmake.define.UNSPOOL_SANITIZE={kind}",
     ]  # fmt: skip
     subprocess.run(command if alone else [*command, "--no-build-isolation"], check=True)
     return site
@@ -327,7 +328,7 @@ def inside(kind: str, part: int, calls: int) -> int:
     from unspool.kernel import _native, ops
 
     assert f"sanitize-{kind}" in str(_native.__file__), _native.__file__
-    np.seterr(all="ignore")
+    warnings.simplefilter("ignore")  # of NumPy: the values that are not finite are meant
     made = [Calls([part, 0], large=0.02 if kind == "address" else 0.5)]
     if kind == "address":
         made[0].run(calls)
