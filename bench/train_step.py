@@ -10,6 +10,7 @@ table of one-hot inputs, (K, G H); with --embedding they too have an embedding o
 from __future__ import annotations
 
 import argparse
+import os
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,13 @@ from table import Peer, alternate, best_seconds, geometric_mean, save, serve, sh
 
 K = 64
 GATES = {"elman": 1, "gru": 3, "lstm": 4}
+AVX2 = {
+    "UNSPOOL_ISA": "avx2",
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+}
 
 
 def data(case: dict[str, Any]) -> tuple[Any, Any]:
@@ -158,10 +166,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--embedding", action="store_true")
+    parser.add_argument("--avx2", action="store_true", help="hold every library to AVX2")
     args = parser.parse_args()
     if args.peer:
         return be_peer(args.peer)
 
+    if args.avx2:
+        os.environ |= AVX2
     peers = [Peer(__file__, name) for name in args.peers]
     peers = [peer for peer in peers if peer.hello is not None]
     for peer in peers:
@@ -199,7 +210,10 @@ def main() -> None:
             print(
                 f"{cell}: {geometric_mean(ratios_of):.2f} times {name} (geometric mean), least {min(ratios_of):.2f}"
             )
-    save("train_step", {"peers": [peer.hello for peer in peers], "summary": summary, "cases": figures})
+    save(
+        "train_step_avx2" if args.avx2 else "train_step",
+        {"peers": [peer.hello for peer in peers], "summary": summary, "cases": figures},
+    )
 
 
 if __name__ == "__main__":

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unspool.kernel import ops
 from unspool.values import CellName, Floats
 
 Shapes = dict[str, tuple[int, ...]]
+ROUNDS = 40
+"""Enough for the smallest singular value that normal numbers are likely to give."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,20 @@ class Cell:
 
 
 def orthogonal(block: Floats, rng: np.random.Generator) -> None:
-    """Fill a square block with a random rotation: every power of it keeps the length of a vector."""
-    q, r = np.linalg.qr(rng.standard_normal(block.shape))
-    block[:] = q * np.sign(np.diag(r))
+    """Fill a square block with a random rotation: every power of it keeps the length of a vector.
+
+    The rotation nearest to a matrix of normal numbers, by X ← (3 X - X Xᵀ X) / 2, which brings every singular
+    value to 1. With our own products, since those of a linear algebra library differ between machines.
+
+    >>> block = np.empty((3, 3), np.float32)
+    >>> orthogonal(block, np.random.default_rng(0))
+    >>> np.abs(block @ block.T - np.eye(3)).max() < 1e-6
+    True
+    """
+    X = (rng.standard_normal(block.shape) / (2 * np.sqrt(len(block)))).astype(np.float32)
+    for _ in range(ROUNDS):
+        X = np.float32(1.5) * X - np.float32(0.5) * ops.matmul(ops.matmul(X, X, transpose_b=True), X)
+    block[:] = X
 
 
 def begin_uniform(parameters: dict[str, Floats], rng: np.random.Generator) -> None:
