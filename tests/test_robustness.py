@@ -663,10 +663,16 @@ def test_threads_and_instruction_set_may_change_while_others_compute():
     ],
 )
 def test_a_bad_variable_is_a_clear_error(variable, value):
-    done = python("import unspool", **{variable: value})
+    done = python("import unspool; unspool.kernel_info()", **{variable: value})
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("unspool.errors.InputError: ") and value.strip() in last and variable in last
+
+
+def test_a_bad_variable_is_one_line_on_the_command_line():
+    done = python("from unspool.cli import main; main()", UNSPOOL_THREADS="two")
+    assert done.returncode == 2
+    assert done.stderr.strip() == "unspool: UNSPOOL_THREADS is 'two'; expected a number from 1 to 256"
 
 
 @pytest.mark.parametrize(("variable", "value"), [("UNSPOOL_THREADS", ""), ("UNSPOOL_ISA", "")])

@@ -14,6 +14,7 @@ from cyclopts import App, CycloptsError
 
 from unspool import __version__
 from unspool.errors import UnspoolError
+from unspool.kernel.ops import heed_environment
 
 app = App(
     name="unspool",
@@ -39,6 +40,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Unicode shows a question mark
     try:
+        heed_environment()
         app(exit_on_error=False, print_error=False)
     except CycloptsError as error:
         _stop(f"{_what_is_wrong(error)}; see {_help_of(error)}", 2)

@@ -33,6 +33,8 @@ COPIED = 2**28
 
 
 def _typed(value: Any, name: str, dtype: type[np.generic]) -> Any:
+    if _refusal is not None:
+        raise _refusal
     if not isinstance(value, np.ndarray):
         raise InputError(f"{name} is a {type(value).__name__}; expected a NumPy array of {dtype.__name__}")
     if value.dtype != dtype:
@@ -352,6 +354,8 @@ def kernel_info() -> dict[str, Any]:
 
     `UNSPOOL_ISA` forces an instruction set, `UNSPOOL_THREADS` a number of threads.
     """
+    if _refusal is not None:
+        raise _refusal
     return {"isa": _native.isa(), "available": _native.available().split(), "threads": _native.threads()}
 
 
@@ -371,7 +375,8 @@ def choose_isa(name: str) -> None:
         raise InputError(f"name is {name!r}; expected one of {_native.available()}") from None
 
 
-def _heed_environment() -> None:
+def heed_environment() -> None:
+    """Follow UNSPOOL_ISA and UNSPOOL_THREADS. A bad value is an error when the kernels are first used."""
     if isa := os.environ.get("UNSPOOL_ISA"):
         if isa not in _native.available().split():
             raise InputError(f"UNSPOOL_ISA is {isa!r}; this machine has {_native.available()}")
@@ -382,4 +387,8 @@ def _heed_environment() -> None:
         set_threads(int(threads))
 
 
-_heed_environment()
+try:
+    heed_environment()
+    _refusal: InputError | None = None
+except InputError as error:  # importing must not fail: the command line could not say why in one line
+    _refusal = error
