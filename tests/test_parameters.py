@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cases import CELLS, INPUTS, config_of
+from unspool.cells.cell import orthogonal
 from unspool.errors import InputError
 from unspool.model import Model
 from unspool.parameters import Parameters, begin, shapes_of
@@ -94,6 +95,26 @@ def test_fresh_recurrent_blocks_are_rotations_and_the_forget_gate_is_open():
         if cell == "lstm":
             expected[16:32] = 1
         assert np.array_equal(bias, expected)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("H", [1, 2, 64])
+def test_a_rotation_is_one_whatever_the_seed(H, seed):
+    block = np.empty((H, H), np.float32)
+    orthogonal(block, np.random.default_rng(seed))
+    assert np.abs(block @ block.T - np.eye(H)).max() < 1e-5
+
+
+def test_numbers_that_no_round_brings_near_are_drawn_again():
+    class Generator:
+        drawn = iter([9.0, 0.0, 1e-12, -0.5])
+
+        def standard_normal(self, shape):
+            return np.full(shape, next(self.drawn))
+
+    block = np.empty((1, 1), np.float32)
+    orthogonal(block, Generator())
+    assert block.tolist() == [[-1.0]] and next(Generator.drawn, None) is None
 
 
 def test_like_gives_zeros_of_the_same_shapes_elsewhere_in_memory():

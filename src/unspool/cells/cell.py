@@ -48,9 +48,15 @@ def orthogonal(block: Floats, rng: np.random.Generator) -> None:
     >>> bool(np.abs(block @ block.T - np.eye(3)).max() < 1e-6)
     True
     """
-    X = (rng.standard_normal(block.shape) / (2 * np.sqrt(len(block)))).astype(np.float32)
-    for _ in range(ROUNDS):
-        X = np.float32(1.5) * X - np.float32(0.5) * ops.matmul(ops.matmul(X, X, transpose_b=True), X)
+    far = True
+    while far:  # numbers so large or so near to singular that the rounds end elsewhere are drawn again
+        X = (rng.standard_normal(block.shape) / (2 * np.sqrt(len(block)))).astype(np.float32)
+        with np.errstate(all="ignore"):
+            for _ in range(ROUNDS):
+                X = np.float32(1.5) * X - np.float32(0.5) * ops.matmul(ops.matmul(X, X, transpose_b=True), X)
+            far = (
+                not np.abs(ops.matmul(X, X, transpose_b=True) - np.eye(len(X), dtype=np.float32)).max() < 1e-4
+            )
     block[:] = X
 
 
