@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <iterator>
@@ -14,12 +16,21 @@ namespace {
 
 const size_t LINE = 64, PAGE = 4096, HUGE_PAGE = size_t(1) << 21;
 
-// How much is kept for the next caller: an eighth of the machine's memory.
+// How much is kept for the next caller: a gibibyte, or an eighth of the memory where that is less.
+size_t memory_of_machine() {
+  size_t bytes = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+  if (std::FILE* file = std::fopen("/sys/fs/cgroup/memory.max", "r")) {  // a container may have less
+    unsigned long long limit = 0;
+    if (std::fscanf(file, "%llu", &limit) == 1 && limit < bytes) bytes = (size_t)limit;
+    std::fclose(file);
+  }
+  return bytes;
+}
 size_t to_keep() {
 #if defined(UNSPOOL_SANITIZE)
   return 0;  // a kept block would hide its misuse
 #else
-  static const size_t bytes = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 8;
+  static const size_t bytes = std::min(memory_of_machine() / 8, size_t(1) << 30);
   return bytes;
 #endif
 }
@@ -41,16 +52,17 @@ size_t rounded(size_t bytes) {
 
 }  // namespace
 
-void* take_memory(size_t bytes) {
+void* take_memory(size_t& bytes) {
   if (bytes > (size_t(1) << 46)) throw std::bad_alloc();
   bytes = rounded(bytes);
   {
     std::lock_guard<std::mutex> lock(guard);
     for (auto block = kept().rbegin(); block != kept().rend(); ++block)
-      if (block->bytes == bytes) {
+      if (block->bytes >= bytes && block->bytes <= bytes + bytes / 4) {  // windows of different lengths share
         void* at = block->at;
-        kept().erase(std::next(block).base());
+        bytes = block->bytes;
         kept_bytes -= bytes;
+        kept().erase(std::next(block).base());
         return at;
       }
   }
@@ -64,8 +76,8 @@ void* take_memory(size_t bytes) {
 
 void give_memory(void* at, size_t bytes) {
   std::lock_guard<std::mutex> lock(guard);
-  kept().push_back({rounded(bytes), at});
-  kept_bytes += rounded(bytes);
+  kept().push_back({bytes, at});
+  kept_bytes += bytes;
   while (kept_bytes > to_keep()) {
     kept_bytes -= kept().front().bytes;
     std::free(kept().front().at);

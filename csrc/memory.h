@@ -6,8 +6,8 @@
 
 namespace unspool {
 
-void* take_memory(size_t bytes);             // throws std::bad_alloc
-void give_memory(void* block, size_t bytes);
+void* take_memory(size_t& bytes);            // at least so many; says how many it is; throws std::bad_alloc
+void give_memory(void* block, size_t bytes);  // as many as it was
 void lock_memory();                          // around fork
 void unlock_memory();
 

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -58,11 +59,15 @@ struct Pool {
   }
 
   void run(const std::function<void(Team)>& task, int n) {
-    while ((int)workers.size() < n - 1) {
-      const int index = (int)workers.size() + 1;
-      const uint64_t seen = round.load();
-      workers.emplace_back([this, index, seen] { work(index, seen); });
-      workers.back().detach();
+    try {
+      while ((int)workers.size() < n - 1) {
+        const int index = (int)workers.size() + 1;
+        const uint64_t seen = round.load();
+        workers.emplace_back([this, index, seen] { work(index, seen); });
+        workers.back().detach();
+      }
+    } catch (const std::system_error&) {  // the system gives no more: fewer threads give the same bits
+      n = (int)workers.size() + 1;
     }
     Barrier meeting(n);
     body = &task;

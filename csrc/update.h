@@ -8,8 +8,9 @@ static void adam(const AdamArgs& a, Team team) {
   for (int64_t j = mine.begin; j < mine.end; j += LANES) {
     const V g = load_to(a.g, j, a.n) * scale;
     const V m0 = load_to(a.m, j, a.n);
-    const V m = flush(fma(g - m0, rest1, m0));
-    const V v = flush(fma(g * g, rest2, load_to(a.v, j, a.n) * b2));
+    const V second = fma(g * g, rest2, load_to(a.v, j, a.n) * b2);
+    const Mask gone = second < set1(0x1p-126f);  // below, both are zero: never one over the square root of the other's zero
+    const V v = select(gone, zero(), second), m = select(gone, zero(), flush(fma(g - m0, rest1, m0)));
     const V p = load_to(a.p, j, a.n) * shrink;
     store_to(a.m, j, a.n, m);
     store_to(a.v, j, a.n, v);

@@ -14,7 +14,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "unspool"
 LAYERS = {
-    "words": ["errors", "values", "config"],
+    "words": ["errors", "values", "config", "files"],
     "parts": ["data", "cells", "kernel", "parameters", "measure", "counting"],
     "model": ["unroll", "bptt", "model", "loss", "optimise", "schedule", "train"],
     "uses": [

@@ -129,3 +129,26 @@ def test_a_gradient_of_another_length_moves_nothing():
 def test_options_that_make_no_sense_are_refused(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         OptimiserConfig(**wrong)
+
+
+def test_a_vanishing_gradient_moves_nothing_however_small_epsilon_is():
+    for size in (1e-13, 1e-18, 1e-20, 1e-30, 1e-38):
+        parameters = Parameters({"W": (1, 20)})
+        gradient = parameters.like()
+        gradient["W"][:] = size
+        Optimiser(OptimiserConfig(epsilon=1e-30, learning_rate=0.1, clip=0)).update(parameters, gradient.flat)
+        assert np.abs(parameters["W"]).max() <= 0.1001
+
+
+def test_a_saved_state_is_not_written_over_by_later_updates():
+    parameters = Parameters({"W": (1, 20)})
+    gradient = parameters.like()
+    gradient["W"][:] = 1
+    optimiser = Optimiser(OptimiserConfig())
+    optimiser.update(parameters, gradient.flat)
+    saved = optimiser.state()
+    before = saved["m"].copy()
+    optimiser.update(parameters, gradient.flat)
+    assert np.array_equal(saved["m"], before)
+    with pytest.raises(InputError, match="m or v is missing"):
+        Optimiser(OptimiserConfig()).restore({"step": 3, "m": None, "v": None})

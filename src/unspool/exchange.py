@@ -16,6 +16,7 @@ import numpy as np
 from unspool.cells import cell_named
 from unspool.config import ModelConfig
 from unspool.errors import FileError, InputError
+from unspool.files import write_whole
 from unspool.parameters import Parameters, shapes_of
 from unspool.values import Floats
 
@@ -103,11 +104,9 @@ def places(config: ModelConfig) -> list[tuple[int, bool]]:
 
 def save_torch(path: str | Path, config: ModelConfig, parameters: Parameters) -> None:
     """Write the recurrent layers under PyTorch's names as safetensors."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
-    save_file(
-        {name: np.ascontiguousarray(value) for name, value in to_torch(config, parameters).items()}, path
-    )
+    write_whole(path, save(to_torch(config, parameters)))
 
 
 def load_torch(path: str | Path, config: ModelConfig, onto: Parameters | None = None) -> Parameters:

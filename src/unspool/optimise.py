@@ -47,6 +47,8 @@ class OptimiserConfig:
             value = getattr(self, name)
             if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
                 raise InputError(f"{name} is {value!r}; expected a number of 0 or more")
+        if self.epsilon == 0:
+            raise InputError("epsilon is 0; expected a number above 0: it keeps Adam from dividing by zero")
         for name in ("beta1", "beta2", "momentum"):
             share_of_one(name, getattr(self, name))
 
@@ -107,9 +109,23 @@ class Optimiser:
 
     def state(self) -> dict[str, Any]:
         """Return all that has to be saved to go on to the same bits."""
-        return {"step": self.step, "m": self.m, "v": self.v}
+        return {"step": self.step, "m": _copy(self.m), "v": _copy(self.v)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a saved state."""
         at_least("step", state["step"], 0)
-        self.step, self.m, self.v = state["step"], state["m"], state["v"]
+        m, v = _copy(state["m"]), _copy(state["v"])
+        if state["step"] and (m is None or (self.config.kind == "adam" and v is None)):
+            raise InputError(
+                f"a state after {state['step']} updates has what {self.config.kind} remembers: m or v is missing"
+            )
+        self.step, self.m, self.v = state["step"], m, v
+
+
+def _copy(value: Floats | None) -> Floats | None:
+    """Copy what updates write over, onto a cache line."""
+    if value is None:
+        return None
+    copied = ops.zeros(value.shape)
+    copied[:] = value
+    return copied

@@ -70,8 +70,8 @@ class RunConfig:
             at_least(name, getattr(self, name), least)
         if self.steps is not None:
             at_least("steps", self.steps, 1)
-        if not (math.isfinite(self.seconds) and self.seconds > 0):
-            raise InputError(f"seconds is {self.seconds}; expected a number above 0")
+        if not 0 < self.seconds <= 1e6:
+            raise InputError(f"seconds is {self.seconds}; expected a number above 0 and at most a million")
 
 
 @dataclass(frozen=True)

@@ -186,3 +186,13 @@ def test_the_backward_model_reads_the_text_from_its_end() -> None:
     found = both_directions(build, train, test)
     assert found.backward.nats == pytest.approx(-build(train[::-1]).log_prob(np.array([0, 1, 3])).mean())
     assert found.forward.targets == found.backward.targets == 2
+
+
+@pytest.mark.parametrize("prefix", [[], [0], [0, 1, 2]])
+def test_every_generated_ngram_of_a_maximum_likelihood_model_occurs_in_the_text(prefix):
+    ids = np.array([0, 1, 2, 0, 2, 1, 1, 0, 1, 2, 2, 0, 1, 0, 2] * 6, np.int32)
+    model = maximum_likelihood(count_ngrams(ids, 3, 5))
+    drawn = prefix + generate(model, 200, np.random.default_rng(0), prefix)
+    seen = {tuple(ids[i : i + 5].tolist()) for i in range(len(ids) - 4)}
+    windows = {tuple(drawn[i : i + 5]) for i in range(len(prefix), len(drawn) - 4)}
+    assert windows <= seen

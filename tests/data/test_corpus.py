@@ -278,3 +278,13 @@ def test_learned_subwords_are_kept_with_the_corpus(path: Path, tmp_path: Path) -
     (tmp_path / "tokenizer.json").write_text(model)
     again = prepare(path, tokens=f"subword:{tmp_path / 'tokenizer.json'}")
     assert whole(again) == whole(corpus)
+
+
+def test_a_part_that_begins_with_an_unknown_token_counts_its_real_width(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("ab" * 18 + "zabé")
+    for cache in (None, tmp_path / "cache", tmp_path / "cache"):
+        corpus = prepare([text], split=(0.9, 0.0, 0.1), cache=cache)
+        assert corpus.test.unknown == 2
+        assert corpus.widths_after_first(corpus.test) == (3, 4)
+        assert corpus.widths_after_first(corpus.test, backward=True) == (3, 3)

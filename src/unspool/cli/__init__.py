@@ -5,6 +5,7 @@ has seen enough (``unspool stats … | head``) is no error at all. Anything else
 traceback.
 """
 
+import errno
 import io
 import os
 import sys
@@ -50,6 +51,10 @@ def main() -> None:
         _stop("stopped", 130)
     except BrokenPipeError:
         _leave_the_pipe()
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _stop("the output cannot be written: no space left", 2)
     finally:
         _flush()
 
@@ -75,6 +80,9 @@ def _flush() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         _leave_the_pipe()
+    except OSError:  # a full disk: said already, or said now
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _stop("the output cannot be written: no space left", 2)
 
 
 def _leave_the_pipe() -> NoReturn:

@@ -15,6 +15,7 @@ from unspool.counting.statistics import Statistics, describe_corpus
 from unspool.data.corpus import Corpus, prepare
 from unspool.draw.figure import check_format
 from unspool.draw.zipf import draw_zipf
+from unspool.errors import InputError
 
 Plain = Parameter(negative="")
 """Without a second option that takes the first one back."""
@@ -33,7 +34,7 @@ def stats(
     errors: str = "strict",
     newlines: str = "keep",
     order: int = 3,
-    eps: Annotated[tuple[float, ...], Plain] = (1.0, 1.0, 1.0),
+    eps: Annotated[tuple[float, ...], Parameter(negative="", consume_multiple=True)] = (1.0, 1.0, 1.0),
     ranks: Annotated[tuple[int, int] | None, Plain] = None,
     top: int = 10,
     backward: Annotated[bool, Plain] = False,
@@ -80,6 +81,8 @@ def stats(
     plot
         Draw frequencies against ranks into this file (.png, .svg, .pdf).
     """
+    if top < 0:
+        raise InputError(f"top: expected 0 or more, got {top}")
     if plot is not None:
         check_format(plot)
     corpus = prepare(
@@ -183,7 +186,8 @@ def _score_table(found: Statistics) -> Table:
         name = f"{score.order}-grams, {score.model}" if score.order else score.model
         name += ", backward" if score.backward else ""
         result = score.measure
-        bits = (result.bits_per_character or math.nan, result.bits_per_byte or math.nan)
+        found_bits = (result.bits_per_character, result.bits_per_byte)
+        bits = [math.nan if bit is None else bit for bit in found_bits]
         table.add_row(
             name, f"{result.perplexity:,.3f}", f"{result.nats:.4f}", *(f"{bit:.4f}" for bit in bits)
         )

@@ -38,6 +38,7 @@ With ε = 0 nothing is smoothed, P(a | b, a) = 1/2, and what was never seen has 
 ([0.5, 0.0, 0.5], [0.0, 0.0, 0.0])
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -49,8 +50,8 @@ from unspool.errors import InputError
 
 def laplace(counts: NgramCounts, eps: Sequence[float] = (1.0,), recursive: bool = False) -> NgramModel:
     """Smooth with ε₁, ε₂, …, one for each order; the last one given goes for all orders above."""
-    if not len(eps) or min(eps) < 0:
-        raise InputError(f"eps: expected one or more numbers, none below 0, got {tuple(eps)}")
+    if not len(eps) or not all(0 <= weight < math.inf for weight in eps):
+        raise InputError(f"eps: expected one or more finite numbers, none below 0, got {tuple(eps)}")
     weights = [eps[min(n, len(eps) - 1)] for n in range(counts.order)]
     shares = [_smoothed(level, weight) for level, weight in zip(counts.levels, weights, strict=True)]
     return NgramModel(counts, shares, recursive)

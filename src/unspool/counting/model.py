@@ -113,7 +113,7 @@ def generate(
     """
     context, drawn = list(prefix), list[int]()
     for _ in range(length):
-        context = context[len(context) - model.counts.order + 1 :] if model.counts.order > 1 else []
+        context = context[max(0, len(context) - model.counts.order + 1) :]
         heights = np.cumsum(model.next_probs(context))
         if heights[-1] <= 0:
             context, heights = [], np.cumsum(model.next_probs([]))

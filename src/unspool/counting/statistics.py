@@ -128,7 +128,7 @@ def _scores(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward:
 def _judged(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward: bool) -> list[Score]:
     """Judge the test part, read forward or backward, by all smoothings of all orders."""
     test = corpus.test.ids[::-1] if backward else corpus.test.ids
-    sizes = corpus.widths_after_first(corpus.test, int(test[0]))
+    sizes = corpus.widths_after_first(corpus.test, backward)
     scores = []
     for n in range(1, counts.order + 1):
         lower = NgramCounts(counts.levels[:n], counts.K, counts.tokens)

@@ -28,7 +28,7 @@ from unspool.data.tokens import Tokenizer, describe, make_tokenizer
 from unspool.data.vocab import Vocab
 from unspool.errors import FileError
 
-FORMAT = "unspool-corpus-1"
+FORMAT = "unspool-corpus-2"
 IDS, VOCAB, CORPUS = "ids.bin", "vocab.json", "corpus.json"
 UNFINISHED = ".unfinished-"
 
@@ -58,6 +58,10 @@ def making(folder: Path) -> Iterator[Path]:
             _sync(folder.parent)
         if not folder.is_dir():
             raise FileError(f"{folder}: cannot be written")
+    except FileError:
+        raise
+    except OSError as error:  # a full disk, a limit on the size of files
+        raise FileError(f"{folder.parent}: cannot be written: {error.strerror}") from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
@@ -69,7 +73,10 @@ def write(folder: Path, vocab: Vocab, tokenizer: Tokenizer, parts: list[Part], e
         "format": FORMAT,
         "tokenizer": describe(tokenizer),
         "vocab": vocab.sha256,
-        "parts": [[len(part.ids), part.characters, part.bytes, part.unknown] for part in parts],
+        "parts": [
+            [len(part.ids), part.characters, part.bytes, part.unknown, part.first, part.last]
+            for part in parts
+        ],
         "erased": erased,
     }
     (folder / CORPUS).write_text(json.dumps(content), encoding="ascii")
@@ -77,27 +84,27 @@ def write(folder: Path, vocab: Vocab, tokenizer: Tokenizer, parts: list[Part], e
 
 def read(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
     """Map the ids of a prepared corpus, and read the rest."""
+    try:
+        return _read_whole(folder)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FileError(f"{folder}: a damaged cache; delete this folder and prepare again") from error
+
+
+def _read_whole(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
     vocab = Vocab.load(folder / VOCAB)
-    content = _content(folder)
+    content: dict[str, Any] = json.loads((folder / CORPUS).read_text(encoding="ascii"))
     lengths = [tokens for tokens, *_ in content["parts"]]
     if vocab.sha256 != content["vocab"] or (folder / IDS).stat().st_size != 4 * sum(lengths):
-        raise FileError(f"{folder}: a damaged cache; delete this folder and prepare again")
+        raise ValueError("the files do not belong together")
     ids = np.memmap(folder / IDS, "<i4", "r") if sum(lengths) else np.zeros(0, np.int32)
     pieces = np.split(ids, np.cumsum(lengths)[:-1])
     parts = [
-        Part(name, piece, *counts)
-        for name, piece, (_, *counts) in zip(PARTS, pieces, content["parts"], strict=True)
+        Part(name, piece, characters, octets, unknown, (first[0], first[1]), (last[0], last[1]))
+        for name, piece, (_, characters, octets, unknown, first, last) in zip(
+            PARTS, pieces, content["parts"], strict=True
+        )
     ]
     return parts, vocab, make_tokenizer(**content["tokenizer"]), content["erased"]
-
-
-def _content(folder: Path) -> dict[str, Any]:
-    try:
-        content = json.loads((folder / CORPUS).read_text(encoding="ascii"))
-    except (OSError, ValueError) as error:
-        raise FileError(f"{folder}: a damaged cache; delete this folder and prepare again") from error
-    assert isinstance(content, dict)
-    return content
 
 
 def _sweep(cache: Path) -> None:

@@ -62,13 +62,12 @@ class Corpus:
         """The three parts in their order."""
         return [self.train, self.valid, self.test]
 
-    def widths_after_first(self, part: Part, first: int | None = None) -> tuple[int, int]:
+    def widths_after_first(self, part: Part, backward: bool = False) -> tuple[int, int]:
         """Give the characters and bytes of a part without the one token that is context and no target.
 
-        That is the part's first token, unless another is given: read backwards, a part begins at its end.
+        That is the part's first token, or its last where the part is read backwards.
         """
-        token = self.vocab.to_tokens(int(part.ids[0]) if first is None else first)
-        characters, octets = self.tokenizer.width(token)
+        characters, octets = part.last if backward else part.first
         return max(part.characters - characters, 1), max(part.bytes - octets, 1)
 
     def encode(self, text: str) -> Ids:
@@ -155,12 +154,20 @@ def _prepare(groups: list[list[Source]], settings: Settings, path: Path | None) 
     counts = [spool.counts(*span) for span in spans]
     vocab, table, unknown = number_types(tokenizer, indexer, spool, counts, spans[0][1], settings)
     widths = _widths(tokenizer, indexer, counts, reader, groups, per_piece, spans)
+    ends = [_end_widths(tokenizer, indexer, spool, *span) for span in spans]
     ids = spool.translate(table)
     train, valid, test = (
-        Part(name, ids[start:stop], *width, missed)
-        for name, (start, stop), width, missed in zip(PARTS, spans, widths, unknown, strict=True)
+        Part(name, ids[start:stop], *width, missed, *end)
+        for name, (start, stop), width, missed, end in zip(PARTS, spans, widths, unknown, ends, strict=True)
     )
     return Corpus(train, valid, test, vocab, tokenizer, settings, erased)
+
+
+def _end_widths(
+    tokenizer: Tokenizer, indexer: Indexer, spool: Spool, start: int, stop: int
+) -> list[tuple[int, int]]:
+    """Give characters and bytes of the first and the last token of a part."""
+    return [tokenizer.width(indexer.token(spool.at(at))) for at in (start, stop - 1) if start < stop]
 
 
 def _learn(tokenizer: Tokenizer, reader: Reader, groups: list[list[Source]], share: float) -> int:

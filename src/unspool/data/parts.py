@@ -29,6 +29,10 @@ class Part:
     """How many bytes that text has in UTF-8."""
     unknown: int
     """How many of its tokens the vocabulary does not know."""
+    first: tuple[int, int] = (0, 0)
+    """Characters and bytes of its first token as it stands in the text, known or not."""
+    last: tuple[int, int] = (0, 0)
+    """The same of its last token."""
 
 
 def cut_parts(ends: list[int], split: tuple[float, float, float], least: int = 0) -> list[tuple[int, int]]:

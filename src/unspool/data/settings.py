@@ -29,9 +29,9 @@ class Settings:
         check_reading(self.errors, self.newlines)
         if (
             len(self.split) != 3
-            or min(self.split) < 0
-            or self.split[0] <= 0
-            or abs(sum(self.split) - 1) > 1e-9
+            or not min(self.split) >= 0
+            or not self.split[0] > 0
+            or not abs(sum(self.split) - 1) <= 1e-9
         ):
             raise InputError(
                 f"split: expected three shares that add up to 1, the first above 0, got {self.split}"

@@ -103,13 +103,16 @@ def _resolve_one(name: Name) -> list[Source]:
     if text.startswith("builtin:"):
         return _builtin(text)
     path = Path(text)
-    if path.is_dir():
-        return _folder(path)
-    if not path.exists():
-        raise FileError(f"{path}: no such file or folder")
-    if not path.is_file():
-        return [_pipe(path)]
-    return [Source(str(path), path)]
+    try:
+        if path.is_dir():
+            return _folder(path)
+        if not path.exists():
+            raise FileError(f"{path}: no such file or folder")
+        return [Source(str(path), path)] if path.is_file() else [_pipe(path)]
+    except OSError as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"{text}: cannot be read: {error.strerror}") from error
 
 
 def _builtin(name: str) -> list[Source]:

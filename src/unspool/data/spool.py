@@ -51,6 +51,10 @@ class Spool:
         else:
             self._file.write(block.astype("<u4").tobytes())
 
+    def at(self, position: int) -> int:
+        """Give the provisional id at a position."""
+        return int(next(iter(self._read(position, position + 1)))[0])
+
     def first_positions(self, wanted: Whole, stop: int) -> Whole:
         """Give where each wanted provisional id, all of which occur before ``stop``, occurs first."""
         first = np.zeros(int(wanted.max(initial=-1)) + 1, np.int64)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.errors import FileError, InputError
+from unspool.files import write_whole
 
 UNK = "<unk>"
 FORMAT = "unspool-vocab-1"
@@ -110,7 +111,7 @@ class Vocab:
         """Write the vocabulary to a file."""
         content = self._content()
         text = json.dumps({"format": FORMAT, "sha256": _digest(content)} | content, indent=0)
-        Path(path).write_text(text + "\n", encoding="ascii")
+        write_whole(path, (text + "\n").encode("ascii"))
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocab":

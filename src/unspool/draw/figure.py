@@ -35,3 +35,5 @@ def check_format(path: str | Path) -> None:
     """Refuse a name that ends with no format of pictures, before any work is done for it."""
     if Path(path).suffix.lower() not in FORMATS:
         raise InputError(f"{path}: expected a name that ends with {', '.join(FORMATS)}")
+    if not Path(path).absolute().parent.is_dir():
+        raise FileError(f"{path}: there is no folder {Path(path).parent} to write it to")
