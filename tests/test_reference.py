@@ -14,7 +14,7 @@ from unspool.values import Lookup
 CELLS = ("elman", "gru", "lstm")
 ACTIVATIONS = ("tanh", "relu", "sigmoid", "identity")
 KINDS = [("elman", name) for name in ACTIVATIONS] + [("gru", "tanh"), ("lstm", "tanh")]
-ABOUT_THE_MACHINE = {"kernel_info", "set_threads", "choose_isa"}
+ABOUT_THE_MACHINE = {"heed_environment", "kernel_info", "set_threads", "choose_isa"}
 
 
 def functions_of(module):
