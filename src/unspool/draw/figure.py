@@ -36,4 +36,4 @@ def check_format(path: str | Path) -> None:
     if Path(path).suffix.lower() not in FORMATS:
         raise InputError(f"{path}: expected a name that ends with {', '.join(FORMATS)}")
     if not Path(path).absolute().parent.is_dir():
-        raise FileError(f"{path}: there is no folder {Path(path).parent} to write it to")
+        raise FileError(f"{path}: cannot be written: there is no folder {Path(path).parent}")
