@@ -57,8 +57,8 @@ static inline void copy_units(const Split& s, float* to, const float* from) {
   __builtin_memcpy(to + s.units.begin, from + s.units.begin, (size_t)(s.units.end - s.units.begin) * 4);
 }
 
-// dh(t-1) = carried + W^T da(t): every cell's last step backwards. `columns` of da begin at first_column and
-// meet the rows of W from first_k on.
+// dh(t-1) = carried + W^T da(t): every cell's last step backwards. The K columns of da meet the rows of W from
+// first_k on.
 static inline void carry_back(const WindowArgs& a, const Split& s, const float* da, int64_t lda, int64_t first_k, int64_t K,
                               float* to, bool fresh, bool backwards) {
   const float* start[BLOCK];
