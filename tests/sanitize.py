@@ -117,6 +117,7 @@ class Calls:
         from unspool.kernel import ops
         from unspool.model import Model
         from unspool.optimise import Optimiser, OptimiserConfig
+        from unspool.parameters import Parameters, shapes_of
         from unspool.stream import Stream
         from unspool.train import update
         from unspool.values import Lookup
@@ -125,6 +126,7 @@ class Calls:
         self.large = large  # the share of calls that are large enough for several threads
         self.ops, self.InputError, self.Lookup = ops, InputError, Lookup
         self.Model, self.ModelConfig, self.Stream = Model, ModelConfig, Stream
+        self.Parameters, self.shapes_of = Parameters, shapes_of
         self.update, self.optimiser = update, lambda: Optimiser(OptimiserConfig())
         self.sets = ops.kernel_info()["available"]
         self.refused = self.done = 0
@@ -292,10 +294,16 @@ class Calls:
             learn_h0=bool(rng.random() < 0.5),
         )  # fmt: skip
 
+    def model(self, config):
+        """A model with any parameters: to begin as a fresh one would take longer than all that follows."""
+        parameters = self.Parameters(self.shapes_of(config))
+        parameters.flat[:] = self.rng.uniform(-0.5, 0.5, parameters.flat.shape)
+        return self.Model(config, parameters)
+
     def streamed(self) -> None:
         rng = self.rng
         config = self.config()
-        stream = self.Stream(self.Model.fresh(config, seed=int(rng.integers(100))))
+        stream = self.Stream(self.model(config))
         for i in range(5):
             options = {
                 "temperature": float(rng.choice([0, 1e-42, 0.5, 1])),
@@ -315,7 +323,7 @@ class Calls:
         from types import SimpleNamespace
 
         config = self.config()
-        model = self.Model.fresh(config, seed=0)
+        model = self.model(config)
         tau, B = self.size() % 7, self.size() % 9 + (20 if self.big() else 0)
         window = SimpleNamespace(
             x=self.ids(config.inputs, tau, B), y=self.ids(config.outputs, tau, B), fresh=True
