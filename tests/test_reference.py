@@ -470,14 +470,14 @@ GRID = GRID.astype(np.float32)
 
 def test_tanh_is_right_to_a_few_ulp_and_never_beyond_one():
     ours = activated(GRID, "tanh")
-    assert ulps(ours, np.tanh(GRID.astype(np.float64))) < 6
+    assert ulps(ours, np.tanh(GRID.astype(np.float64))) < 4
     assert np.abs(ours).max() <= 1
 
 
 def test_sigmoid_is_right_to_a_few_ulp():
     exact = 1 / (1 + np.exp(-GRID.astype(np.float64)))
     ours = activated(GRID, "sigmoid")
-    assert ulps(ours, exact) < 5
+    assert ulps(ours, exact) < 4
     assert ours.min() >= 0 and ours.max() <= 1
 
 
