@@ -16,7 +16,7 @@ namespace {
 
 const size_t LINE = 64, PAGE = 4096, HUGE_PAGE = size_t(1) << 21;
 
-// How much is kept for the next caller: a gibibyte, or an eighth of the memory where that is less.
+// How much is kept for the next caller: two gibibytes, or an eighth of the memory where that is less.
 size_t memory_of_machine() {
   size_t bytes = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
   if (std::FILE* file = std::fopen("/sys/fs/cgroup/memory.max", "r")) {  // a container may have less
@@ -30,7 +30,7 @@ size_t to_keep() {
 #if defined(UNSPOOL_SANITIZE)
   return 0;  // a kept block would hide its misuse
 #else
-  static const size_t bytes = std::min(memory_of_machine() / 8, size_t(1) << 30);
+  static const size_t bytes = std::min(memory_of_machine() / 8, size_t(1) << 31);
   return bytes;
 #endif
 }
@@ -43,7 +43,7 @@ std::deque<Kept>& kept() {  // the longest unused first; never destroyed, since 
 }
 size_t kept_bytes = 0;
 
-size_t unit_of(size_t bytes) { return bytes < (size_t(1) << 16) ? LINE : bytes < 2 * HUGE_PAGE ? PAGE : HUGE_PAGE; }
+size_t unit_of(size_t bytes) { return bytes < (size_t(1) << 16) ? LINE : bytes < 16 * HUGE_PAGE ? PAGE : HUGE_PAGE; }
 
 size_t rounded(size_t bytes) {
   const size_t unit = unit_of(bytes);
