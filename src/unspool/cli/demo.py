@@ -63,6 +63,7 @@ def demo(
     config = replace(config, validations=int(min(20, max(3, seconds / 2))))
     if json:
         record = _walk(config, lambda _: None)
+        record.content["samples"] = [asdict(each) for each in _samples(record.model, record.corpus, seed)]
         _draw(record, plot)
         print(jsonlib.dumps(record.content, ensure_ascii=False))
         return
@@ -109,7 +110,6 @@ def _walk(config: RunConfig, show: Callable[[Event], None]) -> _Record:
                     {"name": each.name, "valid": _as_json(each.valid), "test": _as_json(each.test)}
                     for each in event
                 ]
-    content["samples"] = [asdict(each) for each in _samples(model, corpus, config.seed)]
     return _Record(corpus, baselines, model, content)
 
 
