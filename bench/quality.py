@@ -24,7 +24,11 @@ from typing import Any
 import numpy as np
 
 from table import save, show
+from unspool import checkpoint
 from unspool.data.corpus import prepare
+from unspool.evaluate import Network, evaluate
+from unspool.journal import entries
+from unspool.language import TextModel
 
 SPLIT = (0.9, 0.1, 0.0)
 NANOGPT = [
@@ -36,8 +40,33 @@ VALIDATIONS = 5
 
 
 def score_unspool(text: str, tokens: str, seconds: float) -> dict[str, Any]:
-    """Train by the command line in a process of its own, then score its model."""
-    raise NotImplementedError
+    """Train by the command line in a process of its own, then score the model that it has left."""
+    kind = [] if tokens == "char" else ["--tokens", tokens]
+    with tempfile.TemporaryDirectory() as folder:
+        out = str(Path(folder) / "run")
+        command = [
+            sys.executable,
+            "-m",
+            "unspool",
+            "train",
+            text,
+            "--minutes",
+            repr(seconds / 60),
+            "--out",
+            out,
+        ]
+        begin = time.perf_counter()
+        done = subprocess.run([*command, *kind, "--json"], stdout=subprocess.PIPE, text=True, check=True)
+        whole = time.perf_counter() - begin
+        recipe = json.loads(done.stdout)["config"]["recipe"]
+        steps = [entry for entry in entries(Path(out) / checkpoint.LOG) if "step" in entry]
+        valid = prepare(text, tokens=tokens, split=SPLIT).valid
+        judged = evaluate(Network(TextModel.load(out).model), valid)
+    return {
+        "nats": judged.nats, "bits_per_character": judged.bits_per_character, "seconds": steps[-1]["seconds"],
+        "process": whole, "updates": recipe["steps"], "tokens": recipe["steps"] * recipe["B"] * recipe["tau"],
+        "model": f"{recipe['cell']} H {recipe['hidden']}", "recipe": recipe, "train": steps[-1]["train"],
+    }  # fmt: skip
 
 
 def score_torch(text: str, tokens: str, seconds: float) -> dict[str, Any]:
@@ -49,12 +78,14 @@ def score_torch(text: str, tokens: str, seconds: float) -> dict[str, Any]:
         command = [sys.executable, __file__, "--torch", str(path), "--seconds", str(seconds)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    characters, _ = corpus.widths_after_first(corpus.valid)
+    characters, _ = corpus.valid.widths_after_first(False)
     targets = len(corpus.valid.ids) - 1
     return found | {"bits_per_character": found["nats"] * targets / math.log(2) / characters}
 
 
-def be_torch(path: str, seconds: float, H: int, B: int, tau: int, rate: float, dropout: float, steps: int) -> None:
+def be_torch(
+    path: str, seconds: float, H: int, B: int, tau: int, rate: float, dropout: float, steps: int
+) -> None:
     """Train a PyTorch LSTM for so many seconds and score the last part; print the figures as JSON."""
     import torch
     from torch import nn

@@ -93,7 +93,6 @@ def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunCo
     recipe = config.recipe or choose(
         vocabulary=len(corpus.vocab),
         tokens=len(corpus.train.ids),
-        kind=config.settings.tokens,
         seconds=max(0.1, (60 * config.minutes - clock()) * (1 - VALIDATING)),
         measure=lambda recipe: _measured(corpus, config, recipe),
         given=config.given,
