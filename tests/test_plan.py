@@ -1,10 +1,12 @@
 """The choice of a training's numbers: what is given stays, what is open follows the time, the text and the machine."""
 
+import pytest
 from hypothesis import given as any_of
 from hypothesis import strategies as st
 
 from unspool import plan
 from unspool.config import ModelConfig
+from unspool.errors import InputError
 from unspool.plan import choose, weights
 
 
@@ -76,6 +78,12 @@ def test_given_steps_need_no_clock_and_no_measurement():
 
     recipe = choose(vocabulary=65, tokens=10**6, seconds=1.0, measure=measure, given={"steps": 5000})
     assert recipe.steps == 5000 and recipe.hidden > 256
+
+
+@pytest.mark.parametrize("given", [{"hiden": 5}, {"hidden": 0}, {"B": 0}, {"steps": 0}, {"cell": "rnn"}])
+def test_what_no_recipe_can_be_made_of_is_refused(given):
+    with pytest.raises(InputError, match=next(iter(given))):
+        chosen(**given)
 
 
 def test_dropout_grows_with_the_epochs_and_stays_below_its_limit():

@@ -14,10 +14,11 @@ measurements behind every constant. Whatever the user has fixed is taken as it i
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from unspool.config import LOOKED_UP
+from unspool.config import LOOKED_UP, at_least, from_choice
+from unspool.errors import InputError
 from unspool.values import CellName
 
 SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
@@ -91,6 +92,7 @@ def choose(
     >>> recipe.hidden, recipe.tau, recipe.learning_rate, recipe.dropout, recipe.steps
     (512, 100, 0.0059, 0.3, 3202)
     """
+    _check(given)
     begin = clock()
     sizes = [_of_size(H, vocabulary, tokens, given) for H in _hiddens(given)]
     if "steps" in given:
@@ -101,6 +103,15 @@ def choose(
     epochs = recipe.steps * recipe.B * recipe.tau / max(1, tokens)
     dropout = round(DROPOUT * epochs / (epochs + HALF), 2)  # (4)
     return replace(recipe, **{"dropout": dropout} | dict(given))
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    known = [field.name for field in fields(Recipe)]
+    if unknown := sorted(set(given) - set(known)):
+        raise InputError(f"{unknown[0]}: no number of a recipe; there are {', '.join(known)}")
+    from_choice("cell", given.get("cell", "gru"), tuple(GATES))
+    for name in ("hidden", "layers", "B", "tau", "steps", "warmup"):
+        at_least(name, given.get(name, 1), 1)
 
 
 def weights(recipe: Recipe, vocabulary: int) -> tuple[int, int]:
