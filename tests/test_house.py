@@ -16,7 +16,17 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "unspool"
 LAYERS = {
     "words": ["errors", "values", "config", "files"],
     "parts": ["data", "cells", "kernel", "parameters", "measure", "counting"],
-    "model": ["unroll", "bptt", "model", "loss", "optimise", "schedule", "train"],
+    "model": [
+        "unroll",
+        "bptt",
+        "model",
+        "loss",
+        "backpropagate",
+        "truncation",
+        "optimise",
+        "schedule",
+        "train",
+    ],
     "uses": [
         "exchange",
         "stream",
