@@ -54,8 +54,8 @@ def test_the_tape_that_is_kept_grows_with_the_root():
 
 
 def test_a_window_that_would_not_fit_is_refused_with_what_to_do():
-    model = Model.fresh(ModelConfig(inputs=3, outputs=3, hidden=2048, layers=9), seed=0)
-    x = np.broadcast_to(np.int32(0), (500_000, 4096))
+    model = Model.fresh(ModelConfig(inputs=3, outputs=3, hidden=2), seed=0)
+    x = np.broadcast_to(np.int32(0), (50_000_000, 4096))
     with pytest.raises(InputError, match=r"GiB.*memory='sqrt'"):
         backpropagate(model, x, x, None, model.gradient())
 
