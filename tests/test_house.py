@@ -29,6 +29,11 @@ LAYERS = {
     ],
     "uses": [
         "exchange",
+        "twin",
+        "linear",
+        "taken_apart",
+        "jacobians",
+        "lags",
         "stream",
         "evaluate",
         "generate",

@@ -94,8 +94,8 @@ class Truncation:
         """Draw ξ(t) of every step and row for an update, tau B; None where nothing is random.
 
         >>> Truncation.parse("random:0.5").xi(2, 4, seed=0, step=0)
-        array([[0., 2., 2., 2.],
-               [2., 0., 2., 0.]], dtype=float32)
+        array([[2., 2., 2., 0.],
+               [2., 2., 2., 2.]], dtype=float32)
         """
         if self.kind != "random":
             return None
