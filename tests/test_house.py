@@ -27,8 +27,17 @@ LAYERS = {
         "optimise",
         "schedule",
         "train",
+        "plan",
     ],
     "uses": [
+        "journal",
+        "memory",
+        "events",
+        "place",
+        "baselines",
+        "language",
+        "reader",
+        "training",
         "exchange",
         "twin",
         "linear",
@@ -44,10 +53,11 @@ LAYERS = {
         "draw",
         "turing",
     ],
-    "doors": ["run", "cli", "studio", "__main__", "__init__"],
+    "doors": ["run", "estimator", "cli", "studio", "__main__", "__init__"],
 }
 LAYER_OF = {name: i for i, names in enumerate(LAYERS.values()) for name in names}
 HEAVY = {
+    "tensorboardX",
     "safetensors",
     "matplotlib",
     "tokenizers",
