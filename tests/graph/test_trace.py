@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from cases import CELLS, INPUTS, Windowed, config_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import CELLS, INPUTS, Windowed, config_of
 from unspool.config import ModelConfig
 from unspool.errors import InputError
 from unspool.graph.operations import fma

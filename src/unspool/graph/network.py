@@ -40,7 +40,9 @@ class _Draft:
         self.nodes.append(Node(name, symbol, kind, size, op, biases, equation))
         self.edges.extend(reads)
 
-    def share(self, name: str, symbol: str, shape: tuple[int, ...], of: str = "", **block: tuple[int, int]) -> str:
+    def share(
+        self, name: str, symbol: str, shape: tuple[int, ...], of: str = "", **block: tuple[int, int]
+    ) -> str:
         self.parameters[name] = Parameter(name, symbol, shape, of, **block)
         return name
 
@@ -102,7 +104,11 @@ def _output(draft: _Draft, config: ModelConfig, sources: list[_Source]) -> None:
         name = V
         if source.columns:
             name = draft.share(
-                f"{V}[{i}]", f"{V}{_prime(bool(i))}", (config.outputs, source.width), V, columns=source.columns
+                f"{V}[{i}]",
+                f"{V}{_prime(bool(i))}",
+                (config.outputs, source.width),
+                V,
+                columns=source.columns,
             )
         reads.append(Edge(source.name, "o", name))
     draft.share("c", "c", (config.outputs,))
@@ -182,7 +188,9 @@ def _read(layer: _Layer) -> tuple[str, str]:
 def _elman(layer: _Layer) -> None:
     before, x = _read(layer)
     reads = (*layer.inputs("a", "a"), layer.past("a", gates="a"))
-    layer.node("a", "inner", "affine", reads, (layer.share("b", "a"),), 0, f"a(t) = b + W h({before}) + U {x}")
+    layer.node(
+        "a", "inner", "affine", reads, (layer.share("b", "a"),), 0, f"a(t) = b + W h({before}) + U {x}"
+    )
     act = layer.config.activation
     layer.node("h", "state", act, (layer.now("h", "a"),), (), 0, f"h(t) = {act}(a(t))")
 
@@ -193,7 +201,9 @@ def _gru(layer: _Layer) -> None:
     equation = f"a(t) = b + W h({before}) + U {x}, of r and z"
     layer.node("a", "inner", "affine", reads, (layer.share("b", "rz"),), 2 * layer.config.hidden, equation)
     for gate in "rz":
-        layer.node(gate, "gate", f"gru.{gate}", (layer.now(gate, "a"),), (), 0, f"{gate}(t) = sigmoid(a_{gate}(t))")
+        layer.node(
+            gate, "gate", f"gru.{gate}", (layer.now(gate, "a"),), (), 0, f"{gate}(t) = sigmoid(a_{gate}(t))"
+        )
     d = (layer.share("d", "n"),)
     layer.node("q", "inner", "affine", (layer.past("q", gates="n"),), d, 0, f"q(t) = d + W_n h({before})")
     reads = (*layer.inputs("n", "n"), layer.now("n", "r"), layer.now("n", "q"))
@@ -210,7 +220,9 @@ def _lstm(layer: _Layer) -> None:
     layer.node("a", "inner", "affine", reads, (layer.share("b", "ifgo"),), 4 * layer.config.hidden, equation)
     for gate in "ifgo":
         curve = "tanh" if gate == "g" else "sigmoid"
-        layer.node(gate, "gate", f"lstm.{gate}", (layer.now(gate, "a"),), (), 0, f"{gate}(t) = {curve}(a_{gate}(t))")
+        layer.node(
+            gate, "gate", f"lstm.{gate}", (layer.now(gate, "a"),), (), 0, f"{gate}(t) = {curve}(a_{gate}(t))"
+        )
     reads = (layer.now("s", "f"), layer.past("s", "s"), layer.now("s", "i"), layer.now("s", "g"))
     layer.node("s", "state", "lstm.s", reads, (), 0, f"s(t) = f(t) s({before}) + i(t) g(t)")
     reads = (layer.now("h", "o"), layer.now("h", "s"))

@@ -180,7 +180,9 @@ class Unfolded:
     @cached_property
     def nodes(self) -> tuple[At, ...]:
         """The nodes in an order in which they can be computed; starts are not among them."""
-        reads = {at: [link.source for link in self.into(at) if self.inside(link.source)] for at in self._all()}
+        reads = {
+            at: [link.source for link in self.into(at) if self.inside(link.source)] for at in self._all()
+        }
         return tuple(TopologicalSorter(reads).static_order())
 
     def _all(self) -> Iterator[At]:

@@ -91,13 +91,19 @@ def to_dot(graph: Folded | Unfolded) -> str:
         for edge in graph.edges:
             label = folded.parameter[edge.parameter].symbol if edge.parameter else ""
             delay = ", style=bold, arrowtail=box, dir=both, constraint=false" if edge.delay else ""
-            lines.append(f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [label={_quoted(label)}{delay}];")
+            lines.append(
+                f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [label={_quoted(label)}{delay}];"
+            )
         return "\n".join([*lines, "}"])
     for at in graph.starts:
-        lines.append(f"  {_quoted(str(at))} [{_look(folded.node[at.name], shown(folded, at))}, style=dashed];")
+        lines.append(
+            f"  {_quoted(str(at))} [{_look(folded.node[at.name], shown(folded, at))}, style=dashed];"
+        )
     for t in range(1, graph.tau + 1):
         lines.append(f"  subgraph cluster_{t} {{ label={_quoted(f't = {t}')}; color=gray;")
-        lines += [f"    {_quoted(str(at))} [{_look(node, shown(folded, at))}];" for at, node in _step(graph, t)]
+        lines += [
+            f"    {_quoted(str(at))} [{_look(node, shown(folded, at))}];" for at, node in _step(graph, t)
+        ]
         lines.append("  }")
     for source, target, edge in graph.links:
         label = folded.parameter[edge.parameter].symbol if edge.parameter else ""
