@@ -19,6 +19,7 @@ LAYERS = {
     "model": ["unroll", "bptt", "model", "loss", "optimise", "schedule", "train"],
     "uses": [
         "exchange",
+        "graph",
         "stream",
         "evaluate",
         "generate",

@@ -72,7 +72,7 @@ def fma(a: Floats, b: Floats, c: Floats) -> Floats:
     error = (product - (total - part)) + (c - part)  # what the sum lost, exactly
     even = (total.view(np.int64) & 1) == 0
     odd = np.where((error != 0) & even, np.nextafter(total, np.copysign(np.inf, error)), total)
-    return odd.astype(np.float32)  # type: ignore[no-any-return]
+    return odd.astype(np.float32)
 
 
 NOTHING = np.full((1, 1), -0.0, np.float32)
@@ -143,7 +143,9 @@ def _activation(name: Activation) -> Operation:
 
 
 def _lookup_back(reads: Reads, _: Floats, d: Floats) -> Gives:
-    return Gives([None], [_scattered(reads.values[0], d, np.shape(reads.weights[0]))], [])
+    E = reads.weights[0]
+    assert E is not None
+    return Gives([None], [_scattered(reads.values[0], d, E.shape)], [])
 
 
 def _gate(cell: CellName, at: int, blocks: int, curve: Activation) -> Operation:

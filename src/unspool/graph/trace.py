@@ -101,10 +101,10 @@ def _check(config: ModelConfig, graph: Unfolded, x: Floats | Ids, y: Ids | None,
 
 def _start(graph: Unfolded, model: Model, state: State, values: dict[At, Floats | Ids]) -> None:
     ways = model.config.directions
-    given = {}
+    given: dict[str, Any] = {}
     for i, (h, s) in enumerate(state):
-        at = prefix(i // ways, bool(i % ways))
-        given |= {at + "h": h, at + "s": s}
+        layer = prefix(i // ways, bool(i % ways))
+        given |= {layer + "h": h, layer + "s": s}
     for at in graph.starts:
         values[at] = given[at.name]
 
