@@ -76,7 +76,7 @@ def surprise_chart(reading: Reading, width: float = 1000, height: float = 230) -
 
 
 def path_chart(
-    reading: Reading, found: Components, width: float = 640, height: float = 520, steps: int = 40
+    reading: Reading, found: Components, width: float = 640, height: float = 520, steps: int = 12
 ) -> Canvas:
     """Draw where the state is after each token, each place marked by the token; and the way of some steps."""
     canvas = Canvas(width, height, "The path of the state")
@@ -91,7 +91,7 @@ def path_chart(
     inside = []
     for piece, (px, py) in zip(reading.pieces, places, strict=True):
         colour = KINDS[kind_of(piece)][0]
-        inside.append(tag("text", escape(visible(piece)[:6]), x=axes.x(px), y=axes.y(py) + 4, style=f"fill:var(--{colour})"))  # fmt: skip
+        inside.append(tag("text", escape(visible(piece)[:6]), x=axes.x(px), y=axes.y(py) + 4, style=f"fill:var(--{colour})", font_weight=700 if colour == "green" else None))  # fmt: skip
     canvas.add(tag("g", "".join(inside), class_="glyphs", text_anchor="middle", font_size=11, opacity=0.55))
     first = max(0, min(len(places) - steps, len(places) // 3))
     way = [(axes.x(px), axes.y(py)) for px, py in places[first : first + steps]]
@@ -167,8 +167,8 @@ def told_of(unit: Unit) -> str:
     """Say in a line what a unit tells."""
     if unit.property is None:
         return f"moves most: standard deviation {unit.activation.std():.2f}"
-    means = unit.means
+    means = [f"{mean:+.2f}".replace("-", "−") for mean in unit.means]
     what = f"tells {unit.share:.0%} of “{unit.property.name}”"
     if unit.property.ranged:
-        return f"{what}; mean from {means[0]:+.2f} (first) to {means[-1]:+.2f} (last)"
-    return f"{what}; mean {means[-1]:+.2f} where so, {means[0]:+.2f} elsewhere"
+        return f"{what}; mean from {means[0]} (first) to {means[-1]} (last)"
+    return f"{what}; mean {means[-1]} where so, {means[0]} elsewhere"

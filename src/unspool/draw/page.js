@@ -78,13 +78,13 @@ function go(i, pointed) {
   cursor.setAttribute("x1", x);
   cursor.setAttribute("x2", x);
   cursor.setAttribute("stroke-opacity", 1);
-  const from = Math.max(0, i - 24);
+  const from = Math.max(0, i - 12);
   const way = path.querySelector(".way");
   way.setAttribute("d", "M" + data.places.slice(from, i + 1).map((p) => p.join(" ")).join("L"));
   const dot = path.querySelector(".now");
   dot.setAttribute("cx", data.places[i][0]);
   dot.setAttribute("cy", data.places[i][1]);
-  document.getElementById("read").textContent = data.shown.slice(Math.max(0, i - 30), i + 1).join("");
+  document.getElementById("read").textContent = data.shown.slice(Math.max(0, i - 60), i + 1).join("");
   if (pointed) {
     tell(i);
     place(i);

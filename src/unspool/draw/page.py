@@ -86,7 +86,7 @@ def _header(report: Report) -> str:
         ("tokens", report.tokens.partition(":")[0], f"<i>K</i> = {config.outputs:,}"),
         ("read", f"{len(reading.ids):,}", _unknown(report)),
         ("surprise", f"{reading.nats:.3f}", "nats a token"),
-        ("perplexity", f"{math.exp(reading.nats):.2f}", f"of {config.outputs:,}"),
+        ("perplexity", f"{math.exp(reading.nats):.2f}", f"of at most {config.outputs:,}"),
     ]  # fmt: skip
     inside = "".join(
         f"<div><dt>{name}</dt><dd>{escape(value)} <small>{more}</small></dd></div>" for name, value, more in facts
@@ -196,12 +196,13 @@ def _path(report: Report) -> str:
     held = sum(report.path.shares)
     lead = (
         f"The state <i>h</i><sup>(t)</sup> has {report.model.config.hidden} numbers; here it is in the two directions in which it "
-        f"moves most, which hold {held:.0%} of its variance. Each mark is the state after that token; the line is the "
-        "way of the last 25 steps."
+        f"moves most, which hold {held:.0%} of its variance. Each mark is the state after reading that token: the network "
+        "keeps apart what must be continued differently."
     )
     inside = (
-        f'<p><button id="play">▶ read</button> <span id="read" class="tokens" style="padding:4px 10px"></span></p>'
-        f'<figure>{chart.inline()}<figcaption class="keys">{keys}</figcaption></figure>'
+        f'<div class="beside"><figure>{chart.inline()}</figure><div><button id="play">▶ read</button>'
+        f'<p id="read" class="tokens">&nbsp;</p><p class="lead">Press <b>read</b>, or point at the text above: the dot is '
+        f'<i>h</i><sup>(t)</sup>, and the line where it came from.</p><div class="keys">{keys}</div></div></div>'
     )
     return _section("path", "The state moving through time", lead, inside)
 
