@@ -99,6 +99,7 @@ struct WindowArgs {
   const float* dh__tBH;       // the gradient that arrives at every h(t), or nullptr
   const float* dh_end__BH;    // the gradient that arrives at the final state, or nullptr
   const float* ds_end__BH;
+  const float* xi__tB;        // nullptr, or what the gradient carried back through each step is multiplied by
   float* da__tBG;             // out: gradient of the pre-activations (GRU: r z n q)
   float* dh_start__BH;        // out: gradient of h(0)
   float* ds_start__BH;

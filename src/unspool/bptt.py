@@ -103,10 +103,11 @@ def bptt(
     dh: Floats | None,
     dh_end: Floats | None = None,
     ds_end: Floats | None = None,
+    xi: Floats | None = None,
     want_dx: bool = True,
 ) -> tuple[Floats | None, Backward]:
     """Add one window's gradients of U, W, b and d; return that of x and those of the starting state."""
-    back = ops.window_backward(tape, weights.W_backward, dh=dh, dh_end=dh_end, ds_end=ds_end)
+    back = ops.window_backward(tape, weights.W_backward, dh=dh, dh_end=dh_end, ds_end=ds_end, xi=xi)
     at = prefix(layer, weights.reverse)
     tau, B, H = tape.h.shape
     rows = tau * B

@@ -245,11 +245,13 @@ class Model:
         *,
         d_end: State | None = None,
         weights: Weights | None = None,
+        xi: Floats | None = None,
         want_dx: bool = False,
     ) -> tuple[Floats | None, State]:
         """Add the gradients of all parameters but V and c; return those of x and of the starting state.
 
         `dh` (tau, B, width) arrives at the last layer's outputs, `d_end` at the final state.
+        What each step hands back to the one before is multiplied by `xi` (tau, B); see `truncation`.
         """
         config = self.config
         weights = weights or self.weights()
@@ -278,6 +280,7 @@ class Model:
                     dh=part,
                     dh_end=dh_end,
                     ds_end=ds_end,
+                    xi=xi,
                     want_dx=layer > 0 or embedded or want_dx,
                 )
                 starts[at] = (back.dh0, back.ds0)

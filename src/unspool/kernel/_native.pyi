@@ -59,6 +59,7 @@ def window_backward(
     dh: Floats | None,
     dh_end: Floats | None,
     ds_end: Floats | None,
+    xi: Floats | None,
 ) -> tuple[Array, Array, Array | None]: ...
 def softmax_cross_entropy(
     h: Floats,

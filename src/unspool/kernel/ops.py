@@ -221,8 +221,12 @@ def window_backward(
     dh: Floats | None = None,
     dh_end: Floats | None = None,
     ds_end: Floats | None = None,
+    xi: Floats | None = None,
 ) -> Backward:
-    """Take gradients of every h(t) (tau, B, H) and of the final state back through the window."""
+    """Take gradients of every h(t) (tau, B, H) and of the final state back through the window.
+
+    What step t hands back to step t-1 is multiplied by xi(t) of its row (tau, B): zero cuts the chain.
+    """
     return Backward(
         *_native.window_backward(
             _choice(tape.cell, CELLS, "cell"),
@@ -237,6 +241,7 @@ def window_backward(
             _maybe(dh, "dh"),
             _maybe(dh_end, "dh_end"),
             _maybe(ds_end, "ds_end"),
+            _maybe(xi, "xi"),
         )
     )
 
