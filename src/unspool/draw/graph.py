@@ -45,7 +45,7 @@ class _Picture:
     def __init__(self, graph: Unfolded, made: Trace | None, labels: Mapping[At, str]) -> None:
         self.graph, self.folded, self.made, self.labels = graph, graph.folded, made, labels
         self.layout: Layout = lay_out(graph.folded)
-        self.unit = HALF * (1.5 if made else 1.0)
+        self.unit = HALF * (1.36 if made else 1.0)
         self.half = self.layout.half_width * self.unit
         self.loops = _loops(graph.folded)
         self.steps = _steps(graph.tau)

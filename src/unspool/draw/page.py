@@ -28,8 +28,10 @@ from unspool.draw.charts import (
     visible,
 )
 from unspool.draw.graph import CSS, draw_graph
+from unspool.draw.lags import bias_chart, influence_chart
 from unspool.draw.png import heat
 from unspool.draw.svg import BASE, DARK, LIGHT, SANS, SERIF, diverging, palette
+from unspool.inspect.looking_back import LookingBack
 from unspool.inspect.report import Report
 from unspool.inspect.units import Unit
 from unspool.kernel import ops
@@ -50,6 +52,7 @@ def page(report: Report) -> str:
         _surprise(report),
         _path(report),
         _states(report),
+        _looking_back(report),
         _graph(report),
     ]
     return (
@@ -83,7 +86,7 @@ def _header(report: Report) -> str:
     facts = [
         ("network", f"{config.cell.upper() if config.cell != 'elman' else 'Elman'}", f"<i>H</i> = {config.hidden}{layers}"),
         ("parameters", f"{report.model.parameters.count:,}", ""),
-        ("tokens", report.tokens.partition(":")[0], f"<i>K</i> = {config.outputs:,}"),
+        ("tokens", report.source.tokenizer.kind.partition(":")[0], f"<i>K</i> = {config.outputs:,}"),
         ("read", f"{len(reading.ids):,}", _unknown(report)),
         ("surprise", f"{reading.nats:.3f}", "nats a token"),
         ("perplexity", f"{math.exp(reading.nats):.2f}", f"of at most {config.outputs:,}"),
@@ -244,6 +247,48 @@ def _together(h: np.ndarray[Any, np.dtype[np.float64]]) -> list[int]:
     return order
 
 
+def _looking_back(report: Report) -> str:
+    back = report.back
+    if back is None:
+        return ""
+    lead = (
+        "Left, how much a change of the state is still felt <i>k</i> steps later: the norm of "
+        "d<i>h</i><sup>(t)</sup>/d<i>h</i><sup>(t−k)</sup>"
+        + (" (for the LSTM of <i>h</i> and <i>s</i> together)" if report.model.config.cell == "lstm" else "")
+        + ", trained and fresh. Right, how much of ∇<i>W</i> comes from each lag, and what backpropagation through time misses "
+        "when it looks back only <i>K</i> steps."
+    )
+    pictures = (
+        f'<div class="two"><figure>{influence_chart(back).inline()}</figure>'
+        f"<figure>{bias_chart(back).inline()}</figure></div>"
+    )
+    radii = ", ".join(f"{radius:.2f} ({gate})" for gate, radius in back.radii.items())
+    return _section(
+        "lags", "How far back it looks", lead,
+        f'{pictures}<p class="advice">{advice(back)}</p><p class="lead">Spectral radius of <i>W</i>: {radii}.</p>',
+    )  # fmt: skip
+
+
+def advice(back: LookingBack) -> str:
+    """Say how far the memory reaches, and how many steps a truncated gradient should look back."""
+    farthest = back.fresh.lags[-1]
+
+    def reach(steps: int | None) -> str:
+        return f"more than {farthest} steps" if steps is None else f"{steps} steps"
+
+    layers = ", ".join(reach(each) for each in back.horizons)
+    said = f"<b>Memory horizon</b>, where an influence has fallen below a hundredth: {layers} (fresh: {reach(back.fresh_horizon)}). "
+    enough = {bias: steps for bias, steps in back.advice.items() if steps is not None}
+    if not enough:
+        return said + f"<b>Advice</b>: look back more than {farthest} steps, or in full (--bptt full)."
+    bias = 0.05 if 0.05 in enough else max(enough)
+    others = "; ".join(f"{steps} for {share:.0%}" for share, steps in enough.items() if share != bias)
+    return (
+        said + f"<b>Advice</b>: a gradient that looks back {enough[bias]} steps misses at most {bias:.0%} of it"
+        + (f" ({others})" if others else "") + f": <code>--bptt truncated:{enough[bias]}</code>."
+    )  # fmt: skip
+
+
 def _graph(report: Report) -> str:
     steps = report.made.graph.tau
     lead = (
@@ -276,7 +321,7 @@ def _expected(report: Report, i: int) -> list[list[Any]]:
     found = []
     for token, share in zip(reading.expected[i].tolist(), reading.shares[i].tolist(), strict=True):
         if token >= 0:
-            piece = visible(report.vocab.to_tokens(token))
+            piece = visible(report.source.vocab.to_tokens(token))
             found.append([piece, round(share, 4), int(token == reading.ids[i])])
     return found
 

@@ -85,10 +85,17 @@ def read(model: Model, ids: Ids, pieces: list[str], *, window: int = WINDOW) -> 
             p = _softmax(ops.matmul(output.h[:count, 0], weights.V[0], start=model.parameters["c"]))
             places = slice(at + 1, at + 1 + count)
             surprise[places] = -np.log(np.maximum(p[np.arange(count), ids[places]], 1e-300))
-            expected[places] = best = np.argsort(-p, axis=1, kind="stable")[:, :k]
+            expected[places] = best = _largest(p, k)
             shares[places] = np.take_along_axis(p, best, axis=1)
     states = {name: np.concatenate(values) for name, values in parts.items()}
     return Reading(ids, pieces, states, surprise, expected, shares)
+
+
+def _largest(p: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+    """Return the places of the k largest of each row, the largest first."""
+    some = np.sort(np.argpartition(-p, k - 1, axis=1)[:, :k], axis=1)
+    order = np.argsort(-np.take_along_axis(p, some, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(some, order, axis=1)
 
 
 def _softmax(o: Floats) -> NDArray[np.float64]:
