@@ -93,7 +93,6 @@ def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunCo
     recipe = config.recipe or choose(
         vocabulary=len(corpus.vocab),
         tokens=len(corpus.train.ids),
-        kind=config.settings.tokens,
         seconds=max(0.1, (60 * config.minutes - clock()) * (1 - VALIDATING)),
         measure=lambda recipe: _measured(corpus, config, recipe),
         given=config.given,
@@ -107,8 +106,9 @@ def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunCo
 
 def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
     """Say how many updates a second a recipe makes, on a model that is thrown away."""
-    trial = begin(corpus, replace(config, recipe=recipe))
-    return updates_a_second(_reports(trial, replace(config, recipe=recipe)))
+    config = replace(config, recipe=recipe)
+    # At most a second of it, and of a short run a hundredth.
+    return updates_a_second(_reports(begin(corpus, config), config), seconds=min(1.0, 0.6 * config.minutes))
 
 
 def model_config(K: int, recipe: Recipe) -> ModelConfig:
