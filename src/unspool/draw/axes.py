@@ -89,12 +89,17 @@ def ticks(low: float, high: float, count: int, log: bool = False) -> list[float]
         found = [10.0**k for k in range(last, first - 1, -step)][::-1]
         if len(found) > 2:
             return found
-        return [value for k in range(first - 1, last + 1) for m in (1, 2, 5) if low <= (value := m * 10.0**k) <= high]
+        return [
+            value
+            for k in range(first - 1, last + 1)
+            for m in (1, 2, 5)
+            if low <= (value := m * 10.0**k) <= high
+        ]
     rough = (high - low) / max(count, 1) or 1.0
     scale = 10.0 ** math.floor(math.log10(rough))
-    step = next(m * scale for m in (1, 2, 2.5, 5, 10) if m * scale >= rough * (1 - 1e-9))
-    first = math.ceil(low / step - 1e-9)
-    return [k * step + 0.0 for k in range(first, math.floor(high / step + 1e-9) + 1)]
+    apart = next(m * scale for m in (1, 2, 2.5, 5, 10) if m * scale >= rough * (1 - 1e-9))
+    first, last = math.ceil(low / apart - 1e-9), math.floor(high / apart + 1e-9)
+    return [k * apart + 0.0 for k in range(first, last + 1)]
 
 
 def told(value: float) -> str:

@@ -117,15 +117,16 @@ def scaled(activation: Floats) -> NDArray[np.float64]:
     """
     low, high = np.quantile(activation, [0.02, 0.98])
     middle, half = (low + high) / 2, max((high - low) / 2, 1e-12)
-    return np.clip((activation.astype(np.float64) - middle) / half, -1, 1)
+    level: NDArray[np.float64] = (activation.astype(np.float64) - middle) / half
+    return np.clip(level, -1, 1)
 
 
 def telling_stretch(unit: Unit, length: int) -> int:
     """Find where a stretch of the text shows most of what the unit tells: where its property changes."""
     T = len(unit.activation)
-    if T <= length:
+    if length >= T:
         return 0
-    values = unit.activation if unit.property is None else unit.property.values
+    values = unit.activation if unit.tells is None else unit.tells.values
     level = (values - values.mean()) / (values.std() or 1)
     total = np.concatenate([[0.0], np.cumsum(level)])
     square = np.concatenate([[0.0], np.cumsum(level**2)])
@@ -147,7 +148,9 @@ def units_chart(reading: Reading, units: list[Unit], columns: int = 96, rows: in
         for k, i in enumerate(range(start, min(start + columns * rows, len(colours)))):
             x, y = 16 + (k % columns) * wide, top + 24 + (k // columns) * high
             canvas.tag("rect", x=x, y=y, width=wide, height=high - 3, style=f"fill:{diverging(colours[i])}")
-            canvas.text(x + wide / 2, y + 14, visible(reading.pieces[i])[:1], text_anchor="middle", font_size=12)
+            canvas.text(
+                x + wide / 2, y + 14, visible(reading.pieces[i])[:1], text_anchor="middle", font_size=12
+            )
     return canvas
 
 
@@ -165,10 +168,10 @@ def pretty(name: str) -> str:
 
 def told_of(unit: Unit) -> str:
     """Say in a line what a unit tells."""
-    if unit.property is None:
+    if unit.tells is None:
         return f"moves most: standard deviation {unit.activation.std():.2f}"
     means = [f"{mean:+.2f}".replace("-", "−") for mean in unit.means]
-    what = f"tells {unit.share:.0%} of “{unit.property.name}”"
-    if unit.property.ranged:
+    what = f"tells {unit.share:.0%} of “{unit.tells.name}”"
+    if unit.tells.ranged:
         return f"{what}; mean from {means[0]} (first) to {means[-1]} (last)"
     return f"{what}; mean {means[-1]} where so, {means[0]} elsewhere"

@@ -16,11 +16,13 @@ def influence_chart(seen: LookingBack) -> Canvas:
     every = [value for each in (*seen.trained, seen.fresh) for value in each.norm]
     low = max(min(min(every), FRACTION / 3), 1e-12)
     farthest = seen.fresh.lags[-1]
-    axes = Axes(canvas, (52, 34, WIDTH - 70, HEIGHT - 84), (0, farthest), (low, max(max(every), 1.5)), log_y=True)
+    axes = Axes(
+        canvas, (52, 34, WIDTH - 70, HEIGHT - 84), (0, farthest), (low, max(max(every), 1.5)), log_y=True
+    )
     axes.frame("lag k, steps", "‖dh(t)/dh(t−k)‖, largest singular value", y_ticks=5)
     threshold = axes.y(FRACTION)
     canvas.line(52, threshold, WIDTH - 18, threshold, class_="axis", stroke_dasharray="5 4")
-    canvas.text(WIDTH - 20, threshold - 5, "a hundredth", text_anchor="end", class_="soft", font_size=11)
+    canvas.text(58, threshold - 5, "a hundredth", class_="soft", font_size=11)
     axes.line(seen.fresh.lags, seen.fresh.norm, "soft", stroke_width=1.6, stroke_dasharray="2 3")
     for i, each in enumerate(seen.trained):
         axes.line(each.lags, each.norm, LAYERS[i % len(LAYERS)], stroke_width=2.2, stroke_linejoin="round")
@@ -30,7 +32,8 @@ def influence_chart(seen: LookingBack) -> Canvas:
         names.insert(i, ("trained" if len(seen.trained) == 1 else f"layer {i + 1}", colour))
         if reach is not None:
             canvas.tag("circle", cx=axes.x(reach), cy=threshold, r=5, style=f"fill:var(--{colour})")
-            canvas.text(axes.x(reach) + 8, threshold + 15, f"horizon {reach}", font_size=12, class_="halo")
+            end = reach > 0.7 * farthest
+            canvas.text(axes.x(reach) + (-8 if end else 8), threshold + 16, f"horizon {reach}", text_anchor="end" if end else "start", font_size=12, class_="halo")  # fmt: skip
     _key(canvas, names)
     return canvas
 
@@ -53,12 +56,15 @@ def bias_chart(seen: LookingBack) -> Canvas:
         canvas.tag("rect", x=axes.x(lag) - wide / 2 + (wide / 2 if not lag else 0), y=top, width=wide, height=axes.y(0) - top, style="fill:var(--orange)", fill_opacity=0.55)  # fmt: skip
     bias = seen.by_lag.bias
     axes.line(range(len(bias)), bias, "blue", stroke_width=2.2, stroke_linejoin="round")
-    for allowed, steps in seen.advice.items():
+    for i, (allowed, steps) in enumerate(seen.advice.items()):
         if steps is not None:
             x, y = axes.x(steps), axes.y(bias[steps])
             canvas.tag("circle", cx=x, cy=y, r=4.5, style="fill:var(--blue)")
-            canvas.text(x + 6, y - 8, f"{allowed:.0%}: K = {steps}", font_size=11.5, class_="halo")
-    _key(canvas, [("bias(K), what is missed", "blue"), (f"‖G(k)‖ of ∇W, scaled: the largest is {most:.0%}", "orange")])
+            canvas.text(x + 4, y - 9 - 15 * i, f"{allowed:.0%}: K = {steps}", font_size=11.5, class_="halo")
+    _key(
+        canvas,
+        [("bias(K), what is missed", "blue"), (f"‖G(k)‖ of ∇W, scaled: the largest is {most:.0%}", "orange")],
+    )
     return canvas
 
 

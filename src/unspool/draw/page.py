@@ -92,7 +92,8 @@ def _header(report: Report) -> str:
         ("perplexity", f"{math.exp(reading.nats):.2f}", f"of at most {config.outputs:,}"),
     ]  # fmt: skip
     inside = "".join(
-        f"<div><dt>{name}</dt><dd>{escape(value)} <small>{more}</small></dd></div>" for name, value, more in facts
+        f"<div><dt>{name}</dt><dd>{escape(value)} <small>{more}</small></dd></div>"
+        for name, value, more in facts
     )
     return (
         '<header><div class="brand"><span>unspool inspect</span><button id="theme">light / dark</button></div>'
@@ -129,7 +130,7 @@ def _text(report: Report) -> str:
     p = np.exp(-np.nan_to_num(report.reading.surprise, nan=np.inf))
     looks = [f' style="--p:{7 * share:.1f}px"' if share >= 0.01 else "" for share in p.tolist()]
     buttons = "<button>surprise</button>" + "".join(
-        f"<button><i>{pretty(unit.name)}</i> {escape(unit.property.name if unit.property else '')}</button>"
+        f"<button><i>{pretty(unit.name)}</i> {escape(unit.tells.name if unit.tells else '')}</button>"
         for unit in report.units
     )
     legend = (
@@ -171,10 +172,14 @@ def _unit(report: Report, unit: Unit) -> str:
     colours = scaled(unit.activation)
     looks = []
     for i in range(start, stop):
-        so = unit.property is not None and not unit.property.ranged and unit.property.values[i]
+        so = unit.tells is not None and not unit.tells.ranged and unit.tells.values[i]
         looks.append(f' style="--c:{diverging(colours[i])}{";--bar:var(--ink)" if so else ""}"')
-    bar = f'<span class="share"><span style="width:{100 * unit.share:.0f}%"></span></span>' if unit.property else ""
-    chance = f", chance {unit.chance:.1%} taken off" if unit.property else ""
+    bar = (
+        f'<span class="share"><span style="width:{100 * unit.share:.0f}%"></span></span>'
+        if unit.tells
+        else ""
+    )
+    chance = f", chance {unit.chance:.1%} taken off" if unit.tells else ""
     return (
         f'<div class="unit"><span class="math">{pretty(unit.name)}</span>{bar}{escape(told_of(unit))}'
         f"<small>{chance}</small>"
@@ -195,7 +200,9 @@ def _surprise(report: Report) -> str:
 
 def _path(report: Report) -> str:
     chart = path_chart(report.reading, report.path)
-    keys = "".join(f'<span><b style="color:var(--{colour})">■</b> {name}</span>' for colour, name in KINDS.values())
+    keys = "".join(
+        f'<span><b style="color:var(--{colour})">■</b> {name}</span>' for colour, name in KINDS.values()
+    )
     held = sum(report.path.shares)
     lead = (
         f"The state <i>h</i><sup>(t)</sup> has {report.model.config.hidden} numbers; here it is in the two directions in which it "
@@ -297,7 +304,9 @@ def _graph(report: Report) -> str:
         "colour share one matrix. Point at a node for its equation and numbers."
     )
     picture = draw_graph(report.made, labels=report.labels).inline()
-    return _section("graph", "The graph, folded and unfolded", lead, f'<figure class="scroll">{picture}</figure>')
+    return _section(
+        "graph", "The graph, folded and unfolded", lead, f'<figure class="scroll">{picture}</figure>'
+    )
 
 
 def _data(report: Report) -> str:

@@ -27,7 +27,9 @@ def heat(values: NDArray[np.floating]) -> bytes:
     levels = np.arange(-LEVELS, LEVELS + 1)
     colours = np.where((levels > 0)[:, None], ORANGE, BLUE).astype(np.uint8)
     alpha = np.rint(235 * np.abs(levels) / LEVELS).astype(np.uint8)
-    lines = np.concatenate([np.zeros((rows, 1), np.uint8), index], axis=1)  # each begins with its filter: none
+    lines = np.concatenate(
+        [np.zeros((rows, 1), np.uint8), index], axis=1
+    )  # each begins with its filter: none
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         _chunk(kind, content)
         for kind, content in (

@@ -21,8 +21,8 @@ from unspool.errors import InputError
 Kind = Literal["input", "target", "inner", "gate", "state", "output", "loss"]
 Record = TypeVar("Record")
 
-MOST = 1_000_000
-"""As many nodes as an unfolded graph may have: about a gibibyte of Python's objects."""
+MOST = 250_000
+"""As many nodes as an unfolded graph may have: some seconds and a few hundred megabytes."""
 
 
 @dataclass(frozen=True)

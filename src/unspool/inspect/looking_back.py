@@ -79,7 +79,7 @@ def look_back(model: Model, ids: Ids) -> LookingBack | None:
     large = width > LARGE
     farthest = min(FARTHEST // (2 if large else 1), tau - 1)
     lags = _spread(farthest)
-    places = 2 if large else 4
+    places = 2 if large else 3
     trained = [
         influence(model, x, lags=lags, state=state, layer=layer, places=places)
         for layer in range(config.layers)

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+Row = tuple[tuple[bool, ...], tuple[int, ...]]
+"""What is so at a token, and where it stands."""
 QUOTES = {"“": "”", "「": "」", "『": "』", "«": "»", "《": "》"}
 BRACKETS = {"(": ")", "[": "]", "{": "}", "（": "）", "【": "】", "<": ">"}
 RANGES = 6
@@ -41,8 +44,8 @@ def properties_of(pieces: list[str]) -> list[Property]:
     for i, name in enumerate(_Marks.yes_or_no):
         found.append(Property(name, np.array([row[0][i] for row in rows], np.int64), False))
     found += [
-        Property("the word ends here", _next(rows, 0), False),
-        Property("the line ends here", _next_line(pieces), False),
+        Property("the word ends here", _word_ends(rows), False),
+        Property("the line ends here", _line_ends(pieces), False),
     ]
     for i, name in enumerate(_Marks.positions):
         found.append(Property(name, _ranges([row[1][i] for row in rows]), True))
@@ -72,7 +75,7 @@ class _Marks:
         self.capitals = 0
         self.words = 0
 
-    def read(self, piece: str) -> tuple[tuple[bool, ...], tuple[int, ...]]:
+    def read(self, piece: str) -> Row:
         for char in piece:
             self._step(char)
         char = piece.strip()[:1] or piece[-1:]
@@ -117,14 +120,13 @@ def _toggled(now: str, char: str, pairs: dict[str, str], straight: str) -> str:
     return pairs.get(char, char if straight and char in straight else "")
 
 
-def _next(rows: list[tuple[tuple[bool, ...], tuple[int, ...]]], i: int) -> NDArray[np.int64]:
+def _word_ends(rows: list[Row]) -> NDArray[np.int64]:
     """Where a word's last letter stands: within a word now, outside it at the next token."""
-    words = np.array([row[1][1] for row in rows], np.int64)
-    after = np.append(words[1:], 0)
-    return ((words > 0) & (after == 0)).astype(np.int64)
+    inside = [row[1][1] > 0 for row in rows]
+    return np.array([now and not then for now, then in pairwise([*inside, False])], np.int64)
 
 
-def _next_line(pieces: list[str]) -> NDArray[np.int64]:
+def _line_ends(pieces: list[str]) -> NDArray[np.int64]:
     after = [piece.startswith("\n") for piece in pieces[1:]] + [False]
     return np.array(after, np.int64)
 
@@ -138,4 +140,4 @@ def _ranges(values: list[int]) -> NDArray[np.int64]:
 
 def _varies(values: NDArray[np.int64]) -> bool:
     most = np.bincount(values).max() / len(values)
-    return bool(LEAST <= 1 - most)
+    return bool(1 - most >= LEAST)

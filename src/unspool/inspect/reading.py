@@ -116,9 +116,11 @@ def pieces_of(tokenizer: Tokenizer, tokens: list[str]) -> list[str]:
         return _bytes(tokens)
     if tokenizer.lossless:
         return [tokenizer.decode([token]) for token in tokens]
-    found = [tokenizer.decode(tokens[:1])] if tokens else []
-    for before, token in zip(tokens, tokens[1:], strict=False):
-        found.append(tokenizer.decode([before, token])[len(tokenizer.decode([before])) :])
+    text, found, at = tokenizer.decode(tokens), list[str](), 0
+    for token in tokens:
+        end = text.index(token, at) + len(token)
+        found.append(text[at:end])
+        at = end
     return found
 
 

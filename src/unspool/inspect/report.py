@@ -148,7 +148,7 @@ def numbers(report: Report) -> dict[str, Any]:
 def _unit(unit: Unit) -> dict[str, Any]:
     return {
         "name": unit.name,
-        "property": unit.property.name if unit.property else None,
+        "property": unit.tells.name if unit.tells else None,
         "share": unit.share,
         "chance": unit.chance,
         "means": unit.means,

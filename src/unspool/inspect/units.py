@@ -35,7 +35,7 @@ class Unit:
     """Layer, letter and number: layer0.h17."""
     activation: Floats
     """T values."""
-    property: Property | None
+    tells: Property | None
     share: float
     """How much of the property it tells, chance taken off."""
     chance: float
@@ -43,10 +43,14 @@ class Unit:
     @property
     def means(self) -> list[float]:
         """The mean activation in each range of the property, or where it is not so and where it is."""
-        if self.property is None:
+        if self.tells is None:
             return []
-        values = self.property.values
-        return [float(self.activation[values == v].mean()) for v in range(int(values.max()) + 1) if (values == v).any()]
+        values = self.tells.values
+        return [
+            float(self.activation[values == v].mean())
+            for v in range(int(values.max()) + 1)
+            if (values == v).any()
+        ]
 
 
 def shares(states: Floats, found: list[Property]) -> tuple[Table, Table]:
