@@ -39,6 +39,7 @@ LAYERS = {
         "reader",
         "training",
         "exchange",
+        "graph",
         "twin",
         "linear",
         "taken_apart",

@@ -80,15 +80,16 @@ def gradient_by_lag(
     seen = twin.forward(x, state)
     check_targets(seen, y)
     walk = _Walk(twin, seen, y)
-    found = [walk.step(lag) for lag in range(lags + 1)]
-    whole = walk.whole()
-    full = float(np.linalg.norm(whole))
-    bias, rest = [1.0], whole
-    for _, flat in found:
-        rest = rest - flat
+    rest = walk.whole()
+    full = float(np.linalg.norm(rest))
+    bias, found = [1.0], []
+    for lag in range(lags + 1):
+        norms, flat = walk.step(lag)
+        found.append(norms)
+        rest -= flat
         bias.append(float(np.linalg.norm(rest)) / (full or 1.0))
     names = [prefix(layer, False) + "W" for layer in range(model.config.layers)]
-    return ByLag({name: [norms[i] for norms, _ in found] for i, name in enumerate(names)}, bias, full)
+    return ByLag({name: [norms[i] for norms in found] for i, name in enumerate(names)}, bias, full)
 
 
 class _Walk:
