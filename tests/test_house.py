@@ -26,6 +26,7 @@ LAYERS = {
         "inspect",
         "checkpoint",
         "draw",
+        "sequences",
         "turing",
     ],
     "doors": ["run", "cli", "studio", "__main__", "__init__"],
@@ -40,6 +41,7 @@ HEAVY = {
     "constriction",
     "torch",
     "plotly",
+    "sklearn",
 }
 """Third-party packages that a function may import when it runs: optional or slow ones."""
 
