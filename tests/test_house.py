@@ -18,6 +18,8 @@ LAYERS = {
     "parts": ["data", "cells", "kernel", "parameters", "measure", "counting"],
     "model": ["unroll", "bptt", "model", "loss", "optimise", "schedule", "train"],
     "uses": [
+        "journal",
+        "training",
         "exchange",
         "stream",
         "evaluate",

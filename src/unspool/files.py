@@ -1,20 +1,127 @@
-"""Files that are whole or not there: written beside their name, synced, then renamed."""
+"""Files and folders that are whole or not there: made beside their name, synced, then renamed.
 
+A file that is to be trusted carries a seal: the SHA-256 of all its bytes, taken with zeros where the seal stands.
+"""
+
+import contextlib
+import hashlib
 import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from unspool.errors import FileError
 
+UNFINISHED = ".unfinished-"
+OPEN_SEAL = "0" * 64
+"""What is written where the seal will stand: {"sha256": OPEN_SEAL, …}."""
+_SEAL = re.compile(rb'sha256\\?": ?\\?"([0-9a-f]{64})')
+
 
 def write_whole(path: str | Path, content: bytes) -> None:
     """Write a file so that a reader, or a kill at any moment, finds the old content or the new, never a part."""
-    beside = Path(f"{path}.{os.getpid()}.unfinished")
+    beside = Path(f"{path}.{os.getpid()}{UNFINISHED}")
     try:
         with beside.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
+        sync(beside.parent)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
         raise FileError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def read_whole(path: str | Path) -> bytes:
+    """Read a file; one that is not there or not ours to read is said in one line."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def sealed(content: bytes) -> bytes:
+    """Close the seal: put the content's hash where its zeros stand.
+
+    >>> file = sealed(b'{"sha256": "' + OPEN_SEAL.encode() + b'", "step": 1}')
+    >>> is_whole(file), is_whole(file.replace(b"1}", b"2}")), is_whole(file[:-1])
+    (True, False, False)
+    """
+    found = _SEAL.search(content)
+    assert found is not None and found[1] == OPEN_SEAL.encode()
+    digest = hashlib.sha256(content).hexdigest().encode()
+    return content[: found.start(1)] + digest + content[found.end(1) :]
+
+
+def is_whole(content: bytes) -> bool:
+    """Say whether a sealed content is the one that was sealed, to the byte."""
+    found = _SEAL.search(content)
+    if found is None:
+        return False
+    zeros = content[: found.start(1)] + OPEN_SEAL.encode() + content[found.end(1) :]
+    return hashlib.sha256(zeros).hexdigest().encode() == found[1]
+
+
+@contextlib.contextmanager
+def folder_made_whole(folder: Path, *, may_exist: bool = False) -> Iterator[Path]:
+    """Give a folder to fill, which gets its name only when all has gone well.
+
+    What a process that was killed left behind is swept away by the next one.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(folder.parent)
+        unfinished = folder.parent / f"{UNFINISHED}{os.getpid()}-{secrets.token_hex(4)}"
+        unfinished.mkdir()
+    except OSError as error:
+        raise FileError(f"{folder.parent}: cannot be written: {error.strerror}") from error
+    try:
+        yield unfinished
+        _sync_all(unfinished)
+        with contextlib.suppress(OSError):  # another process may have finished the same meanwhile
+            unfinished.rename(folder)
+            sync(folder.parent)
+        if unfinished.is_dir() and not (may_exist and folder.is_dir()):
+            raise FileError(f"{folder}: cannot be written: something else is there")
+    except FileError:
+        raise
+    except OSError as error:  # a full disk, a limit on the size of files
+        raise FileError(f"{folder.parent}: cannot be written: {error.strerror}") from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def sync(path: Path) -> None:
+    """Have the system put a file, or the names in a folder, onto the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_all(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        sync(path)
+    sync(folder)
+
+
+def _sweep(place: Path) -> None:
+    for left in place.glob(f"{UNFINISHED}*"):
+        process = left.name.removeprefix(UNFINISHED).partition("-")[0]
+        if process.isdecimal() and not _alive(int(process)):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from unspool.data import cache as prepared
 from unspool.data import spool
-from unspool.data.corpus import Corpus, prepare
+from unspool.data.corpus import Corpus, prepare, read_part, reopen
+from unspool.data.source import text_itself
 from unspool.data.tokens import make_tokenizer
 from unspool.errors import EmptyInput, FileError, InputError
+from unspool.files import UNFINISHED
 
 TEXT = "It was at ten o'clock to-day: the first of all Time Machines began its career. 時間機械。\n" * 7
 KINDS = ["char", "word", "byte", "space", "jieba", "subword:300"]
@@ -218,7 +220,7 @@ def test_interrupted_preparation_leaves_nothing_that_looks_whole(path: Path, tmp
     killed = subprocess.run([sys.executable, "-c", code, str(path), str(cache)], check=False)
     assert killed.returncode == 9
     (left,) = cache.iterdir()
-    assert left.name.startswith(prepared.UNFINISHED)
+    assert left.name.startswith(UNFINISHED)
     assert prepare(path, cache=cache).decode(prepare(path, cache=cache).train.ids[:6]) == TEXT[:6]
     assert not left.exists()
     assert len(list(cache.iterdir())) == 1
@@ -232,7 +234,7 @@ def test_an_error_on_the_way_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_what_another_process_is_making_is_left_alone(path: Path, tmp_path: Path) -> None:
-    theirs = tmp_path / "cache" / f"{prepared.UNFINISHED}{os.getpid()}-0"
+    theirs = tmp_path / "cache" / f"{UNFINISHED}{os.getpid()}-0"
     theirs.mkdir(parents=True)
     prepare(path, cache=tmp_path / "cache")
     assert theirs.is_dir()
@@ -288,3 +290,31 @@ def test_a_part_that_begins_with_an_unknown_token_counts_its_real_width(tmp_path
         assert corpus.test.unknown == 2
         assert corpus.widths_after_first(corpus.test) == (3, 4)
         assert corpus.widths_after_first(corpus.test, backward=True) == (3, 3)
+
+
+def test_a_corpus_kept_in_a_folder_is_opened_again_and_every_byte_counts(path: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    made = prepare(path, into=folder)
+    again = reopen(folder, made.settings)
+    for one, two in zip(made.parts, again.parts, strict=True):
+        assert one.ids.tolist() == two.ids.tolist() and one.bytes == two.bytes
+    damaged = bytearray((folder / prepared.IDS).read_bytes())
+    damaged[7] ^= 1
+    (folder / prepared.IDS).write_bytes(damaged)
+    with pytest.raises(FileError, match="damaged"):
+        reopen(folder, made.settings)
+
+
+@pytest.mark.parametrize("tokens", ["char", "byte", "word"])
+def test_a_part_read_with_a_vocabulary_equals_the_part_prepared_with_it(tokens: str, tmp_path: Path) -> None:
+    for name, text in (("train", TEXT), ("valid", TEXT[:70] + "Ωé ωωω\n" + TEXT[30:50])):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    made = prepare(tmp_path / "train", valid=tmp_path / "valid", tokens=tokens)
+    part = read_part(tmp_path / "valid", made.vocab, made.tokenizer, made.settings, "valid")
+    assert part.ids.tolist() == made.valid.ids.tolist()
+    sizes = (part.characters, part.bytes, part.unknown, part.first, part.last)
+    wanted = made.valid
+    assert sizes == (wanted.characters, wanted.bytes, wanted.unknown, wanted.first, wanted.last)
+    with pytest.raises(EmptyInput, match="empty"):
+        read_part(text_itself(""), made.vocab, made.tokenizer, made.settings)

@@ -4,17 +4,11 @@
                 vocab.json    the vocabulary, with its own hash
                 corpus.json   parts, tokenizer, numbers of characters and bytes
 
-A folder is filled under another name, synced and then renamed, so one that has its name is whole. What a
-process that was killed left behind is swept away by the next one.
+A folder is filled under another name, synced and then renamed, so one that has its name is whole.
 """
 
-import contextlib
 import hashlib
 import json
-import os
-import secrets
-import shutil
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,9 +22,8 @@ from unspool.data.tokens import Tokenizer, describe, make_tokenizer
 from unspool.data.vocab import Vocab
 from unspool.errors import FileError
 
-FORMAT = "unspool-corpus-2"
+FORMAT = "unspool-corpus-3"
 IDS, VOCAB, CORPUS = "ids.bin", "vocab.json", "corpus.json"
-UNFINISHED = ".unfinished-"
 
 
 def place(cache: Path, groups: list[list[Source]], settings: Settings) -> Path:
@@ -40,32 +33,6 @@ def place(cache: Path, groups: list[list[Source]], settings: Settings) -> Path:
     return cache / key[:32]
 
 
-@contextlib.contextmanager
-def making(folder: Path) -> Iterator[Path]:
-    """Give a folder to fill, which gets its name only when all has gone well."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(folder.parent)
-        unfinished = folder.parent / f"{UNFINISHED}{os.getpid()}-{secrets.token_hex(4)}"
-        unfinished.mkdir()
-    except OSError as error:
-        raise FileError(f"{folder.parent}: cannot be written: {error.strerror}") from error
-    try:
-        yield unfinished
-        _sync_all(unfinished)
-        with contextlib.suppress(OSError):  # another process may have finished the same meanwhile
-            unfinished.rename(folder)
-            _sync(folder.parent)
-        if not folder.is_dir():
-            raise FileError(f"{folder}: cannot be written")
-    except FileError:
-        raise
-    except OSError as error:  # a full disk, a limit on the size of files
-        raise FileError(f"{folder.parent}: cannot be written: {error.strerror}") from error
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-
-
 def write(folder: Path, vocab: Vocab, tokenizer: Tokenizer, parts: list[Part], erased: int) -> None:
     """Put everything but the ids, which are there already, into the folder."""
     vocab.save(folder / VOCAB)
@@ -73,6 +40,7 @@ def write(folder: Path, vocab: Vocab, tokenizer: Tokenizer, parts: list[Part], e
         "format": FORMAT,
         "tokenizer": describe(tokenizer),
         "vocab": vocab.sha256,
+        "ids": ids_hash(folder),
         "parts": [
             [len(part.ids), part.characters, part.bytes, part.unknown, part.first, part.last]
             for part in parts
@@ -80,6 +48,22 @@ def write(folder: Path, vocab: Vocab, tokenizer: Tokenizer, parts: list[Part], e
         "erased": erased,
     }
     (folder / CORPUS).write_text(json.dumps(content), encoding="ascii")
+
+
+def ids_hash(folder: Path) -> str:
+    """Give the hash of the ids as they lie on the disk."""
+    with (folder / IDS).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_ids(folder: Path) -> None:
+    """Read all ids, and refuse them if any is not as it was written."""
+    try:
+        content = json.loads((folder / CORPUS).read_text(encoding="ascii"))
+        if content["ids"] != ids_hash(folder):
+            raise ValueError("the ids do not have the hash that was written down")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FileError(f"{folder / IDS}: damaged or missing: {error}; prepare the text again") from error
 
 
 def read(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
@@ -105,34 +89,3 @@ def _read_whole(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
         )
     ]
     return parts, vocab, make_tokenizer(**content["tokenizer"]), content["erased"]
-
-
-def _sweep(cache: Path) -> None:
-    for left in cache.glob(f"{UNFINISHED}*"):
-        process = left.name.removeprefix(UNFINISHED).partition("-")[0]
-        if process.isdecimal() and not _alive(int(process)):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def _sync_all(folder: Path) -> None:
-    for path in folder.iterdir():
-        _sync(path)
-    _sync(folder)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

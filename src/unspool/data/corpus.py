@@ -31,7 +31,7 @@ import numpy as np
 from unspool.data import cache as prepared
 from unspool.data.arrays import Ids, Whole
 from unspool.data.clean import Cleaner
-from unspool.data.numbering import number_types
+from unspool.data.numbering import number_types, translation
 from unspool.data.parts import PARTS, Part, cut_parts, widths_by_reading, widths_by_token
 from unspool.data.reading import Reader, joint_of
 from unspool.data.settings import Settings
@@ -42,6 +42,7 @@ from unspool.data.tokens import Indexer, Tokenizer, make_tokenizer
 from unspool.data.vocab import Vocab
 from unspool.data.words import SpaceTokenizer
 from unspool.errors import EmptyInput
+from unspool.files import folder_made_whole
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ def prepare(
     valid: Names | None = None,
     test: Names | None = None,
     cache: str | Path | None = None,
+    into: Path | None = None,
     tokens: str = "char",
     clean: bool = False,
     split: tuple[float, float, float] = (0.9, 0.05, 0.05),
@@ -121,20 +123,49 @@ def prepare(
 
     With ``valid`` or ``test`` these are the parts and ``sources`` is the training part; otherwise the text
     is split in order. In a folder ``cache`` the result is kept under a hash of its sources and settings,
-    and found again. The fields are those of ``Settings``.
+    and found again; in a folder ``into`` it is kept for `reopen`. The fields are those of ``Settings``.
     """
     settings = Settings(tokens, clean, split, min_freq, tuple(reserved), errors, newlines)
     groups = [resolve(sources)]
     if valid is not None or test is not None:
         groups += [[] if names is None else resolve(names) for names in (valid, test)]
+    if into is not None:
+        return _prepare_into(into, groups, settings)
     if cache is None:
         return _prepare(groups, settings, None)
     folder = prepared.place(Path(cache), groups, settings)
     if not folder.is_dir():
-        with prepared.making(folder) as unfinished:
-            corpus = _prepare(groups, settings, unfinished / prepared.IDS)
-            prepared.write(unfinished, corpus.vocab, corpus.tokenizer, corpus.parts, corpus.erased)
+        with folder_made_whole(folder, may_exist=True) as unfinished:
+            _prepare_into(unfinished, groups, settings)
     return _from_cache(folder, settings)
+
+
+def reopen(folder: Path, settings: Settings) -> Corpus:
+    """Open a corpus that was prepared into a folder; every byte of its ids is checked."""
+    prepared.check_ids(folder)
+    return _from_cache(folder, settings)
+
+
+def read_part(
+    sources: Names, vocab: Vocab, tokenizer: Tokenizer, settings: Settings, name: str = "text"
+) -> Part:
+    """Read a text with a vocabulary that is there: what it does not know becomes ``<unk>`` and is counted."""
+    group = resolve(sources)
+    reader, indexer, spool = Reader(settings, tokenizer), tokenizer.indexer(), Spool()
+    per_piece = _fill(spool, reader, group, indexer)
+    span = (0, len(spool))
+    _refuse_nothing(group, [span], reader.erased)
+    counts = spool.counts(*span)
+    table, unknown = translation(vocab, indexer, counts)
+    ((characters, octets), *_) = _widths(tokenizer, indexer, [counts], reader, [group], [per_piece], [span])
+    first, last = _end_widths(tokenizer, indexer, spool, *span)
+    return Part(name, spool.translate(table), characters, octets, unknown, first, last)
+
+
+def _prepare_into(folder: Path, groups: list[list[Source]], settings: Settings) -> Corpus:
+    corpus = _prepare(groups, settings, folder / prepared.IDS)
+    prepared.write(folder, corpus.vocab, corpus.tokenizer, corpus.parts, corpus.erased)
+    return corpus
 
 
 def _from_cache(folder: Path, settings: Settings) -> Corpus:

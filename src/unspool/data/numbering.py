@@ -29,6 +29,14 @@ def number_types(
     return vocab, table, [_unknown(count, table, indexer) for count in counts]
 
 
+def translation(vocab: Vocab, indexer: Indexer, counts: Whole) -> tuple[Ids, int]:
+    """Give the id of every provisional id by a vocabulary that is there, and how many tokens it does not know."""
+    table = np.zeros(len(counts), np.int32)
+    for index in np.flatnonzero(counts).tolist():
+        table[index] = vocab.token_to_idx.get(indexer.token(index), 0)
+    return table, _unknown(counts, table, indexer)
+
+
 def _by_frequency(counts: Whole, indexer: Indexer, spool: Spool, stop: int) -> Whole:
     """Give the provisional ids that occur, the most frequent first, equal ones by first appearance."""
     present = np.flatnonzero(counts)

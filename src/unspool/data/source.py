@@ -45,9 +45,6 @@ from typing import IO, TypeAlias, cast
 from unspool.data.builtin import python_docs, python_source
 from unspool.errors import EmptyInput, FileError, InputError, UnspoolError
 
-Name: TypeAlias = str | os.PathLike[str]
-Names: TypeAlias = Name | Iterable[Name]
-
 BLOCK = 1 << 18
 TEXT_SUFFIXES = frozenset({".txt", ".text", ".md", ".rst", ".tex", ".py", ".html", ".xml", ".csv", ".tokens"})
 BOM = codecs.BOM_UTF8
@@ -79,6 +76,19 @@ class Source:
             yield _unpacked(raw)
 
 
+Name: TypeAlias = str | os.PathLike[str] | Source
+Names: TypeAlias = Name | Iterable[Name]
+
+
+def text_itself(text: str) -> Source:
+    """Give a text at hand as a source, for where a file would be named.
+
+    >>> read_text(text_itself("a text"))
+    'a text'
+    """
+    return Source("the text", data=io.BytesIO(text.encode("utf-8", "surrogatepass")))
+
+
 def _unpacked(raw: IO[bytes]) -> IO[bytes]:
     raw.seek(0)
     packed = raw.read(2) == b"\x1f\x8b"
@@ -88,7 +98,7 @@ def _unpacked(raw: IO[bytes]) -> IO[bytes]:
 
 def resolve(sources: Names) -> list[Source]:
     """Turn names into sources that can be read; what does not exist or holds no text is an error."""
-    names = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    names = [sources] if isinstance(sources, str | os.PathLike | Source) else list(sources)
     if not names:
         raise EmptyInput("no source: give a file, a folder, '-' or builtin:python-docs")
     if [str(name) for name in names].count("-") > 1:
@@ -97,6 +107,8 @@ def resolve(sources: Names) -> list[Source]:
 
 
 def _resolve_one(name: Name) -> list[Source]:
+    if isinstance(name, Source):
+        return [name]
     text = os.fspath(name)
     if text == "-":
         return [_spooled("standard input", sys.stdin.buffer)]

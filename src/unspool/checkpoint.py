@@ -1,0 +1,185 @@
+"""A run on disk: a folder that can be loaded at any moment, whatever was killed while it was written.
+
+    RUN/config.json           what the run is: all its settings, the model's sizes, how text becomes tokens
+        vocab.json            the vocabulary
+        model.safetensors     the best model so far, under the textbook's letters
+        training.safetensors  all that is needed to go on to the same bits: raw parameters, the optimiser's
+                              memory, the carried state, the place in the data
+        log.jsonl             what happened, a line each
+        text/                 the ids of all parts
+
+The folder gets its name when it is complete, with an untrained model in it. From then on each file is written
+beside its name, synced and renamed, and each is whole by itself: a kill between two of them leaves an older
+training state beside a newer model, and going on from there makes the same model again. Every file that is
+loaded carries a seal over all its bytes (`unspool.files`).
+
+>>> import tempfile
+>>> place = tempfile.TemporaryDirectory()
+>>> path = Path(place.name) / "numbers.safetensors"
+>>> write_arrays(path, {"m": np.arange(3, dtype=np.float32)}, {"step": 7})
+>>> read_arrays(path)
+({'m': array([0., 1., 2.], dtype=float32)}, {'step': 7})
+>>> place.cleanup()
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unspool.config import ModelConfig
+from unspool.errors import FileError, InputError
+from unspool.files import (
+    OPEN_SEAL,
+    UNFINISHED,
+    folder_made_whole,
+    is_whole,
+    read_whole,
+    sealed,
+    write_whole,
+)
+from unspool.model import Model
+from unspool.parameters import Parameters, shapes_of
+from unspool.values import Floats
+
+FORMAT = "unspool-run-1"
+CONFIG, VOCAB, MODEL, TRAINING, LOG, TEXT = (
+    "config.json",
+    "vocab.json",
+    "model.safetensors",
+    "training.safetensors",
+    "log.jsonl",
+    "text",
+)
+ABOUT = "unspool"
+"""The key of our own words in the header of a safetensors file."""
+
+
+def write_arrays(path: str | Path, arrays: Mapping[str, Floats], about: Mapping[str, Any]) -> None:
+    """Write named arrays and plain values beside them into one sealed safetensors file."""
+    from safetensors.numpy import save
+
+    words = json.dumps({"sha256": OPEN_SEAL} | dict(about))
+    # The library takes arrays as they lie in memory.
+    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    write_whole(path, sealed(save(tensors, {ABOUT: words})))
+
+
+def read_arrays(path: str | Path) -> tuple[dict[str, Floats], dict[str, Any]]:
+    """Read what `write_arrays` wrote; refuse a file of which any byte is not as it was written."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    content = read_whole(path)
+    _refuse_damage(path, content)
+    try:
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        about = json.loads(header["__metadata__"][ABOUT])
+        arrays: dict[str, Floats] = load(content)
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise FileError(f"{path}: not a file of unspool's: {error}") from error
+    del about["sha256"]
+    return arrays, about
+
+
+def write_json(path: str | Path, content: Mapping[str, Any]) -> None:
+    """Write plain values as sealed JSON that a person can read."""
+    text = json.dumps({"sha256": OPEN_SEAL} | dict(content), ensure_ascii=False, indent=1, allow_nan=False)
+    write_whole(path, sealed(text.encode("utf-8", "surrogatepass") + b"\n"))
+
+
+def read_json(path: str | Path) -> dict[str, Any]:
+    """Read what `write_json` wrote; refuse a file of which any byte is not as it was written."""
+    content = read_whole(path)
+    _refuse_damage(path, content)
+    values: dict[str, Any] = json.loads(content.decode("utf-8", "surrogatepass"))
+    del values["sha256"]
+    return values
+
+
+def _refuse_damage(path: str | Path, content: bytes) -> None:
+    if not is_whole(content):
+        raise FileError(
+            f"{path}: damaged or changed by hand: its bytes do not have the hash written in it; "
+            "restore it from a copy, or train again"
+        )
+
+
+@contextmanager
+def new_run(path: str | Path) -> Iterator[Path]:
+    """Give a folder to fill, which becomes the run when all has gone well; refuse one that is there."""
+    check_free(path)
+    with folder_made_whole(Path(path)) as unfinished:
+        yield unfinished
+
+
+def check_free(path: str | Path) -> None:
+    """Raise unless a run can be made here: nothing of the user's is ever written over."""
+    place = Path(path)
+    try:
+        taken = place.exists() and (not place.is_dir() or any(place.iterdir()))
+    except OSError as error:
+        raise FileError(f"{path}: cannot be looked at: {error.strerror}") from error
+    if taken and (place / CONFIG).exists():
+        raise FileError(
+            f"{path}: a run is there already; give another --out, or go on with: unspool resume {path}"
+        )
+    if taken:
+        raise FileError(f"{path}: something is there already; give another --out")
+
+
+def check_run(path: str | Path) -> Path:
+    """Give the path of a run that is there, or say that it is none."""
+    place = Path(path)
+    if not place.is_dir():
+        raise FileError(f"{path}: no such run; expected the folder that a training wrote (--out)")
+    if not (place / CONFIG).exists():
+        raise FileError(f"{path}: not a run: there is no {CONFIG} in it")
+    return place
+
+
+def write_config(run: Path, kind: str, content: Mapping[str, Any]) -> None:
+    """Write what a run is; `kind` says what the model does: "language", "classify" …"""
+    write_json(run / CONFIG, {"format": FORMAT, "kind": kind} | dict(content))
+
+
+def read_config(run: str | Path, kind: str) -> dict[str, Any]:
+    """Read what a run is, and refuse one of another kind."""
+    place = check_run(run)
+    content = read_json(place / CONFIG)
+    if content.get("format") != FORMAT:
+        raise FileError(f"{place / CONFIG}: its format is {content.get('format')!r}; expected {FORMAT!r}")
+    if content["kind"] != kind:
+        raise InputError(f"{run}: a run of the kind {content['kind']!r}; this needs one of the kind {kind!r}")
+    return content
+
+
+def save_model(path: str | Path, model: Model, about: Mapping[str, Any]) -> None:
+    """Write a model's parameters under the textbook's letters, its sizes and a few words about it."""
+    write_arrays(path, dict(model.parameters), {"model": model.config.to_json()} | dict(about))
+
+
+def load_model(path: str | Path) -> tuple[Model, dict[str, Any]]:
+    """Read a model, and what was said about it."""
+    arrays, about = read_arrays(path)
+    config = ModelConfig.from_json(about.pop("model"))
+    parameters = Parameters(shapes_of(config))
+    fill(parameters, arrays, path)
+    return Model(config, parameters), about
+
+
+def fill(parameters: Parameters, arrays: Mapping[str, Floats], path: str | Path) -> None:
+    """Copy named arrays into parameters: all of them, each of its shape."""
+    for name, shape in parameters.shapes.items():
+        if name not in arrays or arrays[name].shape != shape:
+            raise FileError(f"{path}: {name} is missing or has another shape than {shape}")
+        parameters[name][:] = arrays[name]
+
+
+def sweep(run: Path) -> None:
+    """Remove what a process that was killed had not finished."""
+    for left in run.glob(f"*{UNFINISHED}"):
+        left.unlink(missing_ok=True)

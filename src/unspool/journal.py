@@ -1,0 +1,85 @@
+"""What happened in a run, a line of JSON each, in the order in which it happened.
+
+Lines are only ever added. A training state remembers how much had been written by then, and going on from it
+takes the journal back to that place: what happens again is written again, once.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from unspool.errors import FileError
+
+
+class Journal:
+    """A file of lines that is added to.
+
+    >>> import tempfile
+    >>> place = tempfile.TemporaryDirectory()
+    >>> path = Path(place.name) / "log.jsonl"
+    >>> with Journal(path) as journal:
+    ...     journal.add({"step": 1})
+    ...     mark = journal.mark()
+    ...     journal.add({"step": 2})
+    >>> with Journal(path) as journal:
+    ...     journal.back_to(mark)
+    >>> entries(path)
+    [{'step': 1}]
+    >>> place.cleanup()
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = path.open("a+b")
+            self._file.seek(0)
+            self._hash = hashlib.sha256(self._file.read())
+        except OSError as error:
+            raise FileError(f"{path}: cannot be written: {error.strerror}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def add(self, entry: dict[str, Any]) -> None:
+        """Write a line; it is in the file when this returns."""
+        line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+        try:
+            self._file.write(line)
+            self._file.flush()
+        except OSError as error:
+            raise FileError(f"{self.path}: cannot be written: {error.strerror}") from error
+        self._hash.update(line)
+
+    def mark(self) -> dict[str, Any]:
+        """Give the place where the journal ends now, and put all before it onto the disk."""
+        os.fsync(self._file.fileno())
+        return {"bytes": self._file.tell(), "hash": self._hash.hexdigest()}
+
+    def back_to(self, mark: dict[str, Any]) -> None:
+        """Forget what was written after a mark; refuse a journal that was another one by then."""
+        self._file.seek(0)
+        kept = self._file.read(mark["bytes"])
+        self._hash = hashlib.sha256(kept)
+        if len(kept) != mark["bytes"] or self._hash.hexdigest() != mark["hash"]:
+            raise FileError(
+                f"{self.path}: damaged or changed by hand; restore it from a copy, or delete it to go on without it"
+            )
+        self._file.truncate(mark["bytes"])
+        self._file.seek(0, os.SEEK_END)
+
+
+def entries(path: Path) -> list[dict[str, Any]]:
+    """Read a journal; a last line that was cut off is left out."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+    return [json.loads(line.decode("utf-8", "surrogatepass")) for line in lines[:-1] if line]
