@@ -11,11 +11,12 @@ from unspool import cli
 from unspool.cli import demo as demo_module
 from unspool.cli.view import Sample, View
 from unspool.draw.chart import chart
-from unspool.run import RunConfig, run
+from unspool.events import RunConfig
+from unspool.run import run
 
 APP = cli.app
-TINY = RunConfig(hidden=16, B=4, tau=16, steps=6, order=2)
-STAGES = ("text", "tokens", "vocabulary", "minibatches", "counting", "model", "training", "result", "samples")
+TINY = RunConfig(given={"hidden": 16, "B": 4, "tau": 16, "steps": 6}, order=2)
+STAGES = ("text", "tokens", "vocabulary", "counting", "minibatches", "model", "training", "result", "samples")
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +43,7 @@ def test_every_stage_is_shown_as_plain_lines_where_there_is_no_terminal(
     places = [printed.index(f"\n{stage} ") for stage in (*STAGES, "next")]
     assert places == sorted(places)
     assert "\x1b" not in printed
-    for expected in ("tokens/s", "nats", "uniform", "2-grams", "network", "bits/character", "6/6"):
+    for expected in ("tokens/s", "nats", "uniform", "2-grams", "network", "bits/char", "6/6"):
         assert expected in printed
     assert printed.count("temperature") == 3
 
@@ -57,7 +58,7 @@ def test_json_holds_every_number_and_nothing_else_is_printed(
         assert error == ""
         found.append(json.loads(printed))
     one, two = found
-    assert one["config"]["steps"] == 6 and one["config"]["seed"] == 3
+    assert one["config"]["recipe"]["steps"] == 6 and one["config"]["seed"] == 3
     assert one["baselines"][0]["test"]["perplexity"] == pytest.approx(one["vocabulary"])
     assert one["curve"][-1]["step"] == 6
     assert len(one["samples"]) == 3
@@ -71,7 +72,7 @@ def test_in_a_terminal_the_curve_is_drawn_against_its_lines() -> None:
         for event in run(TINY):
             view.show(event)
         view.show_sample(Sample("The ", 0.5, "end\n" * 3, 1e-5))
-        view.end()
+        view.end([("unspool stats", "count")])
     printed = stream.getvalue()
     for expected in ("•", "┈", "tokens/s", "left", "2-grams", "network", "10 µs a token"):
         assert expected in printed

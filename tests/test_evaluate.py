@@ -60,7 +60,7 @@ def test_every_target_of_a_part_is_scored_once(tmp_path) -> None:
     corpus = prepare(tmp_path / "text", split=(0.5, 0.25, 0.25))
     size = len(corpus.vocab)
     made = Model.fresh(ModelConfig(inputs=size, outputs=size, hidden=4), seed=0)
-    found = evaluate(Network(made), corpus, corpus.test)
+    found = evaluate(Network(made), corpus.test)
     assert found.targets == len(corpus.test.ids) - 1
     assert found.nats == pytest.approx(-log_prob(made, corpus.test.ids).mean())
     first = corpus.decode(corpus.test.ids[:1])

@@ -16,9 +16,15 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "unspool"
 LAYERS = {
     "words": ["errors", "values", "config", "files"],
     "parts": ["data", "cells", "kernel", "parameters", "measure", "counting"],
-    "model": ["unroll", "bptt", "model", "loss", "optimise", "schedule", "train"],
+    "model": ["unroll", "bptt", "model", "loss", "optimise", "schedule", "train", "plan"],
     "uses": [
         "journal",
+        "memory",
+        "events",
+        "place",
+        "baselines",
+        "language",
+        "reader",
         "training",
         "exchange",
         "stream",
@@ -31,10 +37,11 @@ LAYERS = {
         "sequences",
         "turing",
     ],
-    "doors": ["run", "cli", "studio", "__main__", "__init__"],
+    "doors": ["run", "estimator", "cli", "studio", "__main__", "__init__"],
 }
 LAYER_OF = {name: i for i, names in enumerate(LAYERS.values()) for name in names}
 HEAVY = {
+    "tensorboardX",
     "safetensors",
     "matplotlib",
     "tokenizers",

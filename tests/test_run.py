@@ -1,24 +1,35 @@
-"""The whole walk: stages in order, a run that can be repeated to the bit, numbers that are honest."""
+"""The whole walk: stages in order, a run that can be repeated and gone on with to the bit, honest numbers."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from unspool.errors import InputError
-from unspool.evaluate import log_prob
-from unspool.run import Judged, Planned, Prepared, RunConfig, Step, run
-from unspool.schedule import Cosine, updates_within
-from unspool.train import train
+from unspool import checkpoint
+from unspool.data.settings import Settings
+from unspool.errors import Diverged, FileError, InputError
+from unspool.evaluate import glance, log_prob
+from unspool.events import Judged, Planned, Prepared, RunConfig, Step, Stopped
+from unspool.journal import entries
+from unspool.language import TextModel
+from unspool.place import Keeping
+from unspool.run import due, resume, run
+from unspool.schedule import Cosine, updates_a_second
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 60
+SMALL = {"hidden": 24, "B": 4, "tau": 16, "steps": 40, "cell": "gru"}
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> RunConfig:
     path = tmp_path / "story.txt"
     path.write_text(TEXT, encoding="utf-8")
-    return RunConfig(sources=(str(path),), hidden=24, B=4, tau=16, steps=40, validations=4, order=3)
+    settings = Settings(split=(0.9, 0.05, 0.05))
+    return RunConfig(sources=(str(path),), settings=settings, given=SMALL, validations=4)
+
+
+def changed(config: RunConfig, **given: object) -> RunConfig:
+    return RunConfig(config.sources, None, config.settings, given=SMALL | given, validations=4)
 
 
 def test_the_stages_come_in_the_order_of_the_walk(config: RunConfig) -> None:
@@ -27,67 +38,176 @@ def test_the_stages_come_in_the_order_of_the_walk(config: RunConfig) -> None:
     assert kinds == [Prepared, list, Planned, *[Step] * 40, Judged]
     steps = [event for event in events if isinstance(event, Step)]
     assert [step.report.step for step in steps] == list(range(1, 41))
-    assert [step.report.step for step in steps if step.valid] == [1, 5, 18, 40]
-    valid = [step.valid.nats for step in steps if step.valid]
+    assert [step.report.step for step in steps if step.valid] == sorted(due(40, 4)) == [1, 5, 18, 40]
+    valid = [step.valid for step in steps if step.valid]
     assert valid[-1] < valid[0]
+    assert [step.report.step for step in steps if step.sample] == [4, 12, 24]
     judged = events[-1]
     assert isinstance(judged, Judged) and isinstance(events[0], Prepared)
-    assert judged.test.nats == pytest.approx(-log_prob(judged.model, events[0].corpus.test.ids).mean())
+    assert judged.part == "test"
+    assert judged.measure.nats == pytest.approx(-log_prob(judged.model, events[0].corpus.test.ids).mean())
 
 
-def test_the_same_config_gives_the_same_bits(config: RunConfig) -> None:
-    ends = [list(run(config))[-1] for _ in range(2)]
+def test_the_same_config_gives_the_same_bits_kept_or_not(config: RunConfig, tmp_path: Path) -> None:
+    ends = [list(run(config))[-1], list(run(config, out=tmp_path / "run"))[-1]]
     assert all(isinstance(end, Judged) for end in ends)
     np.testing.assert_array_equal(ends[0].model.parameters.flat, ends[1].model.parameters.flat)
-    assert ends[0].test == ends[1].test
+    assert ends[0].measure == ends[1].measure
 
 
-def test_seconds_become_a_number_of_updates_that_is_written_down(config: RunConfig) -> None:
-    timed = RunConfig(sources=config.sources, hidden=8, B=4, tau=16, seconds=0.05, validations=1, order=1)
-    planned = next(event for event in run(timed) if isinstance(event, Planned))
-    assert planned.config.steps is not None and planned.config.steps >= 1
+def test_minutes_become_numbers_that_are_written_down(config: RunConfig, tmp_path: Path) -> None:
+    timed = RunConfig(
+        config.sources, None, config.settings, minutes=0.01, given={"hidden": 8, "B": 4, "tau": 16}
+    )
+    planned = next(event for event in run(timed, out=tmp_path / "run") if isinstance(event, Planned))
+    written = checkpoint.read_config(tmp_path / "run", "language")["run"]
+    assert written["recipe"]["steps"] == planned.config.fixed.steps >= 1
+    assert RunConfig.from_json(written) == planned.config
 
 
 def test_uniform_is_the_number_of_tokens(config: RunConfig) -> None:
     events = run(config)
     prepared, baselines = next(events), next(events)
     assert isinstance(prepared, Prepared) and isinstance(baselines, list)
-    assert baselines[0].test.perplexity == pytest.approx(len(prepared.corpus.vocab))
+    assert baselines[0].test.perplexity == len(prepared.corpus.vocab)
     assert [each.name for each in baselines] == ["uniform", "1-grams", "2-grams", "3-grams"]
 
 
+@pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
+@pytest.mark.parametrize("batches", ["sequential", "random"])
+def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(
+    cell: str, batches: str, config: RunConfig, tmp_path: Path
+) -> None:
+    given = SMALL | {"cell": cell, "layers": 2, "dropout": 0.2, "recurrent_dropout": 0.1, "steps": 23}
+    config = RunConfig(config.sources, None, config.settings, given=given, validations=5, batches=batches)
+    whole = list(run(config, out=tmp_path / "whole"))[-1]
+    assert isinstance(whole, Judged)
+    for stop_at in (1, 7, 13, 22):
+        out = tmp_path / f"stopped{stop_at}"
+        seen: list[object] = []
+        events = run(config, out=out, keeping=Keeping(stop=lambda at=stop_at, seen=seen: len(seen) == at + 3))
+        for event in events:
+            seen.append(event)
+        assert seen[-1] == Stopped(stop_at, out)
+        again = list(resume(out))
+        assert isinstance(again[2], Planned) and again[2].step == stop_at
+        assert isinstance(again[-1], Judged) and again[-1].measure == whole.measure
+        for name in (checkpoint.MODEL, checkpoint.VOCAB):
+            assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        states = [
+            checkpoint.read_arrays(place / checkpoint.TRAINING)[0] for place in (out, tmp_path / "whole")
+        ]
+        assert states[0].keys() == states[1].keys()
+        assert all((states[0][name] == states[1][name]).all() for name in states[0])
+        steps = [entry["step"] for entry in entries(out / checkpoint.LOG) if "step" in entry]
+        assert steps == list(range(1, 24))
+
+
+def test_a_finished_run_resumed_is_only_judged_again(config: RunConfig, tmp_path: Path) -> None:
+    first = list(run(config, out=tmp_path / "run"))[-1]
+    again = list(resume(tmp_path / "run"))
+    assert [type(event) for event in again] == [Prepared, list, Planned, Judged]
+    assert again[-1].measure == first.measure
+    assert sum("judged" in entry for entry in entries(tmp_path / "run" / checkpoint.LOG)) == 1
+
+
+def test_the_best_model_is_kept_and_not_the_last(config: RunConfig, tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("qz xj kv qz xj kv wq zz the time\n" * 20, encoding="utf-8")
+    # The validation part is of another kind: the better the text is learned, the worse it is predicted.
+    config = RunConfig(
+        config.sources,
+        (str(other),),
+        config.settings,
+        given=SMALL | {"steps": 60, "learning_rate": 0.02},
+        validations=6,
+    )
+    events = list(run(config, out=tmp_path / "run"))
+    looks = {e.report.step: e.valid for e in events if isinstance(e, Step) and e.valid is not None}
+    best = min(looks, key=looks.__getitem__)
+    judged = events[-1]
+    assert isinstance(judged, Judged) and judged.best_step == best < 60
+    model, about = checkpoint.load_model(tmp_path / "run" / checkpoint.MODEL)
+    assert about == {"step": best, "valid": looks[best]}
+    corpus = events[0].corpus
+    assert glance(model, corpus.valid.ids) == looks[best]
+
+
+def test_every_damage_of_a_file_is_refused_in_one_line(config: RunConfig, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    list(run(config, out=out))
+    for name in ("config.json", "training.safetensors", "log.jsonl", "text/ids.bin", "text/corpus.json"):
+        whole = (out / name).read_bytes()
+        # The journal's last line comes after the last saved state.
+        cuts = [len(whole) // 2] if name == "log.jsonl" else [0, len(whole) // 2, len(whole) - 1]
+        flipped = whole[:5] + bytes([whole[5] ^ 1]) + whole[6:]
+        for damaged in (*(whole[:cut] for cut in cuts), flipped):
+            (out / name).write_bytes(damaged)
+            with pytest.raises((FileError, InputError)) as error:
+                list(resume(out))
+            assert "\n" not in str(error.value)
+            assert any(word in str(error.value) for word in ("damaged", "not a"))
+        (out / name).write_bytes(whole)
+    for name in ("config.json", "model.safetensors", "vocab.json"):
+        whole = (out / name).read_bytes()
+        for at in range(0, len(whole), 1 + len(whole) // 40):
+            (out / name).write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+            with pytest.raises((FileError, InputError)):
+                TextModel.load(out)
+        (out / name).write_bytes(whole)
+    TextModel.load(out)
+
+
+def test_a_run_that_is_being_trained_cannot_be_resumed_at_the_same_time(
+    config: RunConfig, tmp_path: Path
+) -> None:
+    events = run(config, out=tmp_path / "run")
+    for event in events:
+        if isinstance(event, Step):
+            break
+    with pytest.raises(FileError, match="another process"):
+        next(resume(tmp_path / "run"))
+    events.close()
+    assert isinstance(next(resume(tmp_path / "run")), Prepared)
+
+
+def test_what_cannot_be_trained_is_refused_before(config: RunConfig, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"needs about .* GiB of memory"):
+        list(run(changed(config, hidden=2_000_000), out=tmp_path / "run"))
+    with pytest.raises(InputError, match="text too short"):
+        list(run(changed(config, tau=5000), out=tmp_path / "run"))
+    with pytest.raises(Diverged, match=r"lower the learning rate.*is in .*run"):
+        list(run(changed(config, learning_rate=1e30, clip=0.0, cell="elman"), out=tmp_path / "run"))
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["run"]
+    TextModel.load(tmp_path / "run")  # what there was before is still there
+
+
 @pytest.mark.parametrize(
-    "wrong", [{"seconds": 0}, {"seconds": float("nan")}, {"steps": 0}, {"seed": -1}, {"B": 0}]
+    "wrong", [{"minutes": 0}, {"minutes": float("nan")}, {"seed": -1}, {"batches": "odd"}]
 )
-def test_a_config_without_meaning_is_refused(wrong: dict) -> None:
-    with pytest.raises(InputError, match=next(iter(wrong))):
-        RunConfig(**wrong)
-
-
-def test_the_cosine_rises_then_falls_to_its_floor() -> None:
-    rate = Cosine(steps=200, warmup=20, floor=0.1)
-    values = [rate(step) for step in range(201)]
-    assert values[0] == pytest.approx(1 / 20)
-    assert np.argmax(values) in (18, 19)
-    assert (np.diff(values[20:]) < 0).all()
-    assert values[200] == pytest.approx(0.1)
+def test_a_config_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InputError):
-        Cosine(steps=0)
+        RunConfig(**wrong)  # type: ignore[arg-type]
 
 
-def test_a_hiccup_does_not_halve_the_run() -> None:
-    times = iter(np.cumsum([0, 1, 1, 50, 1, 1]).tolist())
-    assert updates_within(100, iter(range(99)), clock=lambda: float(next(times))) == 100
+def test_a_glance_scores_every_target_once_and_comes_close(config: RunConfig) -> None:
+    events = list(run(config))
+    model, ids = events[-1].model, events[0].corpus.train.ids
+    exact = -log_prob(model, ids).mean()
+    assert glance(model, ids, rows=1) == pytest.approx(exact, rel=1e-12)
+    assert glance(model, ids, rows=7, context=16) == pytest.approx(exact, rel=0.02)
+    assert glance(model, ids, rows=7, context=16, window=5) == glance(
+        model, ids, rows=7, context=16, window=1000
+    )
 
 
-def test_rows_begin_anew_together() -> None:
-    class Window:
-        fresh = np.array([True, False])
+def test_the_schedule_ends_with_the_last_update() -> None:
+    rate = Cosine(steps=1000, warmup=10)
+    assert rate(0) == pytest.approx(0.1)
+    assert rate(999) < 1e-5
+    assert max(map(rate, range(1000))) == pytest.approx(1, abs=1e-3)
 
-    with pytest.raises(InputError, match="together"):
-        next(train(_Nothing(), [Window()], None))
 
-
-class _Nothing:
-    def gradient(self) -> None:
-        return None
+def test_the_rate_is_the_median_and_not_thrown_off_by_a_pause() -> None:
+    ticks = iter([0.0, 1, 2, 30, 31, 32, 33, 34, 35])
+    assert updates_a_second(iter(range(100)), seconds=34, clock=lambda: next(ticks)) == 1.0

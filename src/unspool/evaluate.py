@@ -13,12 +13,12 @@ size gives the same bits. What comes out is what `unspool.measure` adds up, as f
 (99, True)
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from unspool.data.arrays import Ids, Real
-from unspool.data.corpus import Corpus
 from unspool.data.parts import Part
 from unspool.errors import InputError
 from unspool.measure import LanguageModel, Measure, measure
@@ -56,14 +56,50 @@ class Network:
     """A network as a language model like any other: see `unspool.measure.LanguageModel`."""
 
     model: Model
+    window: int = WINDOW
 
     def log_prob(self, ids: Ids, given: int = 1) -> Real:
         """Give log P(x(t) | all before) for all tokens but the first ``given``, which are only context."""
         if given < 1:
             raise InputError("a network needs a token to start from: given must be at least 1")
-        return log_prob(self.model, ids)[given - 1 :]
+        return log_prob(self.model, ids, window=self.window)[given - 1 :]
 
 
-def evaluate(model: LanguageModel, corpus: Corpus, part: Part) -> Measure:
+def in_time(ids: Ids, backward: bool) -> Ids:
+    """Give ids in the direction of a model: as they are, or the last one first."""
+    return ids[::-1] if backward else ids
+
+
+def evaluate(model: LanguageModel, part: Part, *, backward: bool = False) -> Measure:
     """Judge any language model by a part of a corpus: every target once, sums divided once."""
-    return measure(model.log_prob(part.ids), *corpus.widths_after_first(part))
+    return measure(model.log_prob(in_time(part.ids, backward)), *part.widths_after_first(backward))
+
+
+def uniform(K: int, part: Part, *, backward: bool = False) -> Measure:
+    """Judge the guess without knowledge, 1/K for every token: its perplexity is K."""
+    return measure(np.full(len(part.ids) - 1, -math.log(K)), *part.widths_after_first(backward))
+
+
+def glance(model: Model, ids: Ids, *, rows: int = 32, context: int = 64, window: int = 128) -> float:
+    """Give the mean nats of every target once, for less: in pieces read side by side.
+
+    Each piece but the first begins with `context` tokens before it, so the figure is a little above that of
+    one reading from end to end, which is what counts in the end.
+    """
+    _check(model, ids, window)
+    targets = len(ids) - 1
+    rows = max(1, min(rows, targets // (4 * context)))
+    length = -(-targets // rows)
+    first = length * np.arange(rows)  # the first position that is scored
+    start = np.maximum(first - context, 0)
+    steps = np.arange(context + length)[:, None] + start  # T rows
+    scored = (steps >= first) & (steps < np.minimum(first + length, targets))
+    steps = np.minimum(steps, targets - 1)
+    found, state, weights = [], None, model.weights()
+    for at in range(0, len(steps), window):
+        here = steps[at : at + window]
+        output = model.forward(np.asarray(ids[here], np.int32), state, weights=weights)
+        y = np.where(scored[at : at + window], ids[here + 1], -1).astype(np.int32)
+        found.append(-model.loss(output, y, weights=weights).each)
+        state = output.state
+    return measure(np.concatenate(found)[scored]).nats

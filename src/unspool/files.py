@@ -11,8 +11,14 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from unspool.errors import FileError
+
+try:
+    import fcntl
+except ImportError:  # not on this system
+    fcntl = None  # type: ignore[assignment]
 
 UNFINISHED = ".unfinished-"
 OPEN_SEAL = "0" * 64
@@ -93,6 +99,15 @@ def folder_made_whole(folder: Path, *, may_exist: bool = False) -> Iterator[Path
         raise FileError(f"{folder.parent}: cannot be written: {error.strerror}") from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def lock(file: IO[bytes]) -> None:
+    """Have a file for this process alone until it is closed; raise BlockingIOError where another has it.
+
+    Where a system has no such locks, two processes at one run are the user's own doing.
+    """
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def sync(path: Path) -> None:

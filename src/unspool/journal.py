@@ -1,6 +1,6 @@
 """What happened in a run, a line of JSON each, in the order in which it happened.
 
-Lines are only ever added. A training state remembers how much had been written by then, and going on from it
+One process writes it at a time. Lines are only ever added. A training state remembers how much had been written by then, and going on from it
 takes the journal back to that place: what happens again is written again, once.
 """
 
@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from unspool.errors import FileError
+from unspool.files import lock
 
 
 class Journal:
@@ -35,10 +36,21 @@ class Journal:
         self.path = path
         try:
             self._file = path.open("a+b")
+            self._lock()
             self._file.seek(0)
             self._hash = hashlib.sha256(self._file.read())
+        except FileError:
+            raise
         except OSError as error:
             raise FileError(f"{path}: cannot be written: {error.strerror}") from error
+
+    def _lock(self) -> None:
+        try:
+            lock(self._file)
+        except BlockingIOError:
+            self._file.close()
+            place = self.path.parent
+            raise FileError(f"{place}: another process is at work on this run; wait for it to end") from None
 
     def __enter__(self) -> Self:
         return self

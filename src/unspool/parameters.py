@@ -7,6 +7,7 @@ Each parameter begins on a cache line; the few values between two stay zero.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -102,6 +103,11 @@ class Parameters(Mapping[str, Floats]):
             for name in self.shapes
             if name.startswith(at) and name.count(".") == at.count(".")
         }
+
+    @property
+    def sha256(self) -> str:
+        """The hash of all values: what a saved state belongs to."""
+        return hashlib.sha256(np.ascontiguousarray(self.flat).tobytes()).hexdigest()
 
     def like(self) -> Parameters:
         """Return zeros of the same shapes: a gradient, or an optimiser's memory."""

@@ -3,198 +3,242 @@
     text ─▶ tokens ─▶ batches ─▶ model ─▶ loss ─▶ gradients ─▶ update ─▶ report
 
 `run` is a generator: after each stage it gives an event, and whoever runs it draws, prints or writes that down.
-Nothing here prints.
+Nothing here prints. With a folder `out` the run is kept there, and `resume` goes on with it to the same bits.
 """
 
-import math
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 
-from unspool.config import ModelConfig, at_least
-from unspool.counting.kneser_ney import kneser_ney
-from unspool.counting.ngram import NgramCounts, count_ngrams
-from unspool.data.batches import Batch, SequentialBatches, sequential_batches
-from unspool.data.corpus import Corpus, prepare
-from unspool.errors import InputError
-from unspool.evaluate import Network, evaluate
-from unspool.measure import Measure, measure
+from unspool import checkpoint
+from unspool.baselines import baseline_from_json, baselines
+from unspool.config import ModelConfig
+from unspool.data.batches import Batches, random_batches, sequential_batches
+from unspool.data.corpus import Corpus, prepare, reopen
+from unspool.data.source import Names
+from unspool.data.tokens import describe
+from unspool.errors import Diverged
+from unspool.evaluate import Network, evaluate, glance, in_time
+from unspool.events import Baseline, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
+from unspool.generate import sample
+from unspool.journal import Journal
+from unspool.memory import refuse_too_large
 from unspool.model import Model
 from unspool.optimise import Optimiser, OptimiserConfig
-from unspool.schedule import Cosine, updates_within
+from unspool.place import Best, Clock, Keeping, Place
+from unspool.plan import Recipe, choose
+from unspool.schedule import Cosine, updates_a_second
 from unspool.train import Report, train
-from unspool.values import CellName
+from unspool.training import Training
 
 SMOOTH = 50
 """Over about how many updates the training loss is averaged for the eye."""
+VALIDATING = 0.04
+"""At most this share of the time goes into looking at the validation part on the way."""
+SAMPLES = (0.1, 0.3, 0.6)
+"""After which shares of the updates a sample is drawn."""
 
 
-@dataclass(frozen=True)
-class RunConfig:
-    """All that a run depends on, besides the text."""
-
-    sources: tuple[str, ...] = ("builtin:python-docs",)
-    """Files, folders, - or builtin:…"""
-    tokens: str = "char"
-    """The kind of tokens."""
-    cell: CellName = "gru"
-    """elman, gru or lstm."""
-    hidden: int = 256
-    """H."""
-    dropout: float = 0.3
-    """The share of a layer's outputs that is dropped in training."""
-    B: int = 16
-    """Rows side by side."""
-    tau: int = 64
-    """Steps in a window."""
-    learning_rate: float = 6e-3
-    """Adam's, at its highest."""
-    clip: float = 1.0
-    """The largest norm of a gradient."""
-    steps: int | None = None
-    """How many updates; None: as many as fit into the seconds."""
-    seconds: float = 40.0
-    """How long to train."""
-    validations: int = 20
-    """How often the validation part is scored on the way."""
-    order: int = 6
-    """The longest n-grams of the baselines."""
-    seed: int = 0
-    """Where all random numbers come from."""
-
-    def __post_init__(self) -> None:
-        for name, least in (("B", 1), ("tau", 1), ("validations", 1), ("order", 1), ("seed", 0)):
-            at_least(name, getattr(self, name), least)
-        if self.steps is not None:
-            at_least("steps", self.steps, 1)
-        if not 0 < self.seconds <= 1e6:
-            raise InputError(f"seconds is {self.seconds}; expected a number above 0 and at most a million")
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """The text is numbered and cut into parts; this is what the first minibatch looks like."""
-
-    corpus: Corpus
-    first: Batch
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """A model that only counts, and how well it predicts: the lines that a network has to cross."""
-
-    name: str
-    valid: Measure
-    test: Measure
-
-
-@dataclass(frozen=True)
-class Planned:
-    """The model is there, untrained, and the number of updates is fixed in the config."""
-
-    model: Model
-    config: RunConfig
-
-
-@dataclass(frozen=True)
-class Step:
-    """One update."""
-
-    report: Report
-    seconds: float
-    """Spent on updates so far."""
-    train: float
-    """The mean nats of about the last `SMOOTH` updates."""
-    valid: Measure | None
-    """The validation part, on the updates where it is scored."""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The trained model, and the test part by it."""
-
-    model: Model
-    test: Measure
-
-
-Event: TypeAlias = Prepared | list[Baseline] | Planned | Step | Judged
-
-
-def run(config: RunConfig) -> Iterator[Event]:
+def run(
+    config: RunConfig, *, out: Path | None = None, texts: Names | None = None, keeping: Keeping | None = None
+) -> Iterator[Event]:
     """Take a text all the way to a trained and measured model."""
-    corpus = prepare(config.sources, tokens=config.tokens)
-    yield Prepared(corpus, next(batches_of(corpus, config)))
-    yield baselines(corpus, config.order)
-    model = Model.fresh(model_config(corpus, config), config.seed)
-    config = plan(corpus, config)
-    yield Planned(model, config)
-    yield from steps(model, corpus, config)
-    yield Judged(model, evaluate(Network(model), corpus, corpus.test))
+    clock = Clock()
+    with nullcontext() if out is None else checkpoint.new_run(out) as folder:
+        corpus = prepared(config, texts, folder)
+        yield Prepared(corpus)
+        yield (found := baselines(corpus, config))
+        config = plan(corpus, config, clock)
+        training = begin(corpus, config)
+        if folder is not None:
+            _write_down(folder, training, corpus, config, found)
+    yield Planned(training.model, config, next(batches_of(corpus, config)), 0)
+    training.seconds = clock()
+    with nullcontext() if out is None else Journal(out / checkpoint.LOG) as journal:
+        yield from walk(training, corpus, config, Place(out, journal), keeping or Keeping())
 
 
-def model_config(corpus: Corpus, config: RunConfig) -> ModelConfig:
-    """Say what the network is made of: one-hot tokens, one layer, an output over the vocabulary."""
-    K = len(corpus.vocab)
-    return ModelConfig(inputs=K, outputs=K, cell=config.cell, hidden=config.hidden, dropout=config.dropout)
+def resume(out: Path, *, keeping: Keeping | None = None) -> Iterator[Event]:
+    """Go on with a run where it was last saved, to the same bits as if it had never stopped."""
+    content = checkpoint.read_config(out, "language")
+    config = RunConfig.from_json(content["run"])
+    with Journal(out / checkpoint.LOG) as journal:
+        checkpoint.sweep(out)
+        corpus = reopen(out / checkpoint.TEXT, config.settings)
+        training = begin(corpus, config)
+        arrays, about = checkpoint.read_arrays(out / checkpoint.TRAINING)
+        training.restore(arrays, about, out / checkpoint.TRAINING)
+        journal.back_to(about["journal"])
+        yield Prepared(corpus)
+        yield [baseline_from_json(each) for each in content["baselines"]]
+        yield Planned(training.model, config, next(batches_of(corpus, config)), training.step)
+        yield from walk(training, corpus, config, Place(out, journal), keeping or Keeping())
 
 
-def batches_of(corpus: Corpus, config: RunConfig) -> SequentialBatches:
-    """Make the minibatches of the training part, in sequence, so that the state can be carried."""
-    return sequential_batches(corpus.train.ids, config.B, config.tau, np.random.default_rng(config.seed))
+def prepared(config: RunConfig, texts: Names | None, folder: Path | None) -> Corpus:
+    """Read the text: into the run's folder, where there is one."""
+    into = None if folder is None else folder / checkpoint.TEXT
+    if into is not None:
+        into.mkdir()
+    settings = {name: value for name, value in vars(config.settings).items()}
+    return prepare(texts or config.sources, valid=config.valid, into=into, **settings)
 
 
-def baselines(corpus: Corpus, order: int) -> list[Baseline]:
-    """Judge the uniform distribution and Kneser-Ney of every order up to this one."""
-    K = len(corpus.vocab)
-    held_out = (corpus.valid, corpus.test)
-    uniform = (
-        measure(np.full(len(part.ids) - 1, -math.log(K)), *corpus.widths_after_first(part))
-        for part in held_out
+def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunConfig:
+    """Fix all that is open: sizes and steps by what fits into the minutes on this machine."""
+    recipe = config.recipe or choose(
+        vocabulary=len(corpus.vocab),
+        tokens=len(corpus.train.ids),
+        kind=config.settings.tokens,
+        seconds=max(0.1, (60 * config.minutes - clock()) * (1 - VALIDATING)),
+        measure=lambda recipe: _measured(corpus, config, recipe),
+        given=config.given,
     )
-    found = [Baseline("uniform", *uniform)]
-    counts = count_ngrams(corpus.train.ids, K, order)
-    for n in range(1, order + 1):
-        model = kneser_ney(NgramCounts(counts.levels[:n], K, counts.tokens))
-        found.append(Baseline(f"{n}-grams", *(evaluate(model, corpus, part) for part in held_out)))
-    return found
+    held_out = len(corpus.valid.ids)
+    # Looking costs a third of training, and all looks together cost no more than their share of it.
+    look = int(3 * VALIDATING * recipe.steps * recipe.B * recipe.tau / config.validations)
+    look = config.validation_tokens or min(held_out, max(look, 2000))
+    return replace(config, recipe=recipe, validation_tokens=look)
 
 
-def lines_to_cross(found: list[Baseline]) -> list[Baseline]:
-    """Choose the baselines that a picture has room for: the lowest four and the highest order."""
-    return [each for n, each in enumerate(found) if n < 4 or n == len(found) - 1]
+def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
+    """Say how many updates a second a recipe makes, on a model that is thrown away."""
+    trial = begin(corpus, replace(config, recipe=recipe))
+    return updates_a_second(_reports(trial, replace(config, recipe=recipe)))
 
 
-def plan(corpus: Corpus, config: RunConfig) -> RunConfig:
-    """Fix the number of updates, unless it is given: a throw-away model is trained for a moment."""
-    if config.steps is not None:
-        return config
-    model = Model.fresh(model_config(corpus, config), config.seed)
-    updates = train(model, batches_of(corpus, config), Optimiser(OptimiserConfig()), seed=config.seed)
-    return replace(config, steps=updates_within(config.seconds, updates))
+def model_config(K: int, recipe: Recipe) -> ModelConfig:
+    """Say what the network is made of."""
+    return ModelConfig(
+        inputs=K,
+        outputs=K,
+        cell=recipe.cell,
+        hidden=recipe.hidden,
+        layers=recipe.layers,
+        embedding=recipe.embedding,
+        tied=recipe.tied,
+        dropout=recipe.dropout,
+        recurrent_dropout=recipe.recurrent_dropout,
+    )
 
 
-def steps(model: Model, corpus: Corpus, config: RunConfig) -> Iterator[Step]:
-    """Train, and score the validation part now and then."""
-    assert config.steps is not None
-    optimiser = Optimiser(OptimiserConfig(learning_rate=config.learning_rate, clip=config.clip))
-    reports = train(
-        model,
-        batches_of(corpus, config),
-        optimiser,
+def batches_of(corpus: Corpus, config: RunConfig) -> Batches:
+    """Make the minibatches of the training part: in sequence, so that the state is carried, or at random."""
+    make = sequential_batches if config.batches == "sequential" else random_batches
+    recipe, rng = config.fixed, np.random.default_rng(config.seed)
+    return make(in_time(corpus.train.ids, config.backward), recipe.B, recipe.tau, rng)
+
+
+def begin(corpus: Corpus, config: RunConfig) -> Training:
+    """Make a fresh model and all that goes with it; what would not fit in memory is refused before."""
+    recipe = config.fixed
+    made = model_config(len(corpus.vocab), recipe)
+    refuse_too_large(made, recipe.B, recipe.tau)
+    batches = batches_of(corpus, config)
+    optimiser = OptimiserConfig(
+        kind=config.optimiser,
+        learning_rate=recipe.learning_rate,
+        momentum=0.9 if config.optimiser == "sgd" else 0.0,
+        clip=recipe.clip,
+        decay=recipe.decay,
+    )
+    return Training(Model.fresh(made, config.seed), Optimiser(optimiser), batches)
+
+
+def walk(
+    training: Training, corpus: Corpus, config: RunConfig, place: Place, keeping: Keeping
+) -> Iterator[Event]:
+    """Train to the last update, look at the validation part now and then, keep the best model, judge it."""
+    recipe, best = config.fixed, Best(training, place)
+    looks, draws = due(recipe.steps, config.validations), {round(recipe.steps * at) for at in SAMPLES}
+    ids = in_time(corpus.valid.ids, config.backward)[: config.validation_tokens]
+    clock, saved = Clock(training.seconds), time.monotonic()
+    reports = _reports(training, config)
+    while training.step < recipe.steps:
+        report = _next(reports, training, place)
+        training.state = report.state
+        training.train += (report.loss - training.train) / min(report.step, SMOOTH)
+        valid = glance(training.model, ids) if report.step in looks else None
+        if valid is not None:
+            best.look(valid)
+        training.seconds = clock()
+        drawn = _draw(training.model, corpus, config) if report.step in draws else None
+        step = Step(report, training.seconds, training.train, valid, drawn)
+        place.note(step, every=max(1, recipe.steps // 200))
+        yield step
+        stop = keeping.stop()
+        if stop or _is_time(keeping, report.step, saved) or report.step == recipe.steps:
+            place.save(training)
+            saved = time.monotonic()
+        if stop and report.step < recipe.steps:
+            yield Stopped(report.step, place.out)
+            return
+    part = corpus.test if len(corpus.test.ids) > 1 else corpus.valid
+    model = best.model()
+    judged = evaluate(Network(model), part, backward=config.backward)
+    place.conclude(part.name, judged, training)
+    yield Judged(model, part.name, judged, training.best_step)
+
+
+def due(steps: int, times: int) -> set[int]:
+    """Say after which updates to look: most often at first, when the loss falls fastest.
+
+    >>> sorted(due(1000, 5))
+    [1, 63, 251, 563, 1000]
+    """
+    return set((1 + (steps - 1) * np.linspace(0, 1, times) ** 2).round().astype(int).tolist()) | {steps}
+
+
+def _reports(training: Training, config: RunConfig) -> Iterator[Report]:
+    recipe = config.fixed
+    return train(
+        training.model,
+        training.batches,
+        training.optimiser,
         seed=config.seed,
-        schedule=Cosine(config.steps, warmup=min(50, config.steps)),
+        schedule=Cosine(recipe.steps, warmup=max(1, min(recipe.warmup, recipe.steps))),
+        state=training.state,
     )
-    # Most often at first, when the loss falls fastest: evenly by the square root of time.
-    due = set((1 + (config.steps - 1) * np.linspace(0, 1, config.validations) ** 2).round().tolist())
-    due.add(config.steps)
-    spent, mean = 0.0, 0.0
-    for number in range(1, config.steps + 1):
-        start = time.perf_counter()
-        report = next(reports)
-        spent += time.perf_counter() - start
-        mean += (report.loss - mean) / min(number, SMOOTH)
-        valid = evaluate(Network(model), corpus, corpus.valid) if number in due else None
-        yield Step(report, spent, mean, valid)
+
+
+def _next(reports: Iterator[Report], training: Training, place: Place) -> Report:
+    try:
+        return next(reports)
+    except Diverged as error:
+        kept = f"; the best model so far (step {training.best_step}) is in {place.out}" if place.out else ""
+        raise Diverged(f"{error}{kept}") from error
+
+
+def _is_time(keeping: Keeping, step: int, saved: float) -> bool:
+    if keeping.steps is not None:
+        return step % keeping.steps == 0
+    return time.monotonic() - saved >= keeping.seconds
+
+
+def _draw(model: Model, corpus: Corpus, config: RunConfig) -> str:
+    prompt = in_time(corpus.valid.ids, config.backward)[:8].tolist()
+    ids = sample(model, prompt, 64, seed=config.seed)
+    return corpus.decode(in_time(np.array(ids), config.backward).tolist())
+
+
+def _write_down(
+    folder: Path, training: Training, corpus: Corpus, config: RunConfig, found: list[Baseline]
+) -> None:
+    """Fill the folder of a new run: from the moment it has its name it can be loaded and gone on with."""
+    corpus.vocab.save(folder / checkpoint.VOCAB)
+    content = {
+        "run": config.to_json(),
+        "model": training.model.config.to_json(),
+        "tokenizer": describe(corpus.tokenizer),
+        "vocab": corpus.vocab.sha256,
+        "baselines": [asdict(each) for each in found],
+    }
+    checkpoint.write_config(folder, "language", content)
+    checkpoint.save_model(folder / checkpoint.MODEL, training.model, {"step": 0, "valid": None})
+    with Journal(folder / checkpoint.LOG) as journal:
+        journal.add({"begin": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "recipe": asdict(config.fixed)})
+        Place(folder, journal).save(training)

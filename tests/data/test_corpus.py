@@ -288,8 +288,8 @@ def test_a_part_that_begins_with_an_unknown_token_counts_its_real_width(tmp_path
     for cache in (None, tmp_path / "cache", tmp_path / "cache"):
         corpus = prepare([text], split=(0.9, 0.0, 0.1), cache=cache)
         assert corpus.test.unknown == 2
-        assert corpus.widths_after_first(corpus.test) == (3, 4)
-        assert corpus.widths_after_first(corpus.test, backward=True) == (3, 3)
+        assert corpus.test.widths_after_first() == (3, 4)
+        assert corpus.test.widths_after_first(backward=True) == (3, 3)
 
 
 def test_a_corpus_kept_in_a_folder_is_opened_again_and_every_byte_counts(path: Path, tmp_path: Path) -> None:

@@ -29,6 +29,26 @@ app.command(
     help="The whole walk in about a minute: text, tokens, minibatches, training, baselines, samples.",
 )
 app.command(
+    "unspool.cli.train:train",
+    name="train",
+    help="Train a language model on your text, in minutes, and keep it in a run.",
+)
+app.command(
+    "unspool.cli.train:resume",
+    name="resume",
+    help="Go on with a run that was stopped, to the same bits as if it never had been.",
+)
+app.command(
+    "unspool.cli.evaluate:evaluate_command",
+    name="evaluate",
+    help="Judge a model by a text: nats, perplexity, bits per character and byte, beside n-grams.",
+)
+app.command(
+    "unspool.cli.generate:generate",
+    name="generate",
+    help="Let a model write on from a prompt, as it comes.",
+)
+app.command(
     "unspool.cli.stats:stats",
     name="stats",
     help="Count a text: sizes, frequent tokens, Zipf's law, how well n-grams predict it.",

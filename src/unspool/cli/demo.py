@@ -3,7 +3,7 @@
 import json as jsonlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,28 +11,27 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from unspool import __version__
+from unspool.baselines import lines_to_cross
 from unspool.cli.view import Sample, View
 from unspool.data.corpus import Corpus
+from unspool.data.settings import Settings
 from unspool.draw.curve import draw_curve
 from unspool.draw.figure import check_format, new_axes
+from unspool.errors import InputError
+from unspool.events import Baseline, Event, Judged, Planned, Prepared, RunConfig, Step
 from unspool.generate import Sampling, sample
 from unspool.kernel.ops import kernel_info
-from unspool.measure import Measure
 from unspool.model import Model
-from unspool.run import (
-    Baseline,
-    Event,
-    Judged,
-    Planned,
-    Prepared,
-    RunConfig,
-    Step,
-    lines_to_cross,
-    run,
-)
+from unspool.run import run
 
 PROMPTS = (("The ", 0.5), ("If the ", 0.7), ("A class ", 0.9))
 LENGTH = 240
+NEXT = (
+    ("unspool train YOUR.txt --minutes 3 --out RUN", "a model of your own text"),
+    ("unspool generate RUN --prompt …", "let it write"),
+    ("unspool demo --seconds 150", "longer: it gets better"),
+    ("unspool stats YOUR.txt", "count your own text"),
+)
 
 
 def demo(
@@ -58,9 +57,16 @@ def demo(
     if plot is not None:
         check_format(plot)
         new_axes()  # a missing package is said now, not after the training
-    config = RunConfig(seconds=seconds, seed=seed)
-    # Every two seconds or so, and no more often than the picture has room for.
-    config = replace(config, validations=int(min(20, max(3, seconds / 2))))
+    if not 0 < seconds <= 1e6:
+        raise InputError(f"seconds is {seconds}; expected a number above 0 and at most a million")
+    config = RunConfig(
+        settings=Settings(split=(0.9, 0.05, 0.05)),
+        minutes=seconds / 60,
+        # Every two seconds or so, and no more often than the picture has room for.
+        validations=int(min(20, max(3, seconds / 2))),
+        order=6,
+        seed=seed,
+    )
     if json:
         record = _walk(config, lambda _: None)
         record.content["samples"] = [asdict(each) for each in _samples(record.model, record.corpus, seed)]
@@ -68,12 +74,12 @@ def demo(
         print(jsonlib.dumps(record.content, ensure_ascii=False))
         return
     with View(Console(highlight=False)) as view:
-        view.begin(config, kernel_info())
+        view.begin(kernel_info())
         record = _walk(config, view.show)
         for each in _samples(record.model, record.corpus, seed):
             view.show_sample(each)
         _draw(record, plot)
-        view.end()
+        view.end(NEXT)
 
 
 @dataclass
@@ -91,23 +97,23 @@ def _walk(config: RunConfig, show: Callable[[Event], None]) -> _Record:
     for event in run(config):
         show(event)
         match event:
-            case Prepared(corpus, _):
+            case Prepared(corpus):
                 content["vocabulary"] = len(corpus.vocab)
                 content["parts"] = {part.name: len(part.ids) for part in corpus.parts}
-            case Planned(model, planned):
-                content["config"] = asdict(planned)
+            case Planned(model, planned, _, _):
+                content["config"] = planned.to_json()
                 content["parameters"] = model.parameters.count
-            case Step(report, spent, train, valid):
+            case Step(report, spent, train, valid, _):
                 if valid is not None:
                     content["curve"].append(
-                        {"step": report.step, "seconds": spent, "train": train, "valid": valid.nats}
+                        {"step": report.step, "seconds": spent, "train": train, "valid": valid}
                     )
-            case Judged(model, test):
-                content["network"] = {"name": "network", "test": _as_json(test)}
+            case Judged(model, _, test, _):
+                content["network"] = {"name": "network", "test": test.to_json()}
             case list():
                 baselines = event
                 content["baselines"] = [
-                    {"name": each.name, "valid": _as_json(each.valid), "test": _as_json(each.test)}
+                    {"name": each.name, "valid": each.valid.to_json(), "test": each.test.to_json()}
                     for each in event
                 ]
     return _Record(corpus, baselines, model, content)
@@ -118,15 +124,7 @@ def _draw(record: _Record, path: Path | None) -> None:
         return
     curve = [(each["seconds"], each["train"], each["valid"]) for each in record.content["curve"]]
     lines = [(each.name, each.valid.nats) for each in lines_to_cross(record.baselines)]
-    draw_curve(curve, lines, path, title="unspool demo: a GRU learns Python's help texts")
-
-
-def _as_json(measure: Measure) -> dict[str, Any]:
-    return asdict(measure) | {
-        "perplexity": measure.perplexity,
-        "bits_per_character": measure.bits_per_character,
-        "bits_per_byte": measure.bits_per_byte,
-    }
+    draw_curve(curve, lines, path, title="unspool demo: a network learns Python's help texts")
 
 
 def _samples(model: Model, corpus: Corpus, seed: int) -> Iterator[Sample]:

@@ -1,7 +1,9 @@
 """What a terminal shows of a run: the stages as they come, a live curve in training, plain lines in a file."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -11,21 +13,23 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 from rich.text import Text
 
-from unspool.data.batches import Batch
+from unspool.baselines import lines_to_cross
 from unspool.data.corpus import Corpus
 from unspool.draw.chart import chart
+from unspool.events import Baseline, Event, Judged, Planned, Prepared, Step, Stopped
 from unspool.measure import Measure
-from unspool.model import Model
-from unspool.run import Baseline, Event, Judged, Planned, Prepared, RunConfig, Step, lines_to_cross
 from unspool.values import bytes_of_tape
 
 MARGIN = 13
-NEXT = (
-    ("unspool demo --seconds 150", "longer: it gets better"),
-    ("unspool demo --seed 1", "another beginning"),
-    ("unspool stats YOUR.txt", "count your own text"),
-    ("unspool demo --json", "every number of this page"),
-)
+MANY = 20_000
+"""Of characters, a vocabulary of this size is worth a word."""
+KINDS = {
+    "char": "one for each character",
+    "byte": "one for each byte",
+    "word": "one for each word or mark",
+    "space": "one for whatever stands between blanks",
+    "jieba": "one for each Chinese word",
+}
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,10 @@ class View:
         self.live: Live | None = None
         self.baselines: list[Baseline] = []
         self.curve: list[tuple[float, float]] = []
-        self.total = self.per_step = 0
+        self.total = self.per_step = self.first_step = 0
+        self.corpus: Corpus | None = None
+        self.clock: tuple[float, int] | None = None
+        self.sample: str | None = None
         self.samples = 0
 
     def __enter__(self) -> "View":
@@ -57,26 +64,43 @@ class View:
     ) -> None:
         self._stop()
 
-    def begin(self, config: RunConfig, kernel: dict[str, Any]) -> None:
+    def begin(self, kernel: dict[str, Any]) -> None:
         """Say what is about to happen, and on what."""
         threads = f"{kernel['threads']} thread{'s' if kernel['threads'] > 1 else ''}"
         self.console.print(Text("unspool", "bold"), "· text in, language model out", soft_wrap=True)
-        self.console.print(f"  {threads}, {kernel['isa']}, seed {config.seed}\n", style="dim", soft_wrap=True)
+        self.console.print(f"  {threads}, {kernel['isa']}\n", style="dim", soft_wrap=True)
 
     def show(self, event: Event) -> None:
         """Draw one event."""
         match event:
-            case Prepared(corpus, first):
-                self._prepared(corpus, first)
-            case Planned(model, config):
-                self._planned(model, config)
+            case Prepared(corpus):
+                self.corpus = corpus
+                self._prepared(corpus)
+            case Planned():
+                self._planned(event)
             case Step():
                 self._step(event)
-            case Judged(_, test):
+            case Stopped():
                 self._stop()
-                self._judged(test)
+            case Judged():
+                self._stop()
+                self._judged(event)
             case list():
                 self._counted(event)
+
+    def repeat(self, command: str) -> None:
+        """Say how the same run is made again."""
+        self._line(Text(f"to repeat it to the bit: {command}", "dim"))
+
+    def kept(self, out: Path) -> None:
+        """Say where the model is, and what can be done with it."""
+        self._stage("kept", str(out))
+        self.end(
+            (
+                (f"unspool generate {out} --prompt …", "let it write"),
+                (f"unspool evaluate {out} TEXT", "judge it by another text"),
+            )
+        )
 
     def show_sample(self, each: Sample) -> None:
         """Show a text that the model wrote, its prompt in bold."""
@@ -87,44 +111,58 @@ class View:
         for line in text.wrap(self.console, max(20, min(self.console.width, 100) - MARGIN - 2)):
             self._line(Text("│ ", "cyan") + line)
 
-    def end(self) -> None:
+    def end(self, commands: Sequence[tuple[str, str]]) -> None:
         """Say what to try next."""
-        for number, (command, what) in enumerate(NEXT):
-            self._stage("" if number else "next", "", Text(f"{command:28}", "green") + Text(what, "dim"))
+        width = max(len(command) for command, _ in commands) + 3
+        for number, (command, what) in enumerate(commands):
+            self._stage("" if number else "next", "", Text(f"{command:{width}}", "green") + Text(what, "dim"))
 
-    def _prepared(self, corpus: Corpus, first: Batch) -> None:
+    def _prepared(self, corpus: Corpus) -> None:
         text = corpus.decode(corpus.train.ids[:300].tolist())
         characters = sum(part.characters for part in corpus.parts)
-        self._stage("text", f"{characters:,} characters of Python's own help texts")
+        self._stage("text", f"{characters:,} characters")
         self._line(Text(repr(text[:56]) + " …", "dim"))
-        self._stage("tokens", "one for each character")
-        self._line(Text("  ".join(map(repr, text[4:18])) + "  …", "dim"))
+        self._stage("tokens", KINDS.get(corpus.settings.tokens, corpus.settings.tokens))
+        shown = corpus.vocab.to_tokens(corpus.train.ids[4:18].tolist())
+        self._line(Text("  ".join(map(repr, shown)) + "  …", "dim"))
         self._stage(
-            "vocabulary", f"{len(corpus.vocab)} ids by falling frequency, from the training part only"
+            "vocabulary", f"{len(corpus.vocab):,} ids by falling frequency, from the training part only"
         )
+        if corpus.erased:
+            self._line(Text(f"cleaning erased {corpus.erased:,} letters that are not A-Z", "yellow"))
         frequent = (f"{token!r} {corpus.vocab[token]}" for token, _ in corpus.vocab.token_freqs[:9])
         self._line(Text("  ".join(frequent) + "  …", "dim"))
-        self._line(Text("  ".join(f"{part.name} {len(part.ids):,}" for part in corpus.parts), "dim"))
-        tau, B = first.x.shape
-        self._stage("minibatches", f"{B} rows side by side, {tau} steps a window, the state carried on")
-        for name, row in (("x", first.x[:40, 0]), ("y", first.y[:40, 0])):
-            self._line(Text(f"{name} {corpus.decode(row.tolist())!r} …", "dim"))
+        parts = [part for part in corpus.parts if len(part.ids)]
+        self._line(Text("  ".join(f"{part.name} {len(part.ids):,}" for part in parts), "dim"))
+        if len(corpus.vocab) >= MANY and corpus.settings.tokens == "char":
+            rare = "so many different characters: --min-freq 2 makes those that occur once unknown, and all faster"
+            self._line(Text(rare, "yellow"))
 
     def _counted(self, baselines: list[Baseline]) -> None:
         self.baselines = baselines
         self._stage("counting", "what n-grams (Kneser-Ney) reach: the lines to cross, in perplexity")
         self._line(Text("  ".join(f"{each.name} {each.valid.perplexity:.2f}" for each in baselines), "dim"))
 
-    def _planned(self, model: Model, config: RunConfig) -> None:
-        made, self.total = model.config, config.steps or 0
-        self.per_step = config.B * config.tau
-        tape = bytes_of_tape(made.cell, config.tau, config.B, made.hidden) / 2**20
-        self._stage("model", f"{made.cell.upper()}, H = {made.hidden}, {model.parameters.count:,} parameters")
-        self._line(Text(f"the tape of a window, all that BPTT needs: {tape:.1f} MiB", "dim"))
+    def _planned(self, planned: Planned) -> None:
+        model, recipe, first = planned.model, planned.config.fixed, planned.first
+        made, self.total, self.first_step = model.config, recipe.steps, planned.step
+        self.per_step = recipe.B * recipe.tau
+        carried = "the state carried on" if planned.config.batches == "sequential" else "drawn at random"
+        self._stage("minibatches", f"{recipe.B} rows side by side, {recipe.tau} steps a window, {carried}")
+        assert self.corpus is not None
+        for name, row in (("x", first.x[:40, 0]), ("y", first.y[:40, 0])):
+            self._line(Text(f"{name} {self.corpus.decode(row.tolist())[:60]!r} …", "dim"))
+        tape = made.layers * bytes_of_tape(made.cell, recipe.tau, recipe.B, made.hidden) / 2**20
+        sizes = [f"H = {made.hidden}"] + ([f"{made.layers} layers"] if made.layers > 1 else [])
+        sizes += [f"token table of width {made.embedding}{', tied' * made.tied}"] if made.embedding else []
         self._stage(
-            "training", f"{self.total:,} updates, Adam, clipping at {config.clip:g}, a cosine to zero"
+            "model", f"{made.cell.upper()}, {', '.join(sizes)}, {model.parameters.count:,} parameters"
         )
-        if self.console.is_terminal:
+        self._line(Text(f"the tape of a window, all that BPTT needs: {tape:.1f} MiB", "dim"))
+        rest = f", from update {planned.step:,} on" if planned.step else ""
+        epochs = self.total * self.per_step / max(len(self.corpus.train.ids), 1)
+        self._stage("training", f"{self.total:,} updates, {epochs:.1f} times through the text{rest}")
+        if self.console.is_terminal and not self.console.quiet:
             self._start()
 
     def _start(self) -> None:
@@ -136,37 +174,45 @@ class View:
             TextColumn("left  {task.fields[rate]:,.0f} tokens/s"),
             console=self.console,
         )
-        self.task: TaskID = self.progress.add_task("", total=self.total, rate=0.0)
+        self.task: TaskID = self.progress.add_task("", total=self.total, completed=self.first_step, rate=0.0)
         self.live = Live(console=self.console, refresh_per_second=8)
         self.live.start()
 
     def _step(self, step: Step) -> None:
+        done = step.report.step
+        if self.clock is None:
+            self.clock = (step.seconds, done)
         if step.valid is not None:
-            self.curve.append((math.sqrt(step.report.step), step.valid.nats))
-        rate = step.report.step * self.per_step / step.seconds
+            self.curve.append((math.sqrt(done), step.valid))
+        if step.sample is not None:
+            self.sample = step.sample
+        spent, made = step.seconds - self.clock[0], done - self.clock[1]
+        rate = made * self.per_step / spent if spent else 0.0
         if self.live is not None:
-            self.progress.update(self.task, completed=step.report.step, rate=rate)
+            self.progress.update(self.task, completed=done, rate=rate)
             if step.valid is not None:
                 self.live.update(Group(self.progress, *self._picture(step)))
         elif step.valid is not None:
-            left = step.seconds / step.report.step * (self.total - step.report.step)
+            left = spent / max(made, 1) * (self.total - done)
             self._line(
                 Text(
-                    f"{step.report.step:6,}/{self.total:,}  {left:3.0f} s left  {rate:9,.0f} tokens/s  "
-                    f"train {step.train:.3f}  valid {step.valid.nats:.3f} nats, "
-                    f"perplexity {step.valid.perplexity:.2f}{self._crossed(step.valid)}"
+                    f"{done:6,}/{self.total:,}  {left:4.0f} s left  {rate:9,.0f} tokens/s  "
+                    f"train {step.train:.3f}  valid {step.valid:.3f} nats, "
+                    f"perplexity {_perplexity(step.valid):.2f}{self._crossed(step.valid)}"
                 )
             )
+        if self.live is None and step.sample is not None:
+            self._line(Text(f"writes: {step.sample[:70]!r}", "dim"))
 
-    def _crossed(self, valid: Measure) -> str:
-        below = [each.name for each in self.baselines if valid.nats < each.valid.nats]
+    def _crossed(self, valid: float) -> str:
+        below = [each.name for each in self.baselines if valid < each.valid.nats]
         return f" < {below[-1]}" if below else ""
 
     def _picture(self, step: Step) -> list[Text]:
         assert step.valid is not None
         losses = Text.assemble(
             f"train {step.train:.3f} nats, perplexity {_perplexity(step.train):.2f}   ",
-            (f"valid {step.valid.nats:.3f} nats, perplexity {step.valid.perplexity:.2f}", "bold green"),
+            (f"valid {step.valid:.3f} nats, perplexity {_perplexity(step.valid):.2f}", "bold green"),
         )
         lines = [
             (f"{each.name} {each.valid.perplexity:.2f}", each.valid.nats)
@@ -175,18 +221,19 @@ class View:
         width = max(20, min(60, self.console.width - MARGIN - 24))
         rows = chart(self.curve, lines, end=math.sqrt(self.total), width=width, height=14)
         axis = Text(f"  nats over {self.total:,} updates, the first of them drawn wider", "dim")
-        return [_indented(losses), *(_indented(_coloured(row)) for row in rows), _indented(axis)]
+        shown = [losses, *map(_coloured, rows), axis]
+        if self.sample is not None:
+            shown.append(
+                Text("writes: ", "cyan") + Text(repr(self.sample)[: self.console.width - MARGIN - 10], "dim")
+            )
+        return [_indented(row) for row in shown]
 
-    def _judged(self, test: Measure) -> None:
-        self._stage("result", f"the held-out part, {test.targets:,} targets, each once, the state carried")
-        table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-        table.add_column("")
-        for name in ("perplexity", "nats", "bits/character"):
-            table.add_column(name, justify="right")
-        for name, each in [(each.name, each.test) for each in self.baselines] + [("network", test)]:
-            row = (f"{each.perplexity:.3f}", f"{each.nats:.4f}", f"{each.bits_per_character or 0:.4f}")
-            table.add_row(name, *row, style="bold green" if name == "network" else None)
-        self._line(table)
+    def _judged(self, event: Judged) -> None:
+        result, part = event.measure, event.part
+        what = f"the {part} part, {result.targets:,} targets, each once, the state carried"
+        self._stage("result", f"{what}; the best model is that of update {event.best_step:,}")
+        found = [(each.name, each.test) for each in self.baselines] + [("network", result)]
+        self._line(measures_table(found))
 
     def _stage(self, name: str, what: str, more: Text | None = None) -> None:
         head = Text(f"{name:{MARGIN}}", "bold cyan") + Text(what)
@@ -204,6 +251,22 @@ class View:
         if self.live is not None:
             self.live.stop()
             self.live = None
+
+
+def measures_table(found: Sequence[tuple[str, Measure]]) -> Table:
+    """Set models side by side; the last one is the one that this is about."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("")
+    for name in ("perplexity", "nats", "± error", "bits/char", "bits/byte"):
+        table.add_column(name, justify="right")
+    for name, each in found:
+        row = [f"{each.perplexity:,.3f}", f"{each.nats:.4f}"]
+        row += ["" if each.error is None else f"{each.error:.4f}"]
+        row += [
+            "" if bits is None else f"{bits:.4f}" for bits in (each.bits_per_character, each.bits_per_byte)
+        ]
+        table.add_row(name, *row, style="bold green" if name == found[-1][0] else None)
+    return table
 
 
 def _perplexity(nats: float) -> float:

@@ -117,7 +117,7 @@ def _unseen(counts: NgramCounts, test: Ids, n: int) -> Unseen:
 
 def _scores(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward: bool) -> list[Score]:
     test, K = corpus.test.ids, counts.K
-    uniform = measure(np.full(len(test) - 1, -np.log(K)), *corpus.widths_after_first(corpus.test))
+    uniform = measure(np.full(len(test) - 1, -np.log(K)), *corpus.test.widths_after_first())
     scores = [Score("uniform", 0, uniform), *_judged(counts, corpus, eps, backward=False)]
     if backward:
         reverse = count_ngrams(corpus.train.ids[::-1], K, counts.order)
@@ -128,7 +128,7 @@ def _scores(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward:
 def _judged(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward: bool) -> list[Score]:
     """Judge the test part, read forward or backward, by all smoothings of all orders."""
     test = corpus.test.ids[::-1] if backward else corpus.test.ids
-    sizes = corpus.widths_after_first(corpus.test, backward)
+    sizes = corpus.test.widths_after_first(backward)
     scores = []
     for n in range(1, counts.order + 1):
         lower = NgramCounts(counts.levels[:n], counts.K, counts.tokens)

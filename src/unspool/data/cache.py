@@ -21,6 +21,7 @@ from unspool.data.source import Source, fingerprint
 from unspool.data.tokens import Tokenizer, describe, make_tokenizer
 from unspool.data.vocab import Vocab
 from unspool.errors import FileError
+from unspool.files import OPEN_SEAL, is_whole, sealed, write_whole
 
 FORMAT = "unspool-corpus-3"
 IDS, VOCAB, CORPUS = "ids.bin", "vocab.json", "corpus.json"
@@ -37,6 +38,7 @@ def write(folder: Path, vocab: Vocab, tokenizer: Tokenizer, parts: list[Part], e
     """Put everything but the ids, which are there already, into the folder."""
     vocab.save(folder / VOCAB)
     content = {
+        "sha256": OPEN_SEAL,
         "format": FORMAT,
         "tokenizer": describe(tokenizer),
         "vocab": vocab.sha256,
@@ -47,7 +49,7 @@ def write(folder: Path, vocab: Vocab, tokenizer: Tokenizer, parts: list[Part], e
         ],
         "erased": erased,
     }
-    (folder / CORPUS).write_text(json.dumps(content), encoding="ascii")
+    write_whole(folder / CORPUS, sealed(json.dumps(content).encode("ascii")))
 
 
 def ids_hash(folder: Path) -> str:
@@ -59,7 +61,7 @@ def ids_hash(folder: Path) -> str:
 def check_ids(folder: Path) -> None:
     """Read all ids, and refuse them if any is not as it was written."""
     try:
-        content = json.loads((folder / CORPUS).read_text(encoding="ascii"))
+        content = _content(folder)
         if content["ids"] != ids_hash(folder):
             raise ValueError("the ids do not have the hash that was written down")
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -74,9 +76,17 @@ def read(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
         raise FileError(f"{folder}: a damaged cache; delete this folder and prepare again") from error
 
 
+def _content(folder: Path) -> dict[str, Any]:
+    whole = (folder / CORPUS).read_bytes()
+    if not is_whole(whole):
+        raise ValueError(f"{CORPUS} does not have the hash written in it")
+    content: dict[str, Any] = json.loads(whole)
+    return content
+
+
 def _read_whole(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
     vocab = Vocab.load(folder / VOCAB)
-    content: dict[str, Any] = json.loads((folder / CORPUS).read_text(encoding="ascii"))
+    content = _content(folder)
     lengths = [tokens for tokens, *_ in content["parts"]]
     if vocab.sha256 != content["vocab"] or (folder / IDS).stat().st_size != 4 * sum(lengths):
         raise ValueError("the files do not belong together")

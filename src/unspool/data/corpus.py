@@ -63,23 +63,20 @@ class Corpus:
         """The three parts in their order."""
         return [self.train, self.valid, self.test]
 
-    def widths_after_first(self, part: Part, backward: bool = False) -> tuple[int, int]:
-        """Give the characters and bytes of a part without the one token that is context and no target.
-
-        That is the part's first token, or its last where the part is read backwards.
-        """
-        characters, octets = part.last if backward else part.first
-        return max(part.characters - characters, 1), max(part.bytes - octets, 1)
-
     def encode(self, text: str) -> Ids:
         """Turn a text into ids; what the vocabulary does not know becomes ``<unk>`` and is counted by it."""
-        if self.settings.clean:
-            text = "".join(Cleaner(joint_of(self.settings.tokens)).clean([text]))
-        return np.array(self.vocab[self.tokenizer.encode_text(text)], np.int32)
+        return encode_text(text, self.vocab, self.tokenizer, self.settings)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into text; unknown and reserved tokens are spelled out."""
         return decode_ids(self.vocab, self.tokenizer, ids)
+
+
+def encode_text(text: str, vocab: Vocab, tokenizer: Tokenizer, settings: Settings) -> Ids:
+    """Turn a text into ids, cleaned if the settings say so; what is unknown becomes ``<unk>``."""
+    if settings.clean:
+        text = "".join(Cleaner(joint_of(settings.tokens)).clean([text]))
+    return np.array(vocab[tokenizer.encode_text(text)], np.int32)
 
 
 def decode_ids(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> str:

@@ -34,6 +34,14 @@ class Part:
     last: tuple[int, int] = (0, 0)
     """The same of its last token."""
 
+    def widths_after_first(self, backward: bool = False) -> tuple[int, int]:
+        """Give the characters and bytes without the one token that is context and no target.
+
+        That is the first token, or the last where the part is read backwards.
+        """
+        characters, octets = self.last if backward else self.first
+        return max(self.characters - characters, 1), max(self.bytes - octets, 1)
+
 
 def cut_parts(ends: list[int], split: tuple[float, float, float], least: int = 0) -> list[tuple[int, int]]:
     """Say where each part starts and stops: by shares of one text, or text by text.

@@ -1,0 +1,152 @@
+"""`unspool evaluate`: how well a model predicts a text, beside models that only count."""
+
+import json as jsonlib
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from unspool import checkpoint
+from unspool.cli.options import Flag
+from unspool.cli.sources import Sources
+from unspool.cli.view import measures_table
+from unspool.counting.kneser_ney import kneser_ney
+from unspool.counting.ngram import NgramCounts, count_ngrams
+from unspool.data.corpus import read_part, reopen
+from unspool.data.parts import Part
+from unspool.errors import InputError
+from unspool.evaluate import WINDOW, Network, evaluate, in_time, uniform
+from unspool.kernel.ops import set_threads
+from unspool.language import TextModel
+from unspool.measure import Measure
+
+
+def evaluate_command(
+    run: Path,
+    text: Annotated[Sources | None, Parameter(negative="")] = None,
+    /,
+    *,
+    part: Literal["train", "valid", "test"] = "valid",
+    order: int = 6,
+    backward: Flag = False,
+    window: int = WINDOW,
+    threads: int | None = None,
+    json: Flag = False,
+) -> None:
+    """Judge a model by a text: every target once, the state carried from the first token to the last.
+
+    Parameters
+    ----------
+    run
+        The folder of the run.
+    text
+        Files, folders, - or builtin:… [default: the part of the run's own text that it was not trained on].
+    part
+        Without a text: which part of the run's own.
+    order
+        The longest n-grams to set beside it, counted on the run's training part; 0: none.
+    backward
+        Read in reverse time: for a model that was trained so.
+    window
+        Steps read at once; it changes no bit of the result.
+    threads
+        How many threads; it changes no bit of the result.
+    json
+        Print JSON.
+    """
+    if threads is not None:
+        set_threads(threads)
+    if order < 0:
+        raise InputError(f"order is {order}; expected 0 or more")
+    model = TextModel.load(run)
+    _check_direction(model, backward)
+    if text:
+        judged = read_part(text, model.vocab, model.tokenizer, model.settings)
+    else:
+        corpus = reopen(Path(run) / checkpoint.TEXT, model.settings)
+        judged = {each.name: each for each in corpus.parts}[part]
+    if len(judged.ids) < 2:
+        raise InputError(
+            f"the {judged.name} has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
+        )
+    console = Console(highlight=False, quiet=json)
+    with console.status("reading …") if console.is_terminal else console.capture():
+        found = [*_counted(run, model, judged, order), Judged("network", _network(model, judged, window))]
+    if json:
+        print(jsonlib.dumps(_as_json(run, model, judged, found), ensure_ascii=False))
+    else:
+        _print(console, model, judged, found)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A model and its figures."""
+
+    name: str
+    measure: Measure
+
+
+def _check_direction(model: TextModel, backward: bool) -> None:
+    if backward and not model.backward:
+        raise InputError("--backward: this model was trained forward in time; train one with --backward")
+    if model.backward and not backward:
+        raise InputError("this model was trained in reverse time; say --backward to judge it so")
+
+
+def _network(model: TextModel, part: Part, window: int) -> Measure:
+    return evaluate(Network(model.model, window), part, backward=model.backward)
+
+
+def _counted(run: Path, model: TextModel, part: Part, order: int) -> list[Judged]:
+    """Judge the uniform distribution, and n-grams counted on the training part of the run."""
+    K, backward = len(model.vocab), model.backward
+    found = [Judged("uniform", uniform(K, part, backward=backward))]
+    if order:
+        corpus = reopen(Path(run) / checkpoint.TEXT, model.settings)
+        counts = count_ngrams(in_time(corpus.train.ids, backward), K, order)
+        for n in range(1, order + 1):
+            counted = kneser_ney(NgramCounts(counts.levels[:n], K, counts.tokens))
+            found.append(Judged(f"{n}-grams", evaluate(counted, part, backward=backward)))
+    return found
+
+
+def _as_json(run: Path, model: TextModel, part: Part, found: list[Judged]) -> dict[str, Any]:
+    return {
+        "run": str(run),
+        "part": part.name,
+        "tokens": len(part.ids),
+        "targets": len(part.ids) - 1,
+        "characters": part.characters,
+        "bytes": part.bytes,
+        "unknown": part.unknown,
+        "unknown_scored_as": "<unk>",
+        "vocabulary": len(model.vocab),
+        "backward": model.backward,
+        "network": found[-1].measure.to_json(),
+        "baselines": [{"name": each.name} | each.measure.to_json() for each in found[:-1]],
+    }
+
+
+def _print(console: Console, model: TextModel, part: Part, found: list[Judged]) -> None:
+    way = "from the last to the first" if model.backward else "from the first to the last"
+    K, targets = len(model.vocab), len(part.ids) - 1
+    console.print(f"{part.name}: {targets:,} targets, each once, the state carried {way}", soft_wrap=True)
+    console.print(
+        f"perplexity lies between 1 (always certain and right) and, for a guess without knowledge, {K:,} tokens"
+        f" (ln = {math.log(K):.4f} nats); below it is knowledge",
+        style="dim",
+        soft_wrap=True,
+    )
+    if part.unknown:
+        share = part.unknown / len(part.ids)
+        console.print(
+            f"{part.unknown:,} tokens ({share:.2%}) are not in the vocabulary and are scored as <unk>; "
+            "spelling them out would cost more bits",
+            style="yellow",
+            soft_wrap=True,
+        )
+    console.print()
+    console.print(measures_table([(each.name, each.measure) for each in found]))

@@ -1,0 +1,155 @@
+"""`unspool generate`: a trained model goes on with a text, token by token, as it comes."""
+
+import json as jsonlib
+import secrets
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from unspool.cli.options import Flag
+from unspool.errors import InputError
+from unspool.generate import Sampling
+from unspool.kernel.ops import set_threads
+from unspool.language import TextModel
+from unspool.reader import Reader, Spelling
+
+
+def generate(
+    run: Path,
+    /,
+    *,
+    prompt: Annotated[str, Parameter(allow_leading_hyphen=True)] = "",
+    prompt_file: Path | None = None,
+    length: Annotated[int, Parameter(name=["--length", "--max-new-tokens"])] = 400,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    greedy: Flag = False,
+    seed: int | None = None,
+    samples: Annotated[int, Parameter(name=["--samples", "--num-return-sequences"])] = 1,
+    state: Path | None = None,
+    save_state: Path | None = None,
+    threads: int | None = None,
+    json: Flag = False,
+) -> None:
+    """Let a model write on from a prompt.
+
+    Parameters
+    ----------
+    run
+        The folder of the run.
+    prompt
+        The text to go on from; what the model does not know is read as <unk>, and said.
+    prompt_file
+        A file with the text to go on from.
+    length
+        How many tokens to write.
+    temperature
+        Below 1 bolder, above 1 wilder; 0 always takes the most probable token.
+    top_k
+        Draw only from so many of the most probable tokens; 0: from all.
+    top_p
+        Draw only from the fewest tokens that reach this share together; 1: from all.
+    greedy
+        Always take the most probable token.
+    seed
+        Where the random numbers come from: the same seed gives the same text everywhere [default: a new one].
+    samples
+        How many texts to write, each from the same prompt with a seed of its own: SEED, SEED + 1, …
+    state
+        Go on from a saved state instead of from nothing; the prompt, if any, is read after it.
+    save_state
+        Save the state at the end, to go on from it later.
+    threads
+        How many threads; it changes no bit of the result.
+    json
+        Print JSON.
+    """
+    if threads is not None:
+        set_threads(threads)
+    for name, value, least in (("length", length, 0), ("samples", samples, 1)):
+        if value < least:
+            raise InputError(f"{name} is {value}; expected {least} or more")
+    if save_state is not None and samples > 1:
+        raise InputError("--save-state keeps one state; use it with one sample")
+    sampling = Sampling(0.0 if greedy else temperature, top_k, top_p)
+    model = TextModel.load(run)
+    prompt = _prompt(prompt, prompt_file)
+    _say_unknown(model, prompt)
+    reader = Reader(model)
+    if state is not None:
+        reader.load(state)
+    seed = _seed(seed, reader)
+    reader.read(prompt)
+    if reader.pending is None:
+        reader.read_start()
+    texts = list[str]()
+    begun = reader.copy_state()
+    for number in range(samples):
+        if number:
+            reader.restore(begun)
+            reader.drawn = 0
+        tokens = islice(reader.write(seed + number, sampling), length)
+        texts.append(_show(model, prompt, tokens, quiet=json, head=samples > 1, number=number, seed=seed))
+    if save_state is not None:
+        reader.save(save_state, seed)
+    if json:
+        content = {"run": str(run), "prompt": prompt, "seed": seed, "length": length, "texts": texts}
+        print(jsonlib.dumps(content, ensure_ascii=False))
+
+
+def _prompt(prompt: str, file: Path | None) -> str:
+    if file is None:
+        return prompt
+    if prompt:
+        raise InputError("give --prompt or --prompt-file, not both")
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: cannot be read as UTF-8 text: {error}") from error
+
+
+def _say_unknown(model: TextModel, prompt: str) -> None:
+    unknown = model.unknown(prompt)
+    if unknown:
+        shown = " ".join(map(repr, unknown[:8])) + (" …" if len(unknown) > 8 else "")
+        print(f"unspool: the model does not know {shown}: read as <unk>", file=sys.stderr)
+
+
+def _seed(seed: int | None, reader: Reader) -> int:
+    """Take the seed that is given, or the one that the saved state was drawn with, or a new one."""
+    if seed is not None and seed < 0:
+        raise InputError(f"seed is {seed}; expected a whole number of 0 or more")
+    if seed is not None:
+        if reader.seed is not None and seed != reader.seed:
+            reader.drawn = 0
+        return seed
+    return reader.seed if reader.seed is not None else secrets.randbelow(2**32)
+
+
+def _show(
+    model: TextModel, prompt: str, tokens: Iterator[int], *, quiet: bool, head: bool, number: int, seed: int
+) -> str:
+    """Print a text as it comes, and give it back."""
+    if head and not quiet:
+        print(f"{'' if number == 0 else chr(10)}--- sample {number + 1}, seed {seed + number}")
+    if model.backward:  # the beginning comes last
+        text = model.decode(list(tokens)[::-1])
+        if not quiet:
+            print(text + prompt)
+        return text
+    spelling, pieces = Spelling(model), list[str]()
+    if not quiet:
+        sys.stdout.write(prompt)
+    for piece in spelling.spell(tokens):
+        pieces.append(piece)
+        if not quiet:
+            sys.stdout.write(piece)
+            sys.stdout.flush()
+    if not quiet:
+        print()
+    return "".join(pieces)

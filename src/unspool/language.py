@@ -1,0 +1,103 @@
+"""A trained network together with the vocabulary that its numbers mean: text in, numbers or text out.
+
+>>> import tempfile
+>>> from unspool.data.vocab import Vocab
+>>> from unspool.config import ModelConfig
+>>> vocab = Vocab(list("abracadabra"))
+>>> model = Model.fresh(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)
+>>> text_model = TextModel(model, vocab, make_tokenizer("char"), Settings())
+>>> text_model.encode("abc!")
+array([1, 2, 4, 0], dtype=int32)
+>>> text_model.generate("abra", 5) == text_model.generate("abra", 5)
+True
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unspool import checkpoint
+from unspool.data.arrays import Ids
+from unspool.data.corpus import decode_ids, encode_text, read_part
+from unspool.data.settings import Settings
+from unspool.data.source import Names, text_itself
+from unspool.data.tokens import Tokenizer, make_tokenizer
+from unspool.data.vocab import Vocab
+from unspool.errors import FileError, InputError
+from unspool.evaluate import Network, evaluate, in_time
+from unspool.generate import Sampling, generate
+from unspool.measure import Measure
+from unspool.model import Model
+from unspool.stream import Stream
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """A model of text, as a run keeps it."""
+
+    model: Model
+    vocab: Vocab
+    tokenizer: Tokenizer
+    settings: Settings
+    backward: bool = False
+    """Whether it reads text in reverse time."""
+    about: dict[str, Any] | None = None
+    """What was said when it was saved: after which step, with what validation loss."""
+
+    @staticmethod
+    def load(run: str | Path) -> "TextModel":
+        """Load the best model of a run, its vocabulary and all that turns text into its tokens."""
+        content = checkpoint.read_config(run, "language")
+        place = Path(run)
+        vocab = Vocab.load(place / checkpoint.VOCAB)
+        if vocab.sha256 != content["vocab"]:
+            raise FileError(f"{place / checkpoint.VOCAB}: the vocabulary of another run")
+        model, about = checkpoint.load_model(place / checkpoint.MODEL)
+        if model.config.to_json() != content["model"]:
+            raise FileError(f"{place / checkpoint.MODEL}: the model of another run")
+        settings = Settings.from_json(content["run"]["settings"])
+        tokenizer = make_tokenizer(**content["tokenizer"])
+        return TextModel(model, vocab, tokenizer, settings, content["run"]["backward"], about)
+
+    def encode(self, text: str) -> Ids:
+        """Turn a text into ids, in the order of the text; what is unknown becomes <unk>."""
+        return encode_text(text, self.vocab, self.tokenizer, self.settings)
+
+    def decode(self, ids: Ids | list[int]) -> str:
+        """Turn ids into text."""
+        return decode_ids(self.vocab, self.tokenizer, np.asarray(ids).tolist())
+
+    def unknown(self, text: str) -> list[str]:
+        """Give the tokens of a text that the vocabulary does not know, each once, in their order."""
+        return list(dict.fromkeys(t for t in self.tokenizer.encode_text(text) if t not in self.vocab))
+
+    def measure(self, sources: Names) -> Measure:
+        """Judge the model by a text: files, folders, or the text itself through `text_itself`."""
+        part = read_part(sources, self.vocab, self.tokenizer, self.settings)
+        return evaluate(Network(self.model), part, backward=self.backward)
+
+    def perplexity(self, text: str) -> float:
+        """Give the perplexity of a text, its state carried from the first token to the last."""
+        return self.measure(text_itself(text)).perplexity
+
+    def start(self, prompt: str) -> list[int]:
+        """Turn a prompt into the ids to start from; an empty one starts at a line's beginning."""
+        ids: list[int] = in_time(self.encode(prompt), self.backward).tolist()
+        return ids or [self.vocab.token_to_idx.get("\n", min(1, len(self.vocab) - 1))]
+
+    def generate(
+        self, prompt: str = "", length: int = 200, *, seed: int = 0, sampling: Sampling | None = None
+    ) -> str:
+        """Write on: give the text that follows the prompt, or precedes it where the model reads backward."""
+        if length < 0:
+            raise InputError(f"length is {length}; expected 0 or more tokens")
+        drawn = list(islice(self.tokens(prompt, seed=seed, sampling=sampling), length))
+        return self.decode(in_time(np.array(drawn, np.int32), self.backward).tolist())
+
+    def tokens(self, prompt: str, *, seed: int = 0, sampling: Sampling | None = None) -> Iterator[int]:
+        """Give one token after the other, without end."""
+        return generate(Stream(self.model), self.start(prompt), seed=seed, sampling=sampling)

@@ -1,0 +1,101 @@
+"""Where a run is kept: the best model, the training state, the journal; or nowhere, and then in memory."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from unspool import checkpoint
+from unspool.events import Step
+from unspool.journal import Journal
+from unspool.measure import Measure
+from unspool.model import Model
+from unspool.training import Training
+from unspool.values import Floats
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """When a run is written down, and when it stops."""
+
+    seconds: float = 30.0
+    """The training state is saved this often."""
+    steps: int | None = None
+    """Or after every so many updates."""
+    stop: Callable[[], bool] = lambda: False
+    """Asked after every update."""
+
+
+class Clock:
+    """Seconds since it was made, and those before."""
+
+    def __init__(self, before: float = 0.0) -> None:
+        self._start = time.perf_counter() - before
+
+    def __call__(self) -> float:
+        """Give the seconds."""
+        return time.perf_counter() - self._start
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run is written down, if anywhere."""
+
+    out: Path | None
+    journal: Journal | None
+
+    def note(self, step: Step, every: int) -> None:
+        """Write an update into the journal, now and then."""
+        if self.journal is None or (step.valid is None and step.report.step % every):
+            return
+        report = step.report
+        entry: dict[str, Any] = {"step": report.step, "seconds": round(step.seconds, 3), "train": step.train}
+        entry |= {"loss": report.loss, "norm": report.norm, "targets": report.targets}
+        if step.valid is not None:
+            entry["valid"] = step.valid
+        if step.sample is not None:
+            entry["sample"] = step.sample
+        self.journal.add(entry)
+
+    def save(self, training: Training) -> None:
+        """Write the training state: from here the run can go on."""
+        if self.out is not None and self.journal is not None:
+            about = training.about() | {"journal": self.journal.mark()}
+            checkpoint.write_arrays(self.out / checkpoint.TRAINING, training.arrays(), about)
+
+    def conclude(self, part: str, judged: Measure, training: Training) -> None:
+        """Write the end into the journal, once."""
+        if self.journal is not None:
+            best = {"best_step": training.best_step, "part": part}
+            self.journal.add({"judged": asdict(judged) | best, "seconds": round(training.seconds, 3)})
+
+
+@dataclass
+class Best:
+    """The model with the lowest validation loss: kept in the run, or in memory where there is none."""
+
+    training: Training
+    place: Place
+    kept: Floats | None = None
+
+    def look(self, valid: float) -> None:
+        """Keep the model if it is the best so far."""
+        training = self.training
+        if not valid < training.best:
+            return
+        training.best, training.best_step = valid, training.step
+        if self.place.out is None:
+            self.kept = training.model.parameters.flat.copy()
+        else:
+            about = {"step": training.step, "valid": valid}
+            checkpoint.save_model(self.place.out / checkpoint.MODEL, training.model, about)
+
+    def model(self) -> Model:
+        """Give the best model."""
+        if self.place.out is not None:
+            return checkpoint.load_model(self.place.out / checkpoint.MODEL)[0]
+        best = Model.fresh(self.training.model.config, 0)
+        assert self.kept is not None
+        best.parameters.flat[:] = self.kept
+        return best

@@ -1,0 +1,115 @@
+"""A text model that reads and writes, one token at a time, whose place can be saved and found again.
+
+What was read last is held back until the next token is drawn: `pending`. The state, the pending token and how many
+numbers of the seed's sequence have been used are all that is needed to go on exactly where it was.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from unspool.checkpoint import read_arrays, write_arrays
+from unspool.errors import FileError
+from unspool.evaluate import in_time
+from unspool.generate import Sampling
+from unspool.language import TextModel
+from unspool.stream import Stream
+from unspool.values import Floats
+
+Place = tuple[list[tuple[Floats, Floats]], int | None]
+WINDOW = 256
+"""So many tokens are spelled together: enough that no word or character is cut."""
+
+
+class Reader:
+    """Reads a text, writes on."""
+
+    def __init__(self, model: TextModel) -> None:
+        self.model = model
+        self.stream = Stream(model.model)
+        self.pending: int | None = None
+        """The token that was read last, and that the state does not hold yet."""
+        self.drawn = 0
+        """How many tokens have been drawn."""
+        self.seed: int | None = None
+        """The seed that they were drawn with, where known."""
+
+    def read(self, text: str) -> None:
+        """Read a text, in the direction of the model."""
+        for token in in_time(self.model.encode(text), self.model.backward).tolist():
+            self._take(token)
+
+    def read_start(self) -> None:
+        """Read what stands for the beginning of a text."""
+        self._take(self.model.start("")[0])
+
+    def _take(self, token: int) -> None:
+        if self.pending is not None:
+            self.stream.read(self.pending)
+        self.pending = token
+
+    def write(self, seed: int, sampling: Sampling) -> Iterator[int]:
+        """Draw one token after the other, without end."""
+        assert self.pending is not None
+        while True:
+            self.pending = self.stream.advance(
+                self.pending,
+                seed=seed,
+                index=self.drawn,
+                temperature=sampling.temperature,
+                top_k=sampling.top_k,
+                top_p=sampling.top_p,
+            )
+            self.drawn += 1
+            yield self.pending
+
+    def copy_state(self) -> Place:
+        """Give the place."""
+        return self.stream.state(), self.pending
+
+    def restore(self, place: Place) -> None:
+        """Go to a place."""
+        state, self.pending = place
+        self.stream.restore([(h, s) for h, s in state])
+
+    def save(self, path: Path, seed: int) -> None:
+        """Write the place to a file, for this model."""
+        arrays: dict[str, Floats] = {}
+        for i, (h, s) in enumerate(self.stream.state()):
+            arrays |= {f"h.{i}": h, f"s.{i}": s}
+        about = {"pending": self.pending, "drawn": self.drawn, "seed": seed, "model": self._signature()}
+        write_arrays(path, arrays, about)
+
+    def load(self, path: Path) -> None:
+        """Go to the place that a file holds; refuse that of another model."""
+        arrays, about = read_arrays(path)
+        if about.get("model") != self._signature():
+            raise FileError(f"{path}: the state of another model; save one with this run first")
+        parts = [(arrays[f"h.{i}"], arrays[f"s.{i}"]) for i in range(len(arrays) // 2)]
+        self.restore((parts, about["pending"]))
+        self.drawn, self.seed = about["drawn"], about["seed"]
+
+    def _signature(self) -> dict[str, Any]:
+        """What a state belongs to: a state of one model means nothing to another."""
+        return {"vocab": self.model.vocab.sha256, "model": self.model.model.parameters.sha256}
+
+
+class Spelling:
+    """Turns tokens into text as they come: a piece of text for each, as soon as it is certain."""
+
+    def __init__(self, model: TextModel) -> None:
+        self.model = model
+
+    def spell(self, tokens: Iterator[int]) -> Iterator[str]:
+        """Give the text of the tokens, piece by piece; a character cut in two waits for its other half."""
+        held, told = list[int](), 0
+        for token in tokens:
+            held.append(token)
+            text = self.model.decode(held)
+            certain = text.rstrip("\ufffd") if len(text) - len(text.rstrip("\ufffd")) < 4 else text
+            yield certain[told:]
+            told = max(told, len(certain))
+            if len(held) >= 2 * WINDOW and len(certain) == len(text):
+                held = held[WINDOW:]
+                told = len(self.model.decode(held))
+        yield self.model.decode(held)[told:]
