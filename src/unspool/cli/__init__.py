@@ -49,6 +49,11 @@ app.command(
     help="Let a model write on from a prompt, as it comes.",
 )
 app.command(
+    "unspool.cli.classify:app",
+    name="classify",
+    help="A sequence to a class: learn it from a table, a folder, .npz or .ts, and use it.",
+)
+app.command(
     "unspool.cli.stats:stats",
     name="stats",
     help="Count a text: sizes, frequent tokens, Zipf's law, how well n-grams predict it.",

@@ -18,7 +18,7 @@ import numpy as np
 
 from unspool.errors import Diverged, InputError
 from unspool.optimise import Optimiser, OptimiserConfig
-from unspool.schedule import Cosine, updates_within
+from unspool.schedule import Cosine, updates_a_second
 from unspool.sequences.batches import Examples, Rows, SequenceBatch
 from unspool.sequences.config import FitConfig
 from unspool.sequences.network import Network
@@ -92,7 +92,9 @@ def plan(network: Network, examples: Examples, config: FitConfig) -> FitConfig:
         return config
     steps = config.epochs * per_epoch(len(examples), config)
     if config.minutes is not None:
-        steps = min(steps, updates_within(60 * config.minutes, _thrown_away(network, examples, config)))
+        seconds = 60 * config.minutes
+        rate = updates_a_second(_thrown_away(network, examples, config), seconds=min(1.5, seconds / 20))
+        steps = max(1, min(steps, int(seconds * rate)))
     return replace(config, steps=steps)
 
 
