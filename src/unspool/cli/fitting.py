@@ -73,3 +73,16 @@ def refuse_unknown(data: Labelled, classes: list[str]) -> None:
 
 
 Threads: TypeAlias = Annotated[int | None, Parameter(group=TIME)]
+
+
+def rows_aside(n: int, share: float, seed: int) -> tuple[list[int], list[int]]:
+    """Split n rows into those to fit on and those to judge by, at random by the seed.
+
+    >>> rows_aside(5, 0.4, seed=0)
+    ([0, 1, 3], [2, 4])
+    """
+    if not 0 <= share < 1:
+        raise InputError(f"hold-out is {share}; expected a share of at least 0 and below 1")
+    order = np.random.default_rng(seed).permutation(n).tolist()
+    kept = min(round(share * n), n - 1)
+    return sorted(order[kept:]), sorted(order[:kept])

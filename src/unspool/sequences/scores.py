@@ -78,3 +78,24 @@ def score(truth: Sequence[Any], answers: Sequence[Any], classes: Sequence[Any]) 
     f1 = 2 * right / np.maximum(called + are, 1)
     rows = zip(classes, precision.tolist(), recall.tolist(), f1.tolist(), are.tolist(), strict=True)
     return Scores([ClassScore(str(name), *rest) for name, *rest in rows], confusion)
+
+
+def edits(a: Sequence[Any], b: Sequence[Any]) -> int:
+    """Count the insertions, deletions and replacements that make b from a.
+
+    >>> edits("kitten", "sitting")
+    3
+    """
+    before = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (x != y)))
+        before = row
+    return before[-1]
+
+
+def error_rate(truth: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -> float:
+    """Return all edits over all characters of the truth."""
+    total = sum(map(len, truth))
+    return sum(edits(a, b) for a, b in zip(truth, answers, strict=True)) / max(1, total)

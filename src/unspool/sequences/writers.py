@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -95,6 +95,21 @@ class SequenceTranslator(Estimator):
             for row, each in zip(batch.rows.tolist(), write(batch, weights), strict=True):
                 found[row] = each
         return found
+
+    def attention_of(self, x: Any) -> tuple[Floats, list[str], list[str]]:
+        """Return where the decoder looks for one input: a row a written token, <eos> included, and both texts."""
+        source, target = self.coder_, self._fitted_coder()
+        if not (isinstance(source, TokenCoder) and isinstance(target, TokenCoder)):
+            raise InputError("attention_of is for tokens on both sides")
+        if self.network_.config.attention == "none":
+            raise InputError("this network has no attention: fit one with attention='general'")
+        weights = self.network_.weights()
+        batch = self._examples([x]).batch(np.arange(1), aligned=False)
+        written = np.append(self._most_probable(batch, weights)[0].tokens, EOS).astype(np.int32)
+        asked = replace(batch, y=written[:, None], written=np.array([len(written)], np.int32))
+        tape = self.network_.forward(asked, weights).attended
+        assert tape is not None
+        return tape.alpha[0], source.vocab.to_tokens(batch.x[:, 0]), target.vocab.to_tokens(written)
 
     def _fitted_coder(self) -> Coder:
         if not hasattr(self, "target_coder_"):
