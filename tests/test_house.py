@@ -52,6 +52,7 @@ LAYERS = {
         "inspect",
         "checkpoint",
         "draw",
+        "sequences",
         "turing",
     ],
     "doors": ["run", "estimator", "cli", "studio", "__main__", "__init__"],
@@ -67,6 +68,7 @@ HEAVY = {
     "constriction",
     "torch",
     "plotly",
+    "sklearn",
 }
 """Third-party packages that a function may import when it runs: optional or slow ones."""
 
