@@ -1,9 +1,10 @@
 """People have minutes, not epochs: what is trained, and how, so that it ends well at the deadline."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from unspool.errors import InputError
 from unspool.values import CellName
 
 
@@ -51,7 +52,15 @@ def choose(
     given: Mapping[str, Any],
 ) -> Recipe:
     """Choose what is not given; `measure` says how many updates a second a recipe makes here."""
+    refuse_unknown(given)
     recipe = Recipe(**{"steps": 1} | dict(given))
     if "steps" in given:
         return recipe
     return replace(recipe, steps=max(1, round(seconds * measure(recipe))))
+
+
+def refuse_unknown(given: Mapping[str, Any]) -> None:
+    """Raise for a name that is none of the recipe's."""
+    known = [field.name for field in fields(Recipe)]
+    if unknown := sorted(set(given) - set(known)):
+        raise InputError(f"{unknown[0]}: no number of a recipe; there are {', '.join(known)}")
