@@ -35,6 +35,7 @@ LAYERS = {
         "checkpoint",
         "draw",
         "sequences",
+        "forecast",
         "turing",
     ],
     "doors": ["run", "estimator", "cli", "studio", "__main__", "__init__"],
