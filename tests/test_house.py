@@ -53,6 +53,7 @@ LAYERS = {
         "checkpoint",
         "draw",
         "sequences",
+        "forecast",
         "turing",
     ],
     "doors": ["run", "estimator", "cli", "studio", "__main__", "__init__"],
