@@ -16,7 +16,19 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "unspool"
 LAYERS = {
     "words": ["errors", "values", "config", "files"],
     "parts": ["data", "cells", "kernel", "parameters", "measure", "counting"],
-    "model": ["unroll", "bptt", "model", "loss", "optimise", "schedule", "train", "plan"],
+    "model": [
+        "unroll",
+        "bptt",
+        "feedback",
+        "model",
+        "loss",
+        "backpropagate",
+        "truncation",
+        "optimise",
+        "schedule",
+        "train",
+        "plan",
+    ],
     "uses": [
         "journal",
         "memory",
@@ -27,6 +39,12 @@ LAYERS = {
         "reader",
         "training",
         "exchange",
+        "graph",
+        "twin",
+        "linear",
+        "taken_apart",
+        "jacobians",
+        "lags",
         "stream",
         "evaluate",
         "generate",
@@ -34,6 +52,8 @@ LAYERS = {
         "inspect",
         "checkpoint",
         "draw",
+        "sequences",
+        "forecast",
         "turing",
     ],
     "doors": ["run", "estimator", "cli", "studio", "__main__", "__init__"],
@@ -49,6 +69,7 @@ HEAVY = {
     "constriction",
     "torch",
     "plotly",
+    "sklearn",
 }
 """Third-party packages that a function may import when it runs: optional or slow ones."""
 

@@ -34,6 +34,7 @@ from unspool.plan import Recipe, choose
 from unspool.schedule import Cosine, updates_a_second
 from unspool.train import Report, train
 from unspool.training import Training
+from unspool.truncation import Past, Truncation
 
 SMOOTH = 50
 """Over about how many updates the training loss is averaged for the eye."""
@@ -146,7 +147,8 @@ def begin(corpus: Corpus, config: RunConfig) -> Training:
         clip=recipe.clip,
         decay=recipe.decay,
     )
-    return Training(Model.fresh(made, config.seed), Optimiser(optimiser), batches)
+    past = Past(Truncation.parse(config.bptt))
+    return Training(Model.fresh(made, config.seed), Optimiser(optimiser), batches, past)
 
 
 def walk(
@@ -160,7 +162,6 @@ def walk(
     reports = _reports(training, config)
     while training.step < recipe.steps:
         report = _next(reports, training, place)
-        training.state = report.state
         training.train += (report.loss - training.train) / min(report.step, SMOOTH)
         valid = glance(training.model, ids) if report.step in looks else None
         if valid is not None:
@@ -201,7 +202,8 @@ def _reports(training: Training, config: RunConfig) -> Iterator[Report]:
         training.optimiser,
         seed=config.seed,
         schedule=Cosine(recipe.steps, warmup=max(1, min(recipe.warmup, recipe.steps))),
-        state=training.state,
+        memory=config.memory,
+        past=training.past,
     )
 
 
