@@ -27,7 +27,7 @@ READ = 5.0
 """How many tokens are read for each weight."""
 RATE = 3.0
 """The learning rate times H."""
-HIGHEST = 0.01
+HIGHEST = 0.008
 """The learning rate of small networks."""
 DROPOUT = 0.4
 """What dropout comes near to over many epochs."""
