@@ -1,6 +1,6 @@
 """People have minutes, not epochs: what is trained, and how, so that it ends well at the deadline.
 
-With T tokens to learn from, a network of N weights that each token passes through reads D tokens by the deadline:
+Of a text of T tokens, a network with N weights inside (those to the output not counted) reads D by the deadline:
 
     D = seconds · updates a second · B · tau                                                            (1)
     H: the largest of SIZES that still reads D ≥ READ · N tokens                                        (2)
