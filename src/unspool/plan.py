@@ -27,7 +27,7 @@ READ = 5.0
 """How many tokens are read for each weight."""
 RATE = 3.0
 """The learning rate times H."""
-HIGHEST = 0.008
+HIGHEST = 0.006
 """The learning rate of small networks."""
 DROPOUT = 0.4
 """What dropout comes near to over many epochs."""
@@ -62,7 +62,7 @@ class Recipe:
     """Rows side by side."""
     tau: int = 64
     """Steps in a window."""
-    learning_rate: float = 8e-3
+    learning_rate: float = 6e-3
     """Adam's, at its highest."""
     clip: float = 1.0
     """The largest norm of a gradient; 0: no limit."""
