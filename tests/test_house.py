@@ -19,6 +19,7 @@ LAYERS = {
     "model": [
         "unroll",
         "bptt",
+        "feedback",
         "model",
         "loss",
         "backpropagate",

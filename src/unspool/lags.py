@@ -23,7 +23,7 @@ from unspool.errors import InputError
 from unspool.kernel import reference
 from unspool.model import Model, State
 from unspool.parameters import prefix
-from unspool.twin import Seen, Twin, check_targets
+from unspool.twin import Seen, Twin, at_every_step, check_targets, refuse_feedback
 from unspool.values import Floats, Ids, Tape
 
 
@@ -75,7 +75,8 @@ def gradient_by_lag(
         )
     if model.config.bidirectional:
         raise InputError("gradients by lag need a model that reads in one direction")
-    twin = Twin.of(model)
+    refuse_feedback(model.config)
+    twin, y = at_every_step(Twin.of(model), y, tau)
     seen = twin.forward(x, state)
     check_targets(seen, y)
     walk = _Walk(twin, seen, y)
