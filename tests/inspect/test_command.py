@@ -14,6 +14,7 @@ from inspect_cases import TEXT
 from unspool import cli
 from unspool.graph.text import from_json
 
+APP = cli.app
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FILES = ["graph.svg", "surprise.svg", "units.svg", "path.svg", "influence.svg", "bias.svg", "states.png"]
 
@@ -37,13 +38,11 @@ def here(monkeypatch, capsys):
     """A command in this process: quicker than one of its own."""
 
     def command(*arguments, code=0):
-        monkeypatch.setattr(sys, "argv", ["unspool", *map(str, arguments)])
-        try:
+        given = list(map(str, arguments))
+        monkeypatch.setattr(cli, "app", lambda *_, **options: APP(given, **options))
+        with pytest.raises(SystemExit) as ended:
             cli.main()
-        except SystemExit as done:
-            assert done.code == code
-        else:
-            assert code == 0
+        assert ended.value.code == code
         return capsys.readouterr()
 
     return command
