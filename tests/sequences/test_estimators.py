@@ -232,3 +232,25 @@ def test_scikit_learn_takes_it_as_its_own():
     ).shape == (3,)
     search = GridSearchCV(SequenceClassifier(**QUICK), {"hidden": [2, 3]}, cv=2).fit(X, y)
     assert search.best_params_["hidden"] in (2, 3)
+
+
+LENGTHS = "the second axis of a table is time here, and a sequence may be of any length, also of none"
+EXPECTED = {
+    "check_n_features_in": LENGTHS,
+    "check_n_features_in_after_fitting": LENGTHS,
+    "check_classifiers_train": LENGTHS,
+    "check_regressors_train": LENGTHS,
+    "check_estimators_empty_data_messages": LENGTHS,
+    "check_supervised_y_2d": "labels in a column are taken as labels, without a warning",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", [SequenceClassifier, SequenceRegressor])
+def test_scikit_learns_own_checks_pass_but_for_those_about_the_number_of_columns(kind):
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    model = kind(hidden=8, epochs=30, batch_size=64, learning_rate=0.02)
+    found = checks.check_estimator(model, expected_failed_checks=EXPECTED, on_fail=None)
+    failed = {each["check_name"]: str(each["exception"]) for each in found if each["status"] == "failed"}
+    assert failed == {}
+    assert sum(each["status"] == "passed" for each in found) > 40
