@@ -40,6 +40,15 @@ def test_every_kind_of_input_gives_answers_of_its_shape():
         assert model.predict_proba(X).sum(1) == pytest.approx(np.ones(4))
 
 
+def test_the_answer_after_a_step_is_the_answer_to_the_beginning_up_to_it():
+    model = SequenceClassifier(**QUICK, cell="lstm", layers=2, balance=0.5).fit(ROWS, CLASSES)
+    for row, steps in zip(ROWS, model.predict_proba_steps(ROWS), strict=True):
+        for t in range(len(row)):
+            assert (steps[t] == model.predict_proba([row[: t + 1]])[0]).all()
+    with pytest.raises(InputError, match="one direction"):
+        SequenceClassifier(**QUICK, bidirectional=True).fit(ROWS, CLASSES).predict_proba_steps(ROWS)
+
+
 def test_a_fit_repeats_to_the_bit_and_another_seed_differs():
     first, again, other = (
         SequenceClassifier(**QUICK, dropout=0.3, seed=seed)
