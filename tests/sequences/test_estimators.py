@@ -51,7 +51,7 @@ def test_the_answer_after_a_step_is_the_answer_to_the_beginning_up_to_it():
 
 def test_a_fit_repeats_to_the_bit_and_another_seed_differs():
     first, again, other = (
-        SequenceClassifier(**QUICK, dropout=0.3, seed=seed)
+        SequenceClassifier(**QUICK, dropout=0.3, recurrent_dropout=0.2, seed=seed)
         .fit(ROWS, CLASSES)
         .network_.parameters.flat.tobytes()
         for seed in (0, 0, 1)

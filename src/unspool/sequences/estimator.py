@@ -46,6 +46,8 @@ class Estimator:
     """The width of the table of tokens; 0: one-hot."""
     dropout: float = 0.0
     """The share of each layer's outputs that is dropped in training."""
+    recurrent_dropout: float = 0.0
+    """The share of the state that is dropped inside the recurrence, in training."""
     remember: int = 0
     """About how many steps the gates remember before they have learned anything; 0: a few."""
     epochs: int = 30
@@ -145,6 +147,7 @@ class Estimator:
             bidirectional=self.bidirectional,
             embedding=self.embedding,
             dropout=self.dropout,
+            recurrent_dropout=self.recurrent_dropout,
             remember=self.remember,
         )
 
