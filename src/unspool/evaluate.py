@@ -43,8 +43,8 @@ def log_prob(model: Model, ids: Ids, *, window: int = WINDOW) -> Real:
 
 
 def _check(model: Model, ids: Ids, window: int) -> None:
-    if model.config.dense or model.config.bidirectional:
-        raise InputError("evaluate: needs a model of tokens that reads in one direction")
+    if model.config.dense or model.config.bidirectional or model.config.pattern != "hidden":
+        raise InputError("evaluate: needs a model of tokens that reads in one direction, of pattern='hidden'")
     if window < 1:
         raise InputError(f"evaluate: window is {window}; expected at least 1")
     if len(ids) < 2:

@@ -1,0 +1,139 @@
+"""The short way for a notebook: a language model that is fitted, asked for perplexities, and let write.
+
+>>> text = "she sells sea shells by the sea shore; the shells she sells are sea shells.\\n" * 60
+>>> model = LanguageModel(cell="gru", hidden=32, steps=200, learning_rate=0.01, seed=1).fit(text)
+>>> model.perplexity(text[:700]) < 1.5
+True
+>>> model.generate("she sells ", 20, temperature=0)
+'sea shells by the se'
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Self
+
+from unspool.data.settings import Settings
+from unspool.data.source import Names, text_itself
+from unspool.errors import InputError
+from unspool.events import Event, Judged, Planned, Prepared, RunConfig, Step
+from unspool.generate import Sampling
+from unspool.language import TextModel
+from unspool.run import run
+
+RECIPE = {"batch": "B", "window": "tau"}
+"""Names of the recipe that are letters there and words here."""
+OWN = ("minutes", "tokens", "seed", "backward", "batches", "out", "show")
+
+
+class LanguageModel:
+    """A language model from a text, with scikit-learn's manners.
+
+    Besides `minutes`, `tokens` (char, word, byte …), `seed`, `backward`, `batches` and `out` (a folder to keep
+    the run in), any number of the recipe may be fixed: cell, hidden, layers, embedding, tied, dropout,
+    recurrent_dropout, batch, window, learning_rate, clip, decay, warmup, steps. What is left open is chosen for
+    the text and the time. `show` is called with every event of the run.
+
+    After `fit`: `text_model_` (the model with its vocabulary), `config_` (every number that was chosen),
+    `curve_` ((updates, nats in training, nats of the validation part)) and `measure_` (the held-out part).
+    """
+
+    def __init__(
+        self,
+        *,
+        minutes: float = 1.0,
+        tokens: str = "char",
+        seed: int = 0,
+        backward: bool = False,
+        batches: str = "sequential",
+        out: str | Path | None = None,
+        show: Callable[[Event], object] | None = None,
+        **recipe: Any,
+    ) -> None:
+        self.minutes, self.tokens, self.seed, self.backward = minutes, tokens, seed, backward
+        self.batches, self.out, self.show, self.recipe = batches, out, show, recipe
+
+    def fit(self, text: str | Path | Iterable[str | Path], y: None = None) -> Self:
+        """Train on a text: a string is the text itself, a Path a file or folder, a list several of them."""
+        pieces = [text] if isinstance(text, str | Path) else list(text)
+        sources: Names = [text_itself(piece) if isinstance(piece, str) else piece for piece in pieces]
+        curve = list[tuple[int, float, float]]()
+        out = None if self.out is None else Path(self.out)
+        for event in run(self._config(), out=out, texts=sources):
+            if self.show is not None:
+                self.show(event)
+            match event:
+                case Prepared(corpus):
+                    made = corpus
+                case Planned(_, config, _, _):
+                    self.config_ = config
+                case Step(report, _, train, valid, _):
+                    if valid is not None:
+                        curve.append((report.step, train, valid))
+                case Judged(model, _, judged, _):
+                    self.text_model_ = TextModel(
+                        model, made.vocab, made.tokenizer, made.settings, self.backward
+                    )
+                    self.measure_ = judged
+        self.curve_ = curve
+        return self
+
+    def _config(self) -> RunConfig:
+        given = {RECIPE.get(name, name): value for name, value in self.recipe.items()}
+        return RunConfig(
+            sources=("a text",),
+            settings=Settings(tokens=self.tokens, split=(0.9, 0.1, 0.0)),
+            minutes=self.minutes,
+            given=given,
+            batches=self.batches,
+            backward=self.backward,
+            seed=self.seed,
+        )
+
+    @property
+    def fitted(self) -> TextModel:
+        """The trained model; before `fit` there is none."""
+        if not hasattr(self, "text_model_"):
+            raise InputError("this LanguageModel has not been fitted yet: call fit(text) first")
+        return self.text_model_
+
+    def perplexity(self, text: str) -> float:
+        """Give the perplexity of a text: every token but the first is predicted once, the state is carried."""
+        return self.fitted.perplexity(text)
+
+    def score(self, text: str, y: None = None) -> float:
+        """Give minus the nats a token: the higher the better."""
+        return -math.log(self.perplexity(text))
+
+    def generate(
+        self,
+        prompt: str = "",
+        length: int = 200,
+        *,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+    ) -> str:
+        """Write on from a prompt."""
+        return self.fitted.generate(prompt, length, seed=seed, sampling=Sampling(temperature, top_k, top_p))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Give what it was made with."""
+        return {name: getattr(self, name) for name in OWN} | self.recipe
+
+    def set_params(self, **params: Any) -> Self:
+        """Change what it is made with."""
+        for name, value in params.items():
+            if name in OWN:
+                setattr(self, name, value)
+            else:
+                self.recipe[name] = value
+        return self
+
+    @classmethod
+    def load(cls, run: str | Path) -> Self:
+        """Load the best model of a run: ready to judge and to write."""
+        made = cls(out=run)
+        made.text_model_ = TextModel.load(run)
+        return made
