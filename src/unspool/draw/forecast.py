@@ -11,6 +11,8 @@ from unspool.data.arrays import Real
 from unspool.draw.figure import BLUE, GREEN, GREY, ORANGE, new_axes, save
 
 INK = "#333333"
+APART = (1, 2, 3, 4, 6, 12, 24, 48, 72, 96, 168, 336, 672)
+"""Steps between two times below an axis."""
 COLOURS = (BLUE, ORANGE, GREEN, "#762a83", "#b8860b")
 
 
@@ -64,12 +66,13 @@ def draw_forecast(
     """
     figure, (axes,) = new_axes(width=8.4, height=3.9)
     past, ahead = np.arange(len(history)), len(history) + np.arange(len(forecast))
+    joined = np.concatenate([past[-1:], ahead])
     axes.plot(past, history, color=INK, linewidth=1.1)
     if low is not None and high is not None:
-        axes.fill_between(ahead, low, high, color=BLUE, alpha=0.18, linewidth=0, label=f"{level:.0%} band")
+        ends = [np.concatenate([history[-1:], end]) for end in (low, high)]
+        axes.fill_between(joined, *ends, color=BLUE, alpha=0.18, linewidth=0, label=f"{level:.0%} band")
     if truth is not None:
         axes.plot(ahead, truth, color=INK, linewidth=1.1, label="truth")
-    joined = np.concatenate([[len(history) - 1], ahead])
     axes.plot(joined, np.concatenate([history[-1:], forecast]), color=BLUE, linewidth=1.8, label="forecast")
     axes.axvline(len(history) - 0.5, color=GREY, linewidth=0.8, linestyle=":")
     _times(axes, labels)
@@ -113,7 +116,10 @@ def draw_backtest(found: Any, y: Real, path: str | Path, *, labels: Sequence[str
 
 
 def _times(axes: Any, labels: Sequence[str]) -> None:
-    """Write a few times below an axis that counts steps."""
+    """Write a few times below an axis that counts steps, as many steps apart as calendars like."""
     low, high = (int(np.clip(end, 0, len(labels) - 1)) for end in axes.get_xlim())
-    ticks = np.unique(np.linspace(low, high, 7).round().astype(int))
+    apart = next((step for step in APART if (high - low) / step <= 8), (high - low) // 8 + 1)
+    ticks = np.arange(low, high + 1, apart)
     axes.set_xticks(ticks, labels=[labels[tick] for tick in ticks], rotation=25, ha="right", fontsize=8)
+    axes.grid(axis="y", color="#eeeeee", linewidth=0.8)
+    axes.set_axisbelow(True)
