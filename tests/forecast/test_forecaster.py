@@ -8,7 +8,7 @@ import pytest
 from unspool.errors import FileError, InputError
 from unspool.forecast.backtest import Backtesting, backtest, rolling_origins, trial
 from unspool.forecast.forecaster import Forecaster
-from unspool.forecast.store import Run, load, save
+from unspool.forecast.store import Run, load, load_forecaster, save
 
 QUICK = {"members": 1, "steps": 40, "hidden": 4}
 
@@ -198,6 +198,10 @@ def test_a_run_gives_back_the_same_bits(tmp_path: Path, fitted: Forecaster) -> N
     assert (again.predict() == fitted.predict()).all()
     assert (again.predict_interval(0.7)[1] == fitted.predict_interval(0.7)[1]).all()
     assert again.get_params() == fitted.get_params()
+    with pytest.raises(InputError, match="a run of 2 columns, a, b"):
+        load_forecaster(tmp_path / "run")
+    save(fitted, tmp_path / "alone")
+    assert (load_forecaster(tmp_path / "alone").predict() == fitted.predict()).all()
     with pytest.raises(FileError, match="a run is there already"):
         save(Run({"a": fitted}), tmp_path / "run")
     damaged = tmp_path / "run" / "model.safetensors"

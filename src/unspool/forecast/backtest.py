@@ -24,7 +24,7 @@ from unspool.forecast.season import guess_second
 Known = NDArray[np.bool_]
 """Which values were observed."""
 NETWORK = "network"
-BOTH = "network and autoregression, mean"
+BOTH = "mean with autoregression"
 
 
 @dataclass(frozen=True)

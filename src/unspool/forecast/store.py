@@ -28,6 +28,8 @@ from unspool.sequences.layout import shapes_of_network
 from unspool.sequences.network import Network
 
 KIND = "forecast"
+ALONE = "value"
+"""What the column of a forecaster without a table is called."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,10 @@ class Run:
     """The number of each column's first value."""
 
 
-def save(run: Run, path: str | Path, **more: Any) -> None:
+def save(run: Run | Forecaster, path: str | Path, **more: Any) -> None:
     """Write fitted forecasters as a new run; `more` goes into the config as it is."""
+    if isinstance(run, Forecaster):
+        run = Run({ALONE: run})
     with checkpoint.new_run(path) as folder:
         columns = {name: _described(model) for name, model in run.forecasters.items()}
         content = {
@@ -75,6 +79,14 @@ def load(path: str | Path) -> Run:
         found[name] = _restored(described, own, place)
     clock = None if content["clock"] is None else Clock(**content["clock"])
     return Run(found, content["time"], clock, content["begins"])
+
+
+def load_forecaster(path: str | Path) -> Forecaster:
+    """Read the forecaster of a run that has one column."""
+    found = load(path).forecasters
+    if len(found) != 1:
+        raise InputError(f"{path}: a run of {len(found)} columns, {', '.join(found)}; load it with load")
+    return next(iter(found.values()))
 
 
 def _described(model: Forecaster) -> dict[str, Any]:
