@@ -88,7 +88,7 @@ def in_words(date: datetime.date, rng: np.random.Generator) -> str:
     """Write a date in one of ten ways.
 
     >>> in_words(datetime.date(2001, 2, 3), np.random.default_rng(0))
-    'Saturday, 3 February 2001'
+    'saturday, 3 february 2001'
     """
     d, m, y = date.day, MONTHS[date.month - 1], date.year
     ending = "th" if 10 < d < 20 else {1: "st", 2: "nd", 3: "rd"}.get(d % 10, "th")

@@ -310,7 +310,7 @@ nb::tuple window_forward(int cell, int activation, std::optional<Floats> p, std:
 
 nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, std::optional<Floats> ss,
                           std::optional<Floats> gates, std::optional<Ids> lengths, bool reverse, std::optional<Floats> keep,
-                          std::optional<Floats> dh, std::optional<Floats> dh_end, std::optional<Floats> ds_end) {
+                          std::optional<Floats> dh, std::optional<Floats> dh_end, std::optional<Floats> ds_end, std::optional<Floats> xi) {
   check_cell(cell, activation);
   const int64_t G = gates_of(cell), H = W.shape.N;
   require(H >= 1 && W.shape.K == G * H && W.shape.groups == 1,
@@ -334,6 +334,7 @@ nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, 
   a.dh__tBH = checked(dh, "dh", {a.tau, a.B, H});
   a.dh_end__BH = checked(dh_end, "dh_end", {a.B, H});
   a.ds_end__BH = checked(ds_end, "ds_end", {a.B, H});
+  a.xi__tB = checked(xi, "xi", {a.tau, a.B});
   const size_t tau = (size_t)a.tau, B = (size_t)a.B, h = (size_t)H;
   Array da = array({tau, B, (cell == ELMAN ? 1 : 4) * h});
   Array dh0 = array({B, h});
@@ -477,6 +478,19 @@ Array scale_rows(Floats x, Floats mask) {
   return out;
 }
 
+Array activate(Floats x, int activation, bool slope) {
+  check_cell(ELMAN, activation);
+  std::vector<size_t> shape(x.ndim());
+  for (size_t i = 0; i < x.ndim(); i++) shape[i] = x.shape(i);
+  const float* from = checked(x, "x", std::vector<int64_t>(shape.begin(), shape.end()));
+  Array out = array(shape);
+  ActivateArgs a{(int64_t)x.size(), activation, slope, from, out.data()};
+  if (a.n == 0) return out;
+  nb::gil_scoped_release free;
+  parallel([&, body = kernels().activate](Team team) { body(a, team); }, at_most_threads(8.0 * (double)a.n));
+  return out;
+}
+
 // An array as it is: a conversion would be a copy that nobody keeps.
 Floats as_it_is(nb::handle value, const char* name) {
   Floats array;
@@ -610,7 +624,8 @@ NB_MODULE(_native, m) {
         "lengths"_a.noconvert().none(), "reverse"_a, "keep"_a.noconvert().none());
   m.def("window_backward", &window_backward, "cell"_a, "activation"_a, "W"_a, "hs"_a.noconvert(), "ss"_a.noconvert().none(),
         "gates"_a.noconvert().none(), "lengths"_a.noconvert().none(), "reverse"_a, "keep"_a.noconvert().none(),
-        "dh"_a.noconvert().none(), "dh_end"_a.noconvert().none(), "ds_end"_a.noconvert().none());
+        "dh"_a.noconvert().none(), "dh_end"_a.noconvert().none(), "ds_end"_a.noconvert().none(),
+        "xi"_a.noconvert().none());
   m.def("softmax_cross_entropy", &softmax_cross_entropy, "h"_a.noconvert(), "Vt"_a, "V"_a.none(), "c"_a.noconvert().none(),
         "y"_a.noconvert(), "B"_a, "scale"_a, "dV"_a.noconvert().none(), "dc"_a.noconvert().none());
   m.def("global_norm", &global_norm, "g"_a.noconvert());
@@ -620,6 +635,7 @@ NB_MODULE(_native, m) {
         "decay"_a);
   m.def("dropout_mask", &dropout_mask, "n"_a, "seed"_a, "stream"_a, "rate"_a);
   m.def("scale_rows", &scale_rows, "x"_a.noconvert(), "mask"_a.noconvert());
+  m.def("activate", &activate, "x"_a.noconvert(), "activation"_a, "slope"_a);
   m.def("zeros", &zeros, "n"_a);
   m.def("uniform", &uniform, "seed"_a, "index"_a);
 

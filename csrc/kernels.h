@@ -99,6 +99,7 @@ struct WindowArgs {
   const float* dh__tBH;       // the gradient that arrives at every h(t), or nullptr
   const float* dh_end__BH;    // the gradient that arrives at the final state, or nullptr
   const float* ds_end__BH;
+  const float* xi__tB;        // nullptr, or what the gradient carried back through each step is multiplied by
   float* da__tBG;             // out: gradient of the pre-activations (GRU: r z n q)
   float* dh_start__BH;        // out: gradient of h(0)
   float* ds_start__BH;
@@ -155,6 +156,14 @@ struct ScaleRowsArgs {  // out__tBH = x__tBH * mask__BH
   float* out;
 };
 
+struct ActivateArgs {  // out = act(x), or act' where x is the value of act
+  int64_t n;
+  int activation;
+  bool slope;
+  const float* x;
+  float* out;
+};
+
 struct Kernels {
   const char* name;
   void (*pack)(const PackArgs&, Team);
@@ -175,6 +184,7 @@ struct Kernels {
   void (*norm)(const NormArgs&, Team);
   void (*drop)(const DropArgs&, Team);
   void (*scale_rows)(const ScaleRowsArgs&, Team);
+  void (*activate)(const ActivateArgs&, Team);
   double (*weigh)(const float* o, int64_t K, float sharpness, float* out);  // out = exp(sharpness (o - max o)); their sum
   double (*fma_peak)(double seconds);  // this thread's rate in GF/s, for the benchmarks
 };

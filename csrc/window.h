@@ -80,6 +80,16 @@ static inline void carry_kept(const WindowArgs& a, const Split& s) {
     }
 }
 
+// What a step hands on to the one before it, times xi(t): zero cuts the chain there. A frozen row made no step.
+static inline void weigh_chain(const WindowArgs& a, const Split& s, int64_t t, float* running) {
+  for (int64_t b = s.rows.begin; b < s.rows.end; b++) {
+    if (!alive(a, t, b)) continue;
+    const V xi = set1(a.xi__tB[t * a.B + b]);
+    float* row = running + b * a.H;
+    for (int64_t j = s.units.begin; j < s.units.end; j += LANES) store_to(row, j, s.units.end, xi * load_to(row, j, s.units.end));
+  }
+}
+
 // The gradient that arrives from beyond the window, or zero.
 static inline void arrive(const WindowArgs& a, const Split& s, const float* end, float* running) {
   for (int64_t b = s.rows.begin; b < s.rows.end; b++)

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,11 +17,14 @@ import pytest
 from unspool.checkpoint import MODEL, TRAINING, read_arrays
 from unspool.data.source import text_itself
 from unspool.estimator import LanguageModel
+from unspool.events import RunConfig
 from unspool.generate import Sampling
 from unspool.journal import entries
 from unspool.language import TextModel
 from unspool.measure import measure
+from unspool.place import Keeping
 from unspool.reader import Spelling
+from unspool.run import run
 
 TEXT = "the time traveller spoke of time and space, and space and time listened. — été 時\n" * 60
 SIZES = ["--hidden", "20", "--batch", "4", "--window", "16", "--dropout", "0.1", "--validations", "4"]
@@ -265,6 +269,58 @@ def test_a_model_without_knowledge_scores_exactly_the_size_of_its_vocabulary() -
         assert measure(np.full(997, -np.log(K))).perplexity == K
 
 
+def test_a_full_disk_is_one_line_and_leaves_what_was_there(story: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = [
+        sys.executable,
+        "-m",
+        "unspool",
+        "train",
+        str(story),
+        "--out",
+        str(out),
+        "--steps",
+        "9",
+        *SIZES,
+    ]
+    whole = subprocess.run([*command, "--save-every", "1"], check=True, capture_output=True)
+    assert whole.returncode == 0
+    room = (out / TRAINING).stat().st_size
+    command[command.index(str(out))] = str(tmp_path / "small")
+    limited = f"ulimit -f {room // 1024 // 8}; exec {shlex.join(command)}"
+    failed = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
+    assert failed.returncode == 2 and len(failed.stderr.splitlines()) == 1
+    assert "cannot be written" in failed.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+    # The disk fills up later: what was saved before is whole.
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    again = f"ulimit -f {room // 1024 // 2}; exec {shlex.join([*command[:3], 'resume', str(out)])}"
+    unfinished(out)
+    failed = subprocess.run(["bash", "-c", again], capture_output=True, text=True, check=False)
+    assert failed.returncode == 2 and "cannot be written" in failed.stderr, failed.stderr
+    assert {path.name for path in out.iterdir()} >= {TRAINING, MODEL}
+    TextModel.load(out)
+    assert read_arrays(out / TRAINING)[1]["step"] == 3 and before
+
+
+def unfinished(out: Path) -> None:
+    """Take a finished run back to its third update."""
+    saved = out.parent / "saved"
+    shutil.move(out, saved)
+    stop = iter([False, False, True])
+    config = RunConfig.from_json(json.loads((saved / "config.json").read_text())["run"])
+    for _ in run(config, out=out, keeping=Keeping(stop=lambda: next(stop))):
+        pass
+    shutil.rmtree(saved)
+
+
+def test_curves_for_tensorboard_are_written_on_request(story: Path, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboardX")
+    unspool("train", story, "--out", tmp_path / "run", "--steps", 5, "--tensorboard", *SIZES)
+    (file,) = (tmp_path / "run" / "tensorboard").iterdir()
+    assert b"loss/valid" in file.read_bytes() and b"loss/train" in file.read_bytes()
+
+
 MISTAKES = {
     "no text": (["train", "{nowhere}", "--out", "{new}"], "no such file"),
     "run exists": (["train", "{story}", "--out", "{run}"], "unspool resume"),
@@ -287,6 +343,8 @@ MISTAKES = {
     "length": (["generate", "{run}", "--length", "-1"], "length is -1"),
     "top-p": (["generate", "{run}", "--top-p", "0"], "top_p"),
     "state": (["generate", "{run}", "--state", "{story}"], "damaged"),
+    "bptt": (["train", "{story}", "--out", "{new}", "--bptt", "truncated:9,4", "--steps", "1"], "K2 is 4"),
+    "random": (["train", "{story}", "--out", "{new}", "--bptt", "random:0", "--steps", "1"], "P is 0"),
     "threads": (["generate", "{run}", "--threads", "0"], "threads"),
 }
 

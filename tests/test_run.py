@@ -1,5 +1,6 @@
 """The whole walk: stages in order, a run that can be repeated and gone on with to the bit, honest numbers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -73,13 +74,22 @@ def test_uniform_is_the_number_of_tokens(config: RunConfig) -> None:
     assert [each.name for each in baselines] == ["uniform", "1-grams", "2-grams", "3-grams"]
 
 
-@pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
-@pytest.mark.parametrize("batches", ["sequential", "random"])
+@pytest.mark.parametrize(
+    ("cell", "batches", "bptt", "memory"),
+    [
+        ("elman", "sequential", "full", "sqrt"),
+        ("gru", "random", "full", "full"),
+        ("lstm", "sequential", "full", "full"),
+        ("lstm", "sequential", "truncated:5,12", "full"),
+        ("gru", "sequential", "random:0.8", "sqrt"),
+        ("elman", "sequential", "truncated:7", "full"),
+    ],
+)
 def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(
-    cell: str, batches: str, config: RunConfig, tmp_path: Path
+    cell: str, batches: str, bptt: str, memory: str, config: RunConfig, tmp_path: Path
 ) -> None:
     given = SMALL | {"cell": cell, "layers": 2, "dropout": 0.2, "recurrent_dropout": 0.1, "steps": 23}
-    config = RunConfig(config.sources, None, config.settings, given=given, validations=5, batches=batches)
+    config = replace(config, given=given, validations=5, batches=batches, bptt=bptt, memory=memory)
     whole = list(run(config, out=tmp_path / "whole"))[-1]
     assert isinstance(whole, Judged)
     for stop_at in (1, 7, 13, 22):

@@ -34,6 +34,7 @@ from unspool.plan import Recipe, choose
 from unspool.schedule import Cosine, updates_a_second
 from unspool.train import Report, train
 from unspool.training import Training
+from unspool.truncation import Past, Truncation
 
 SMOOTH = 50
 """Over about how many updates the training loss is averaged for the eye."""
@@ -93,7 +94,6 @@ def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunCo
     recipe = config.recipe or choose(
         vocabulary=len(corpus.vocab),
         tokens=len(corpus.train.ids),
-        kind=config.settings.tokens,
         seconds=max(0.1, (60 * config.minutes - clock()) * (1 - VALIDATING)),
         measure=lambda recipe: _measured(corpus, config, recipe),
         given=config.given,
@@ -107,8 +107,9 @@ def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunCo
 
 def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
     """Say how many updates a second a recipe makes, on a model that is thrown away."""
-    trial = begin(corpus, replace(config, recipe=recipe))
-    return updates_a_second(_reports(trial, replace(config, recipe=recipe)))
+    config = replace(config, recipe=recipe)
+    # At most a second of it, and of a short run a hundredth.
+    return updates_a_second(_reports(begin(corpus, config), config), seconds=min(1.0, 0.6 * config.minutes))
 
 
 def model_config(K: int, recipe: Recipe) -> ModelConfig:
@@ -146,7 +147,8 @@ def begin(corpus: Corpus, config: RunConfig) -> Training:
         clip=recipe.clip,
         decay=recipe.decay,
     )
-    return Training(Model.fresh(made, config.seed), Optimiser(optimiser), batches)
+    past = Past(Truncation.parse(config.bptt))
+    return Training(Model.fresh(made, config.seed), Optimiser(optimiser), batches, past)
 
 
 def walk(
@@ -160,7 +162,6 @@ def walk(
     reports = _reports(training, config)
     while training.step < recipe.steps:
         report = _next(reports, training, place)
-        training.state = report.state
         training.train += (report.loss - training.train) / min(report.step, SMOOTH)
         valid = glance(training.model, ids) if report.step in looks else None
         if valid is not None:
@@ -179,7 +180,7 @@ def walk(
             return
     part = corpus.test if len(corpus.test.ids) > 1 else corpus.valid
     model = best.model()
-    judged = evaluate(Network(model), part, backward=config.backward)
+    judged = evaluate(Network(model, told=keeping.told), part, backward=config.backward)
     place.conclude(part.name, judged, training)
     yield Judged(model, part.name, judged, training.best_step)
 
@@ -201,7 +202,8 @@ def _reports(training: Training, config: RunConfig) -> Iterator[Report]:
         training.optimiser,
         seed=config.seed,
         schedule=Cosine(recipe.steps, warmup=max(1, min(recipe.warmup, recipe.steps))),
-        state=training.state,
+        memory=config.memory,
+        past=training.past,
     )
 
 

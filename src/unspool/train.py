@@ -4,32 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.backpropagate import Memory, Passed, backpropagate
 from unspool.bptt import Gradient
 from unspool.errors import Diverged, InputError
+from unspool.kernel import ops
 from unspool.model import Model, State
 from unspool.optimise import Optimiser
-from unspool.values import Ids
-
-
-class Window(Protocol):
-    """A minibatch: tokens, the tokens that follow them, and whether the state starts anew."""
-
-    @property
-    def x(self) -> Ids:
-        """The tokens read, tau B."""
-
-    @property
-    def y(self) -> Ids:
-        """The tokens that follow, tau B."""
-
-    @property
-    def fresh(self) -> bool | NDArray[np.bool_]:
-        """Whether the state must start anew before this window: of all rows, or row by row."""
+from unspool.truncation import FULL, Past, Stretch, Truncation, Window
 
 
 class Report(NamedTuple):
@@ -57,20 +43,26 @@ def train(
     seed: int = 0,
     schedule: Callable[[int], float] = constant,
     state: State | None = None,
+    bptt: Truncation = FULL,
+    memory: Memory = "full",
+    past: Past | None = None,
+    own: Callable[[int], float] | None = None,
 ) -> Iterator[Report]:
-    """Update the model once a window; the state is carried on and cut from the gradient."""
+    """Update the model once a window; the state is carried on and cut from the gradient.
+
+    `bptt` says how far back gradients reach (truncated:K1,K2 also says how many steps an update reads), `memory`
+    whether all states are kept for the way back. `past` is what one update leaves for the next: pass one to
+    save it between two reports, or to go on from a saved one. Where only the output comes back (figure 10.4),
+    `own` gives by update the share of steps that see the model's own output before, and not the target.
+    """
     gradient = model.gradient()
-    for window in windows:
-        state = None if _begins_anew(window) else state
-        yield (report := update(model, window, state, gradient, optimiser, seed=seed, schedule=schedule))
-        state = report.state
-
-
-def _begins_anew(window: Window) -> bool:
-    fresh = np.asarray(window.fresh)
-    if fresh.any() != fresh.all():
-        raise InputError("fresh: the rows of a window begin anew together or not at all")
-    return bool(fresh.all())
+    past = Past(bptt, state) if past is None else past
+    for stretch in past.stretches(windows):
+        passed, report = _update(
+            model, stretch, gradient, optimiser, seed, schedule, past.truncation, memory, own
+        )
+        past.leave(stretch, passed.at)
+        yield report
 
 
 def update(
@@ -82,23 +74,65 @@ def update(
     *,
     seed: int = 0,
     schedule: Callable[[int], float] = constant,
+    bptt: Truncation = FULL,
+    memory: Memory = "full",
 ) -> Report:
     """One step of the walk: model, loss, gradients, update."""
+    stretch = Stretch(window.x, window.y, getattr(window, "lengths", None), state, len(window.x))
+    return _update(model, stretch, gradient, optimiser, seed, schedule, bptt, memory, None)[1]
+
+
+def _update(
+    model: Model,
+    stretch: Stretch,
+    gradient: Gradient,
+    optimiser: Optimiser,
+    seed: int,
+    schedule: Callable[[int], float],
+    bptt: Truncation,
+    memory: Memory,
+    own: Callable[[int], float] | None,
+) -> tuple[Passed, Report]:
     step = optimiser.step
     weights = model.weights()
     gradient.clear()
-    masks = model.masks(window.x.shape[1], seed=seed, step=step)
-    output = model.forward(window.x, state, masks=masks, weights=weights)
-    targets = int((window.y >= 0).sum())
-    loss = model.loss(output, window.y, scale=1.0 / max(targets, 1), weights=weights, gradient=gradient)
+    tau, B = stretch.x.shape[:2]
+    targets = int((stretch.y >= 0).sum())
+    passed = backpropagate(
+        model,
+        stretch.x,
+        stretch.y,
+        stretch.state,
+        gradient,
+        scale=1.0 / max(targets, 1),
+        lengths=stretch.lengths,
+        masks=model.masks(B, seed=seed, step=step),
+        weights=weights,
+        xi=bptt.xi(tau, B, seed=seed, step=step),
+        memory=memory,
+        again=stretch.again,
+        own=None if own is None else _own(own(step), tau, B, seed, step),
+    )
+    loss = passed.loss
     if not math.isfinite(loss.sum):
         raise Diverged(
             f"the loss is {loss.sum} at step {step + 1}: lower the learning rate or the clipping norm, "
             "or look for values in the input that are not finite"
         )
-    _, starts = model.backward(output, loss.dh, gradient, weights=weights)
-    if state is None:
-        model.add_start(starts, gradient)
+    if stretch.state is None:
+        model.add_start(passed.starts, gradient)
     model.finish(gradient, weights)
     norm = optimiser.update(model.parameters, gradient.flat, rate=schedule(step))
-    return Report(step + 1, loss.mean, norm, loss.count, output.state)
+    return passed, Report(step + 1, loss.mean, norm, loss.count, passed.state)
+
+
+def _own(share: float, tau: int, B: int, seed: int, step: int) -> NDArray[np.bool_]:
+    """Draw which steps see the model's own output before: by seed, update, step and row only."""
+    if not 0 <= share <= 1:
+        raise InputError(f"own gives {share} at update {step}; expected a share from 0 to 1")
+    if share == 1:
+        return np.ones((tau, B), bool)
+    drawn: NDArray[np.bool_] = (
+        ops.dropout_mask((tau, B), seed=seed, stream=(step << 16) | 0xFFFE, rate=share) == 0
+    )
+    return drawn

@@ -73,6 +73,16 @@ app.command(
     name="stats",
     help="Count a text: sizes, frequent tokens, Zipf's law, how well n-grams predict it.",
 )
+app.command(
+    "unspool.cli.inspect:inspect_command",
+    name="inspect",
+    help="Look inside a model while it reads a text: a page with its surprise, units, states, gradients, graph.",
+)
+app.command(
+    "unspool.cli.graph:graph",
+    name="graph",
+    help="Draw a recurrent network folded and unfolded, or write it as JSON, DOT or Mermaid.",
+)
 
 
 def main() -> None:

@@ -54,6 +54,8 @@ def train(
     batch: Annotated[int | None, Parameter(group=TRAINING)] = None,
     window: Annotated[int | None, Parameter(group=TRAINING)] = None,
     batches: Annotated[Literal["sequential", "random"], Parameter(group=TRAINING)] = "sequential",
+    bptt: Annotated[str, Parameter(group=TRAINING)] = "full",
+    memory: Annotated[Literal["full", "sqrt"], Parameter(group=TRAINING)] = "full",
     optimiser: Annotated[Literal["adam", "sgd"], Parameter(group=TRAINING)] = "adam",
     learning_rate: Annotated[float | None, Parameter(group=TRAINING)] = None,
     warmup: Annotated[int | None, Parameter(group=TRAINING)] = None,
@@ -116,6 +118,11 @@ def train(
         tau, steps in a window.
     batches
         sequential carries the state from window to window; random starts each window anew.
+    bptt
+        How far back gradients reach: full (the window), truncated:K (an update every K steps), truncated:K1,K2 (an
+        update every K1 steps that looks back K2) or random:P (cut at each step with probability 1-P, unbiased).
+    memory
+        sqrt keeps every √tau-th state and computes the others again: less memory, the same bits.
     optimiser
         adam (AdamW where there is decay) or sgd (with momentum 0.9).
     learning_rate
@@ -162,15 +169,17 @@ def train(
         minutes=3.0 if minutes is None else minutes,
         given={name: value for name, value in wanted.items() if value is not None},
         batches=batches,
+        bptt=bptt,
+        memory=memory,
         optimiser=optimiser,
         backward=backward,
         validations=validations,
         validation_tokens=validation_tokens,
         seed=seed,
     )
-    stop = Stop()
-    events = run(config, out=out, keeping=Keeping(steps=save_every, stop=stop))
-    _follow(events, out, stop, json=json, plot=plot, tensorboard=tensorboard)
+    view, stop = View(Console(highlight=False, quiet=json)), Stop()
+    events = run(config, out=out, keeping=Keeping(steps=save_every, stop=stop, told=view.judging))
+    _follow(events, out, view, stop, json=json, plot=plot, tensorboard=tensorboard)
 
 
 def resume(
@@ -202,9 +211,11 @@ def resume(
     """
     if threads is not None:
         set_threads(threads)
-    stop = Stop()
-    events = resumed(checkpoint.check_run(run), keeping=Keeping(steps=save_every, stop=stop))
-    _follow(events, run, stop, json=json, plot=plot, tensorboard=tensorboard)
+    view, stop = View(Console(highlight=False, quiet=json)), Stop()
+    events = resumed(
+        checkpoint.check_run(run), keeping=Keeping(steps=save_every, stop=stop, told=view.judging)
+    )
+    _follow(events, run, view, stop, json=json, plot=plot, tensorboard=tensorboard)
 
 
 class Stop:
@@ -229,7 +240,14 @@ class Stop:
 
 
 def _follow(
-    events: Iterator[Event], out: Path, stop: Stop, *, json: bool, plot: Path | None, tensorboard: bool
+    events: Iterator[Event],
+    out: Path,
+    view: View,
+    stop: Stop,
+    *,
+    json: bool,
+    plot: Path | None,
+    tensorboard: bool,
 ) -> None:
     """Show a run as it goes, and say in the end what there is and how to go on."""
     if plot is not None:
@@ -237,7 +255,7 @@ def _follow(
         new_axes()  # a missing package is said now, not after the training
     board = Board(out / "tensorboard") if tensorboard else None
     content: dict[str, Any] = {"run": str(out), "kernel": kernel_info()}
-    with View(Console(highlight=False, quiet=json)) as view:
+    with view:
         view.begin(kernel_info())
         for event in events:
             view.show(event)
@@ -307,7 +325,16 @@ def repeat(config: RunConfig) -> str:
         if value != getattr(usual.settings, name) and name != "reserved":
             flat = value if isinstance(value, tuple) else [value]
             command += [f"--{name.replace('_', '-')}", *(str(v) for v in flat if v is not True)]
-    for name in ("batches", "optimiser", "backward", "seed", "validations", "validation_tokens"):
+    for name in (
+        "batches",
+        "bptt",
+        "memory",
+        "optimiser",
+        "backward",
+        "seed",
+        "validations",
+        "validation_tokens",
+    ):
         value = getattr(config, name)
         if value != getattr(usual, name):
             command += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]

@@ -221,8 +221,12 @@ def window_backward(
     dh: Floats | None = None,
     dh_end: Floats | None = None,
     ds_end: Floats | None = None,
+    xi: Floats | None = None,
 ) -> Backward:
-    """Take gradients of every h(t) (tau, B, H) and of the final state back through the window."""
+    """Take gradients of every h(t) (tau, B, H) and of the final state back through the window.
+
+    What step t hands back to step t-1 is multiplied by xi(t) of its row (tau, B): zero cuts the chain.
+    """
     return Backward(
         *_native.window_backward(
             _choice(tape.cell, CELLS, "cell"),
@@ -237,6 +241,7 @@ def window_backward(
             _maybe(dh, "dh"),
             _maybe(dh_end, "dh_end"),
             _maybe(ds_end, "ds_end"),
+            _maybe(xi, "xi"),
         )
     )
 
@@ -347,6 +352,16 @@ def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float)
 def scale_rows(x: Floats, mask: Floats) -> Floats:
     """Return x (tau, B, H) times a mask (B, H): the same mask at every step."""
     return _native.scale_rows(_floats(x, "x"), _floats(mask, "mask"))
+
+
+def activate(a: Floats, activation: Activation) -> Floats:
+    """Apply the activation of a hidden unit to every value, for a layer without a recurrence."""
+    return _native.activate(_floats(a, "a"), _choice(activation, ACTIVATIONS, "activation"), False)
+
+
+def slope(h: Floats, activation: Activation) -> Floats:
+    """Return the derivative of the activation, from its value."""
+    return _native.activate(_floats(h, "h"), _choice(activation, ACTIVATIONS, "activation"), True)
 
 
 def kernel_info() -> dict[str, Any]:

@@ -189,6 +189,7 @@ def window_backward(
     dh: Floats | None = None,
     dh_end: Floats | None = None,
     ds_end: Floats | None = None,
+    xi: Floats | None = None,
 ) -> Backward:
     """Take gradients of every h(t) (tau, B, H) and of the final state back through the window."""
     hs, H = tape.hs, tape.hs.shape[2]
@@ -216,6 +217,8 @@ def window_backward(
             da[t], past = _gru_step_back(tape.gates[t], hs[before], dh_t)
             da[t] *= live
             back = past + keep * (np.delete(da[t], slice(2 * H, 3 * H), axis=1) @ W)
+        if xi is not None:
+            back, ds_t = back * xi[t][:, None], np.where(live, ds_t * xi[t][:, None], ds_t)
         dh_t = np.where(live, back, dh_t)
     return Backward(da, dh_t, ds_t if tape.cell == "lstm" else None)
 

@@ -69,10 +69,11 @@ class AttentionTape(NamedTuple):
     h: Floats  # tau_d B H
     keys: Floats  # tau_e B H
     queries: Floats  # tau_d B H
-    alpha: list[Floats]  # a row of the batch: its steps of the decoder by its steps of the encoder
-    mixed: list[Floats]  # where additive: tanh(P h + A e), the same by H
+    alpha: Floats  # B tau_d tau_e, zero beyond the ends of a row
+    mixed: Floats | None  # where additive: tanh(P h + A e), tau_d B tau_e H
     joined: Floats  # tau_d B We+H
     out: Floats  # tau_d B H
+    live: list[tuple[int, int]]  # of every row: its steps in the decoder and in the encoder
 
 
 def attend(
@@ -81,30 +82,45 @@ def attend(
     """Return h̃(t), tau_d B H; row b has read[b] steps in the encoder and written[b] in the decoder."""
     keys = _rows_product(e, weights.A[0])
     queries = _rows_product(h, weights.P[0]) if weights.additive else h
+    live = list(zip(written.tolist(), read.tolist(), strict=True))
+    scores = _additive if weights.additive else _general
+    score, mixed = scores(weights, queries, keys, live)
+    inside = (np.arange(h.shape[0])[:, None] < written[:, None, None]) & (
+        np.arange(e.shape[0]) < read[:, None, None]
+    )
+    alpha = np.where(inside, softmax(np.where(inside, score, _least(score, inside))), np.float32(0))  # (3)
     z = np.zeros((*h.shape[:2], e.shape[2]), np.float32)
-    alpha, mixed = list[Floats](), list[Floats]()
-    for b, (L, T) in enumerate(zip(read.tolist(), written.tolist(), strict=True)):
-        score, inside = _score(weights, queries[:T, b], keys[:L, b])
-        alpha.append(softmax(score))  # (3)
-        mixed.append(inside)
+    for b, (T, L) in enumerate(live):
         if L and T:
-            z[:T, b] = ops.matmul(alpha[-1], np.ascontiguousarray(e[:L, b]))
+            z[:T, b] = ops.matmul(alpha[b, :T, :L], np.ascontiguousarray(e[:L, b]))
     joined = np.concatenate([z, h], axis=2)
     out = tanh(_rows_product(joined, weights.C[0], weights.p["a"]))  # (4)
-    return out, AttentionTape(e, h, keys, queries, alpha, mixed, joined, out)
+    return out, AttentionTape(e, h, keys, queries, alpha, mixed, joined, out, live)
 
 
-def _score(weights: AttentionWeights, q: Floats, k: Floats) -> tuple[Floats, Floats]:
-    if not weights.additive:
-        if not (len(q) and len(k)):
-            return np.zeros((len(q), len(k)), np.float32), q[:0]
-        raw = ops.matmul(np.ascontiguousarray(q), np.ascontiguousarray(k), transpose_b=True)
-        return raw * np.float32(weights.scale), q[:0]  # (1)
-    inside = tanh(q[:, None] + k[None])  # T L H
-    T, L, H = inside.shape
-    if not (T and L):
-        return np.zeros((T, L), np.float32), inside
-    return ops.matmul(inside.reshape(T * L, H), weights.p["v"][:, None].copy()).reshape(T, L), inside  # (2)
+def _least(score: Floats, inside: Floats) -> Floats:
+    """Return what stands for a step that is not there: so little that its weight is zero."""
+    return np.where(inside.any(axis=2, keepdims=True), np.float32(-np.inf), np.float32(0))
+
+
+def _general(
+    weights: AttentionWeights, queries: Floats, keys: Floats, live: list[tuple[int, int]]
+) -> tuple[Floats, None]:
+    score = np.zeros((len(live), len(queries), len(keys)), np.float32)
+    for b, (T, L) in enumerate(live):
+        if T and L:
+            q, k = np.ascontiguousarray(queries[:T, b]), np.ascontiguousarray(keys[:L, b])
+            score[b, :T, :L] = ops.matmul(q, k, transpose_b=True)
+    return score * np.float32(weights.scale), None  # (1)
+
+
+def _additive(
+    weights: AttentionWeights, queries: Floats, keys: Floats, live: list[tuple[int, int]]
+) -> tuple[Floats, Floats]:
+    mixed = tanh(queries[:, :, None] + keys.swapaxes(0, 1)[None])  # tau_d B tau_e H
+    T, B, L, H = mixed.shape
+    score = ops.matmul(mixed.reshape(-1, H), weights.p["v"][:, None].copy()).reshape(T, B, L)
+    return np.ascontiguousarray(score.swapaxes(0, 1)), mixed  # (2)
 
 
 def attend_backward(
@@ -119,39 +135,48 @@ def attend_backward(
     ops.column_sum(_flat(do), out=gradient["a"])
     We = tape.e.shape[2]
     dz, dh = djoined[:, :, :We], djoined[:, :, We:].copy()
-    de, dkeys, dqueries = np.zeros_like(tape.e), np.zeros_like(tape.keys), np.zeros_like(tape.queries)
-    for b, alpha in enumerate(tape.alpha):
-        T, L = alpha.shape
-        if not (T and L):
-            continue
-        e, dzb = np.ascontiguousarray(tape.e[:L, b]), np.ascontiguousarray(dz[:T, b])
-        de[:L, b] = ops.matmul(alpha, dzb, transpose_a=True)
-        dalpha = ops.matmul(dzb, e, transpose_b=True)
-        inner = np.cumsum(alpha.astype(np.float64) * dalpha, axis=1)[:, -1:]
-        ds = (alpha * (dalpha - inner)).astype(np.float32)  # (5)
-        dqueries[:T, b], dkeys[:L, b] = _score_backward(weights, tape, b, ds, gradient)
+    de, dalpha = np.zeros_like(tape.e), np.zeros_like(tape.alpha)
+    for b, (T, L) in enumerate(tape.live):
+        if T and L:
+            e, dzb = np.ascontiguousarray(tape.e[:L, b]), np.ascontiguousarray(dz[:T, b])
+            de[:L, b] = ops.matmul(np.ascontiguousarray(tape.alpha[b, :T, :L]), dzb, transpose_a=True)
+            dalpha[b, :T, :L] = ops.matmul(dzb, e, transpose_b=True)
+    inner = np.cumsum(tape.alpha.astype(np.float64) * dalpha, axis=2)[:, :, -1:]
+    ds = (tape.alpha * (dalpha - inner)).astype(np.float32)  # (5)
     if weights.additive:
+        dqueries, dkeys = _additive_backward(weights, tape, ds, gradient)
         dh += _through(tape.h, dqueries, weights.P[1], gradient["P"])
     else:
+        dqueries, dkeys = _general_backward(weights, tape, ds)
         dh += dqueries
     de += _through(tape.e, dkeys, weights.A[1], gradient["A"])
     return de, dh
 
 
-def _score_backward(
-    weights: AttentionWeights, tape: AttentionTape, b: int, ds: Floats, gradient: Parameters
+def _general_backward(weights: AttentionWeights, tape: AttentionTape, ds: Floats) -> tuple[Floats, Floats]:
+    ds = ds * np.float32(weights.scale)
+    dqueries, dkeys = np.zeros_like(tape.queries), np.zeros_like(tape.keys)
+    for b, (T, L) in enumerate(tape.live):
+        if T and L:
+            q, k = np.ascontiguousarray(tape.queries[:T, b]), np.ascontiguousarray(tape.keys[:L, b])
+            own = np.ascontiguousarray(ds[b, :T, :L])
+            dqueries[:T, b], dkeys[:L, b] = ops.matmul(own, k), ops.matmul(own, q, transpose_a=True)
+    return dqueries, dkeys
+
+
+def _additive_backward(
+    weights: AttentionWeights, tape: AttentionTape, ds: Floats, gradient: Parameters
 ) -> tuple[Floats, Floats]:
-    T, L = ds.shape
-    if not weights.additive:
-        ds = ds * np.float32(weights.scale)
-        q, k = np.ascontiguousarray(tape.queries[:T, b]), np.ascontiguousarray(tape.keys[:L, b])
-        return ops.matmul(ds, k), ops.matmul(ds, q, transpose_a=True)
-    inside, H = tape.mixed[b], tape.h.shape[2]
-    ops.matmul(ds.reshape(-1, 1), inside.reshape(-1, H), transpose_a=True, out=gradient["v"].reshape(1, H))
-    da = ds[:, :, None] * weights.p["v"] * (np.float32(1) - inside * inside)  # T L H
-    over_steps = ops.column_sum(da.reshape(T, L * H)).reshape(L, H)
-    over_read = ops.column_sum(np.ascontiguousarray(da.swapaxes(0, 1)).reshape(L, T * H)).reshape(T, H)
-    return over_read, over_steps
+    assert tape.mixed is not None
+    T, B, L, H = tape.mixed.shape
+    ds = np.ascontiguousarray(ds.swapaxes(0, 1))  # tau_d B tau_e
+    ops.matmul(
+        ds.reshape(-1, 1), tape.mixed.reshape(-1, H), transpose_a=True, out=gradient["v"].reshape(1, H)
+    )
+    da = ds[..., None] * weights.p["v"] * (np.float32(1) - tape.mixed * tape.mixed)
+    over_written = ops.column_sum(da.reshape(T, -1)).reshape(B, L, H)
+    over_read = ops.column_sum(np.ascontiguousarray(np.moveaxis(da, 2, 0)).reshape(L, -1)).reshape(T, B, H)
+    return over_read, np.ascontiguousarray(over_written.swapaxes(0, 1))
 
 
 def _rows_product(x: Floats, W: ops.Packed, start: Floats | None = None) -> Floats:

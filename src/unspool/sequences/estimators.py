@@ -57,7 +57,8 @@ class SequenceClassifier(Estimator):
 
     def predict(self, X: Any) -> Any:
         """Return the most probable class of every sequence."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        chosen = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[chosen]
 
     def score(self, X: Any, y: Any) -> float:
         """Return the share of sequences whose class is right."""
@@ -106,8 +107,8 @@ class SequenceRegressor(Estimator):
 
     def predict_distribution(self, X: Any) -> tuple[Any, Any]:
         """Return the mean and the spread of every number; the spread is None where none was learned."""
-        config, coder = self.network_.config, self.target_coder_
         found = self._outputs(X)
+        config, coder = self.network_.config, self.target_coder_
         if config.head == "numbers":
             return self._shaped([coder.decode(o) for o in found]), None
         parts = [mean_and_spread(config, o)[:2] for o in found]
@@ -123,8 +124,6 @@ class SequenceRegressor(Estimator):
 
     def predict(self, X: Any) -> Any:
         """Return the numbers, or the mean of their distribution."""
-        if not hasattr(self, "network_"):
-            self._examples(X)
         return self.predict_distribution(X)[0]
 
     def score(self, X: Any, y: Any) -> float:
@@ -170,7 +169,8 @@ class SequenceTagger(Estimator):
 
     def predict(self, X: Any) -> list[Any]:
         """Return the most probable label of every step: an array a sequence."""
-        return [self.classes_[o.argmax(axis=1)] for o in self._outputs(X)]
+        found = self._outputs(X)
+        return [self.classes_[o.argmax(axis=1)] for o in found]
 
     def score(self, X: Any, y: Any) -> float:
         """Return the share of steps whose label is right."""
