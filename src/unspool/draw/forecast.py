@@ -111,7 +111,9 @@ def draw_backtest(found: Any, y: Real, path: str | Path, *, labels: Sequence[str
         right.plot(np.arange(1, H + 1), found.by_step(name), style, color=colour, label=name, linewidth=1.5)
     right.axhline(1, color=GREY, linewidth=0.8, linestyle=":")
     right.set(xlabel="steps ahead", ylabel="mean absolute error / scale", ylim=(0, None))
-    right.legend(frameon=False, fontsize=8)
+    right.set_xlim(0.5, H + 0.5)
+    right.grid(axis="y", color="#eeeeee", linewidth=0.8)
+    right.legend(frameon=False, fontsize=8, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     save(figure, path)
 
 
@@ -119,7 +121,7 @@ def _times(axes: Any, labels: Sequence[str]) -> None:
     """Write a few times below an axis that counts steps, as many steps apart as calendars like."""
     low, high = (int(np.clip(end, 0, len(labels) - 1)) for end in axes.get_xlim())
     apart = next((step for step in APART if (high - low) / step <= 8), (high - low) // 8 + 1)
-    ticks = np.arange(low, high + 1, apart)
+    ticks = list(range(low, high + 1, apart))
     axes.set_xticks(ticks, labels=[labels[tick] for tick in ticks], rotation=25, ha="right", fontsize=8)
     axes.grid(axis="y", color="#eeeeee", linewidth=0.8)
     axes.set_axisbelow(True)
