@@ -180,7 +180,7 @@ def walk(
             return
     part = corpus.test if len(corpus.test.ids) > 1 else corpus.valid
     model = best.model()
-    judged = evaluate(Network(model), part, backward=config.backward)
+    judged = evaluate(Network(model, told=keeping.told), part, backward=config.backward)
     place.conclude(part.name, judged, training)
     yield Judged(model, part.name, judged, training.best_step)
 

@@ -1,0 +1,1 @@
+"""Forecasts of numbers in time: season, transformation, network, baselines, intervals, backtest."""

@@ -1,0 +1,354 @@
+"""A forecaster of one series: a few recurrent networks that read a window and answer for all steps ahead.
+
+    y ─▶ log, differences ─▶ windows in their own units ─▶ GRU ─▶ H numbers ─▶ … backwards ─▶ ŷ(t+1) … ŷ(t+H)
+
+The networks differ in their seed, and their answers are averaged. They are trained with noise on what they
+read, the more the fewer values there are: σ = min(0.6, 5/√n), as much a guard against learning by heart as
+a weight penalty. Intervals come from forecasts of values that were not trained on: the last part of the
+series is kept from a first training, the errors there, in each window's units, are sorted, and the share of
+them that the level asks for fits into the band; then the networks are trained again on everything.
+
+>>> y = 10 + np.sin(np.arange(60) * np.pi / 3)
+>>> model = Forecaster(horizon=6, members=1, steps=60, calibration=0).fit(y)
+>>> model.season_, np.abs(model.predict() - y[:6]).max() < 0.2
+(6, np.True_)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from unspool.config import at_least
+from unspool.data.arrays import Real, Whole
+from unspool.errors import InputError
+from unspool.forecast.change import Change, choose_change
+from unspool.forecast.season import guess_season, guess_second
+from unspool.forecast.windows import (
+    Layout,
+    Units,
+    learn_units,
+    origins_of,
+    plan_windows,
+    read_targets,
+    read_windows,
+    to_series,
+)
+from unspool.optimise import Optimiser, OptimiserConfig
+from unspool.schedule import Cosine
+from unspool.sequences.batches import SequenceBatch
+from unspool.sequences.config import SequenceConfig
+from unspool.sequences.fit import update
+from unspool.sequences.network import Network
+from unspool.values import CellName, Floats
+
+
+class Progress(NamedTuple):
+    """Where a fit stands."""
+
+    step: int
+    steps: int
+    loss: float
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """All that a training part taught."""
+
+    layout: Layout
+    units: Units
+    networks: list[Network]
+
+    def answers(self, z: Real, origins: Whole, phase: int) -> tuple[Real, Real, Real]:
+        """Give the mean answer (n H) of the networks, and each window's level and spread."""
+        x, level, spread = read_windows(self.layout, self.units, z, origins, phase)
+        lengths = np.full(len(origins), len(x), np.int32)
+        batch = SequenceBatch(x, lengths, None, None, np.arange(len(origins)))
+        outputs = [network.outputs(batch).astype(np.float64) for network in self.networks]
+        return np.mean(outputs, axis=0), level, spread
+
+
+@dataclass(eq=False, kw_only=True)
+class Forecaster:
+    """Forecasts a series some steps ahead; scikit-learn's conventions for arguments."""
+
+    horizon: int = 12
+    """H, how many steps ahead."""
+    season: int | str = "guess"
+    """Steps until the series looks as before; 1: no season."""
+    power: str = "guess"
+    """none, root or log."""
+    differences: tuple[int, int] | str = "guess"
+    """(d, D): ordinary and seasonal, each 0 or 1."""
+    window: int = 0
+    """How many values the network reads; 0: chosen."""
+    cell: CellName = "gru"
+    """elman, gru or lstm."""
+    hidden: int = 0
+    """H of the network; 0: 16, 32 or 48, by the number of windows."""
+    members: int = 4
+    """How many networks are averaged."""
+    steps: int = 0
+    """Updates of each; 0: six times through the windows, at least 400 and at most 2,400."""
+    noise: float = -1.0
+    """The noise on what is read; below 0: chosen."""
+    learning_rate: float = 8e-3
+    """Adam's, at its highest."""
+    calibration: float = 0.2
+    """The share of the series at its end that intervals are learned from; 0: none."""
+    seed: int = 0
+    """Where all random numbers come from."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change the constructor's arguments."""
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise InputError(
+                    f"Forecaster has no argument {name!r}; it has {', '.join(self.get_params())}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def fit(self, y: Any, scored: Any = None) -> Self:
+        """Learn from a series."""
+        for _ in self.fitting(y, scored):
+            pass
+        return self
+
+    def fitting(self, y: Any, scored: Any = None) -> Iterator[Progress]:
+        """Learn, with a report after every update; values that are not `scored` are read and not learned."""
+        values = checked(y, "the series")
+        known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
+        layout = self._plan(values)
+        self.season_, self.change_ = layout.change.season, layout.change
+        self.history_, self.errors_ = values, None
+        z = np.where(known, layout.change.forward(values), np.nan)
+        filled = layout.change.forward(values)
+        count = self._calibrated(layout, len(values))
+        aside = max(1, self.members // 2) if count else 0
+        plans = [(count, i) for i in range(aside)] + [(len(values), i) for i in range(self.members)]
+        total, done = sum(self._steps(layout, n) for n, _ in plans), 0
+        made: dict[int, list[Network]] = {}
+        for n, i in plans:
+            units = learn_units(layout, filled[:n])
+            network = self._network(layout, n, self.seed + i)
+            for loss in self._train(network, layout, units, filled[:n], z[:n], self.seed + i):
+                done += 1
+                yield Progress(done, total, loss)
+            made.setdefault(n, []).append(network)
+        if count:
+            first = Fitted(layout, learn_units(layout, filled[:count]), made[count])
+            self.errors_ = self._errors(first, filled, z, count)
+        self.fitted_ = Fitted(layout, learn_units(layout, filled), made[len(values)])
+
+    def predict(self, steps: int | None = None, history: Any = None, phase: int = 0) -> Real:
+        """Forecast the next steps, of the series that was learned or of another history."""
+        values, origins = self._origin(history)
+        return self.predict_at(values, origins, phase)[0, : self._steps_ahead(steps)]
+
+    def predict_interval(
+        self, level: float = 0.8, steps: int | None = None, history: Any = None, phase: int = 0
+    ) -> tuple[Real, Real]:
+        """Give the lower and the upper end of a band that holds this share of what comes."""
+        values, origins = self._origin(history)
+        low, high = self.interval_at(values, origins, level, phase)
+        return low[0, : self._steps_ahead(steps)], high[0, : self._steps_ahead(steps)]
+
+    def predict_at(self, values: Real, origins: Whole, phase: int = 0) -> Real:
+        """Forecast from many origins of a series at once, n H; each knows values[:origin] only."""
+        fitted, z = self._ready(), self.change_.forward(values)
+        y, level, spread = fitted.answers(z, origins, phase)
+        return self.change_.back(to_series(fitted.layout, fitted.units, z, origins, level, spread, y))
+
+    def interval_at(
+        self, values: Real, origins: Whole, level: float = 0.8, phase: int = 0
+    ) -> tuple[Real, Real]:
+        """Give the bands of many origins, each n H."""
+        fitted, z = self._ready(), self.change_.forward(values)
+        if self.errors_ is None:
+            raise InputError(
+                "calibration: no values were kept for intervals; the series is too short, or it is 0"
+            )
+        if not 0 < level < 1:
+            raise InputError(f"level is {level}; expected a share between 0 and 1, as 0.8")
+        y, centre, spread = fitted.answers(z, origins, phase)
+        width = quantiles(self.errors_, level)
+        low, high = (
+            self.change_.back(to_series(fitted.layout, fitted.units, z, origins, centre, spread, end))
+            for end in (y - width, y + width)
+        )
+        return low, high
+
+    def _ready(self) -> Fitted:
+        if not hasattr(self, "fitted_"):
+            raise InputError("this Forecaster is not fitted yet: call fit first")
+        return self.fitted_
+
+    def _origin(self, history: Any) -> tuple[Real, Whole]:
+        layout = self._ready().layout
+        values = self.history_ if history is None else checked(history, "the history")
+        if len(values) < layout.reach:
+            raise InputError(
+                f"the history has {len(values)} values; this model reads the last {layout.reach}"
+            )
+        if self.change_.power != "none" and values.min() < (1e-300 if self.change_.power == "log" else 0):
+            raise InputError(
+                f"the history has the value {values.min():g}; this model takes its {self.change_.power}, which needs "
+                f"values {'above 0' if self.change_.power == 'log' else 'of 0 or more'}"
+            )
+        return values, np.array([len(values)])
+
+    def _steps_ahead(self, steps: int | None) -> int:
+        if steps is not None and not 1 <= steps <= self.horizon:
+            raise InputError(
+                f"steps is {steps}; this model was fitted for 1 … {self.horizon}: fit again with that horizon"
+            )
+        return self.horizon if steps is None else steps
+
+    def _plan(self, values: Real) -> Layout:
+        at_least("horizon", self.horizon, 1)
+        at_least("members", self.members, 1)
+        if self.horizon >= len(values):
+            raise InputError(
+                f"horizon is {self.horizon}, longer than the series, which has {len(values)} values"
+            )
+        season = guess_season(values) if self.season == "guess" else self._season(len(values))
+        change = choose_change(values, season)
+        if self.power != "guess" or self.differences != "guess":
+            change = self._given(change, values)
+        layout = plan_windows(change, guess_second(values, season), self.horizon, len(values))
+        if self.window:
+            layout = dataclasses.replace(
+                layout, length=max(layout.fold, self.window // layout.fold * layout.fold)
+            )
+        if len(origins_of(layout, len(values))) < 8:
+            need = layout.reach + self.horizon + 7
+            raise InputError(
+                f"the series has {len(values)} values; a season of {season} and a horizon of {self.horizon} need {need}"
+            )
+        return layout
+
+    def _season(self, count: int) -> int:
+        if (
+            not isinstance(self.season, int)
+            or isinstance(self.season, bool)
+            or not 1 <= self.season <= count // 2
+        ):
+            raise InputError(
+                f"season is {self.season!r}; expected guess, or 1 … {count // 2} for {count} values: two seasons at least"
+            )
+        return self.season
+
+    def _given(self, change: Change, values: Real) -> Change:
+        power = change.power if self.power == "guess" else self.power
+        if power not in ("none", "root", "log"):
+            raise InputError(f"power is {power!r}; expected guess, none, root or log")
+        if (power == "log" and values.min() <= 0) or (power == "root" and values.min() < 0):
+            raise InputError(f"power is {power!r}, but the series has the value {values.min():g}")
+        d, D = (change.d, change.D) if isinstance(self.differences, str) else self.differences
+        if not {d, D} <= {0, 1} or (D and change.season == 1):
+            raise InputError(f"differences are {(d, D)}; expected 0 or 1 each, the second only with a season")
+        return Change(power, d, D, change.season)  # type: ignore[arg-type]
+
+    def _calibrated(self, layout: Layout, count: int) -> int:
+        """Give how many values the first training sees; 0 where too few are left for it."""
+        kept = count - max(layout.horizon + 8, round(self.calibration * count))
+        enough = len(origins_of(layout, kept)) >= 8
+        return kept if self.calibration > 0 and enough else 0
+
+    def _network(self, layout: Layout, count: int, seed: int) -> Network:
+        windows = len(origins_of(layout, count))
+        hidden = self.hidden or (16 if windows < 500 else 32 if windows < 5000 else 48)
+        config = SequenceConfig(
+            "many-to-one", "numbers", inputs=layout.inputs, outputs=layout.horizon, dense=True, cell=self.cell,
+            hidden=hidden,
+        )  # fmt: skip
+        network = Network.fresh(config, seed)
+        network.parameters["V"][:] *= 0.1
+        return network
+
+    def _batch(self, layout: Layout, count: int) -> int:
+        return 32 if len(origins_of(layout, count)) < 2000 else 64
+
+    def _steps(self, layout: Layout, count: int) -> int:
+        epoch = len(origins_of(layout, count)) / self._batch(layout, count)
+        return self.steps or int(np.clip(6 * epoch, 400, 2400))
+
+    def _train(
+        self, network: Network, layout: Layout, units: Units, filled: Real, z: Real, seed: int
+    ) -> Iterator[float]:
+        """Train one network, and give the loss after every update."""
+        origins = origins_of(layout, len(z))
+        x, level, spread = read_windows(layout, units, filled, origins, 0)
+        base = read_targets(layout, units, filled, origins, level, spread)
+        hidden = np.isnan(z[origins[:, None] + np.arange(layout.horizon)])
+        y = np.where(hidden, np.nan, base).astype(np.float32)
+        noise = min(0.6, 5 / np.sqrt(len(z))) if self.noise < 0 else self.noise
+        steps, B = self._steps(layout, len(z)), self._batch(layout, len(z))
+        optimiser = Optimiser(OptimiserConfig(learning_rate=self.learning_rate, decay=0.05))
+        schedule, rng = Cosine(steps, warmup=max(1, steps // 10)), np.random.default_rng([seed, 3])
+        for step in range(steps):
+            rows = rng.integers(len(origins), size=B)
+            batch = _noisy(x, y, rows, layout.fold, noise, rng)
+            yield update(network, batch, optimiser, seed=seed, rate=schedule(step)).loss
+
+    def _errors(self, fitted: Fitted, filled: Real, z: Real, count: int) -> Real:
+        """Give the sorted sizes of errors, n H, beyond the values that were trained on."""
+        layout = fitted.layout
+        origins = np.arange(count, len(z) - layout.horizon + 1)
+        y, level, spread = fitted.answers(filled, origins, 0)
+        truth = read_targets(layout, fitted.units, filled, origins, level, spread)
+        hidden = np.isnan(z[origins[:, None] + np.arange(layout.horizon)])
+        return np.sort(np.where(hidden, np.nan, np.abs(y - truth)), axis=0)
+
+
+def _noisy(
+    x: Floats, y: Floats, rows: Whole, fold: int, noise: float, rng: np.random.Generator
+) -> SequenceBatch:
+    chosen = np.ascontiguousarray(x[:, rows])
+    if noise:
+        chosen[:, :, :fold] += np.float32(noise) * rng.standard_normal(chosen[:, :, :fold].shape, np.float32)
+    return SequenceBatch(chosen, np.full(len(rows), len(x), np.int32), y[rows], None, rows)
+
+
+def quantiles(errors: Real, level: float) -> Real:
+    """Give the width for every step: the error that this share of them does not pass, averaged over neighbours.
+
+    >>> quantiles(np.arange(1.0, 10.0)[:, None] * [1.0, 2.0], 0.8).tolist()
+    [12.0, 12.0]
+    """
+    found = []
+    for column in errors.T:
+        known = column[~np.isnan(column)]
+        rank = int(np.ceil(level * (len(known) + 1)))
+        found.append(known[min(rank, len(known)) - 1] if len(known) else np.inf)
+    padded = np.pad(found, 1, constant_values=np.nan)
+    return np.asarray(np.nanmean([padded[:-2], padded[1:-1], padded[2:]], axis=0))
+
+
+def checked(y: Any, name: str) -> Real:
+    """Give a series as numbers; refuse what is none, is not finite, or never changes."""
+    try:
+        values = np.asarray(y, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: expected numbers: {error}") from error
+    if values.ndim != 1:
+        raise InputError(f"{name} has shape {values.shape}; expected one axis, a value a step")
+    if not len(values):
+        raise InputError(f"{name} is empty; expected a value a step")
+    if not np.isfinite(values).all():
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise InputError(
+            f"{name}: value {at + 1} is {values[at]}; expected finite numbers: fill what is missing"
+        )
+    if np.ptp(values) == 0:
+        raise InputError(f"{name}: all {len(values)} values are {values[0]:g}; there is nothing to learn")
+    return values
