@@ -478,6 +478,19 @@ Array scale_rows(Floats x, Floats mask) {
   return out;
 }
 
+Array activate(Floats x, int activation, bool slope) {
+  check_cell(ELMAN, activation);
+  std::vector<size_t> shape(x.ndim());
+  for (size_t i = 0; i < x.ndim(); i++) shape[i] = x.shape(i);
+  const float* from = checked(x, "x", std::vector<int64_t>(shape.begin(), shape.end()));
+  Array out = array(shape);
+  ActivateArgs a{(int64_t)x.size(), activation, slope, from, out.data()};
+  if (a.n == 0) return out;
+  nb::gil_scoped_release free;
+  parallel([&, body = kernels().activate](Team team) { body(a, team); }, at_most_threads(8.0 * (double)a.n));
+  return out;
+}
+
 // An array as it is: a conversion would be a copy that nobody keeps.
 Floats as_it_is(nb::handle value, const char* name) {
   Floats array;
@@ -622,6 +635,7 @@ NB_MODULE(_native, m) {
         "decay"_a);
   m.def("dropout_mask", &dropout_mask, "n"_a, "seed"_a, "stream"_a, "rate"_a);
   m.def("scale_rows", &scale_rows, "x"_a.noconvert(), "mask"_a.noconvert());
+  m.def("activate", &activate, "x"_a.noconvert(), "activation"_a, "slope"_a);
   m.def("zeros", &zeros, "n"_a);
   m.def("uniform", &uniform, "seed"_a, "index"_a);
 

@@ -59,7 +59,7 @@ template <int A> static void elman_backward_as(const WindowArgs& a, Team team) {
     meet(s, team);
     carry_back(a, s, da, a.H, 0, a.H, a.keep__BH ? a.spare__BH : running, a.keep__BH != nullptr, k % 2 == 1);
     if (a.keep__BH) carry_kept(a, s);
-    if (a.xi__tB) weigh(a, s, t, running);
+    if (a.xi__tB) weigh_chain(a, s, t, running);
   }
 }
 

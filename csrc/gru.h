@@ -87,6 +87,6 @@ static void gru_backward(const WindowArgs& a, Team team) {
     carry_back(a, s, da_t, G, 0, 2 * H, to, a.keep__BH != nullptr, k % 2 == 1);
     carry_back(a, s, da_t + 3 * H, G, 2 * H, H, to, false, k % 2 == 1);
     if (a.keep__BH) carry_kept(a, s);
-    if (a.xi__tB) weigh(a, s, t, running);
+    if (a.xi__tB) weigh_chain(a, s, t, running);
   }
 }

@@ -156,6 +156,14 @@ struct ScaleRowsArgs {  // out__tBH = x__tBH * mask__BH
   float* out;
 };
 
+struct ActivateArgs {  // out = act(x), or act' where x is the value of act
+  int64_t n;
+  int activation;
+  bool slope;
+  const float* x;
+  float* out;
+};
+
 struct Kernels {
   const char* name;
   void (*pack)(const PackArgs&, Team);
@@ -176,6 +184,7 @@ struct Kernels {
   void (*norm)(const NormArgs&, Team);
   void (*drop)(const DropArgs&, Team);
   void (*scale_rows)(const ScaleRowsArgs&, Team);
+  void (*activate)(const ActivateArgs&, Team);
   double (*weigh)(const float* o, int64_t K, float sharpness, float* out);  // out = exp(sharpness (o - max o)); their sum
   double (*fma_peak)(double seconds);  // this thread's rate in GF/s, for the benchmarks
 };

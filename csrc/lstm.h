@@ -92,7 +92,7 @@ static void lstm_backward(const WindowArgs& a, Team team) {
     meet(s, team);
     carry_back(a, s, da_t, G, 0, G, a.keep__BH ? a.spare__BH : running, a.keep__BH != nullptr, k % 2 == 1);
     if (a.keep__BH) carry_kept(a, s);
-    if (a.xi__tB) weigh(a, s, t, running);
-    if (a.xi__tB) weigh(a, s, t, running_s);
+    if (a.xi__tB) weigh_chain(a, s, t, running);
+    if (a.xi__tB) weigh_chain(a, s, t, running_s);
   }
 }

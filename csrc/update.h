@@ -68,6 +68,23 @@ static void scale_rows(const ScaleRowsArgs& a, Team team) {
       store_to(a.out + t * n, j, n, load_to(a.x + t * n, j, n) * load_to(a.mask, j, n));
 }
 
+template <int A> static void activate_as(const ActivateArgs& a, Team team) {
+  const Range mine = share(a.n, LANES, team.index, team.count);
+  along(mine.begin, mine.end, [&](auto kind, int64_t j, int64_t m) {
+    using T = decltype(kind);
+    const T x = get<T>(a.x + j, m);
+    put(a.out + j, m, a.slope ? slope<A>(x) : activate<A>(x));
+  });
+}
+
+// The activation of every value by itself, or its derivative: for layers without a recurrence.
+static void activate_all(const ActivateArgs& a, Team team) {
+  if (a.activation == TANH) return activate_as<TANH>(a, team);
+  if (a.activation == RELU) return activate_as<RELU>(a, team);
+  if (a.activation == SIGMOID) return activate_as<SIGMOID>(a, team);
+  activate_as<IDENTITY>(a, team);
+}
+
 // How many fused multiply-adds this thread does when nothing else is in the way.
 static double fma_peak(double seconds) {
   const int CHAINS = MR * NP >= 12 ? 12 : MR * NP;

@@ -81,7 +81,7 @@ static inline void carry_kept(const WindowArgs& a, const Split& s) {
 }
 
 // What a step hands on to the one before it, times xi(t): zero cuts the chain there. A frozen row made no step.
-static inline void weigh(const WindowArgs& a, const Split& s, int64_t t, float* running) {
+static inline void weigh_chain(const WindowArgs& a, const Split& s, int64_t t, float* running) {
   for (int64_t b = s.rows.begin; b < s.rows.end; b++) {
     if (!alive(a, t, b)) continue;
     const V xi = set1(a.xi__tB[t * a.B + b]);

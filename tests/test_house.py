@@ -19,6 +19,7 @@ LAYERS = {
     "model": [
         "unroll",
         "bptt",
+        "feedback",
         "model",
         "loss",
         "backpropagate",
@@ -38,11 +39,13 @@ LAYERS = {
         "reader",
         "training",
         "exchange",
+        "graph",
         "twin",
         "linear",
         "taken_apart",
         "jacobians",
         "lags",
+        "check_gradients",
         "stream",
         "evaluate",
         "generate",
@@ -50,6 +53,8 @@ LAYERS = {
         "inspect",
         "checkpoint",
         "draw",
+        "sequences",
+        "forecast",
         "turing",
     ],
     "doors": ["run", "estimator", "cli", "studio", "__main__", "__init__"],
@@ -65,6 +70,7 @@ HEAVY = {
     "constriction",
     "torch",
     "plotly",
+    "sklearn",
 }
 """Third-party packages that a function may import when it runs: optional or slow ones."""
 

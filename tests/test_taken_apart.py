@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from cases import CELLS, Windowed, config_of
+from unspool.backpropagate import backpropagate
 from unspool.config import ModelConfig
 from unspool.errors import InputError
 from unspool.jacobians import horizon, influence, jacobian, radii
@@ -234,3 +235,29 @@ def test_a_lag_beyond_the_window_is_refused():
         horizon([0, 1], [1, 0], 2)
     with pytest.raises(InputError, match="square"):
         spectral_radius(np.zeros((2, 3)))
+
+
+# ── the other patterns ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_shares_of_the_other_patterns_add_up_to_the_gradient_of_the_kernels():
+    for pattern, cell, y in (("output", "elman", None), ("last", "lstm", np.array([1, 2, -1], np.int32))):
+        case = Windowed(config_of(cell, "one-hot", 5, pattern=pattern), tau=6, B=3, ragged=True)
+        y = case.y if y is None else y
+        apart = take_apart(case.model, case.x, y, lengths=case.lengths)
+        gradient = case.model.gradient()
+        backpropagate(case.model, case.x, y, None, gradient, lengths=case.lengths)
+        case.model.finish(gradient)
+        for name in apart.names:
+            total = apart.shares(name).sum(axis=0)
+            np.testing.assert_allclose(gradient.values[name], total, rtol=1e-4, atol=1e-5, err_msg=name)
+    names = [name for name, _ in take_apart(case.model, case.x, y).arrays()]
+    assert {"layer0.a", "layer0.s", "o", "L", "do"} <= set(names)
+
+
+def test_a_chain_of_states_is_not_looked_for_where_there_is_none():
+    model = Model.fresh(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=6, pattern="10.4"), seed=1)
+    x = np.zeros((8, 1), np.int32)
+    for look in (lambda: influence(model, x, lags=3), lambda: gradient_by_lag(model, x, x)):
+        with pytest.raises(InputError, match="no chain of states"):
+            look()

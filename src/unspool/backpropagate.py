@@ -18,6 +18,7 @@ import os
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unspool.bptt import Gradient
 from unspool.config import ModelConfig, from_choice
@@ -54,6 +55,7 @@ def backpropagate(
     xi: Floats | None = None,
     memory: Memory = "full",
     again: int | None = None,
+    own: NDArray[np.bool_] | None = None,
 ) -> Passed:
     """Add the gradients of `scale` times the loss; `Model.add_start` and `Model.finish` come after.
 
@@ -70,7 +72,7 @@ def backpropagate(
     tau, B = x.shape[:2]
     edges = _edges(tau, again) if memory == "sqrt" else [(0, tau)]
     _refuse_what_does_not_fit(model.config, max(stop - begin for begin, stop in edges), B)
-    there = _There(model, x, y, lengths, masks, weights or model.weights(), xi, scale)
+    there = _There(model, x, y, lengths, masks, weights or model.weights(), xi, scale, own)
     if len(edges) == 1:
         output = there.forward(0, tau, state)
         loss, starts = there.back(0, tau, output, None, gradient)
@@ -89,21 +91,37 @@ class _There(NamedTuple):
     weights: Weights
     xi: Floats | None
     scale: float
+    own: NDArray[np.bool_] | None
 
     def forward(self, begin: int, end: int, state: State | None) -> Output:
         lengths = None
         if self.lengths is not None:
             lengths = np.clip(self.lengths - begin, 0, end - begin).astype(np.int32)
+        feedback = self.model.config.pattern == "output"
         return self.model.forward(
-            self.x[begin:end], state, lengths=lengths, masks=self.masks, weights=self.weights
+            self.x[begin:end],
+            state,
+            lengths=lengths,
+            masks=self.masks,
+            weights=self.weights,
+            y=self.y[begin:end] if feedback else None,
+            own=None if self.own is None else self.own[begin:end],
         )
 
     def back(
         self, begin: int, end: int, output: Output, arriving: State | None, gradient: Gradient
     ) -> tuple[Loss, State]:
-        y = self.y[begin:end]
-        loss = self.model.loss(output, y, scale=self.scale, weights=self.weights, gradient=gradient)
         xi = None if self.xi is None else self.xi[begin:end]
+        if self.model.config.pattern == "last":
+            if end < len(self.x):  # the one output comes after the last step
+                _, starts = self.model.backward(
+                    output, None, gradient, d_end=arriving, weights=self.weights, xi=xi
+                )
+                return Loss(0.0, 0, np.zeros(0), None), starts
+            y = self.y
+        else:
+            y = self.y[begin:end]
+        loss = self.model.loss(output, y, scale=self.scale, weights=self.weights, gradient=gradient)
         _, starts = self.model.backward(
             output, loss.dh, gradient, d_end=arriving, weights=self.weights, xi=xi
         )
@@ -142,6 +160,8 @@ def _state_at(output: Output, steps: int) -> State:
     """Return the state after so many steps of a window, from its tape."""
     if steps == len(output.h):
         return output.state
+    if output.tape[0].before is not None:
+        return [(output.tape[0].before[steps], None)]
     tapes = [tape for layer in output.tape for tape in layer.directions]
     return _apart([(tape.hs[steps], None if tape.ss is None else tape.ss[steps]) for tape in tapes])
 

@@ -112,14 +112,14 @@ def bptt(
     tau, B, H = tape.h.shape
     rows = tau * B
     da = back.da.reshape(rows, back.da.shape[2])
-    looked_up = Lookup(_table_gradient(weights, gradient, at), x.reshape(-1)) if x.ndim == 2 else None
+    looked_up = Lookup(table_gradient(weights, gradient, at), x.reshape(-1)) if x.ndim == 2 else None
     recurrent_gradient(tape, da, gradient.values[at + "W"], gradient.holds(at + "W"), looked_up)
     if weights.d is not None:
         ops.column_sum(da[:, 3 * H :], out=gradient.values[at + "d"], accumulate=gradient.holds(at + "d"))
     if looked_up is not None:
         return None, back
     da = da[:, : len(weights.b)]
-    inputs = _without_padding(x, tape.lengths).reshape(rows, x.shape[2])
+    inputs = values_without_padding(x, tape.lengths).reshape(rows, x.shape[2])
     ops.column_sum(da, out=gradient.values[at + "b"], accumulate=gradient.holds(at + "b"))
     dU = gradient.values.stored(at + "U")
     ops.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.holds(at + "U"))
@@ -145,7 +145,8 @@ def recurrent_gradient(tape: Tape, da: Floats, dW: Floats, accumulate: bool, tab
         ops.scatter_add(table.table[:, 2 * H :], table.ids, da[:, 2 * H : 3 * H])
 
 
-def _table_gradient(weights: LayerWeights, gradient: Gradient, at: str) -> Floats:
+def table_gradient(weights: LayerWeights, gradient: Gradient, at: str) -> Floats:
+    """Return where the gradients of b + U x add up, for every token."""
     if weights.E is None:
         return gradient.zeroed(at + "U")
     if weights.reverse not in gradient.tables:
@@ -153,7 +154,7 @@ def _table_gradient(weights: LayerWeights, gradient: Gradient, at: str) -> Float
     return gradient.tables[weights.reverse]
 
 
-def _without_padding(x: Floats, lengths: Ids | None) -> Floats:
+def values_without_padding(x: Floats, lengths: Ids | None) -> Floats:
     """Beyond a row's length there may be anything, NaN included; zero times NaN would not be zero."""
     if lengths is None:
         return x

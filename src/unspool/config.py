@@ -7,18 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from unspool.errors import InputError
-from unspool.values import Activation, CellName
+from unspool.values import Activation, CellName, Pattern
 
 LOOKED_UP = 1024
 """Up to this many tokens the whole table E Uᵀ + b is computed once an update; beyond, rows in use only."""
 
 
+PATTERNS: dict[str, Pattern] = {"10.3": "hidden", "10.4": "output", "10.5": "last"}
+"""The figures of the textbook, and what they are called here."""
+
+
 @dataclass(frozen=True)
 class ModelConfig:
-    """A recurrent network with an output at every step.
+    """A recurrent network.
 
     >>> ModelConfig(cell="gru", inputs=65, outputs=65, hidden=256, layers=2).directions
     1
+    >>> ModelConfig(cell="elman", inputs=5, outputs=2, pattern="10.5").pattern
+    'last'
     """
 
     inputs: int
@@ -47,8 +53,15 @@ class ModelConfig:
     """The share of h(t-1) that is dropped inside the recurrence, one mask a window."""
     learn_h0: bool = False
     """Whether the state before the first step is learned; else it is zero."""
+    pattern: Pattern = "hidden"
+    """hidden (figure 10.3): h(t) sees h(t-1), an output every step; output (10.4): h(t) sees only the output before;
+    last (10.5): h(t) sees h(t-1), one output after the whole sequence. The figures' numbers are understood."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "pattern", PATTERNS.get(self.pattern, self.pattern))
+        if self.pattern not in PATTERNS.values():
+            known = ", ".join(f"{name} ({number})" for number, name in PATTERNS.items())
+            raise InputError(f"pattern is {self.pattern!r}; expected one of {known}")
         from_choice("cell", self.cell, ("elman", "gru", "lstm"))
         from_choice("activation", self.activation, ("tanh", "relu", "sigmoid", "identity"))
         for name in ("inputs", "outputs", "hidden", "layers"):
@@ -73,6 +86,23 @@ class ModelConfig:
             raise InputError(
                 f"tied=True needs as many inputs as outputs; got {self.inputs} and {self.outputs}"
             )
+
+        if self.pattern == "output":
+            self._check_feedback()
+
+    def _check_feedback(self) -> None:
+        """Where the output is the only way back, there is no state to gate, drop, learn or read backwards."""
+        if self.cell != "elman":
+            raise InputError(
+                f"pattern='output' goes with cell='elman'; the {self.cell} is made of its own state"
+            )
+        for name, plain in (
+            ("layers", 1), ("bidirectional", False), ("recurrent_dropout", 0.0), ("learn_h0", False), ("tied", False)
+        ):  # fmt: skip
+            if getattr(self, name) != plain:
+                raise InputError(
+                    f"pattern='output' needs {name}={plain}: only the output before is seen, and no state"
+                )
 
     @property
     def directions(self) -> int:

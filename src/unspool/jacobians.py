@@ -25,7 +25,7 @@ from unspool.kernel.reference import slope
 from unspool.linear import spectral_radius
 from unspool.model import Model, State
 from unspool.parameters import prefix
-from unspool.twin import Twin
+from unspool.twin import Twin, refuse_feedback
 from unspool.values import Floats, Ids, Tape
 
 EXACT = 256
@@ -105,6 +105,7 @@ def influence(
     >>> seen.lags[:3], seen.norm[0], seen.norm[20] < seen.norm[1], seen.exact
     ([0, 1, 2], 1.0, True, True)
     """
+    refuse_feedback(model.config)
     wanted = list(range(lags + 1)) if isinstance(lags, int) else sorted(set(lags))
     tau = len(x)
     _check_lags(wanted, tau)

@@ -23,7 +23,7 @@ from unspool.errors import InputError
 from unspool.kernel import reference
 from unspool.model import Model, State
 from unspool.parameters import prefix
-from unspool.twin import Seen, Twin, check_targets
+from unspool.twin import Seen, Twin, at_every_step, check_targets, refuse_feedback
 from unspool.values import Floats, Ids, Tape
 
 
@@ -75,19 +75,21 @@ def gradient_by_lag(
         )
     if model.config.bidirectional:
         raise InputError("gradients by lag need a model that reads in one direction")
-    twin = Twin.of(model)
+    refuse_feedback(model.config)
+    twin, y = at_every_step(Twin.of(model), y, tau)
     seen = twin.forward(x, state)
     check_targets(seen, y)
     walk = _Walk(twin, seen, y)
-    found = [walk.step(lag) for lag in range(lags + 1)]
-    whole = walk.whole()
-    full = float(np.linalg.norm(whole))
-    bias, rest = [1.0], whole
-    for _, flat in found:
-        rest = rest - flat
+    rest = walk.whole()
+    full = float(np.linalg.norm(rest))
+    bias, found = [1.0], []
+    for lag in range(lags + 1):
+        norms, flat = walk.step(lag)
+        found.append(norms)
+        rest -= flat
         bias.append(float(np.linalg.norm(rest)) / (full or 1.0))
     names = [prefix(layer, False) + "W" for layer in range(model.config.layers)]
-    return ByLag({name: [norms[i] for norms, _ in found] for i, name in enumerate(names)}, bias, full)
+    return ByLag({name: [norms[i] for norms in found] for i, name in enumerate(names)}, bias, full)
 
 
 class _Walk:

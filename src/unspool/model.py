@@ -1,8 +1,8 @@
-"""A recurrent network: layers on each other, in one or both directions, and an output at every step.
+"""A recurrent network: layers on each other, in one or both directions, and an output.
 
     tokens or values ─▶ layer 0 ─▶ … ─▶ layer L-1 ─▶ h(t) ─▶ o(t) = c + V h(t)
 
-State is an argument and a result; the model keeps none. Forward gives the output, the final state and a tape;
+The output comes at every step (figures 10.3 and 10.4) or once, after the whole sequence (10.5). State is an argument and a result; the model keeps none. Forward gives the output, the final state and a tape;
 backward takes the tape and the gradient of the output.
 """
 
@@ -13,10 +13,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unspool.bptt import Gradient, bptt
 from unspool.config import ModelConfig
 from unspool.errors import InputError
+from unspool.feedback import AT, NOTHING, bptt_feedback, outputs_before, run_freely, unroll_feedback
 from unspool.kernel import ops
 from unspool.parameters import Parameters, begin, prefix
 from unspool.unroll import LayerWeights, unroll
@@ -46,9 +48,8 @@ class Weights:
         at, config = prefix(layer, reverse), self.config
         E = p["E"] if layer == 0 and config.embedding and config.looks_up else None
         d = p[at + "d"] if at + "d" in p.shapes else None
-        return LayerWeights(
-            config.cell, config.activation, reverse, p.stored(at + "U"), p[at + "W"], p[at + "b"], d, E
-        )
+        W = p[at + ("R" if config.pattern == "output" else "W")]
+        return LayerWeights(config.cell, config.activation, reverse, p.stored(at + "U"), W, p[at + "b"], d, E)
 
     @cached_property
     def V(self) -> tuple[ops.Packed, ops.Packed]:
@@ -71,6 +72,8 @@ class LayerTape:
     x: Floats | Ids
     directions: list[Tape]
     mask: Floats | None
+    before: Ids | None = None
+    """Where the output is the only way back, the outputs before each step, tau B."""
 
 
 class Output(NamedTuple):
@@ -80,6 +83,13 @@ class Output(NamedTuple):
     state: State
     tape: list[LayerTape]
     ids: Ids | None  # tau B, the tokens that were read, padding made harmless
+
+    @property
+    def end(self) -> Floats:
+        """The last layer's state after the whole sequence, each row's and each direction's own: B width."""
+        ends = [tape.h_end for tape in self.tape[-1].directions]
+        end: Floats = ends[0] if len(ends) == 1 else np.concatenate(ends, axis=1)
+        return end if self.tape[-1].mask is None else end * self.tape[-1].mask
 
 
 class Model:
@@ -118,7 +128,9 @@ class Model:
         return gradient
 
     def start(self, B: int) -> State:
-        """Return the state before the first step: learned, or zero."""
+        """Return the state before the first step: learned, or zero; the output before, where that is the state."""
+        if self.config.pattern == "output":
+            return [(np.full(B, NOTHING, np.int32), None)]
         cell_state = self.config.cell == "lstm"
         state: State = []
         for layer in range(self.config.layers):
@@ -160,8 +172,14 @@ class Model:
         lengths: Ids | None = None,
         masks: Masks | None = None,
         weights: Weights | None = None,
+        y: Ids | None = None,
+        own: NDArray[np.bool_] | None = None,
     ) -> Output:
-        """Read a window: tokens (tau, B) or values (tau, B, X); row b lives for lengths[b] steps."""
+        """Read a window: tokens (tau, B) or values (tau, B, X); row b lives for lengths[b] steps.
+
+        Where only the output comes back (figure 10.4), targets `y` (tau, B) stand for it and all steps are read at
+        once; without them, and where `own` (tau, B) says so, the model's own outputs do, step by step.
+        """
         config = self.config
         self._check_input(x, lengths)
         weights = weights or self.weights()
@@ -170,6 +188,8 @@ class Model:
         ids = None if config.dense else without_padding(x, lengths)
         if ids is not None:
             x = ids if config.looks_up else self._embed(ids)
+        if config.pattern == "output":
+            return self._forward_feedback(x, state, lengths, masks, weights, ids, y, own)
         ends: State = []
         tapes: list[LayerTape] = []
         for layer, directions in enumerate(weights.layers):
@@ -184,6 +204,36 @@ class Model:
             h = made[0].h if len(made) == 1 else np.concatenate([tape.h for tape in made], axis=2)
             x = h if mask is None else ops.scale_rows(h, mask)
         return Output(x, ends, tapes, ids)
+
+    def _forward_feedback(
+        self,
+        x: Floats | Ids,
+        state: State,
+        lengths: Ids | None,
+        masks: Masks | None,
+        weights: Weights,
+        ids: Ids | None,
+        y: Ids | None,
+        own: NDArray[np.bool_] | None,
+    ) -> Output:
+        (layer,), (first, _) = weights.layers[0], state[0]
+        R, mask = self.parameters.stored(AT + "R"), masks.outputs[0] if masks and masks.outputs else None
+        if y is not None and y.shape != x.shape[:2]:
+            raise InputError(
+                f"y has shape {y.shape}; expected {x.shape[:2]}, one target for each step and row"
+            )
+        if y is not None and own is None:
+            before = outputs_before(y, first)
+            tape, last = (
+                unroll_feedback(layer, R, x, before, lengths),
+                y[-1].astype(np.int32) if len(y) else first,
+            )
+        else:
+            tape, before, last = run_freely(
+                layer, R, x, first, lengths, mask, weights.V[0], self.parameters["c"], y, own
+            )
+        h = tape.h if mask is None else ops.scale_rows(np.ascontiguousarray(tape.h), mask)
+        return Output(h, [(last, None)], [LayerTape(x, [tape], mask, before)], ids)
 
     def _check_input(self, x: Floats | Ids, lengths: Ids | None) -> None:
         if not isinstance(x, np.ndarray):
@@ -219,16 +269,15 @@ class Model:
     ) -> Loss:
         """Score targets y (tau, B), negative ones masked: the sum of nats and their count, never mixed up.
 
-        With `gradient`, those of V and c of `scale` times the sum are added to it, and that of h comes back.
+        One target a row, y (B,), where there is one output after the whole sequence (pattern="last"). With `gradient`, those of V and c of `scale` times the sum are added to it, and that of h comes back.
         """
-        tau, B, _ = output.h.shape
-        if not isinstance(y, np.ndarray) or y.shape != (tau, B) or y.dtype.kind not in "iu":
-            raise InputError(
-                f"y is {_told(y)}; expected {(tau, B)} of int32, one target for each step and row"
-            )
+        h = self.seen_by_output(output)
+        if not isinstance(y, np.ndarray) or y.shape != h.shape[:-1] or y.dtype.kind not in "iu":
+            what = "one target for each row" if h.ndim == 2 else "one target for each step and row"
+            raise InputError(f"y is {_told(y)}; expected {h.shape[:-1]} of int32, {what}")
         weights = weights or self.weights()
         return ops.softmax_cross_entropy(
-            output.h,
+            h,
             weights.V,
             self.parameters["c"],
             _as_int32(y, "y"),
@@ -236,6 +285,31 @@ class Model:
             dV=None if gradient is None else gradient.zeroed("E" if self.config.tied else "V"),
             dc=None if gradient is None else gradient.zeroed("c"),
         )
+
+    def seen_by_output(self, output: Output) -> Floats:
+        """Return what the output layer reads: h (tau, B, width), or the end (B, width) where that is all."""
+        return output.end if self.config.pattern == "last" else output.h
+
+    def scores(self, output: Output, weights: Weights | None = None) -> Floats:
+        """Return o = c + V h, (tau, B, K) or (B, K): for a function of the user's own behind it."""
+        h = self.seen_by_output(output)
+        weights = weights or self.weights()
+        o = ops.matmul(h.reshape(-1, h.shape[-1]), weights.V[0], start=self.parameters["c"])
+        return o.reshape(*h.shape[:-1], self.config.outputs)
+
+    def backward_from_scores(
+        self, output: Output, do: Floats, gradient: Gradient, weights: Weights | None = None
+    ) -> Floats:
+        """Add the gradients of V and c from that of o, which comes from outside; return that of h for `backward`."""
+        h = self.seen_by_output(output)
+        if np.shape(do) != (*h.shape[:-1], self.config.outputs):
+            raise InputError(f"do has shape {np.shape(do)}; expected {(*h.shape[:-1], self.config.outputs)}")
+        weights = weights or self.weights()
+        rows = do.reshape(-1, self.config.outputs)
+        dV = gradient.zeroed("E" if self.config.tied else "V")
+        ops.matmul(rows, h.reshape(len(rows), -1), transpose_a=True, out=dV)
+        ops.column_sum(rows, out=gradient.zeroed("c"))
+        return ops.matmul(rows, weights.V[1]).reshape(h.shape)
 
     def backward(
         self,
@@ -250,15 +324,21 @@ class Model:
     ) -> tuple[Floats | None, State]:
         """Add the gradients of all parameters but V and c; return those of x and of the starting state.
 
-        `dh` (tau, B, width) arrives at the last layer's outputs, `d_end` at the final state.
+        `dh` (tau, B, width) arrives at the last layer's outputs, `d_end` at the final state. Where there is one output
+        after the whole sequence (pattern="last"), `dh` is (B, width) and arrives there.
         What each step hands back to the one before is multiplied by `xi` (tau, B); see `truncation`.
         """
         config = self.config
         weights = weights or self.weights()
-        if dh is not None and np.shape(dh) != output.h.shape:
-            raise InputError(f"dh has shape {np.shape(dh)}; expected {output.h.shape}")
+        expected = self.seen_by_output(output).shape if dh is not None else ()
+        if dh is not None and np.shape(dh) != expected:
+            raise InputError(f"dh has shape {np.shape(dh)}; expected {expected}")
         if d_end is not None:
             self._check_state(d_end, "d_end")
+        if config.pattern == "output":
+            return self._backward_feedback(output, dh, gradient, weights, want_dx)
+        if config.pattern == "last" and dh is not None:
+            d_end, dh = self._at_the_end(output, dh, d_end), None
         starts: State = [(np.empty(0), None)] * (config.layers * config.directions)
         H = config.hidden
         for layer in reversed(range(config.layers)):
@@ -286,10 +366,38 @@ class Model:
                 starts[at] = (back.dh0, back.ds0)
                 below = dx if below is None else below + dx
             dh = below
-        if gradient.embedded is not None:
-            assert dh is not None and output.ids is not None
-            ops.scatter_add(gradient.embedded, output.ids.reshape(-1), dh.reshape(-1, config.embedding))
+        self._add_embedded(output, dh, gradient)
         return dh, starts
+
+    def _add_embedded(self, output: Output, dx: Floats | None, gradient: Gradient) -> None:
+        if gradient.embedded is not None:
+            assert dx is not None and output.ids is not None
+            ops.scatter_add(gradient.embedded, output.ids.reshape(-1), dx.reshape(-1, self.config.embedding))
+
+    def _at_the_end(self, output: Output, dh: Floats, d_end: State | None) -> State:
+        """Return what arrives at the final states when `dh` (B, width) arrives at the last layer's."""
+        config, H = self.config, self.config.hidden
+        mask = output.tape[-1].mask
+        dh = dh if mask is None else dh * mask
+        nothing = np.zeros((len(dh), H), np.float32)
+        arriving: State = list(d_end or [(nothing, None)] * (config.layers * config.directions))
+        for i in range(config.directions):
+            at = (config.layers - 1) * config.directions + i
+            before, ds = arriving[at]
+            arriving[at] = (dh[:, i * H : (i + 1) * H] + before, ds)
+        return arriving
+
+    def _backward_feedback(
+        self, output: Output, dh: Floats | None, gradient: Gradient, weights: Weights, want_dx: bool
+    ) -> tuple[Floats | None, State]:
+        made = output.tape[0]
+        assert dh is not None and made.before is not None
+        dh = dh if made.mask is None else ops.scale_rows(np.ascontiguousarray(dh), made.mask)
+        (layer,) = weights.layers[0]
+        want = want_dx or gradient.embedded is not None
+        dx = bptt_feedback(layer, made.x, made.directions[0], made.before, dh, gradient, want)
+        self._add_embedded(output, dx, gradient)
+        return dx, self.start(dh.shape[1])
 
     def add_start(self, starts: State, gradient: Gradient) -> None:
         """Add the gradient of the starting state to that of the learned h(0)."""

@@ -1,7 +1,8 @@
 """All parameters of a model in one flat vector, under the textbook's letters.
 
 Matrices come first and vectors last, so that weight decay is one slice. U is stored transposed, (X, G*H): a
-one-hot input is then a row of it, and a step only gathers. `parameters["layer0.U"]` still shows (G*H, X).
+one-hot input is then a row of it, and a step only gathers. `parameters["layer0.U"]` still shows (G*H, X). So is
+R (H, K), which takes the output back to the hidden units where that is the only way (figure 10.4).
 Each parameter begins on a cache line; the few values between two stay zero.
 """
 
@@ -13,12 +14,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from unspool.cells import cell_named
+from unspool.cells.elman import begin_feedback
 from unspool.config import ModelConfig
 from unspool.errors import InputError
 from unspool.kernel import ops
 from unspool.values import Floats
 
 Shapes = dict[str, tuple[int, ...]]
+TRANSPOSED = (".U", ".R")
 LINE = 16
 """The floats of a cache line."""
 
@@ -41,7 +44,10 @@ def shapes_of(config: ModelConfig) -> Shapes:
     for layer in range(config.layers):
         for reverse in range(config.directions):
             at = prefix(layer, bool(reverse))
-            shapes |= {at + k: v for k, v in cell.shapes(config.input_width(layer), H).items()}
+            own = cell.shapes(config.input_width(layer), H)
+            if config.pattern == "output":
+                own = {"U": own["U"], "R": (H, config.outputs), "b": own["b"]}
+            shapes |= {at + k: v for k, v in own.items()}
             if config.learn_h0:
                 shapes[at + "h0"] = (H,)
                 if cell.has_cell_state:
@@ -75,13 +81,13 @@ class Parameters(Mapping[str, Floats]):
         self._stored: dict[str, Floats] = {}
         at = 0
         for name, shape in shapes.items():
-            stored = shape[::-1] if name.endswith(".U") else shape
+            stored = shape[::-1] if name.endswith(TRANSPOSED) else shape
             self._stored[name] = self.flat[at : at + sizes[name]].reshape(stored)
             at += rooms[name]
 
     def __getitem__(self, name: str) -> Floats:
         stored = self.stored(name)
-        return stored.T if name.endswith(".U") else stored
+        return stored.T if name.endswith(TRANSPOSED) else stored
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.shapes)
@@ -131,7 +137,10 @@ def begin(config: ModelConfig, rng: np.random.Generator) -> Parameters:
         )
     for layer in range(config.layers):
         for reverse in range(config.directions):
-            cell.begin(parameters.layer(layer, bool(reverse)), rng)
+            if config.pattern == "output":
+                begin_feedback(parameters.layer(layer, False), rng)
+            else:
+                cell.begin(parameters.layer(layer, bool(reverse)), rng)
     if not config.tied:
         parameters["V"][:] = rng.standard_normal(parameters["V"].shape) * config.width**-0.5
     return parameters

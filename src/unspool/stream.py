@@ -26,6 +26,8 @@ class Stream:
         config = model.config
         if config.dense or config.bidirectional:
             raise InputError("a stream needs tokens and one direction: it cannot read from the end")
+        if config.pattern != "hidden":
+            raise InputError("a stream needs pattern='hidden': an output at every step, from a state")
         weights = model.weights()
         layers: list[tuple[Any, ...]] = []
         for i, (layer,) in enumerate(weights.layers):

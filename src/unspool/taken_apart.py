@@ -25,7 +25,7 @@ import numpy as np
 from unspool.errors import InputError
 from unspool.model import Model, State
 from unspool.parameters import prefix
-from unspool.twin import Seen, Twin, check_targets
+from unspool.twin import Seen, Twin, at_every_step, check_targets
 from unspool.values import Backward, Floats, Ids
 
 TOO_MANY = 2**27
@@ -70,6 +70,11 @@ class TakenApart:
     def a(self, layer: int = 0, reverse: bool = False) -> Floats:
         """a(t) = b + W h(t-1) + U x(t), tau B G*H; the GRU's third block is b_n + U_n x(t) + r q."""
         at, tape, x = prefix(layer, reverse), self.seen.tapes[layer][reverse], self.seen.inputs[layer]
+        if self.seen.before is not None:
+            U, R, b = (self.twin.letters[at + letter] for letter in "URb")
+            back = (self.seen.before >= 0)[:, :, None] * R.T[np.maximum(self.seen.before, 0)]
+            fed: Floats = b + (U.T[x] if x.ndim == 2 else x @ U.T) + back
+            return fed
         U, W, b = (self.twin.letters[at + letter] for letter in "UWb")
         from_x = b + (U.T[x] if x.ndim == 2 else x @ U.T)
         from_h = tape.h_before @ W.T
@@ -90,6 +95,8 @@ class TakenApart:
         arriving, back = self.backs[layer][reverse]
         tape = self.seen.tapes[layer][reverse]
         found = np.zeros(tape.h.shape) if arriving is None else arriving.copy()
+        if self.seen.before is not None:
+            return found
         alive = np.ones(found.shape[:2], bool)
         if tape.lengths is not None:
             alive = np.arange(tape.tau)[:, None] < tape.lengths
@@ -128,6 +135,10 @@ class TakenApart:
             self.seen.inputs[layer],
         )
         H = self.twin.config.hidden
+        if letter == "R":
+            assert self.seen.before is not None
+            one_hot = (self.seen.before[t] >= 0)[:, None] * np.eye(len(self.twin.V))[self.seen.before[t]]
+            return back.da[t].T @ one_hot
         if letter == "W":
             return self.twin.recurrent(back.da[t]).T @ tape.h_before[t]  # 10.26
         if letter == "d":
@@ -193,8 +204,8 @@ def take_apart(
     >>> apart.shares("layer0.W").shape, apart.dh().shape, sorted(dict(apart.arrays()))[:4]
     ((3, 2, 2), (3, 1, 2), ['L', 'do', 'layer0.a', 'layer0.da'])
     """
-    twin = Twin.of(model)
-    seen = twin.forward(x, state, lengths)
+    twin, y = at_every_step(Twin.of(model), y, len(x))
+    seen = twin.forward(x, state, lengths, y)
     check_targets(seen, y)
     do = seen.do(y, scale)
     return TakenApart(twin, seen, y, do, twin.backward(seen, do @ twin.V))

@@ -6,9 +6,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unspool.backpropagate import Memory, Passed, backpropagate
 from unspool.bptt import Gradient
-from unspool.errors import Diverged
+from unspool.errors import Diverged, InputError
+from unspool.kernel import ops
 from unspool.model import Model, State
 from unspool.optimise import Optimiser
 from unspool.truncation import FULL, Past, Stretch, Truncation, Window
@@ -42,17 +46,21 @@ def train(
     bptt: Truncation = FULL,
     memory: Memory = "full",
     past: Past | None = None,
+    own: Callable[[int], float] | None = None,
 ) -> Iterator[Report]:
     """Update the model once a window; the state is carried on and cut from the gradient.
 
     `bptt` says how far back gradients reach (truncated:K1,K2 also says how many steps an update reads), `memory`
     whether all states are kept for the way back. `past` is what one update leaves for the next: pass one to
-    save it between two reports, or to go on from a saved one.
+    save it between two reports, or to go on from a saved one. Where only the output comes back (figure 10.4),
+    `own` gives by update the share of steps that see the model's own output before, and not the target.
     """
     gradient = model.gradient()
     past = Past(bptt, state) if past is None else past
     for stretch in past.stretches(windows):
-        passed, report = _update(model, stretch, gradient, optimiser, seed, schedule, past.truncation, memory)
+        passed, report = _update(
+            model, stretch, gradient, optimiser, seed, schedule, past.truncation, memory, own
+        )
         past.leave(stretch, passed.at)
         yield report
 
@@ -71,7 +79,7 @@ def update(
 ) -> Report:
     """One step of the walk: model, loss, gradients, update."""
     stretch = Stretch(window.x, window.y, getattr(window, "lengths", None), state, len(window.x))
-    return _update(model, stretch, gradient, optimiser, seed, schedule, bptt, memory)[1]
+    return _update(model, stretch, gradient, optimiser, seed, schedule, bptt, memory, None)[1]
 
 
 def _update(
@@ -83,6 +91,7 @@ def _update(
     schedule: Callable[[int], float],
     bptt: Truncation,
     memory: Memory,
+    own: Callable[[int], float] | None,
 ) -> tuple[Passed, Report]:
     step = optimiser.step
     weights = model.weights()
@@ -102,6 +111,7 @@ def _update(
         xi=bptt.xi(tau, B, seed=seed, step=step),
         memory=memory,
         again=stretch.again,
+        own=None if own is None else _own(own(step), tau, B, seed, step),
     )
     loss = passed.loss
     if not math.isfinite(loss.sum):
@@ -114,3 +124,15 @@ def _update(
     model.finish(gradient, weights)
     norm = optimiser.update(model.parameters, gradient.flat, rate=schedule(step))
     return passed, Report(step + 1, loss.mean, norm, loss.count, passed.state)
+
+
+def _own(share: float, tau: int, B: int, seed: int, step: int) -> NDArray[np.bool_]:
+    """Draw which steps see the model's own output before: by seed, update, step and row only."""
+    if not 0 <= share <= 1:
+        raise InputError(f"own gives {share} at update {step}; expected a share from 0 to 1")
+    if share == 1:
+        return np.ones((tau, B), bool)
+    drawn: NDArray[np.bool_] = (
+        ops.dropout_mask((tau, B), seed=seed, stream=(step << 16) | 0xFFFE, rate=share) == 0
+    )
+    return drawn

@@ -13,6 +13,7 @@ import numpy as np
 
 from unspool.config import ModelConfig
 from unspool.errors import InputError
+from unspool.feedback import AT, NOTHING, outputs_before
 from unspool.kernel import reference
 from unspool.model import Model, State, without_padding
 from unspool.parameters import prefix
@@ -25,8 +26,9 @@ class Seen:
 
     inputs: list[Floats | Ids]  # a layer: tokens tau B, or values tau B X
     tapes: list[list[Tape]]  # a layer, a direction
-    h: Floats  # tau B width, of the last layer
-    o: Floats  # tau B K
+    h: Floats  # tau B width, of the last layer; B width where only the end is read
+    o: Floats  # tau B K, or B K
+    before: Ids | None = None  # tau B, the outputs before, where they are the only way back
 
     @property
     def y_hat(self) -> Floats:
@@ -80,20 +82,46 @@ class Twin:
         """The output's matrix, K width."""
         return self.letters["E" if self.config.tied else "V"]
 
-    def forward(self, x: Floats | Ids, state: State | None = None, lengths: Ids | None = None) -> Seen:
-        """Read a window: tokens (tau, B) or values (tau, B, X)."""
+    def forward(
+        self,
+        x: Floats | Ids,
+        state: State | None = None,
+        lengths: Ids | None = None,
+        y: Ids | None = None,
+    ) -> Seen:
+        """Read a window: tokens (tau, B) or values (tau, B, X); `y` is what comes back in figure 10.4."""
         config = self.config
         here: Floats | Ids = x.astype(np.float64) if config.dense else without_padding(x, lengths)
         if config.dense and lengths is not None:
             here = np.where((np.arange(len(x))[:, None] < lengths)[:, :, None], here, 0.0)
         if config.embedding:
             here = self.letters["E"][here]
-        inputs, tapes = [], []
+        if config.pattern == "output":
+            return self._forward_feedback(here, state, lengths, y)
+        inputs: list[Floats | Ids] = []
+        tapes: list[list[Tape]] = []
         for layer in range(config.layers):
             inputs.append(here)
             tapes.append([self._unroll(here, layer, i, state, lengths) for i in range(config.directions)])
             here = np.concatenate([tape.h for tape in tapes[-1]], axis=2)
+        if config.pattern == "last":
+            here = np.concatenate([tape.h_end for tape in tapes[-1]], axis=1)
         return Seen(inputs, tapes, here, here @ self.V.T + self.letters["c"])  # 10.10
+
+    def _forward_feedback(
+        self, x: Floats | Ids, state: State | None, lengths: Ids | None, y: Ids | None
+    ) -> Seen:
+        if y is None:
+            raise InputError("pattern='output' needs the targets y: they stand for the outputs before")
+        first = np.full(x.shape[1], NOTHING, np.int32) if state is None else state[0][0]
+        before = outputs_before(y, first)
+        U, R, b = (self.letters[AT + letter] for letter in "URb")
+        a = b + (U.T[x] if x.ndim == 2 else x @ U.T)
+        a = a + (before >= 0)[:, :, None] * R.T[np.maximum(before, 0)]
+        h = reference.activate(a, self.config.activation)
+        hs = np.concatenate([np.zeros((1, *h.shape[1:])), h])
+        tape = Tape("elman", self.config.activation, False, lengths, None, hs, None, None, None)
+        return Seen([x], [[tape]], h, h @ self.V.T + self.letters["c"], before)
 
     def _unroll(
         self, x: Floats | Ids, layer: int, direction: int, state: State | None, lengths: Ids | None
@@ -126,6 +154,12 @@ class Twin:
     ) -> list[list[tuple[Floats | None, Backward]]]:
         """Take ∇h (tau, B, width) of the last layer back; return a layer and direction's ∇h and what it found."""
         config, H = self.config, self.config.hidden
+        if config.pattern == "output":
+            assert dh is not None
+            da = dh * reference.slope(seen.h, config.activation)
+            return [[(dh, Backward(da, np.zeros(dh.shape[1:]), None))]]
+        if config.pattern == "last" and dh is not None:
+            d_end, dh = self._at_the_end(dh), None
         found: list[list[tuple[Floats | None, Backward]]] = []
         for layer in reversed(range(config.layers)):
             row = []
@@ -144,6 +178,13 @@ class Twin:
             dh = below
         return found
 
+    def _at_the_end(self, dh: Floats) -> State:
+        H, parts = self.config.hidden, self.config.layers * self.config.directions
+        arriving: State = [(np.zeros((len(dh), H)), None)] * parts
+        for i in range(self.config.directions):
+            arriving[parts - self.config.directions + i] = (dh[:, i * H : (i + 1) * H], None)
+        return arriving
+
     @property
     def gates(self) -> int:
         """G, the gate blocks of the cell."""
@@ -153,6 +194,28 @@ class Twin:
         """Return the part of da that meets W: for the GRU that of q stands in the place of n's."""
         H = self.config.hidden
         return np.delete(da, slice(2 * H, 3 * H), axis=-1) if self.config.cell == "gru" else da
+
+
+def at_every_step(twin: Twin, y: Ids, tau: int) -> tuple[Twin, Ids]:
+    """Return the same loss with a target at every step: one output at the end is all but the last step masked.
+
+    A row that ends before keeps its state from there on, so that its end stands at the last step, too.
+    """
+    if twin.config.pattern != "last":
+        return twin, y
+    if twin.config.bidirectional:
+        raise InputError("one output after both directions cannot be taken apart step by step")
+    every = np.full((tau, *y.shape), -1, np.int32)
+    every[-1:] = y
+    return replace(twin, config=replace(twin.config, pattern="hidden")), every
+
+
+def refuse_feedback(config: ModelConfig) -> None:
+    """Refuse to look for a chain of states where there is none."""
+    if config.pattern == "output":
+        raise InputError(
+            "pattern='output' has no chain of states: nothing reaches back further than one step"
+        )
 
 
 def check_targets(seen: Seen, y: Ids) -> None:

@@ -17,7 +17,7 @@ class LayerWeights:
     activation: Activation
     reverse: bool
     U: Floats  # X G*H, transposed as it is stored
-    W: Floats  # G*H H
+    W: Floats  # G*H H; R (H K) in its place where only the output comes back
     b: Floats  # G*H
     d: Floats | None  # H
     E: Floats | None  # K X, where the input is tokens with an embedding

@@ -16,6 +16,9 @@ CellName = Literal["elman", "lstm", "gru"]
 Activation = Literal["tanh", "relu", "sigmoid", "identity"]
 
 
+Pattern = Literal["hidden", "output", "last"]
+
+
 class Lookup(NamedTuple):
     """The input's part of the pre-activations, b + U x(t), as rows of a table: x(t) is a token.
 

@@ -354,6 +354,16 @@ def scale_rows(x: Floats, mask: Floats) -> Floats:
     return _native.scale_rows(_floats(x, "x"), _floats(mask, "mask"))
 
 
+def activate(a: Floats, activation: Activation) -> Floats:
+    """Apply the activation of a hidden unit to every value, for a layer without a recurrence."""
+    return _native.activate(_floats(a, "a"), _choice(activation, ACTIVATIONS, "activation"), False)
+
+
+def slope(h: Floats, activation: Activation) -> Floats:
+    """Return the derivative of the activation, from its value."""
+    return _native.activate(_floats(h, "h"), _choice(activation, ACTIVATIONS, "activation"), True)
+
+
 def kernel_info() -> dict[str, Any]:
     """Return the instruction set in use, those that this machine has, and the threads of a call.
 

@@ -1,0 +1,146 @@
+"""`unspool graph`: a network as a graph, folded and unfolded, in a picture or in words."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from cyclopts import Parameter
+
+from unspool.cli.options import Flag
+from unspool.config import PATTERNS, ModelConfig
+from unspool.draw.graph import save_graph
+from unspool.errors import InputError
+from unspool.files import write_whole
+from unspool.graph.network import fold
+from unspool.graph.structure import At, Folded, Unfolded
+from unspool.graph.systems import driven, plain
+from unspool.graph.text import to_dot, to_json, to_mermaid
+from unspool.graph.trace import Trace, trace
+from unspool.inspect.reading import pieces_of
+from unspool.language import TextModel
+from unspool.values import Activation
+
+SYSTEMS: dict[str, Callable[[], Folded]] = {"plain": plain, "driven": driven}
+CELLS = ("elman", "gru", "lstm")
+SUFFIXES = (".svg", ".json", ".dot", ".gv", ".mmd", ".md")
+
+
+def graph(
+    run: Annotated[Path | None, Parameter(negative="")] = None,
+    /,
+    *,
+    out: Path | None = None,
+    tau: int | None = None,
+    text: str | None = None,
+    cell: str | None = None,
+    hidden: int = 128,
+    inputs: int = 65,
+    layers: int = 1,
+    bidirectional: Flag = False,
+    embedding: int = 0,
+    activation: Activation = "tanh",
+    pattern: Literal["10.3", "10.4", "10.5"] = "10.3",
+    folded: Flag = False,
+) -> None:
+    """Draw a recurrent network folded and unfolded, or write it as JSON, DOT or Mermaid.
+
+    With a run and a text the nodes carry their values and gradients while the network reads that text.
+
+    Parameters
+    ----------
+    run
+        The folder of a run [default: a network that the options describe].
+    out
+        The file: .svg is a picture, .json can be read again, .dot or .gv is Graphviz's, .mmd or .md Mermaid
+        [default: Mermaid, to the terminal].
+    tau
+        For how many steps it is unfolded [default: 3, or the length of the text].
+    text
+        With a run: what it reads.
+    cell
+        elman, gru, lstm; or plain and driven, the dynamical systems s(t) = f(s(t-1); θ) and f(s(t-1), x(t); θ).
+    hidden
+        H.
+    inputs
+        How many tokens there are.
+    layers
+        How many layers stand on each other.
+    bidirectional
+        Whether each layer also reads from the end to the beginning.
+    embedding
+        The width of the token table E; 0: one-hot tokens.
+    activation
+        The Elman network's: tanh, relu, sigmoid or identity.
+    pattern
+        The figure of the book: 10.3, an output at every step; 10.4, only the output comes back; 10.5, one output at
+        the end.
+    folded
+        In DOT and Mermaid: the folded graph instead of the unfolded one. A picture shows both.
+    """
+    if out is not None and out.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{out}: expected a name that ends with {', '.join(SUFFIXES)}")
+    labels: dict[At, str] = {}
+    made: Folded | Trace
+    if run is not None:
+        made, labels = _of_run(run, text, tau)
+    elif text is not None:
+        raise InputError("--text goes with a run: a network without a vocabulary cannot read")
+    elif cell in SYSTEMS:
+        made = SYSTEMS[cell]()
+    elif cell is None or cell in CELLS:
+        made = fold(
+            ModelConfig(
+                cell=cell or "elman",  # type: ignore[arg-type]
+                inputs=inputs,
+                outputs=inputs,
+                hidden=hidden,
+                layers=layers,
+                bidirectional=bidirectional,
+                embedding=embedding,
+                activation=activation,
+                pattern=PATTERNS[pattern],
+            )
+        )
+    else:
+        raise InputError(f"cell is {cell!r}; expected one of {', '.join((*CELLS, *SYSTEMS))}")
+    unfolded = made.unfold(3 if tau is None else tau) if isinstance(made, Folded) else made
+    if out is not None and out.suffix.lower() == ".svg":
+        save_graph(unfolded, out, labels=labels)
+        return
+    words = _words(unfolded, out, folded)
+    if out is None:
+        print(words)
+    else:
+        write_whole(out, (words + "\n").encode("utf-8"))
+
+
+def _of_run(run: Path, text: str | None, tau: int | None) -> tuple[Folded | Trace, dict[At, str]]:
+    source = TextModel.load(run)
+    if text is None:
+        return fold(source.model.config), {}
+    ids = source.encode(text)
+    if len(ids) < 2:
+        raise InputError(
+            f"--text has {len(ids)} tokens; expected two or more: each is the target of the one before"
+        )
+    steps = min(len(ids) - 1, tau or len(ids) - 1)
+    pieces = [
+        repr(p)[1:-1][:6] or "·" for p in pieces_of(source.tokenizer, source.tokenizer.encode_text(text))
+    ]
+    labels = {At("x", t + 1): pieces[t] for t in range(steps)}
+    labels |= {At("y", t + 1): pieces[t + 1] for t in range(steps)}
+    column = np.ascontiguousarray(ids[:, None])
+    return trace(source.model, column[:steps], column[1 : steps + 1], gradients=True), labels
+
+
+def _words(made: Unfolded | Trace, out: Path | None, folded: bool) -> str:
+    unfolded = made.graph if isinstance(made, Trace) else made
+    suffix = ".mmd" if out is None else out.suffix.lower()
+    if suffix == ".json":
+        return to_json(made)
+    shown = unfolded.folded if folded else unfolded
+    if suffix in (".dot", ".gv"):
+        return to_dot(shown)
+    mermaid = to_mermaid(shown)
+    return f"```mermaid\n{mermaid}\n```" if suffix == ".md" else mermaid

@@ -1,0 +1,345 @@
+"""A report as one HTML file: no network, nothing from elsewhere, pictures and script inside.
+
+Every text that comes from outside is escaped; the numbers for the script lie in a block of JSON in which no
+tag can begin.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from unspool import draw
+from unspool.draw.charts import (
+    KINDS,
+    path_chart,
+    places_in,
+    pretty,
+    scaled,
+    surprise_chart,
+    telling_stretch,
+    told_of,
+    visible,
+)
+from unspool.draw.graph import CSS, draw_graph
+from unspool.draw.lags import bias_chart, influence_chart
+from unspool.draw.png import heat
+from unspool.draw.svg import BASE, DARK, LIGHT, SANS, SERIF, diverging, palette
+from unspool.inspect.looking_back import LookingBack
+from unspool.inspect.report import Report
+from unspool.inspect.units import Unit
+from unspool.kernel import ops
+
+MONO = "ui-monospace,'SF Mono',SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Noto Sans Mono CJK SC',monospace"
+STRETCH = 220
+"""As many tokens are shown for each unit."""
+MOST_UNITS = 128
+"""As many units are shown in the heat map."""
+
+
+def page(report: Report) -> str:
+    """Write the whole page."""
+    title = f"{report.run} reads {report.text}"
+    sections = [
+        _text(report),
+        _units(report),
+        _surprise(report),
+        _path(report),
+        _states(report),
+        _looking_back(report),
+        _graph(report),
+    ]
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<style>{_style()}</style></head><body>{_header(report)}<main>{''.join(sections)}</main>"
+        f"<footer>Made by <code>unspool inspect</code>. This file is complete in itself and loads nothing. "
+        f"The letters are those of Goodfellow, Bengio, Courville, <i>Deep Learning</i>, chapter 10.</footer>"
+        f'<div id="card"></div><script type="application/json" id="data">{_data(report)}</script>'
+        f"<script>{_file('page.js')}</script></body></html>\n"
+    )
+
+
+def _file(name: str) -> str:
+    return (files(draw) / name).read_text(encoding="utf-8")
+
+
+def _style() -> str:
+    light, dark = palette(LIGHT), palette(DARK)
+    fixed = f"--serif:{SERIF};--mono:{MONO};--bar:var(--green);"
+    return (
+        f":root{{{light}{fixed}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
+        f":root[data-theme=light]{{{light}color-scheme:light}}:root[data-theme=dark]{{{dark}color-scheme:dark}}"
+        f"body{{font-family:{SANS}}}{_file('page.css')}{BASE}{CSS}"
+    )
+
+
+def _header(report: Report) -> str:
+    config, reading = report.model.config, report.reading
+    layers = f", {config.layers} layers" if config.layers > 1 else ""
+    facts = [
+        ("network", f"{config.cell.upper() if config.cell != 'elman' else 'Elman'}", f"<i>H</i> = {config.hidden}{layers}"),
+        ("parameters", f"{report.model.parameters.count:,}", ""),
+        ("tokens", report.source.tokenizer.kind.partition(":")[0], f"<i>K</i> = {config.outputs:,}"),
+        ("read", f"{len(reading.ids):,}", _unknown(report)),
+        ("surprise", f"{reading.nats:.3f}", "nats a token"),
+        ("perplexity", f"{math.exp(reading.nats):.2f}", f"of at most {config.outputs:,}"),
+    ]  # fmt: skip
+    inside = "".join(
+        f"<div><dt>{name}</dt><dd>{escape(value)} <small>{more}</small></dd></div>"
+        for name, value, more in facts
+    )
+    return (
+        '<header><div class="brand"><span>unspool inspect</span><button id="theme">light / dark</button></div>'
+        f'<h1>{escape(report.run)} reads {escape(report.text)}</h1><dl class="facts">{inside}</dl></header>'
+    )
+
+
+def _unknown(report: Report) -> str:
+    missed = report.known.count(False)
+    return f"{missed:,} unknown" if missed else "tokens"
+
+
+def _section(name: str, title: str, lead: str, inside: str) -> str:
+    return f'<section id="{name}"><h2>{title}</h2><p class="lead">{lead}</p>{inside}</section>'
+
+
+def _spans(report: Report, looks: list[str], start: int = 0, lines: bool = True) -> str:
+    """The tokens of a stretch, each in an element of its own, with its look; line ends only as a mark or as they are."""
+    found = []
+    for i, look in enumerate(looks, start):
+        piece = report.reading.pieces[i]
+        kinds = "" if report.known[i] else " u"
+        if "\n" in piece:
+            found.append(f'<s class="n{kinds}"{look}>↵</s>{escape(piece) if lines else ""}')
+        elif piece:
+            kind = f' class="{kinds.strip()}"' if kinds else ""
+            found.append(f"<s{kind}{look}>{escape(piece)}</s>")
+        else:
+            found.append(f'<s class="n{kinds}"{look}>·</s>')
+    return "".join(found)
+
+
+def _text(report: Report) -> str:
+    p = np.exp(-np.nan_to_num(report.reading.surprise, nan=np.inf))
+    looks = [f' style="--p:{7 * share:.1f}px"' if share >= 0.01 else "" for share in p.tolist()]
+    buttons = "<button>surprise</button>" + "".join(
+        f"<button><i>{pretty(unit.name)}</i> {escape(unit.tells.name if unit.tells else '')}</button>"
+        for unit in report.units
+    )
+    legend = (
+        '<div class="legend"><span id="what"></span><span><span id="low"></span>'
+        '<span id="ramp" class="ramp one"></span><span id="high"></span></span>'
+        '<span><span class="under"></span>bar under a token: the probability <i>ŷ</i> that the network gave it</span></div>'
+    )
+    lead = (
+        "The text in the colours of the network’s surprise <i>L</i><sup>(t)</sup> = −log <i>ŷ</i><sup>(t)</sup>, or of "
+        "one unit’s activation. <b>Point at a token</b> to see what was expected in its place; the arrow keys move on."
+    )
+    inside = (
+        f'<div class="modes">{buttons}</div><div class="tokens" id="text-tokens" tabindex="0">'
+        f"{_spans(report, looks)}</div>{legend}"
+    )
+    return _section("text", "The text, token by token", lead, inside)
+
+
+def _units(report: Report) -> str:
+    how = (
+        "chosen automatically: for each simple property of a place in the text, the unit that tells most of it"
+        if report.chosen
+        else "as you named them"
+    )
+    lead = (
+        f"What single units of the state respond to, {how}. The measure: mutual information between the activation (in "
+        "ten ranges) and the property, as a share of the property’s entropy, less what chance gives when the property "
+        "is moved along the text. A dark line under a token: the property holds there."
+    )
+    return _section(
+        "units", "Units with a meaning", lead,
+        f'<div class="units">{"".join(_unit(report, unit) for unit in report.units)}</div>',
+    )  # fmt: skip
+
+
+def _unit(report: Report, unit: Unit) -> str:
+    start = telling_stretch(unit, STRETCH)
+    stop = min(start + STRETCH, len(unit.activation))
+    colours = scaled(unit.activation)
+    looks = []
+    for i in range(start, stop):
+        so = unit.tells is not None and not unit.tells.ranged and unit.tells.values[i]
+        looks.append(f' style="--c:{diverging(colours[i])}{";--bar:var(--ink)" if so else ""}"')
+    bar = (
+        f'<span class="share"><span style="width:{100 * unit.share:.0f}%"></span></span>'
+        if unit.tells
+        else ""
+    )
+    chance = f", chance {unit.chance:.1%} taken off" if unit.tells else ""
+    return (
+        f'<div class="unit"><span class="math">{pretty(unit.name)}</span>{bar}{escape(told_of(unit))}'
+        f"<small>{chance}</small>"
+        f'<div class="tokens">{_spans(report, looks, start, lines=False)}</div></div>'
+    )
+
+
+def _surprise(report: Report) -> str:
+    lead = (
+        "How surprising each token was, in nats; what the network has learned of the text shows as valleys. The first "
+        "letters of words and names stand out: that is where the next token is open."
+    )
+    return _section(
+        "surprise", "Surprise along the text", lead,
+        f'<figure class="wide">{surprise_chart(report.reading).inline()}</figure>',
+    )  # fmt: skip
+
+
+def _path(report: Report) -> str:
+    chart = path_chart(report.reading, report.path)
+    keys = "".join(
+        f'<span><b style="color:var(--{colour})">■</b> {name}</span>' for colour, name in KINDS.values()
+    )
+    held = sum(report.path.shares)
+    lead = (
+        f"The state <i>h</i><sup>(t)</sup> has {report.model.config.hidden} numbers; here it is in the two directions in which it "
+        f"moves most, which hold {held:.0%} of its variance. Each mark is the state after reading that token: the network "
+        "keeps apart what must be continued differently."
+    )
+    inside = (
+        f'<div class="beside"><figure>{chart.inline()}</figure><div><button id="play">▶ read</button>'
+        f'<p id="read" class="tokens">&nbsp;</p><p class="lead">Press <b>read</b>, or point at the text above: the dot is '
+        f'<i>h</i><sup>(t)</sup>, and the line where it came from.</p><div class="keys">{keys}</div></div></div>'
+    )
+    return _section("path", "The state moving through time", lead, inside)
+
+
+def _states(report: Report) -> str:
+    picture = base64.b64encode(states_png(report)).decode("ascii")
+    units = min(MOST_UNITS, report.reading.last_h.shape[1])
+    lead = (
+        f"<i>h</i><sup>(t)</sup> of the last layer, one row a unit ({units} of them), one column a token; units that move "
+        "together stand together. Blue is below zero, orange above; long stripes are units that remember."
+    )
+    return _section(
+        "states", "All units at once", lead,
+        f'<img class="heat" alt="hidden states by time" src="data:image/png;base64,{picture}">',
+    )  # fmt: skip
+
+
+def states_png(report: Report) -> bytes:
+    """Draw the states of the last layer: rows are units, those that move together beside each other."""
+    h = report.reading.last_h
+    most = np.sort(np.argsort(-h.std(axis=0), kind="stable")[:MOST_UNITS])
+    shown = h[:, most].astype(np.float64)
+    order = _together(shown)
+    return heat(shown[:, order].T / max(float(np.quantile(np.abs(shown), 0.99)), 1e-12))
+
+
+def _together(h: np.ndarray[Any, np.dtype[np.float64]]) -> list[int]:
+    """Order units so that each stands beside the one most like it: from the slowest on, greedily."""
+    z = (h - h.mean(axis=0)) / np.maximum(h.std(axis=0), 1e-12)
+    rows = z.astype(np.float32)
+    like = ops.matmul(rows, rows, transpose_a=True) / len(z)
+    slow = np.mean(z[1:] * z[:-1], axis=0)
+    order = [int(slow.argmax())]
+    left = set(range(h.shape[1])) - set(order)
+    while left:
+        near = max(sorted(left), key=lambda i: like[order[-1], i])
+        order.append(near)
+        left.remove(near)
+    return order
+
+
+def _looking_back(report: Report) -> str:
+    back = report.back
+    if back is None:
+        return ""
+    lead = (
+        "Left, how much a change of the state is still felt <i>k</i> steps later: the norm of "
+        "d<i>h</i><sup>(t)</sup>/d<i>h</i><sup>(t−k)</sup>"
+        + (" (for the LSTM of <i>h</i> and <i>s</i> together)" if report.model.config.cell == "lstm" else "")
+        + ", trained and fresh. Right, how much of ∇<i>W</i> comes from each lag, and what backpropagation through time misses "
+        "when it looks back only <i>K</i> steps."
+    )
+    pictures = (
+        f'<div class="two"><figure>{influence_chart(back).inline()}</figure>'
+        f"<figure>{bias_chart(back).inline()}</figure></div>"
+    )
+    radii = ", ".join(f"{radius:.2f} ({gate})" for gate, radius in back.radii.items())
+    return _section(
+        "lags", "How far back it looks", lead,
+        f'{pictures}<p class="advice">{advice(back)}</p><p class="lead">Spectral radius of <i>W</i>: {radii}.</p>',
+    )  # fmt: skip
+
+
+def advice(back: LookingBack) -> str:
+    """Say how far the memory reaches, and how many steps a truncated gradient should look back."""
+    farthest = back.fresh.lags[-1]
+
+    def reach(steps: int | None) -> str:
+        return f"more than {farthest} steps" if steps is None else f"{steps} steps"
+
+    layers = ", ".join(reach(each) for each in back.horizons)
+    said = f"<b>Memory horizon</b>, where an influence has fallen below a hundredth: {layers} (fresh: {reach(back.fresh_horizon)}). "
+    enough = {bias: steps for bias, steps in back.advice.items() if steps is not None}
+    if not enough:
+        return said + f"<b>Advice</b>: look back more than {farthest} steps, or in full (--bptt full)."
+    bias = 0.05 if 0.05 in enough else max(enough)
+    others = "; ".join(f"{steps} for {share:.0%}" for share, steps in enough.items() if share != bias)
+    return (
+        said + f"<b>Advice</b>: a gradient that looks back {enough[bias]} steps misses at most {bias:.0%} of it"
+        + (f" ({others})" if others else "") + f": <code>--bptt truncated:{enough[bias]}</code>."
+    )  # fmt: skip
+
+
+def _graph(report: Report) -> str:
+    steps = report.made.graph.tau
+    lead = (
+        "This very network: folded, where a black square means “one step later”, and unfolded for the first "
+        f"{steps} tokens of the text, with its values and, flowing back from the losses, its gradients. Edges of one "
+        "colour share one matrix. Point at a node for its equation and numbers."
+    )
+    picture = draw_graph(report.made, labels=report.labels).inline()
+    return _section(
+        "graph", "The graph, folded and unfolded", lead, f'<figure class="scroll">{picture}</figure>'
+    )
+
+
+def _data(report: Report) -> str:
+    """The numbers for the script: `<` is written so that no tag can begin."""
+    reading = report.reading
+    surprise = [None if math.isnan(s) else round(s, 3) for s in reading.surprise.tolist()]
+    content = {
+        "surprise": surprise,
+        "most": round(max(float(np.nanquantile(reading.surprise, 0.98)), 0.1), 2),
+        "shown": [visible(piece) for piece in reading.pieces],
+        "expected": [_expected(report, i) for i in range(len(reading.ids))],
+        "units": [_unit_data(unit) for unit in report.units],
+        "places": places_in((640, 520), report.path).round(1).tolist(),
+        "dark": DARK["paper"],
+    }
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _expected(report: Report, i: int) -> list[list[Any]]:
+    reading = report.reading
+    found = []
+    for token, share in zip(reading.expected[i].tolist(), reading.shares[i].tolist(), strict=True):
+        if token >= 0:
+            piece = visible(report.source.vocab.to_tokens(token))
+            found.append([piece, round(share, 4), int(token == reading.ids[i])])
+    return found
+
+
+def _unit_data(unit: Unit) -> dict[str, Any]:
+    low, high = np.quantile(unit.activation, [0.02, 0.98]).tolist()
+    return {
+        "told": f"{pretty(unit.name)} {told_of(unit)}",
+        "values": np.rint(100 * unit.activation.astype(float)).astype(int).tolist(),
+        "middle": round((low + high) / 2, 4),
+        "half": round(max((high - low) / 2, 1e-3), 4),
+    }

@@ -1,0 +1,125 @@
+"""Figure 10.4: the only way from one step to the next leads from the output back to the hidden units.
+
+    a(t) = b + U x(t) + R y(t-1)        y(t-1) one-hot: the output before; nothing before the first step
+    h(t) = act(a(t))
+    o(t) = c + V h(t)
+
+In training y(t-1) is the target (teacher forcing). Then no step waits for another: a(t) of all steps is one product
+over tau·B rows, and so are the gradients,
+
+    da(t) = act'(a(t)) ∇h(t),   ∇h(t) = Vᵀ ∇o(t),   ∇R = Σ da(t) y(t-1)ᵀ,   ∇U = Σ da(t) x(t)ᵀ,   ∇b = Σ da(t)
+
+to the same bits as step by step. Where the model runs freely, y(t-1) is its own most probable output, and
+where both are mixed (scheduled sampling) a mask says which: then the steps come one after the other, and the
+gradient still ends at y(t-1), which is a choice and not a number that could be moved a little.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unspool.bptt import Gradient, table_gradient, values_without_padding
+from unspool.errors import InputError
+from unspool.kernel import ops
+from unspool.parameters import prefix
+from unspool.unroll import LayerWeights
+from unspool.values import Floats, Ids, Tape
+
+AT = prefix(0, False)
+NOTHING = -1
+"""What stands for the output before the first."""
+
+
+def outputs_before(y: Ids, first: Ids) -> Ids:
+    """Return y(t-1) for every step, tau B: the targets, one step later.
+
+    >>> outputs_before(np.array([[3], [1], [2]]), np.array([-1])).tolist()
+    [[-1], [3], [1]]
+    """
+    return np.concatenate([first[None], y[:-1]]).astype(np.int32) if len(y) else y.astype(np.int32)
+
+
+def unroll_feedback(
+    weights: LayerWeights, R: Floats, x: Floats | Ids, before: Ids, lengths: Ids | None
+) -> Tape:
+    """Read a window whose outputs before are known: all steps at once. R is K H, as it is stored."""
+    tau, B = x.shape[:2]
+    if x.ndim == 2:
+        a = ops.gather(weights.table, x)
+    else:
+        a = ops.matmul(x.reshape(tau * B, x.shape[2]), weights.U_forward, start=weights.b)
+    known = before.reshape(-1)
+    if (known >= len(R)).any():
+        raise InputError(f"y holds {int(known.max())}; expected at most {len(R) - 1}")
+    seen = known >= 0
+    if seen.all():
+        a = a + ops.gather(R, known)
+    else:
+        a[seen] += ops.gather(R, known[seen])
+    hs = np.empty((tau + 1, B, R.shape[1]), np.float32)
+    hs[0] = 0
+    hs[1:] = ops.activate(a, weights.activation).reshape(tau, B, R.shape[1])
+    return Tape(weights.cell, weights.activation, False, lengths, None, hs, None, None, None)
+
+
+def run_freely(
+    weights: LayerWeights,
+    R: Floats,
+    x: Floats | Ids,
+    first: Ids,
+    lengths: Ids | None,
+    mask: Floats | None,
+    V: ops.Packed,
+    c: Floats,
+    y: Ids | None = None,
+    own: NDArray[np.bool_] | None = None,
+) -> tuple[Tape, Ids, Ids]:
+    """Read a window step by step: each sees the model's own output before it, or the target where `own` is False.
+
+    Returns the tape, the outputs before each step, and the one after the last.
+    """
+    tau, B = x.shape[:2]
+    before, tapes, chosen = np.empty((tau, B), np.int32), [], first
+    for t in range(tau):
+        before[t] = chosen
+        if t and own is not None and y is not None:
+            before[t] = np.where(own[t], chosen, y[t - 1])
+        tapes.append(unroll_feedback(weights, R, x[t : t + 1], before[t : t + 1], lengths))
+        h = tapes[-1].h[0] if mask is None else tapes[-1].h[0] * mask
+        chosen = ops.matmul(h, V, start=c).argmax(axis=1).astype(np.int32)
+    hs = np.concatenate([np.zeros((1, B, R.shape[1]), np.float32), *(tape.h for tape in tapes)])
+    if y is not None and own is not None and tau:
+        chosen = y[-1].astype(np.int32)
+    return Tape(weights.cell, weights.activation, False, lengths, None, hs, None, None, None), before, chosen
+
+
+def bptt_feedback(
+    weights: LayerWeights,
+    x: Floats | Ids,
+    tape: Tape,
+    before: Ids,
+    dh: Floats,
+    gradient: Gradient,
+    want_dx: bool,
+) -> Floats | None:
+    """Add the gradients of U, R and b, all steps at once; return that of x."""
+    tau, B, H = tape.h.shape
+    da = (np.ascontiguousarray(dh) * ops.slope(np.ascontiguousarray(tape.h), tape.activation)).reshape(
+        tau * B, H
+    )
+    if tape.lengths is not None:
+        da[(np.arange(tau)[:, None] >= tape.lengths).reshape(-1)] = 0
+    known = before.reshape(-1)
+    dR = gradient.zeroed(AT + "R")
+    seen = known >= 0
+    ops.scatter_add(dR, *((known, da) if seen.all() else (known[seen], da[seen])))
+    if x.ndim == 2:
+        table = table_gradient(weights, gradient, AT)
+        ops.scatter_add(table, x.reshape(-1), da)
+        return None
+    ops.column_sum(da, out=gradient.values[AT + "b"], accumulate=gradient.holds(AT + "b"))
+    inputs = values_without_padding(x, tape.lengths).reshape(tau * B, x.shape[2])
+    dU = gradient.values.stored(AT + "U")
+    ops.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.holds(AT + "U"))
+    return ops.matmul(da, weights.U_backward).reshape(x.shape) if want_dx else None

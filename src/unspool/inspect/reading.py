@@ -1,0 +1,146 @@
+"""A text, read token by token: every state, what was expected of every token, and how surprising it was.
+
+    x(t) ─▶ h(t) ─▶ ŷ(t) = softmax(c + V h(t)) ─▶ -log ŷ(t)[x(t+1)]        surprise, in nats
+
+Nothing stands before the first token, so nothing was expected of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unspool.data.tokens import Tokenizer
+from unspool.errors import InputError
+from unspool.kernel import ops
+from unspool.model import Model, State
+from unspool.values import Floats, Ids
+
+WINDOW = 256
+"""Steps read at once: the probabilities of all tokens are never kept for more."""
+CANDIDATES = 6
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What happened at every token; all arrays have T rows."""
+
+    ids: Ids
+    pieces: list[str]
+    """What each token adds to the text."""
+    states: dict[str, Floats]
+    """By layer and letter, T H: layer0.h, layer0.s …"""
+    surprise: NDArray[np.float64]
+    """Nats; NaN at the first token."""
+    expected: Ids
+    """The tokens most expected in this place, T k; -1 at the first."""
+    shares: NDArray[np.float64]
+    """Their probabilities, T k."""
+
+    @property
+    def nats(self) -> float:
+        """The mean surprise."""
+        return float(np.nanmean(self.surprise))
+
+    @property
+    def last_h(self) -> Floats:
+        """h(t) of the last layer, T H."""
+        return [values for name, values in self.states.items() if name.endswith(".h")][-1]
+
+
+def read(model: Model, ids: Ids, pieces: list[str], *, window: int = WINDOW) -> Reading:
+    """Read a text from the beginning, the state carried; a window of any size gives the same bits.
+
+    >>> from unspool.config import ModelConfig
+    >>> model = Model.fresh(ModelConfig(cell="lstm", inputs=5, outputs=5, hidden=8), seed=1)
+    >>> found = read(model, np.array([1, 2, 3, 1], np.int32), list("abca"))
+    >>> sorted(found.states), found.states["layer0.s"].shape, found.expected.shape
+    (['layer0.h', 'layer0.s'], (4, 8), (4, 5))
+    """
+    config = model.config
+    if config.dense or config.bidirectional:
+        raise InputError("inspect: needs a model of tokens that reads in one direction")
+    if config.pattern != "hidden":
+        raise InputError(
+            "inspect: needs a model with pattern='hidden' (figure 10.3): an output at every step"
+        )
+    if len(ids) < 2:
+        raise InputError(f"inspect: the text has {len(ids)} tokens; it takes two, one to predict the other")
+    k = min(CANDIDATES, config.outputs)
+    surprise = np.full(len(ids), np.nan)
+    expected = np.full((len(ids), k), -1, np.int32)
+    shares = np.zeros((len(ids), k))
+    parts: dict[str, list[Floats]] = {}
+    state: State | None = None
+    weights = model.weights()
+    for at in range(0, len(ids), window):
+        here = np.ascontiguousarray(ids[at : at + window], np.int32)
+        output = model.forward(here[:, None], state, weights=weights)
+        state = output.state
+        for layer, made in enumerate(output.tape):
+            tape = made.directions[0]
+            parts.setdefault(f"layer{layer}.h", []).append(tape.h[:, 0].copy())
+            if tape.ss is not None:
+                parts.setdefault(f"layer{layer}.s", []).append(tape.ss[1:, 0].copy())
+        count = min(len(here), len(ids) - 1 - at)
+        if count:
+            p = _softmax(ops.matmul(output.h[:count, 0], weights.V[0], start=model.parameters["c"]))
+            places = slice(at + 1, at + 1 + count)
+            surprise[places] = -np.log(np.maximum(p[np.arange(count), ids[places]], 1e-300))
+            expected[places] = best = _largest(p, k)
+            shares[places] = np.take_along_axis(p, best, axis=1)
+    states = {name: np.concatenate(values) for name, values in parts.items()}
+    return Reading(ids, pieces, states, surprise, expected, shares)
+
+
+def _largest(p: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+    """Return the places of the k largest of each row, the largest first."""
+    some = np.sort(np.argpartition(-p, k - 1, axis=1)[:, :k], axis=1)
+    order = np.argsort(-np.take_along_axis(p, some, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(some, order, axis=1)
+
+
+def _softmax(o: Floats) -> NDArray[np.float64]:
+    e = np.exp(o.astype(np.float64) - o.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+
+def pieces_of(tokenizer: Tokenizer, tokens: list[str]) -> list[str]:
+    """Give what each token adds to the text: a word comes with the blank before it.
+
+    >>> from unspool.data.tokens import make_tokenizer
+    >>> pieces_of(make_tokenizer("word"), ["Time", "travels", "."])
+    ['Time', ' travels', '.']
+    >>> pieces_of(make_tokenizer("byte"), make_tokenizer("byte").encode_text("añ"))
+    ['a', 'ñ', '']
+    """
+    if tokenizer.kind == "byte":
+        return _bytes(tokens)
+    if tokenizer.lossless:
+        return [tokenizer.decode([token]) for token in tokens]
+    text, found, at = tokenizer.decode(tokens), list[str](), 0
+    for token in tokens:
+        end = text.index(token, at) + len(token)
+        found.append(text[at:end])
+        at = end
+    return found
+
+
+def _bytes(tokens: list[str]) -> list[str]:
+    """A character belongs to its first byte; the bytes that continue it add nothing."""
+    found: list[str] = []
+    raw = "".join(tokens).encode("latin-1", "replace")
+    at = 0
+    while at < len(raw):
+        lead = raw[at]
+        length = 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+        whole = raw[at : at + length]
+        try:
+            text = whole.decode("utf-8")
+        except UnicodeDecodeError:
+            text, whole = "\ufffd", raw[at : at + 1]
+        found += [text] + [""] * (len(whole) - 1)
+        at += len(whole)
+    return found

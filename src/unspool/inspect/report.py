@@ -1,0 +1,170 @@
+"""All that is looked at in one model and one text, gathered once: for the page, for pictures, for JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unspool.data.clean import Cleaner
+from unspool.data.reading import joint_of
+from unspool.errors import InputError
+from unspool.evaluate import in_time
+from unspool.graph.structure import At
+from unspool.graph.trace import Trace, trace
+from unspool.inspect.components import Components, components
+from unspool.inspect.looking_back import LookingBack, look_back
+from unspool.inspect.properties import properties_of
+from unspool.inspect.reading import Reading, pieces_of, read
+from unspool.inspect.units import Unit, choose, named
+from unspool.language import TextModel
+from unspool.model import Model
+
+STEPS = 3
+"""As many steps of the text are unfolded for the picture of the graph."""
+UNITS = 8
+
+
+@dataclass(frozen=True)
+class Report:
+    """A model reading a text."""
+
+    run: str
+    """How the run is called."""
+    text: str
+    """How the text is called."""
+    source: TextModel
+    reading: Reading
+    """In the order of the text, whatever the order of reading."""
+    known: list[bool]
+    units: list[Unit]
+    chosen: bool
+    """Whether the units were chosen by the measure, not by the user."""
+    path: Components
+    back: LookingBack | None
+    made: Trace
+    first: list[str]
+    """The tokens of the trace, and the one behind them."""
+
+    @property
+    def model(self) -> Model:
+        """The network."""
+        return self.source.model
+
+    @property
+    def labels(self) -> dict[At, str]:
+        """What the first inputs and targets are, for the picture of the graph."""
+        shown = [repr(piece)[1:-1][:6] or "·" for piece in self.first]
+        return {At("x", t + 1): shown[t] for t in range(self.made.graph.tau)} | {
+            At("y", t + 1): shown[t + 1] for t in range(self.made.graph.tau)
+        }
+
+
+Note = Callable[[str], None]
+
+
+def inspect(
+    source: TextModel,
+    text: str,
+    *,
+    run: str = "a model",
+    name: str = "a text",
+    units: list[str] | None = None,
+    note: Note = lambda _: None,
+) -> Report:
+    """Read a text with a model and look at everything; `note` is told what is being done."""
+    note("reading")
+    tokens = _tokens(source, text)
+    if len(tokens) < 2:
+        raise InputError(f"{name}: {len(tokens)} tokens; inspect needs two or more, one to predict the other")
+    pieces = pieces_of(source.tokenizer, tokens)
+    ids = in_time(np.array(source.vocab[tokens], np.int32), source.backward)
+    reading = read(source.model, ids, pieces)
+    if source.backward:
+        reading = _turned(reading)
+    note("comparing units with the text")
+    found = properties_of(pieces)
+    chosen = named(reading.states, found, units) if units else choose(reading.states, found, UNITS)
+    note("looking back")
+    back = look_back(source.model, ids)
+    note("unfolding")
+    steps = min(STEPS, len(ids) - 1)
+    return Report(
+        run,
+        name,
+        source,
+        reading,
+        [token in source.vocab for token in tokens],
+        chosen,
+        not units,
+        components(reading.last_h),
+        back,
+        trace(source.model, ids[:steps, None].copy(), ids[1 : steps + 1, None].copy(), gradients=True),
+        (pieces[::-1] if source.backward else pieces)[: steps + 1],
+    )
+
+
+def _tokens(source: TextModel, text: str) -> list[str]:
+    if source.settings.clean:
+        text = "".join(Cleaner(joint_of(source.settings.tokens)).clean([text]))
+    return source.tokenizer.encode_text(text)
+
+
+def _turned(reading: Reading) -> Reading:
+    """Put what was read from the end to the beginning into the order of the text."""
+    return Reading(
+        reading.ids[::-1],
+        reading.pieces,
+        {name: values[::-1] for name, values in reading.states.items()},
+        reading.surprise[::-1],
+        reading.expected[::-1],
+        reading.shares[::-1],
+    )
+
+
+def numbers(report: Report) -> dict[str, Any]:
+    """Give the numbers of a report as plain values."""
+    reading = report.reading
+    return {
+        "run": report.run,
+        "text": report.text,
+        "tokens": len(reading.ids),
+        "unknown": report.known.count(False),
+        "kind": report.source.tokenizer.kind,
+        "model": report.model.config.to_json(),
+        "parameters": report.model.parameters.count,
+        "nats": reading.nats,
+        "perplexity": math.exp(reading.nats),
+        "units": [_unit(unit) for unit in report.units],
+        "components": list(report.path.shares),
+        "looking_back": None if report.back is None else _back(report.back),
+        "surprise": [None if math.isnan(s) else round(s, 6) for s in reading.surprise.tolist()],
+    }
+
+
+def _unit(unit: Unit) -> dict[str, Any]:
+    return {
+        "name": unit.name,
+        "property": unit.tells.name if unit.tells else None,
+        "share": unit.share,
+        "chance": unit.chance,
+        "means": unit.means,
+    }
+
+
+def _back(back: LookingBack) -> dict[str, Any]:
+    return {
+        "lags": back.fresh.lags,
+        "influence": [each.norm for each in back.trained],
+        "influence_of_a_fresh_model": back.fresh.norm,
+        "exact": back.fresh.exact,
+        "horizon": back.horizons,
+        "horizon_of_a_fresh_model": back.fresh_horizon,
+        "spectral_radius": back.radii,
+        "gradient_norm_by_lag": back.by_lag.norms,
+        "bias": back.by_lag.bias,
+        "advice": {f"{bias:g}": steps for bias, steps in back.advice.items()},
+    }

@@ -1,0 +1,112 @@
+"""Graphs and small charts as SVG: whole, escaped, with every node that belongs there."""
+
+import zlib
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from unspool.config import ModelConfig
+from unspool.draw.axes import ticks
+from unspool.draw.graph import CSS, draw_graph
+from unspool.draw.png import heat
+from unspool.draw.svg import Canvas
+from unspool.graph.network import fold
+from unspool.graph.structure import At
+from unspool.graph.systems import driven, plain
+from unspool.graph.trace import trace
+from unspool.model import Model
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def nodes(canvas):
+    tree = ElementTree.fromstring(canvas.alone(CSS))
+    return [each for each in tree.iter(f"{SVG}g") if each.get("class", "").startswith("node")], tree
+
+
+@pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
+@pytest.mark.parametrize("more", [{}, {"layers": 2}, {"bidirectional": True, "embedding": 3}])
+@pytest.mark.parametrize("tau", [1, 3, 6])
+def test_every_node_is_drawn_once_folded_and_once_a_step(cell, more, tau):
+    folded = fold(ModelConfig(cell=cell, inputs=5, outputs=5, hidden=4, **more))
+    found, tree = nodes(draw_graph(folded, tau=tau))
+    assert len(found) == len(folded.nodes) * (tau + 1) + len(folded.unfold(tau).starts)
+    squares = [each for each in tree.iter(f"{SVG}rect") if each.get("class") == "square"]
+    assert len(squares) == sum(edge.delay != 0 for edge in folded.edges)
+
+
+@pytest.mark.parametrize(("pattern", "drawn"), [("10.4", 7 * 4 + 1), ("10.5", 7 + 3 * 3 + 4 + 1)])
+def test_the_other_figures_of_the_book(pattern, drawn):
+    config = ModelConfig(cell="elman", inputs=5, outputs=5, hidden=4, pattern=pattern)
+    assert len(nodes(draw_graph(fold(config), tau=3))[0]) == drawn
+
+
+def inside(tree, x, y):
+    _, _, width, height = map(float, tree.get("viewBox").split())
+    return 0 <= x <= width and 0 <= y <= height
+
+
+@pytest.mark.parametrize(
+    "graph", [plain(), driven(), fold(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=4))]
+)
+def test_nothing_leaves_the_sheet_and_no_two_nodes_of_a_step_overlap(graph):
+    found, tree = nodes(draw_graph(graph, tau=4))
+    places = []
+    for each in found:
+        shape = each.find(f"{SVG}circle")
+        if shape is not None:
+            places.append((float(shape.get("cx")), float(shape.get("cy"))))
+        else:
+            box = each.find(f"{SVG}rect")
+            places.append((float(box.get("x")) + 19, float(box.get("y")) + 19))
+    assert all(inside(tree, x - 15, y - 15) and inside(tree, x + 15, y + 15) for x, y in places)
+    apart = [np.hypot(x - u, y - v) for i, (x, y) in enumerate(places) for u, v in places[:i]]
+    assert min(apart) > 30
+
+
+def test_beyond_six_steps_there_are_dots():
+    found, tree = nodes(draw_graph(plain(), tau=50))
+    titles = [each.find(f"{SVG}title").text.splitlines()[0] for each in found]
+    assert titles == ["s", "s(0)", "s(1)", "s(2)", "s(3)", "s(49)", "s(50)"]
+    assert any(each.text == "⋯" for each in tree.iter(f"{SVG}text"))
+
+
+def test_values_and_gradients_are_in_the_nodes_and_labels_are_escaped():
+    model = Model.fresh(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=3), seed=0)
+    x = np.array([[1], [2]], np.int32)
+    made = trace(model, x, x, gradients=True)
+    canvas = draw_graph(made, labels={At("x", 1): "<&>"})
+    found, _ = nodes(canvas)
+    (h,) = [each for each in found if each.find(f"{SVG}title").text.startswith("h(2)")]
+    said = h.find(f"{SVG}title").text
+    assert f"{made['layer0.h', 2][0, 0]:.3f}" in said and "∇ norm" in said and "tanh" in said
+    assert len([each for each in h.iter(f"{SVG}rect") if each.get("class") == "cell"]) == 6
+    assert "&lt;&amp;&gt;" in canvas.alone()
+
+
+def test_a_picture_is_well_formed_whatever_it_is_called():
+    canvas = Canvas(10, 10, "<title> & more")
+    canvas.text(1, 1, "a < b & c", class_="soft")
+    assert ElementTree.fromstring(canvas.alone()).find(f"{SVG}title").text == "<title> & more"
+
+
+def test_a_heat_map_is_a_png_of_its_numbers():
+    values = np.array([[-1.0, 0.0, 1.0], [0.5, np.nan, 2.0]])
+    content = heat(values)
+    at = content.index(b"IDAT")
+    size = int.from_bytes(content[at - 4 : at], "big")
+    rows = np.frombuffer(zlib.decompress(content[at + 4 : at + 4 + size]), np.uint8).reshape(2, 4)
+    assert rows.tolist() == [[0, 0, 127, 254], [0, 191, 127, 254]]
+    matplotlib = pytest.importorskip("matplotlib.image")
+    import io
+
+    picture = matplotlib.imread(io.BytesIO(content))
+    assert picture.shape == (2, 3, 4) and picture[0, 1, 3] == 0
+    assert picture[0, 0, 2] > picture[0, 0, 0] and picture[0, 2, 0] > picture[0, 2, 2]  # blue, orange
+
+
+def test_ticks_are_round_and_within():
+    assert ticks(0.0, 7.3, 5) == [0, 2, 4, 6]
+    assert ticks(3e-7, 8.0, 5, log=True)[-1] == 1.0
+    assert all(0.2 <= tick <= 9 for tick in ticks(0.2, 9, 5, log=True))

@@ -1,0 +1,35 @@
+"""A model and a text to look at."""
+
+import numpy as np
+
+from unspool.config import ModelConfig
+from unspool.data.batches import sequential_batches
+from unspool.data.settings import Settings
+from unspool.data.tokens import make_tokenizer
+from unspool.data.vocab import Vocab
+from unspool.language import TextModel
+from unspool.model import Model
+from unspool.optimise import Optimiser, OptimiserConfig
+from unspool.train import train
+
+TEXT = (
+    'He said: "Go home, TOM!" and went (it was 7 o\'clock).\n  Then she, laughing, answered: "No."\n'
+    "红楼梦第一回。甄士隐梦幻识通灵！\n<b>bold & brave</b>\n"
+) * 8
+
+
+def made(
+    cell: str = "gru", kind: str = "char", *, steps: int = 0, backward: bool = False, **more
+) -> TextModel:
+    tokenizer = make_tokenizer(kind)
+    tokens = tokenizer.encode_text(TEXT)
+    vocab = Vocab(tokens)
+    config = ModelConfig(cell=cell, inputs=len(vocab), outputs=len(vocab), hidden=10, **more)
+    model = Model.fresh(config, seed=1)
+    if steps:
+        ids = np.array(vocab[tokens], np.int32)
+        batches = sequential_batches(ids, 2, 16, np.random.default_rng(0), epochs=1000)
+        reports = train(model, batches, Optimiser(OptimiserConfig(learning_rate=0.01)))
+        for _ in range(steps):
+            next(reports)
+    return TextModel(model, vocab, tokenizer, Settings(tokens=kind), backward)
