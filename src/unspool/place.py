@@ -56,7 +56,7 @@ class Place:
     def note(self, step: Step, every: int) -> None:
         """Write an update into the journal, now and then."""
         report = step.report
-        if self.journal is None or (step.valid is step.sample is None and report.step % every):
+        if self.journal is None or (step.valid is None and step.sample is None and report.step % every):
             return
         entry: dict[str, Any] = {"step": report.step, "seconds": round(step.seconds, 3), "train": step.train}
         entry |= {"loss": report.loss, "norm": report.norm, "targets": report.targets}
