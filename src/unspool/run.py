@@ -6,6 +6,7 @@
 Nothing here prints. With a folder `out` the run is kept there, and `resume` goes on with it to the same bits.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -168,6 +169,7 @@ def walk(
         training.train += (report.loss - training.train) / min(report.step, SMOOTH)
         valid = glance(training.model, ids) if report.step in looks else None
         if valid is not None:
+            _refuse_lost(math.isfinite(valid), f"the validation loss is {valid}", training, place)
             best.look(valid)
         training.seconds = clock()
         drawn = _draw(training.model, corpus, config) if report.step in draws else None
@@ -176,9 +178,11 @@ def walk(
         yield step
         stop = keeping.stop()
         if stop or _is_time(keeping, report.step, saved) or report.step == recipe.steps:
+            finite = bool(np.isfinite(training.model.parameters.flat).all())
+            _refuse_lost(finite, "some parameters are not finite", training, place)
             place.save(training)
             saved = time.monotonic()
-        if stop and report.step < recipe.steps:
+        if stop:
             yield Stopped(report.step, place.out)
             return
     part = corpus.test if len(corpus.test.ids) > 1 else corpus.valid
@@ -214,8 +218,18 @@ def _next(reports: Iterator[Report], training: Training, place: Place) -> Report
     try:
         return next(reports)
     except Diverged as error:
-        kept = f"; the best model so far (step {training.best_step}) is in {place.out}" if place.out else ""
-        raise Diverged(f"{error}{kept}") from error
+        raise Diverged(f"{error}{_kept(training, place)}") from error
+
+
+def _refuse_lost(finite: bool, what: str, training: Training, place: Place) -> None:
+    """Raise where training has left the finite numbers: before anything of that is saved."""
+    if not finite:
+        advice = f"{what} after step {training.step}: lower the learning rate or the clipping norm"
+        raise Diverged(advice + _kept(training, place))
+
+
+def _kept(training: Training, place: Place) -> str:
+    return f"; the best model so far (step {training.best_step}) is in {place.out}" if place.out else ""
 
 
 def _is_time(keeping: Keeping, step: int, saved: float) -> bool:

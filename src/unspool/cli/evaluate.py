@@ -25,6 +25,9 @@ from unspool.kernel.ops import set_threads
 from unspool.language import TextModel
 from unspool.measure import Measure
 
+LONGEST = 32
+"""No n-grams beyond this: each order takes its time, and none so long predicts better."""
+
 
 def evaluate_command(
     run: Path,
@@ -61,8 +64,8 @@ def evaluate_command(
     """
     if threads is not None:
         set_threads(threads)
-    if order < 0:
-        raise InputError(f"order is {order}; expected 0 or more")
+    if not 0 <= order <= LONGEST:
+        raise InputError(f"order is {order}; expected 0 to {LONGEST}")
     model = TextModel.load(run)
     _check_direction(model, backward)
     if text:
