@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool.checkpoint import MODEL, TRAINING, read_arrays
+from unspool.checkpoint import MODEL, TRAINING, read_arrays, read_json, write_json
 from unspool.data.characters import ByteTokenizer
 from unspool.data.settings import Settings
 from unspool.data.source import text_itself
@@ -415,3 +415,12 @@ def test_a_journal_that_was_deleted_begins_anew(story: Path, tmp_path: Path) -> 
     (out / "log.jsonl").unlink()
     unspool("resume", out)
     assert ["judged" in entry for entry in entries(out / "log.jsonl")] == [True]
+
+
+def test_a_run_is_loaded_that_was_made_before_a_setting_existed(trained: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(trained, old)
+    content = read_json(old / "config.json")
+    del content["model"]["learn_h0"]
+    write_json(old / "config.json", content)
+    assert TextModel.load(old).generate("the", 9) == TextModel.load(trained).generate("the", 9)
