@@ -2,7 +2,6 @@
 
 >>> import tempfile
 >>> from unspool.data.vocab import Vocab
->>> from unspool.config import ModelConfig
 >>> vocab = Vocab(list("abracadabra"))
 >>> model = Model.fresh(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)
 >>> text_model = TextModel(model, vocab, make_tokenizer("char"), Settings())
