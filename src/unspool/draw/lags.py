@@ -58,9 +58,10 @@ def bias_chart(seen: LookingBack) -> Canvas:
     axes.line(range(len(bias)), bias, "blue", stroke_width=2.2, stroke_linejoin="round")
     for i, (allowed, steps) in enumerate(seen.advice.items()):
         if steps is not None:
-            x, y = axes.x(steps), axes.y(bias[steps])
+            x, y, top = axes.x(steps), axes.y(bias[steps]), axes.y(0.5 - 0.09 * i)
+            canvas.line(x, y, x, top, class_="axis")
             canvas.tag("circle", cx=x, cy=y, r=4.5, style="fill:var(--blue)")
-            canvas.text(x + 4, y - 9 - 15 * i, f"{allowed:.0%}: K = {steps}", font_size=11.5, class_="halo")
+            canvas.text(x + 5, top + 5, f"{allowed:.0%}: K = {steps}", font_size=12, class_="halo")
     _key(
         canvas,
         [("bias(K), what is missed", "blue"), (f"‖G(k)‖ of ∇W, scaled: the largest is {most:.0%}", "orange")],

@@ -38,7 +38,7 @@ from unspool.kernel import ops
 
 MONO = "ui-monospace,'SF Mono',SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Noto Sans Mono CJK SC',monospace"
 STRETCH = 220
-"""As many tokens are shown for each unit."""
+"""As many characters are shown for each unit."""
 MOST_UNITS = 128
 """As many units are shown in the heat map."""
 
@@ -168,7 +168,7 @@ def _units(report: Report) -> str:
 
 def _unit(report: Report, unit: Unit) -> str:
     start = telling_stretch(unit, STRETCH)
-    stop = min(start + STRETCH, len(unit.activation))
+    stop = start + _fitting(report.reading.pieces[start : start + STRETCH])
     colours = scaled(unit.activation)
     looks = []
     for i in range(start, stop):
@@ -185,6 +185,12 @@ def _unit(report: Report, unit: Unit) -> str:
         f"<small>{chance}</small>"
         f'<div class="tokens">{_spans(report, looks, start, lines=False)}</div></div>'
     )
+
+
+def _fitting(pieces: list[str]) -> int:
+    """Say how many of these tokens are as long together as the stretch has room for."""
+    ends = np.cumsum([max(len(piece), 1) for piece in pieces])
+    return max(1, int(np.searchsorted(ends, STRETCH, side="right")))
 
 
 def _surprise(report: Report) -> str:
