@@ -4,23 +4,31 @@ import json
 import os
 import random
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from unspool.checkpoint import MODEL, TRAINING, read_arrays
+from unspool.data.characters import ByteTokenizer
+from unspool.data.settings import Settings
 from unspool.data.source import text_itself
+from unspool.data.tokens import make_tokenizer
 from unspool.estimator import LanguageModel
+from unspool.events import RunConfig
 from unspool.generate import Sampling
 from unspool.journal import entries
 from unspool.language import TextModel
 from unspool.measure import measure
-from unspool.reader import Spelling
+from unspool.place import Keeping
+from unspool.run import run
 
 TEXT = "the time traveller spoke of time and space, and space and time listened. — été 時\n" * 60
 SIZES = ["--hidden", "20", "--batch", "4", "--window", "16", "--dropout", "0.1", "--validations", "4"]
@@ -37,7 +45,7 @@ def unspool(*arguments: object, threads: int = 1, check: int | None = 0) -> subp
     environment = os.environ | {"UNSPOOL_THREADS": str(threads)}
     command = [sys.executable, "-m", "unspool", *map(str, arguments)]
     done = subprocess.run(
-        command, capture_output=True, text=True, encoding="utf-8", env=environment, check=False
+        command, capture_output=True, text=True, encoding="utf-8", env=environment, check=False, input=""
     )
     if check is not None:
         assert done.returncode == check, done.stderr
@@ -241,9 +249,36 @@ def test_other_tokens_train_evaluate_and_write(tokens: str, story: Path, tmp_pat
 def test_text_spelled_as_it_comes_is_the_text(tokens: str, story: Path) -> None:
     model = LanguageModel(tokens=tokens, steps=1, hidden=4, B=2, tau=8).fit(story).text_model_
     ids = model.encode(TEXT[:1500]).tolist()
-    pieces = list(Spelling(model).spell(iter(ids)))
+    pieces = list(model.spell(iter(ids)))
     assert "".join(pieces) == model.decode(ids)
     assert len(pieces) == len(ids) + 1
+    assert model.decode(ids[:7]) + "".join(model.spell(ids[7:], before=ids[:7])) == model.decode(ids)
+    assert model.spell_before(ids[:7], ids[7:]) + model.decode(ids[7:]) == model.decode(ids)
+
+
+def test_what_is_written_stands_apart_from_the_prompt(story: Path, tmp_path: Path) -> None:
+    """Words are joined to a prompt as in a text; line ends and cleaning are those of the run."""
+    out = tmp_path / "run"
+    words = LanguageModel(tokens="word", steps=1, hidden=4, B=2, tau=8, out=out).fit(story).text_model_
+    texts = [words.generate("the time", 3, seed=seed) for seed in range(20)]
+    seed = next(seed for seed, text in enumerate(texts) if text.startswith(" "))
+    written = texts[seed]
+    drawn = list(islice(words.tokens("the time", seed=seed), 3))
+    assert words.encode("the time" + written)[2:].tolist() == drawn
+    for prompt in ("the time", "the time "):
+        shown = unspool("generate", out, "--prompt", prompt, "--length", 3, "--seed", seed).stdout
+        assert shown == "the time" + written + "\n"
+    cleaned = replace(words, settings=Settings(clean=True), tokenizer=make_tokenizer("word", newlines=False))
+    assert cleaned.unknown("The TIME!") == []
+    lines = replace(words, settings=Settings(tokens="word", newlines="lf"))
+    assert lines.encode("the\r\ntime").tolist() == words.encode("the\ntime").tolist()
+
+
+@pytest.mark.parametrize("cut", [b"\xe6\x97\xb6", b"\xff\xff\xff\xc3\xa9", b"\xe6\xe6\x97\xb6a\xf0\x9f"])
+def test_bytes_are_spelled_when_a_character_is_complete(cut: bytes) -> None:
+    tokens = list(cut.decode("latin-1"))
+    assert "".join(ByteTokenizer().spell(tokens)) == cut.decode("utf-8", "replace")
+    assert len(list(ByteTokenizer().spell(tokens))) == len(tokens) + 1
 
 
 def test_the_short_way_trains_judges_and_writes(tmp_path: Path) -> None:
@@ -263,6 +298,58 @@ def test_the_short_way_trains_judges_and_writes(tmp_path: Path) -> None:
 def test_a_model_without_knowledge_scores_exactly_the_size_of_its_vocabulary() -> None:
     for K in (2, 3, 65, 71, 4447):
         assert measure(np.full(997, -np.log(K))).perplexity == K
+
+
+def test_a_full_disk_is_one_line_and_leaves_what_was_there(story: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = [
+        sys.executable,
+        "-m",
+        "unspool",
+        "train",
+        str(story),
+        "--out",
+        str(out),
+        "--steps",
+        "9",
+        *SIZES,
+    ]
+    whole = subprocess.run([*command, "--save-every", "1"], check=True, capture_output=True)
+    assert whole.returncode == 0
+    room = (out / TRAINING).stat().st_size
+    command[command.index(str(out))] = str(tmp_path / "small")
+    limited = f"ulimit -f {room // 1024 // 8}; exec {shlex.join(command)}"
+    failed = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=False)
+    assert failed.returncode == 2 and len(failed.stderr.splitlines()) == 1
+    assert "cannot be written" in failed.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+    # The disk fills up later: what was saved before is whole.
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    again = f"ulimit -f {room // 1024 // 2}; exec {shlex.join([*command[:3], 'resume', str(out)])}"
+    unfinished(out)
+    failed = subprocess.run(["bash", "-c", again], capture_output=True, text=True, check=False)
+    assert failed.returncode == 2 and "cannot be written" in failed.stderr, failed.stderr
+    assert {path.name for path in out.iterdir()} >= {TRAINING, MODEL}
+    TextModel.load(out)
+    assert read_arrays(out / TRAINING)[1]["step"] == 3 and before
+
+
+def unfinished(out: Path) -> None:
+    """Take a finished run back to its third update."""
+    saved = out.parent / "saved"
+    shutil.move(out, saved)
+    stop = iter([False, False, True])
+    config = RunConfig.from_json(json.loads((saved / "config.json").read_text())["run"])
+    for _ in run(config, out=out, keeping=Keeping(stop=lambda: next(stop))):
+        pass
+    shutil.rmtree(saved)
+
+
+def test_curves_for_tensorboard_are_written_on_request(story: Path, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboardX")
+    unspool("train", story, "--out", tmp_path / "run", "--steps", 5, "--tensorboard", *SIZES)
+    (file,) = (tmp_path / "run" / "tensorboard").iterdir()
+    assert b"loss/valid" in file.read_bytes() and b"loss/train" in file.read_bytes()
 
 
 MISTAKES = {
@@ -287,6 +374,14 @@ MISTAKES = {
     "length": (["generate", "{run}", "--length", "-1"], "length is -1"),
     "top-p": (["generate", "{run}", "--top-p", "0"], "top_p"),
     "state": (["generate", "{run}", "--state", "{story}"], "damaged"),
+    "bptt": (["train", "{story}", "--out", "{new}", "--bptt", "truncated:9,4", "--steps", "1"], "K2 is 4"),
+    "random": (["train", "{story}", "--out", "{new}", "--bptt", "random:0", "--steps", "1"], "P is 0"),
+    "look": (["train", "{story}", "--out", "{new}", "--validation-tokens", "1"], "validation_tokens is 1"),
+    "nan": (["train", "{story}", "--out", "{new}", "--learning-rate", "nan"], "learning_rate is nan"),
+    "all unknown": (["train", "{story}", "--out", "{new}", "--min-freq", "99999"], "<unk>"),
+    "twice": (["train", "-", "--valid=-", "--out", "{new}"], "only once"),
+    "save-every": (["resume", "{run}", "--save-every", "0"], "save_every is 0"),
+    "order": (["evaluate", "{run}", "--order", "500"], "order is 500"),
     "threads": (["generate", "{run}", "--threads", "0"], "threads"),
 }
 
@@ -305,3 +400,18 @@ def test_mistakes_are_one_line_and_nothing_is_lost(
     assert not (tmp_path / "new").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["empty.txt"]
     assert before == {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()}
+
+
+def test_a_closed_pipe_ends_a_command_quietly(trained: Path) -> None:
+    command = shlex.join([sys.executable, "-m", "unspool", "evaluate", str(trained), "--order", "0"])
+    script = f"{{ {command}; echo $? >&2; }} | true"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.stderr == "141\n"
+
+
+def test_a_journal_that_was_deleted_begins_anew(story: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    unspool("train", story, "--out", out, "--steps", 5, *SIZES)
+    (out / "log.jsonl").unlink()
+    unspool("resume", out)
+    assert ["judged" in entry for entry in entries(out / "log.jsonl")] == [True]

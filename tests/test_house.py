@@ -45,6 +45,7 @@ LAYERS = {
         "taken_apart",
         "jacobians",
         "lags",
+        "check_gradients",
         "stream",
         "evaluate",
         "generate",
@@ -52,6 +53,8 @@ LAYERS = {
         "inspect",
         "checkpoint",
         "draw",
+        "sequences",
+        "forecast",
         "turing",
     ],
     "doors": ["run", "estimator", "cli", "studio", "__main__", "__init__"],
@@ -67,6 +70,7 @@ HEAVY = {
     "constriction",
     "torch",
     "plotly",
+    "sklearn",
 }
 """Third-party packages that a function may import when it runs: optional or slow ones."""
 

@@ -1,5 +1,6 @@
 """The whole walk: stages in order, a run that can be repeated and gone on with to the bit, honest numbers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -73,13 +74,22 @@ def test_uniform_is_the_number_of_tokens(config: RunConfig) -> None:
     assert [each.name for each in baselines] == ["uniform", "1-grams", "2-grams", "3-grams"]
 
 
-@pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
-@pytest.mark.parametrize("batches", ["sequential", "random"])
+@pytest.mark.parametrize(
+    ("cell", "batches", "bptt", "memory"),
+    [
+        ("elman", "sequential", "full", "sqrt"),
+        ("gru", "random", "full", "full"),
+        ("lstm", "sequential", "full", "full"),
+        ("lstm", "sequential", "truncated:5,12", "full"),
+        ("gru", "sequential", "random:0.8", "sqrt"),
+        ("elman", "sequential", "truncated:7", "full"),
+    ],
+)
 def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(
-    cell: str, batches: str, config: RunConfig, tmp_path: Path
+    cell: str, batches: str, bptt: str, memory: str, config: RunConfig, tmp_path: Path
 ) -> None:
     given = SMALL | {"cell": cell, "layers": 2, "dropout": 0.2, "recurrent_dropout": 0.1, "steps": 23}
-    config = RunConfig(config.sources, None, config.settings, given=given, validations=5, batches=batches)
+    config = replace(config, given=given, validations=5, batches=batches, bptt=bptt, memory=memory)
     whole = list(run(config, out=tmp_path / "whole"))[-1]
     assert isinstance(whole, Judged)
     for stop_at in (1, 7, 13, 22):
@@ -211,3 +221,26 @@ def test_the_schedule_ends_with_the_last_update() -> None:
 def test_the_rate_is_the_median_and_not_thrown_off_by_a_pause() -> None:
     ticks = iter([0.0, 1, 2, 30, 31, 32, 33, 34, 35])
     assert updates_a_second(iter(range(100)), seconds=34, clock=lambda: next(ticks)) == 1.0
+
+
+def test_a_stop_at_the_last_update_leaves_the_judging_for_later(config: RunConfig, tmp_path: Path) -> None:
+    out, short = tmp_path / "run", changed(config, steps=1)
+    assert isinstance(list(run(short, out=out, keeping=Keeping(stop=lambda: True)))[-1], Stopped)
+    assert isinstance(list(resume(out))[-1], Judged)
+
+
+def test_what_is_not_finite_is_never_saved(config: RunConfig, tmp_path: Path) -> None:
+    wild = changed(config, learning_rate=1e38, clip=0.0, warmup=1)
+    with pytest.raises(Diverged, match="lower the learning rate"):
+        list(run(wild, out=tmp_path / "run", keeping=Keeping(steps=1)))
+    arrays, _ = checkpoint.read_arrays(tmp_path / "run" / checkpoint.TRAINING)
+    assert np.isfinite(arrays["parameters"]).all()
+    assert all(
+        np.isfinite(array).all() for array in TextModel.load(tmp_path / "run").model.parameters.values()
+    )
+
+
+def test_every_sample_is_in_the_journal(config: RunConfig, tmp_path: Path) -> None:
+    list(run(changed(config, steps=450), out=tmp_path / "run"))
+    found = [entry["step"] for entry in entries(tmp_path / "run" / "log.jsonl") if "sample" in entry]
+    assert found == [45, 135, 270]

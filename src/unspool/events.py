@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from unspool.backpropagate import Memory
 from unspool.config import at_least, from_choice
 from unspool.data.batches import Batch
 from unspool.data.corpus import Corpus
@@ -11,8 +12,9 @@ from unspool.data.settings import Settings
 from unspool.errors import InputError
 from unspool.measure import Measure
 from unspool.model import Model
-from unspool.plan import Recipe
+from unspool.plan import Recipe, check
 from unspool.train import Report
+from unspool.truncation import Truncation
 
 WHOLE = Settings(split=(0.9, 0.1, 0.0))
 """Characters; the first nine tenths to learn from, the last to judge by."""
@@ -36,6 +38,10 @@ class RunConfig:
     """All numbers of the training; None until they are chosen."""
     batches: str = "sequential"
     """sequential (the state is carried on) or random."""
+    bptt: str = "full"
+    """How far back a gradient reaches: full (the window), truncated:K, truncated:K1,K2 or random:P."""
+    memory: Memory = "full"
+    """Which states are kept for the way back: all (full), or every √tau-th (sqrt)."""
     optimiser: str = "adam"
     """adam or sgd."""
     backward: bool = False
@@ -53,6 +59,11 @@ class RunConfig:
         for name, least in (("validations", 1), ("validation_tokens", 0), ("order", 1), ("seed", 0)):
             at_least(name, getattr(self, name), least)
         from_choice("batches", self.batches, ("sequential", "random"))
+        from_choice("memory", self.memory, ("full", "sqrt"))
+        Truncation.parse(self.bptt)
+        check(self.given)
+        if self.validation_tokens == 1:
+            raise InputError("validation_tokens is 1; expected 0 (chosen with the recipe) or 2 and more")
         if not 0 < self.minutes <= 1e5:
             raise InputError(f"minutes is {self.minutes}; expected a number above 0 and at most 100,000")
 

@@ -6,6 +6,7 @@
 Nothing here prints. With a folder `out` the run is kept there, and `resume` goes on with it to the same bits.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -34,9 +35,12 @@ from unspool.plan import Recipe, choose
 from unspool.schedule import Cosine, updates_a_second
 from unspool.train import Report, train
 from unspool.training import Training
+from unspool.truncation import Past, Truncation
 
 SMOOTH = 50
 """Over about how many updates the training loss is averaged for the eye."""
+BETA2 = 0.99
+"""Adam's memory of squares. With the usual 0.999 a rare token, forgotten by then, moves too far when it comes."""
 VALIDATING = 0.04
 """At most this share of the time goes into looking at the validation part on the way."""
 SAMPLES = (0.1, 0.3, 0.6)
@@ -142,11 +146,13 @@ def begin(corpus: Corpus, config: RunConfig) -> Training:
     optimiser = OptimiserConfig(
         kind=config.optimiser,
         learning_rate=recipe.learning_rate,
+        beta2=BETA2,
         momentum=0.9 if config.optimiser == "sgd" else 0.0,
         clip=recipe.clip,
         decay=recipe.decay,
     )
-    return Training(Model.fresh(made, config.seed), Optimiser(optimiser), batches)
+    past = Past(Truncation.parse(config.bptt))
+    return Training(Model.fresh(made, config.seed), Optimiser(optimiser), batches, past)
 
 
 def walk(
@@ -160,10 +166,10 @@ def walk(
     reports = _reports(training, config)
     while training.step < recipe.steps:
         report = _next(reports, training, place)
-        training.state = report.state
         training.train += (report.loss - training.train) / min(report.step, SMOOTH)
         valid = glance(training.model, ids) if report.step in looks else None
         if valid is not None:
+            _refuse_lost(math.isfinite(valid), f"the validation loss is {valid}", training, place)
             best.look(valid)
         training.seconds = clock()
         drawn = _draw(training.model, corpus, config) if report.step in draws else None
@@ -172,14 +178,16 @@ def walk(
         yield step
         stop = keeping.stop()
         if stop or _is_time(keeping, report.step, saved) or report.step == recipe.steps:
+            finite = bool(np.isfinite(training.model.parameters.flat).all())
+            _refuse_lost(finite, "some parameters are not finite", training, place)
             place.save(training)
             saved = time.monotonic()
-        if stop and report.step < recipe.steps:
+        if stop:
             yield Stopped(report.step, place.out)
             return
     part = corpus.test if len(corpus.test.ids) > 1 else corpus.valid
     model = best.model()
-    judged = evaluate(Network(model), part, backward=config.backward)
+    judged = evaluate(Network(model, told=keeping.told), part, backward=config.backward)
     place.conclude(part.name, judged, training)
     yield Judged(model, part.name, judged, training.best_step)
 
@@ -201,7 +209,8 @@ def _reports(training: Training, config: RunConfig) -> Iterator[Report]:
         training.optimiser,
         seed=config.seed,
         schedule=Cosine(recipe.steps, warmup=max(1, min(recipe.warmup, recipe.steps))),
-        state=training.state,
+        memory=config.memory,
+        past=training.past,
     )
 
 
@@ -209,8 +218,18 @@ def _next(reports: Iterator[Report], training: Training, place: Place) -> Report
     try:
         return next(reports)
     except Diverged as error:
-        kept = f"; the best model so far (step {training.best_step}) is in {place.out}" if place.out else ""
-        raise Diverged(f"{error}{kept}") from error
+        raise Diverged(f"{error}{_kept(training, place)}") from error
+
+
+def _refuse_lost(finite: bool, what: str, training: Training, place: Place) -> None:
+    """Raise where training has left the finite numbers: before anything of that is saved."""
+    if not finite:
+        advice = f"{what} after step {training.step}: lower the learning rate or the clipping norm"
+        raise Diverged(advice + _kept(training, place))
+
+
+def _kept(training: Training, place: Place) -> str:
+    return f"; the best model so far (step {training.best_step}) is in {place.out}" if place.out else ""
 
 
 def _is_time(keeping: Keeping, step: int, saved: float) -> bool:

@@ -6,13 +6,14 @@ is fixed. So a run that goes on from here ends in the same bits as one that neve
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from unspool.data.batches import Batches
 from unspool.errors import FileError
-from unspool.model import Model, State
+from unspool.model import Model
 from unspool.optimise import Optimiser
+from unspool.truncation import Past
 from unspool.values import Floats
 
 
@@ -23,8 +24,8 @@ class Training:
     model: Model
     optimiser: Optimiser
     batches: Batches
-    state: State | None = None
-    """The state that the next window goes on from."""
+    past: Past
+    """What the next update goes on from: the carried state, and the steps that are looked back on."""
     best: float = math.inf
     """The lowest validation loss so far."""
     best_step: int = 0
@@ -33,8 +34,6 @@ class Training:
     """The mean nats of about the last updates."""
     seconds: float = 0.0
     """Spent on the run so far, in all its pieces."""
-    extra: dict[str, Any] = field(default_factory=dict)
-    """What else has to be remembered."""
 
     @property
     def step(self) -> int:
@@ -46,11 +45,7 @@ class Training:
         memory = self.optimiser.state()
         found = {"parameters": self.model.parameters.flat}
         found |= {name: memory[name] for name in ("m", "v") if memory[name] is not None}
-        for i, (h, s) in enumerate(self.state or []):
-            found[f"h.{i}"] = h
-            if s is not None:
-                found[f"s.{i}"] = s
-        return found
+        return found | self.past.state()
 
     def about(self) -> dict[str, Any]:
         """Give everything else, ready for JSON."""
@@ -71,8 +66,7 @@ class Training:
         flat[:] = arrays["parameters"]
         self.optimiser.restore({"step": about["step"], "m": arrays.get("m"), "v": arrays.get("v")})
         self.batches.restore(about["batches"])
-        parts = sum(name.startswith("h.") for name in arrays)
-        self.state = [(arrays[f"h.{i}"], arrays.get(f"s.{i}")) for i in range(parts)] or None
+        self.past.restore(dict(arrays))
         self.best = math.inf if about["best"] is None else about["best"]
         self.best_step = about["best_step"]
         self.train, self.seconds = about["train"], about["seconds"]

@@ -49,6 +49,26 @@ app.command(
     help="Let a model write on from a prompt, as it comes.",
 )
 app.command(
+    "unspool.cli.classify:app",
+    name="classify",
+    help="A sequence to a class: learn it from a table, a folder, .npz or .ts, and use it.",
+)
+app.command(
+    "unspool.cli.tag:app",
+    name="tag",
+    help="A label for every step of a sequence, from columns or a table.",
+)
+app.command(
+    "unspool.cli.translate:app",
+    name="translate",
+    help="A text to a text of another length, learned from pairs.",
+)
+app.command(
+    "unspool.cli.forecast:app",
+    name="forecast",
+    help="What a series of numbers does next, with intervals, beside simple baselines.",
+)
+app.command(
     "unspool.cli.stats:stats",
     name="stats",
     help="Count a text: sizes, frequent tokens, Zipf's law, how well n-grams predict it.",
@@ -62,6 +82,11 @@ app.command(
     "unspool.cli.graph:graph",
     name="graph",
     help="Draw a recurrent network folded and unfolded, or write it as JSON, DOT or Mermaid.",
+)
+app.command(
+    "unspool.cli.check_gradients:check_command",
+    name="check-gradients",
+    help="Prove the gradients of a model: hand formulas, finite differences, PyTorch, side by side.",
 )
 
 
@@ -81,6 +106,10 @@ def main() -> None:
         _stop("stopped", 130)
     except BrokenPipeError:
         _leave_the_pipe()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # rich has met it first
+            sys.exit(141)
+        raise
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise

@@ -1,0 +1,88 @@
+"""Options that the commands for sequences have in common, and what they do before and after a fit."""
+
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+from cyclopts import Group, Parameter
+
+from unspool import checkpoint
+from unspool.data.labelled import Labelled
+from unspool.draw.figure import check_format, new_axes
+from unspool.errors import InputError
+from unspool.kernel.ops import set_threads
+
+DATA = Group("Data", sort_key=1)
+TIME = Group("Time", sort_key=2)
+NETWORK = Group("Network", sort_key=3)
+TRAINING = Group("Training", sort_key=4)
+OUTPUT = Group("Output", sort_key=5)
+
+Column: TypeAlias = str | None
+
+
+def as_column(name: Column) -> Any:
+    """Read a column's number from 0 as a number, anything else as its name."""
+    return int(name) if name is not None and name.isdecimal() else name
+
+
+def check_before(out: Path | None, plot: Path | None, threads: int | None) -> None:
+    """Refuse what would fail only after the work."""
+    if out is not None:
+        checkpoint.check_free(out)
+    if plot is not None:
+        check_format(plot)
+        new_axes()
+    if threads is not None:
+        set_threads(threads)
+
+
+def held_out(labels: list[str], share: float, seed: int) -> tuple[list[int], list[int]]:
+    """Split rows into those to fit on and those to judge by, class by class, at random by the seed.
+
+    >>> held_out(["a"] * 5 + ["b"] * 5, 0.2, seed=0)
+    ([0, 1, 3, 4, 5, 6, 7, 9], [2, 8])
+    """
+    if not 0 <= share < 1:
+        raise InputError(f"hold-out is {share}; expected a share of at least 0 and below 1")
+    rng = np.random.default_rng(seed)
+    judged = set[int]()
+    for name in sorted(set(labels)):
+        rows = [i for i, label in enumerate(labels) if label == name]
+        kept = min(round(share * len(rows)), len(rows) - 1)
+        judged |= {rows[i] for i in rng.permutation(len(rows))[:kept].tolist()}
+    everything = range(len(labels))
+    return [i for i in everything if i not in judged], sorted(judged)
+
+
+def refuse_empty(data: Labelled) -> None:
+    """Raise where a sequence has no step, with its place."""
+    for sequence, place in zip(data.sequences, data.places, strict=True):
+        if not len(sequence):  # type: ignore[arg-type]
+            raise InputError(f"{place}: the sequence is empty; expected at least one step")
+
+
+def refuse_unknown(data: Labelled, classes: list[str]) -> None:
+    """Raise where a label was never seen in training, with its place."""
+    known = set(classes)
+    for label, place in zip(data.labels or (), data.places, strict=False):
+        if label not in known:
+            raise InputError(
+                f"{place}: the class {label!r} was never seen in training; there are {', '.join(classes)}"
+            )
+
+
+Threads: TypeAlias = Annotated[int | None, Parameter(group=TIME)]
+
+
+def rows_aside(n: int, share: float, seed: int) -> tuple[list[int], list[int]]:
+    """Split n rows into those to fit on and those to judge by, at random by the seed.
+
+    >>> rows_aside(5, 0.4, seed=0)
+    ([0, 1, 3], [2, 4])
+    """
+    if not 0 <= share < 1:
+        raise InputError(f"hold-out is {share}; expected a share of at least 0 and below 1")
+    order = np.random.default_rng(seed).permutation(n).tolist()
+    kept = min(round(share * n), n - 1)
+    return sorted(order[kept:]), sorted(order[:kept])

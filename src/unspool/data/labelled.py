@@ -1,0 +1,135 @@
+"""Sequences with a label each, from any file that has them: what a classifier reads.
+
+    a table with a text column and a label column      CSV, TSV …        table
+    a folder with one text file a class                a line an example
+    arrays of different lengths                        .npz              ragged
+    time series with a class                           .ts               timeseries
+
+>>> import pathlib, tempfile
+>>> place = tempfile.TemporaryDirectory()
+>>> folder = pathlib.Path(place.name)
+>>> _ = (folder / "Greek.txt").write_text("Adamou\\nPapadia\\n")
+>>> _ = (folder / "Irish.txt").write_text("Adam\\n\\nO'Neal\\n")
+>>> found = read_labelled(folder)
+>>> found.sequences, found.labels
+(['Adamou', 'Papadia', 'Adam', "O'Neal"], ['Greek', 'Greek', 'Irish', 'Irish'])
+>>> place.cleanup()
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from unspool.data.ragged import read_ragged
+from unspool.data.source import read_text
+from unspool.data.table import Column, Table, read_table
+from unspool.data.timeseries import read_ts
+from unspool.errors import EmptyInput, FileError, InputError
+
+TEXTS = (".txt", ".text")
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Sequences, texts or arrays (tau, X), and what is known about them."""
+
+    name: str
+    """What error messages call the file."""
+    sequences: Sequence[str] | Sequence[NDArray[Any]]
+    labels: list[str] | None
+    """One a sequence; None where the file has none and none were asked for."""
+    places: list[str]
+    """Where each sequence stands, for messages: ``names.csv: row 3 (line 4)``."""
+
+    def __len__(self) -> int:
+        return len(self.sequences)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the sequences are texts."""
+        return isinstance(self.sequences[0], str)
+
+    @property
+    def classes(self) -> list[str]:
+        """The different labels, sorted."""
+        return sorted(set(self.labels or ()))
+
+
+def read_labelled(
+    path: str | Path,
+    text: Column | None = None,
+    label: Column | None = None,
+    delimiter: str | None = None,
+    missing: str = "refuse",
+    need_labels: bool = True,
+) -> Labelled:
+    """Read sequences and their labels from a table, a folder, .npz or .ts, told apart by the name.
+
+    ``text`` and ``label`` choose a table's columns [default: columns of those names]. Without ``need_labels``
+    a file may have none: something to predict.
+    """
+    path = Path(path)
+    kind = "folder" if path.is_dir() else path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    if kind in ("folder", "npz", "ts") and (text, label, delimiter) != (None, None, None):
+        raise InputError(f"{path}: text, label and delimiter are for tables, as CSV and TSV")
+    if kind == "folder":
+        return read_classes(path)
+    if kind == "npz":
+        found = read_ragged(path)
+        places = [f"{path}: sequence {i}" for i in range(1, len(found.sequences) + 1)]
+        labelled = Labelled(str(path), found.sequences, found.labels, places)
+    elif kind == "ts":
+        series = read_ts(path, missing)
+        places = [f"{path}: line {line}" for line in series.lines]
+        labelled = Labelled(str(path), series.sequences, series.labels, places)
+    else:
+        labelled = _from_table(read_table(path, delimiter), text, label, need_labels)
+    if need_labels and labelled.labels is None:
+        raise InputError(f"{path}: its sequences have no labels, and there is nothing to learn without")
+    return labelled
+
+
+def read_classes(folder: str | Path) -> Labelled:
+    """Read a folder with one text file a class: the file's name is the label, each line an example."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileError(f"{folder}: no such folder")
+    paths = [path for path in sorted(folder.iterdir()) if _label(path) and path.is_file()]
+    if not paths:
+        raise EmptyInput(f"{folder}: no class in it; expected files named like LABEL.txt, a line an example")
+    sequences, labels, places = list[str](), list[str](), list[str]()
+    for path in paths:
+        before = len(sequences)
+        for number, line in enumerate(read_text(path, newlines="lf").split("\n"), 1):
+            if line.strip():
+                sequences.append(line.strip())
+                labels.append(_label(path))
+                places.append(f"{path}: line {number}")
+        if len(sequences) == before:
+            raise EmptyInput(f"{path}: a class without an example; expected one a line")
+    return Labelled(str(folder), sequences, labels, places)
+
+
+def _label(path: Path) -> str:
+    """Give the class that a file's name stands for: nothing for hidden files and those that are no text."""
+    name = path.name.removesuffix(".gz")
+    stem, _, suffix = name.rpartition(".")
+    return "" if name.startswith(".") or f".{suffix.lower()}" not in TEXTS else stem
+
+
+def _from_table(table: Table, text: Column | None, label: Column | None, need_labels: bool) -> Labelled:
+    texts = table.text("text" if text is None else text)
+    at = "label" if label is None else label
+    there = not isinstance(at, str) or at in table.names
+    if not there and not need_labels and label is None:
+        labels = None
+    else:
+        labels = [each.strip() for each in table.text(at)]
+        for i, each in enumerate(labels):
+            if not each:
+                raise InputError(f"{table.place(i, at)}: the label is missing")
+    places = [f"{table.name}: row {i} (line {line})" for i, line in enumerate(table.lines, 1)]
+    return Labelled(table.name, texts, labels, places)

@@ -1,0 +1,174 @@
+"""Fitting, as a generator of reports: whoever runs it draws, prints or writes them down.
+
+    examples ─▶ batches ─▶ network ─▶ loss ─▶ gradients ─▶ update ─▶ report, now and then with a validation
+
+The number of updates is fixed before the first one, from the epochs or from a short measurement against the
+minutes; given that number, a fit can be repeated to the bit.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from unspool.errors import Diverged, InputError
+from unspool.optimise import Optimiser, OptimiserConfig
+from unspool.schedule import Cosine, updates_a_second
+from unspool.sequences.batches import Examples, Rows, SequenceBatch
+from unspool.sequences.config import FitConfig
+from unspool.sequences.network import Network
+from unspool.values import Floats, Loss
+
+
+class Update(NamedTuple):
+    """One update, seen from outside."""
+
+    loss: float
+    """The mean of the batch, before the update."""
+    norm: float
+    """The gradient's global norm, before clipping."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where a fit stands."""
+
+    step: int
+    steps: int
+    """How many updates there will be, unless it stops early."""
+    loss: float
+    """The mean over about the last epoch's updates."""
+    seconds: float
+    """Spent on updates so far."""
+    valid: float | None = None
+    """The mean loss of the rows set aside, where they have just been scored."""
+    best: bool = False
+    """Whether that was the best so far."""
+
+
+def update(network: Network, batch: SequenceBatch, optimiser: Optimiser, *, seed: int, rate: float) -> Update:
+    """One step of the walk: network, loss, gradient, update."""
+    step = optimiser.step
+    gradient = network.gradient_to_write()
+    masks = network.masks(batch.B, seed=seed, step=step)
+    loss = network.loss(batch, weights=network.weights(), masks=masks, gradient=gradient)
+    if not math.isfinite(loss.sum):
+        raise Diverged(
+            f"the loss is {loss.sum} at step {step + 1}: lower the learning rate, "
+            "or look for values in the input that are not finite"
+        )
+    return Update(loss.mean, optimiser.update(network.parameters, gradient.values.flat, rate=rate))
+
+
+def set_aside(n: int, share: float, seed: int) -> tuple[Rows, Rows]:
+    """Split n rows into those to train on and those to choose by, at random by the seed.
+
+    >>> train, valid = set_aside(10, 0.2, seed=0)
+    >>> len(train), len(valid), sorted([*train, *valid]) == list(range(10))
+    (8, 2, True)
+    """
+    order = np.random.default_rng([seed, 1]).permutation(n)
+    kept = round(n * share)
+    if share and not 0 < kept < n:
+        raise InputError(f"validation: {share} of {n} sequences leaves one part empty; give more sequences")
+    return np.sort(order[kept:]), np.sort(order[:kept])
+
+
+def endless(examples: Examples, config: FitConfig, *, aligned: bool) -> Iterator[SequenceBatch]:
+    """Go through the examples again and again, each time in another order."""
+    for epoch in range(2**62):
+        rng = np.random.default_rng([config.seed, 2, epoch])
+        yield from examples.batches(config.B, rng, aligned=aligned)
+
+
+def plan(network: Network, examples: Examples, config: FitConfig) -> FitConfig:
+    """Fix the number of updates: those of the epochs, or fewer where the minutes do not suffice."""
+    if config.steps is not None:
+        return config
+    steps = config.epochs * per_epoch(len(examples), config)
+    if config.minutes is not None:
+        seconds = 60 * config.minutes
+        rate = updates_a_second(_thrown_away(network, examples, config), seconds=min(1.5, seconds / 20))
+        steps = max(1, min(steps, int(seconds * rate)))
+    return replace(config, steps=steps)
+
+
+def per_epoch(n: int, config: FitConfig) -> int:
+    """Return how many updates go once through the rows that are trained on."""
+    kept = n - round(n * config.validation)
+    return -(-kept // config.B)
+
+
+def _thrown_away(network: Network, examples: Examples, config: FitConfig) -> Iterator[Update]:
+    """Train a copy, to see how long updates take."""
+    copy = Network.fresh(network.config, seed=0)
+    optimiser = Optimiser(OptimiserConfig())
+    for batch in endless(examples, config, aligned=network.config.aligned):
+        yield update(copy, batch, optimiser, seed=0, rate=1.0)
+
+
+def fit(network: Network, examples: Examples, config: FitConfig) -> Iterator[Report]:
+    """Fit the network in place; with rows set aside, the parameters that did best on them are kept."""
+    train, valid = set_aside(len(examples), config.validation, config.seed)
+    chosen = examples.part(valid) if len(valid) else None
+    config = plan(network, examples, config)
+    assert config.steps is not None
+    epoch = per_epoch(len(examples), config)
+    optimiser = Optimiser(
+        OptimiserConfig(learning_rate=config.learning_rate, clip=config.clip, decay=config.decay)
+    )
+    schedule = Cosine(config.steps, warmup=max(1, round(config.warmup * config.steps)))
+    every = max(epoch, -(-config.steps // config.validations))
+    batches = endless(examples.part(train), config, aligned=network.config.aligned)
+    best = _Best(config.patience)
+    spent, mean = 0.0, 0.0
+    for step in range(1, config.steps + 1):
+        begin = time.perf_counter()
+        made = update(network, next(batches), optimiser, seed=config.seed, rate=schedule(step - 1))
+        spent += time.perf_counter() - begin
+        mean += (made.loss - mean) / min(step, epoch)
+        if chosen is None or (step % every and step < config.steps):
+            yield Report(step, config.steps, mean, spent)
+            continue
+        score = evaluate(network, chosen).mean
+        better = best.meet(score, network.parameters.flat)
+        yield Report(step, config.steps, mean, spent, score, better)
+        if best.tired:
+            break
+    if best.flat is not None:
+        network.parameters.flat[:] = best.flat
+
+
+def evaluate(network: Network, examples: Examples, B: int = 256) -> Loss:
+    """Score examples by the network as it is: sums and counts, divided once by who asks."""
+    weights = network.weights()
+    losses = [
+        network.loss(batch, weights=weights) for batch in examples.batches(B, aligned=network.config.aligned)
+    ]
+    total = math.fsum(each.sum for each in losses)
+    return Loss(total, sum(each.count for each in losses), np.zeros(0), None)
+
+
+class _Best:
+    """The best parameters so far, and how long ago they were found."""
+
+    def __init__(self, patience: int) -> None:
+        self.patience, self.since = patience, 0
+        self.score, self.flat = math.inf, None  # type: float, Floats | None
+
+    def meet(self, score: float, flat: Floats) -> bool:
+        better = score < self.score or self.flat is None
+        if better:
+            self.score, self.flat, self.since = score, flat.copy(), 0
+        else:
+            self.since += 1
+        return better
+
+    @property
+    def tired(self) -> bool:
+        return bool(self.patience) and self.since >= self.patience
