@@ -74,3 +74,23 @@ def _key(canvas: Canvas, names: list[tuple[str, str]]) -> None:
         y = 50 + 18 * i
         canvas.line(WIDTH - 46, y - 4, WIDTH - 20, y - 4, style=f"stroke:var(--{colour})", stroke_width=3)
         canvas.text(WIDTH - 52, y, name, text_anchor="end", font_size=12, class_="halo")
+
+
+def advice(back: LookingBack) -> str:
+    """Say how far the memory reaches, and how many steps a truncated gradient should look back."""
+    farthest = back.fresh.lags[-1]
+
+    def reach(steps: int | None) -> str:
+        return f"more than {farthest} steps" if steps is None else f"{steps} steps"
+
+    layers = ", ".join(reach(each) for each in back.horizons)
+    said = f"<b>Memory horizon</b>, where an influence has fallen below a hundredth: {layers} (fresh: {reach(back.fresh_horizon)}). "
+    enough = {bias: steps for bias, steps in back.advice.items() if steps is not None}
+    if not enough:
+        return said + f"<b>Advice</b>: look back more than {farthest} steps, or in full (--bptt full)."
+    bias = 0.05 if 0.05 in enough else max(enough)
+    others = "; ".join(f"{steps} for {share:.0%}" for share, steps in enough.items() if share != bias)
+    return (
+        said + f"<b>Advice</b>: a gradient that looks back {enough[bias]} steps misses at most {bias:.0%} of it"
+        + (f" ({others})" if others else "") + f": <code>--bptt truncated:{enough[bias]}</code>."
+    )  # fmt: skip
