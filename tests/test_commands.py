@@ -15,8 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-from unspool.checkpoint import MODEL, TRAINING, read_arrays
+from unspool.checkpoint import MODEL, TRAINING, read_arrays, read_json, write_json
+from unspool.cli.follow import Stop, follow
+from unspool.cli.view import View
 from unspool.data.characters import ByteTokenizer
 from unspool.data.settings import Settings
 from unspool.data.source import text_itself
@@ -415,3 +418,32 @@ def test_a_journal_that_was_deleted_begins_anew(story: Path, tmp_path: Path) -> 
     (out / "log.jsonl").unlink()
     unspool("resume", out)
     assert ["judged" in entry for entry in entries(out / "log.jsonl")] == [True]
+
+
+def test_a_run_is_loaded_that_was_made_before_a_setting_existed(trained: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(trained, old)
+    content = read_json(old / "config.json")
+    del content["model"]["learn_h0"]
+    write_json(old / "config.json", content)
+    assert TextModel.load(old).generate("the", 9) == TextModel.load(trained).generate("the", 9)
+
+
+def test_an_update_of_few_steps_reads_few_tokens(story: Path, tmp_path: Path) -> None:
+    sizes = ["--steps", 14, "--batch", 4, "--window", 16, "--hidden", 4, "--bptt", "truncated:2"]
+    printed = unspool("train", story, "--out", tmp_path / "run", *sizes).stdout
+    assert f"{14 * 4 * 2 / (0.9 * len(TEXT)):.1f} times through the text" in printed
+
+
+def test_a_stop_while_the_model_is_judged_is_at_once_and_says_how_to_go_on(
+    story: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, stop, view = tmp_path / "run", Stop(), View(Console(quiet=True))
+    given = {"hidden": 8, "B": 4, "tau": 16, "steps": 3}
+    keeping = Keeping(told=stop.heeded(lambda *_: None))
+    stop.listen = lambda: setattr(stop, "signal", signal.SIGINT)  # type: ignore[method-assign]
+    events = run(RunConfig((str(story),), given=given), out=out, keeping=keeping)
+    with pytest.raises(SystemExit, match="130"):
+        follow(events, out, view, stop, json=False, plot=None, tensorboard=False)
+    assert f"unspool resume {out}" in capsys.readouterr().err
+    assert read_arrays(out / TRAINING)[1]["step"] == 3

@@ -89,6 +89,8 @@ def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(
     cell: str, batches: str, bptt: str, memory: str, config: RunConfig, tmp_path: Path
 ) -> None:
     given = SMALL | {"cell": cell, "layers": 2, "dropout": 0.2, "recurrent_dropout": 0.1, "steps": 23}
+    if bptt.startswith("truncated"):
+        del given["tau"]
     config = replace(config, given=given, validations=5, batches=batches, bptt=bptt, memory=memory)
     whole = list(run(config, out=tmp_path / "whole"))[-1]
     assert isinstance(whole, Judged)
@@ -179,6 +181,22 @@ def test_a_run_that_is_being_trained_cannot_be_resumed_at_the_same_time(
         next(resume(tmp_path / "run"))
     events.close()
     assert isinstance(next(resume(tmp_path / "run")), Prepared)
+
+
+def test_a_truncated_chain_says_how_long_a_window_is(config: RunConfig) -> None:
+    given = {name: value for name, value in SMALL.items() if name != "tau"}
+    events = list(run(replace(config, given=given, bptt="truncated:5,12")))
+    planned = next(event for event in events if isinstance(event, Planned))
+    assert planned.config.fixed.tau == 5
+    assert {e.report.targets for e in events if isinstance(e, Step)} == {5 * 4}
+    with pytest.raises(InputError, match="window is 16 and bptt"):
+        list(run(replace(config, bptt="truncated:5,12")))
+
+
+def test_a_journal_that_was_deleted_begins_anew(config: RunConfig, tmp_path: Path) -> None:
+    list(run(config, out=tmp_path / "run"))
+    (tmp_path / "run" / checkpoint.LOG).unlink()
+    assert isinstance(list(resume(tmp_path / "run"))[-1], Judged)
 
 
 def test_what_cannot_be_trained_is_refused_before(config: RunConfig, tmp_path: Path) -> None:

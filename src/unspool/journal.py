@@ -90,6 +90,8 @@ class Journal:
             self._hash = hashlib.sha256()
             return
         self._hash = hashlib.sha256(kept)
+        if not kept:  # deleted by hand: a new one begins here
+            return
         if len(kept) != mark["bytes"] or self._hash.hexdigest() != mark["hash"]:
             raise FileError(
                 f"{self.path}: damaged or changed by hand; restore it from a copy, or delete it to go on without it"

@@ -126,5 +126,6 @@ def standard_error(log_probs: NDArray[np.float64]) -> float | None:
     if stretches < 2 or not np.isfinite(log_probs).all():
         return None
     length = len(log_probs) // stretches
-    means = log_probs[: stretches * length].reshape(stretches, length).mean(1)
+    around = log_probs[: stretches * length] - log_probs[0]  # equal values have no error at all
+    means = around.reshape(stretches, length).mean(1)
     return float(means.std(ddof=1) / math.sqrt(stretches))  # (4)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from unspool.data.batches import Batches, random_batches, sequential_batches
 from unspool.data.corpus import Corpus, prepare, reopen
 from unspool.data.source import Names
 from unspool.data.tokens import describe
-from unspool.errors import Diverged
+from unspool.errors import Diverged, InputError
 from unspool.evaluate import Network, evaluate, glance, in_time
 from unspool.events import Baseline, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
 from unspool.generate import sample
@@ -99,13 +100,26 @@ def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunCo
         tokens=len(corpus.train.ids),
         seconds=max(0.1, (60 * config.minutes - clock()) * (1 - VALIDATING)),
         measure=lambda recipe: _measured(corpus, config, recipe),
-        given=config.given,
+        given=_given(config),
     )
     held_out = len(corpus.valid.ids)
     # Looking costs a third of training, and all looks together cost no more than their share of it.
     look = int(3 * VALIDATING * recipe.steps * recipe.B * recipe.tau / config.validations)
     look = config.validation_tokens or min(held_out, max(look, 2000))
     return replace(config, recipe=recipe, validation_tokens=look)
+
+
+def _given(config: RunConfig) -> dict[str, Any]:
+    """Give what is fixed of the recipe; an update every K1 steps is a window of K1 steps."""
+    bptt, given = Truncation.parse(config.bptt), config.given
+    if bptt.kind != "truncated":
+        return given
+    if given.get("tau", bptt.K1) != bptt.K1:
+        raise InputError(
+            f"window is {given['tau']} and bptt {config.bptt}, which makes an update every {bptt.K1} steps; "
+            "give one of the two"
+        )
+    return given | {"tau": bptt.K1}
 
 
 def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
@@ -141,7 +155,7 @@ def begin(corpus: Corpus, config: RunConfig) -> Training:
     """Make a fresh model and all that goes with it; what would not fit in memory is refused before."""
     recipe = config.fixed
     made = model_config(len(corpus.vocab), recipe)
-    refuse_too_large(made, recipe.B, recipe.tau)
+    refuse_too_large(made, recipe.B, recipe.tau, config.memory)
     batches = batches_of(corpus, config)
     optimiser = OptimiserConfig(
         kind=config.optimiser,

@@ -75,7 +75,7 @@ def evaluate_command(
         judged = {each.name: each for each in corpus.parts}[part]
     if len(judged.ids) < 2:
         raise InputError(
-            f"the {judged.name} has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
+            f"the {judged.name} part has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
         )
     console = Console(highlight=False, quiet=json)
     with console.status("counting n-grams …") if console.is_terminal else nullcontext():

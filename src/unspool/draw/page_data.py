@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from unspool.draw.charts import places_in, pretty, told_of, visible
+from unspool.draw.charts import places_in, pretty, told_of
 from unspool.draw.svg import DARK
+from unspool.inspect.reading import visible
 from unspool.inspect.report import Report
 from unspool.inspect.units import Unit
 
