@@ -14,6 +14,8 @@ PAGES = [
     "docs/engine.md",
     "docs/language-model.md",
     "docs/sequences.md",
+    "docs/unfolding.md",
+    "docs/inspect.md",
 ]
 BOTH = PAGES + [page.replace(".md", ".zh-CN.md") for page in PAGES]
 PROSE = [*BOTH, "CHANGELOG.md", "CONTRIBUTING.md"]

@@ -13,7 +13,8 @@ from inspect_cases import TEXT, made
 
 from unspool.data.tokens import make_tokenizer
 from unspool.draw.charts import telling_stretch
-from unspool.draw.page import advice, page
+from unspool.draw.lags import advice
+from unspool.draw.page import page
 from unspool.errors import InputError
 from unspool.evaluate import log_prob
 from unspool.inspect.components import components

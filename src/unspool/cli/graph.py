@@ -17,7 +17,7 @@ from unspool.graph.structure import At, Folded, Unfolded
 from unspool.graph.systems import driven, plain
 from unspool.graph.text import to_dot, to_json, to_mermaid
 from unspool.graph.trace import Trace, trace
-from unspool.inspect.reading import pieces_of
+from unspool.inspect.reading import pieces_of, visible
 from unspool.language import TextModel
 from unspool.values import Activation
 
@@ -125,9 +125,8 @@ def _of_run(run: Path, text: str | None, tau: int | None) -> tuple[Folded | Trac
             f"--text has {len(ids)} tokens; expected two or more: each is the target of the one before"
         )
     steps = min(len(ids) - 1, tau or len(ids) - 1)
-    pieces = [
-        repr(p)[1:-1][:6] or "·" for p in pieces_of(source.tokenizer, source.tokenizer.encode_text(text))
-    ]
+    found = pieces_of(source.tokenizer, source.tokenizer.encode_text(text))
+    pieces = [visible(piece)[:6] for piece in found]
     labels = {At("x", t + 1): pieces[t] for t in range(steps)}
     labels |= {At("y", t + 1): pieces[t + 1] for t in range(steps)}
     column = np.ascontiguousarray(ids[:, None])

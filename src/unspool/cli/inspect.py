@@ -17,7 +17,8 @@ from unspool.data.source import called, iter_text, resolve
 from unspool.draw.charts import path_chart, pretty, surprise_chart, told_of, units_chart
 from unspool.draw.graph import save_graph
 from unspool.draw.lags import bias_chart, influence_chart
-from unspool.draw.page import page, states_png
+from unspool.draw.page import page
+from unspool.draw.states import states_png
 from unspool.errors import EmptyInput, FileError
 from unspool.files import write_whole
 from unspool.inspect.report import Report, inspect, numbers

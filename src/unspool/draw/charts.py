@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unspool.draw.axes import Axes
 from unspool.draw.svg import Canvas, diverging, tag
 from unspool.inspect.components import Components
-from unspool.inspect.reading import Reading
+from unspool.inspect.reading import Reading, visible
 from unspool.inspect.units import Unit
 from unspool.values import Floats
 
@@ -44,11 +44,6 @@ def kind_of(piece: str) -> str:
     if char.isalpha():
         return "letter"
     return "mark" if unicodedata.category(char)[0] in "PS" else "other"
-
-
-def visible(piece: str) -> str:
-    """Show what has no ink: a blank, a line end."""
-    return {" ": "␣", "\n": "↵", "\t": "⇥", "": "·"}.get(piece, piece.strip() or "␣")
 
 
 def surprise_chart(reading: Reading, width: float = 1000, height: float = 230) -> Canvas:

@@ -58,9 +58,10 @@ def bias_chart(seen: LookingBack) -> Canvas:
     axes.line(range(len(bias)), bias, "blue", stroke_width=2.2, stroke_linejoin="round")
     for i, (allowed, steps) in enumerate(seen.advice.items()):
         if steps is not None:
-            x, y = axes.x(steps), axes.y(bias[steps])
+            x, y, top = axes.x(steps), axes.y(bias[steps]), axes.y(0.5 - 0.09 * i)
+            canvas.line(x, y, x, top, class_="axis")
             canvas.tag("circle", cx=x, cy=y, r=4.5, style="fill:var(--blue)")
-            canvas.text(x + 4, y - 9 - 15 * i, f"{allowed:.0%}: K = {steps}", font_size=11.5, class_="halo")
+            canvas.text(x + 5, top + 5, f"{allowed:.0%}: K = {steps}", font_size=12, class_="halo")
     _key(
         canvas,
         [("bias(K), what is missed", "blue"), (f"‖G(k)‖ of ∇W, scaled: the largest is {most:.0%}", "orange")],
@@ -73,3 +74,23 @@ def _key(canvas: Canvas, names: list[tuple[str, str]]) -> None:
         y = 50 + 18 * i
         canvas.line(WIDTH - 46, y - 4, WIDTH - 20, y - 4, style=f"stroke:var(--{colour})", stroke_width=3)
         canvas.text(WIDTH - 52, y, name, text_anchor="end", font_size=12, class_="halo")
+
+
+def advice(back: LookingBack) -> str:
+    """Say how far the memory reaches, and how many steps a truncated gradient should look back."""
+    farthest = back.fresh.lags[-1]
+
+    def reach(steps: int | None) -> str:
+        return f"more than {farthest} steps" if steps is None else f"{steps} steps"
+
+    layers = ", ".join(reach(each) for each in back.horizons)
+    said = f"<b>Memory horizon</b>, where an influence has fallen below a hundredth: {layers} (fresh: {reach(back.fresh_horizon)}). "
+    enough = {bias: steps for bias, steps in back.advice.items() if steps is not None}
+    if not enough:
+        return said + f"<b>Advice</b>: look back more than {farthest} steps, or in full (--bptt full)."
+    bias = 0.05 if 0.05 in enough else max(enough)
+    others = "; ".join(f"{steps} for {share:.0%}" for share, steps in enough.items() if share != bias)
+    return (
+        said + f"<b>Advice</b>: a gradient that looks back {enough[bias]} steps misses at most {bias:.0%} of it"
+        + (f" ({others})" if others else "") + f": <code>--bptt truncated:{enough[bias]}</code>."
+    )  # fmt: skip

@@ -7,11 +7,9 @@ tag can begin.
 from __future__ import annotations
 
 import base64
-import json
 import math
 from html import escape
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
 
@@ -19,28 +17,23 @@ from unspool import draw
 from unspool.draw.charts import (
     KINDS,
     path_chart,
-    places_in,
     pretty,
     scaled,
     surprise_chart,
     telling_stretch,
     told_of,
-    visible,
 )
 from unspool.draw.graph import CSS, draw_graph
-from unspool.draw.lags import bias_chart, influence_chart
-from unspool.draw.png import heat
+from unspool.draw.lags import advice, bias_chart, influence_chart
+from unspool.draw.page_data import page_data
+from unspool.draw.states import MOST_UNITS, states_png
 from unspool.draw.svg import BASE, DARK, LIGHT, SANS, SERIF, diverging, palette
-from unspool.inspect.looking_back import LookingBack
 from unspool.inspect.report import Report
 from unspool.inspect.units import Unit
-from unspool.kernel import ops
 
 MONO = "ui-monospace,'SF Mono',SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Noto Sans Mono CJK SC',monospace"
 STRETCH = 220
-"""As many tokens are shown for each unit."""
-MOST_UNITS = 128
-"""As many units are shown in the heat map."""
+"""As many characters are shown for each unit."""
 
 
 def page(report: Report) -> str:
@@ -61,7 +54,7 @@ def page(report: Report) -> str:
         f"<style>{_style()}</style></head><body>{_header(report)}<main>{''.join(sections)}</main>"
         f"<footer>Made by <code>unspool inspect</code>. This file is complete in itself and loads nothing. "
         f"The letters are those of Goodfellow, Bengio, Courville, <i>Deep Learning</i>, chapter 10.</footer>"
-        f'<div id="card"></div><script type="application/json" id="data">{_data(report)}</script>'
+        f'<div id="card"></div><script type="application/json" id="data">{page_data(report)}</script>'
         f"<script>{_file('page.js')}</script></body></html>\n"
     )
 
@@ -168,7 +161,7 @@ def _units(report: Report) -> str:
 
 def _unit(report: Report, unit: Unit) -> str:
     start = telling_stretch(unit, STRETCH)
-    stop = min(start + STRETCH, len(unit.activation))
+    stop = start + _fitting(report.reading.pieces[start : start + STRETCH])
     colours = scaled(unit.activation)
     looks = []
     for i in range(start, stop):
@@ -185,6 +178,12 @@ def _unit(report: Report, unit: Unit) -> str:
         f"<small>{chance}</small>"
         f'<div class="tokens">{_spans(report, looks, start, lines=False)}</div></div>'
     )
+
+
+def _fitting(pieces: list[str]) -> int:
+    """Say how many of these tokens are as long together as the stretch has room for."""
+    ends = np.cumsum([max(len(piece), 1) for piece in pieces])
+    return max(1, int(np.searchsorted(ends, STRETCH, side="right")))
 
 
 def _surprise(report: Report) -> str:
@@ -230,30 +229,6 @@ def _states(report: Report) -> str:
     )  # fmt: skip
 
 
-def states_png(report: Report) -> bytes:
-    """Draw the states of the last layer: rows are units, those that move together beside each other."""
-    h = report.reading.last_h
-    most = np.sort(np.argsort(-h.std(axis=0), kind="stable")[:MOST_UNITS])
-    shown = h[:, most].astype(np.float64)
-    order = _together(shown)
-    return heat(shown[:, order].T / max(float(np.quantile(np.abs(shown), 0.99)), 1e-12))
-
-
-def _together(h: np.ndarray[Any, np.dtype[np.float64]]) -> list[int]:
-    """Order units so that each stands beside the one most like it: from the slowest on, greedily."""
-    z = (h - h.mean(axis=0)) / np.maximum(h.std(axis=0), 1e-12)
-    rows = z.astype(np.float32)
-    like = ops.matmul(rows, rows, transpose_a=True) / len(z)
-    slow = np.mean(z[1:] * z[:-1], axis=0)
-    order = [int(slow.argmax())]
-    left = set(range(h.shape[1])) - set(order)
-    while left:
-        near = max(sorted(left), key=lambda i: like[order[-1], i])
-        order.append(near)
-        left.remove(near)
-    return order
-
-
 def _looking_back(report: Report) -> str:
     back = report.back
     if back is None:
@@ -276,26 +251,6 @@ def _looking_back(report: Report) -> str:
     )  # fmt: skip
 
 
-def advice(back: LookingBack) -> str:
-    """Say how far the memory reaches, and how many steps a truncated gradient should look back."""
-    farthest = back.fresh.lags[-1]
-
-    def reach(steps: int | None) -> str:
-        return f"more than {farthest} steps" if steps is None else f"{steps} steps"
-
-    layers = ", ".join(reach(each) for each in back.horizons)
-    said = f"<b>Memory horizon</b>, where an influence has fallen below a hundredth: {layers} (fresh: {reach(back.fresh_horizon)}). "
-    enough = {bias: steps for bias, steps in back.advice.items() if steps is not None}
-    if not enough:
-        return said + f"<b>Advice</b>: look back more than {farthest} steps, or in full (--bptt full)."
-    bias = 0.05 if 0.05 in enough else max(enough)
-    others = "; ".join(f"{steps} for {share:.0%}" for share, steps in enough.items() if share != bias)
-    return (
-        said + f"<b>Advice</b>: a gradient that looks back {enough[bias]} steps misses at most {bias:.0%} of it"
-        + (f" ({others})" if others else "") + f": <code>--bptt truncated:{enough[bias]}</code>."
-    )  # fmt: skip
-
-
 def _graph(report: Report) -> str:
     steps = report.made.graph.tau
     lead = (
@@ -307,39 +262,3 @@ def _graph(report: Report) -> str:
     return _section(
         "graph", "The graph, folded and unfolded", lead, f'<figure class="scroll">{picture}</figure>'
     )
-
-
-def _data(report: Report) -> str:
-    """The numbers for the script: `<` is written so that no tag can begin."""
-    reading = report.reading
-    surprise = [None if math.isnan(s) else round(s, 3) for s in reading.surprise.tolist()]
-    content = {
-        "surprise": surprise,
-        "most": round(max(float(np.nanquantile(reading.surprise, 0.98)), 0.1), 2),
-        "shown": [visible(piece) for piece in reading.pieces],
-        "expected": [_expected(report, i) for i in range(len(reading.ids))],
-        "units": [_unit_data(unit) for unit in report.units],
-        "places": places_in((640, 520), report.path).round(1).tolist(),
-        "dark": DARK["paper"],
-    }
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _expected(report: Report, i: int) -> list[list[Any]]:
-    reading = report.reading
-    found = []
-    for token, share in zip(reading.expected[i].tolist(), reading.shares[i].tolist(), strict=True):
-        if token >= 0:
-            piece = visible(report.source.vocab.to_tokens(token))
-            found.append([piece, round(share, 4), int(token == reading.ids[i])])
-    return found
-
-
-def _unit_data(unit: Unit) -> dict[str, Any]:
-    low, high = np.quantile(unit.activation, [0.02, 0.98]).tolist()
-    return {
-        "told": f"{pretty(unit.name)} {told_of(unit)}",
-        "values": np.rint(100 * unit.activation.astype(float)).astype(int).tolist(),
-        "middle": round((low + high) / 2, 4),
-        "half": round(max((high - low) / 2, 1e-3), 4),
-    }

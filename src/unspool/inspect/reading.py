@@ -128,6 +128,11 @@ def pieces_of(tokenizer: Tokenizer, tokens: list[str]) -> list[str]:
     return found
 
 
+def visible(piece: str) -> str:
+    """Show what has no ink: a blank, a line end."""
+    return {" ": "␣", "\n": "↵", "\t": "⇥", "": "·"}.get(piece, piece.strip() or "␣")
+
+
 def _bytes(tokens: list[str]) -> list[str]:
     """A character belongs to its first byte; the bytes that continue it add nothing."""
     found: list[str] = []

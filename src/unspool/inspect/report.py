@@ -18,7 +18,7 @@ from unspool.graph.trace import Trace, trace
 from unspool.inspect.components import Components, components
 from unspool.inspect.looking_back import LookingBack, look_back
 from unspool.inspect.properties import properties_of
-from unspool.inspect.reading import Reading, pieces_of, read
+from unspool.inspect.reading import Reading, pieces_of, read, visible
 from unspool.inspect.units import Unit, choose, named
 from unspool.language import TextModel
 from unspool.model import Model
@@ -57,7 +57,7 @@ class Report:
     @property
     def labels(self) -> dict[At, str]:
         """What the first inputs and targets are, for the picture of the graph."""
-        shown = [repr(piece)[1:-1][:6] or "·" for piece in self.first]
+        shown = [visible(piece)[:6] for piece in self.first]
         return {At("x", t + 1): shown[t] for t in range(self.made.graph.tau)} | {
             At("y", t + 1): shown[t + 1] for t in range(self.made.graph.tau)
         }
