@@ -12,6 +12,7 @@ PAGES = [
     "docs/walk.md",
     "docs/notation.md",
     "docs/engine.md",
+    "docs/language-model.md",
     "docs/patterns.md",
     "docs/bptt.md",
     "docs/truncation.md",

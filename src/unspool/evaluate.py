@@ -14,6 +14,7 @@ size gives the same bits. What comes out is what `unspool.measure` adds up, as f
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,8 +29,17 @@ WINDOW = 1024
 """Steps read at once: enough for one product over all of them, little enough for the memory."""
 
 
-def log_prob(model: Model, ids: Ids, *, window: int = WINDOW) -> Real:
-    """Give log P(x(t) | all before) for every token but the first, which has nothing before it."""
+def in_silence(done: int, total: int) -> None:
+    """Tell nobody how many targets have been scored."""
+
+
+def log_prob(
+    model: Model, ids: Ids, *, window: int = WINDOW, told: Callable[[int, int], None] = in_silence
+) -> Real:
+    """Give log P(x(t) | all before) for every token but the first, which has nothing before it.
+
+    After each window `told` hears how many targets of how many have been scored.
+    """
     _check(model, ids, window)
     state: State | None = None
     weights = model.weights()
@@ -39,6 +49,7 @@ def log_prob(model: Model, ids: Ids, *, window: int = WINDOW) -> Real:
         output = model.forward(here[:-1], state, weights=weights)
         found.append(-model.loss(output, here[1:], weights=weights).each[:, 0])
         state = output.state
+        told(min(at + window, len(ids) - 1), len(ids) - 1)
     return np.concatenate(found)
 
 
@@ -57,12 +68,13 @@ class Network:
 
     model: Model
     window: int = WINDOW
+    told: Callable[[int, int], None] = in_silence
 
     def log_prob(self, ids: Ids, given: int = 1) -> Real:
         """Give log P(x(t) | all before) for all tokens but the first ``given``, which are only context."""
         if given < 1:
             raise InputError("a network needs a token to start from: given must be at least 1")
-        return log_prob(self.model, ids, window=self.window)[given - 1 :]
+        return log_prob(self.model, ids, window=self.window, told=self.told)[given - 1 :]
 
 
 def in_time(ids: Ids, backward: bool) -> Ids:

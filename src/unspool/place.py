@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool import checkpoint
+from unspool.evaluate import in_silence
 from unspool.events import Step
 from unspool.journal import Journal
 from unspool.measure import Measure
@@ -25,6 +26,8 @@ class Keeping:
     """Or after every so many updates."""
     stop: Callable[[], bool] = lambda: False
     """Asked after every update."""
+    told: Callable[[int, int], None] = in_silence
+    """Hears, while the trained model is judged, how many targets of how many have been scored."""
 
 
 class Clock:

@@ -64,6 +64,11 @@ app.command(
     help="A text to a text of another length, learned from pairs.",
 )
 app.command(
+    "unspool.cli.forecast:app",
+    name="forecast",
+    help="What a series of numbers does next, with intervals, beside simple baselines.",
+)
+app.command(
     "unspool.cli.stats:stats",
     name="stats",
     help="Count a text: sizes, frequent tokens, Zipf's law, how well n-grams predict it.",

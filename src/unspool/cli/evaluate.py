@@ -2,17 +2,19 @@
 
 import json as jsonlib
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
+from rich.progress import Progress
 
 from unspool import checkpoint
 from unspool.cli.options import Flag
 from unspool.cli.sources import Sources
-from unspool.cli.view import measures_table
+from unspool.cli.view import measures_table, scoring
 from unspool.counting.kneser_ney import kneser_ney
 from unspool.counting.ngram import NgramCounts, count_ngrams
 from unspool.data.corpus import read_part, reopen
@@ -73,8 +75,12 @@ def evaluate_command(
             f"the {judged.name} has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
         )
     console = Console(highlight=False, quiet=json)
-    with console.status("reading …") if console.is_terminal else console.capture():
-        found = [*_counted(run, model, judged, order), Judged("network", _network(model, judged, window))]
+    with console.status("counting n-grams …") if console.is_terminal else nullcontext():
+        found = _counted(run, model, judged, order)
+    with scoring(console) if console.is_terminal else Progress(disable=True) as progress:
+        task = progress.add_task("", total=len(judged.ids) - 1)
+        network = Network(model.model, window, lambda done, _: progress.update(task, completed=done))
+        found.append(Judged("network", evaluate(network, judged, backward=model.backward)))
     if json:
         print(jsonlib.dumps(_as_json(run, model, judged, found), ensure_ascii=False))
     else:
@@ -94,10 +100,6 @@ def _check_direction(model: TextModel, backward: bool) -> None:
         raise InputError("--backward: this model was trained forward in time; train one with --backward")
     if model.backward and not backward:
         raise InputError("this model was trained in reverse time; say --backward to judge it so")
-
-
-def _network(model: TextModel, part: Part, window: int) -> Measure:
-    return evaluate(Network(model.model, window), part, backward=model.backward)
 
 
 def _counted(run: Path, model: TextModel, part: Part, order: int) -> list[Judged]:

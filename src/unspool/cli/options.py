@@ -9,6 +9,6 @@ Flag: TypeAlias = Annotated[bool, Parameter(negative="")]
 
 TEXT = Group("Text", sort_key=1)
 TIME = Group("Time", sort_key=2)
-NETWORK = Group("Network [what is not given is chosen for the text and the time]", sort_key=3)
-TRAINING = Group("Training [what is not given is chosen for the text and the time]", sort_key=4)
+NETWORK = Group("Network (what is not given is chosen for the text and the time)", sort_key=3)
+TRAINING = Group("Training (what is not given is chosen for the text and the time)", sort_key=4)
 OUTPUT = Group("Output", sort_key=5)

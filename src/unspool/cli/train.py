@@ -177,9 +177,9 @@ def train(
         validation_tokens=validation_tokens,
         seed=seed,
     )
-    stop = Stop()
-    events = run(config, out=out, keeping=Keeping(steps=save_every, stop=stop))
-    _follow(events, out, stop, json=json, plot=plot, tensorboard=tensorboard)
+    view, stop = View(Console(highlight=False, quiet=json)), Stop()
+    events = run(config, out=out, keeping=Keeping(steps=save_every, stop=stop, told=view.judging))
+    _follow(events, out, view, stop, json=json, plot=plot, tensorboard=tensorboard)
 
 
 def resume(
@@ -211,9 +211,11 @@ def resume(
     """
     if threads is not None:
         set_threads(threads)
-    stop = Stop()
-    events = resumed(checkpoint.check_run(run), keeping=Keeping(steps=save_every, stop=stop))
-    _follow(events, run, stop, json=json, plot=plot, tensorboard=tensorboard)
+    view, stop = View(Console(highlight=False, quiet=json)), Stop()
+    events = resumed(
+        checkpoint.check_run(run), keeping=Keeping(steps=save_every, stop=stop, told=view.judging)
+    )
+    _follow(events, run, view, stop, json=json, plot=plot, tensorboard=tensorboard)
 
 
 class Stop:
@@ -238,7 +240,14 @@ class Stop:
 
 
 def _follow(
-    events: Iterator[Event], out: Path, stop: Stop, *, json: bool, plot: Path | None, tensorboard: bool
+    events: Iterator[Event],
+    out: Path,
+    view: View,
+    stop: Stop,
+    *,
+    json: bool,
+    plot: Path | None,
+    tensorboard: bool,
 ) -> None:
     """Show a run as it goes, and say in the end what there is and how to go on."""
     if plot is not None:
@@ -246,7 +255,7 @@ def _follow(
         new_axes()  # a missing package is said now, not after the training
     board = Board(out / "tensorboard") if tensorboard else None
     content: dict[str, Any] = {"run": str(out), "kernel": kernel_info()}
-    with View(Console(highlight=False, quiet=json)) as view:
+    with view:
         view.begin(kernel_info())
         for event in events:
             view.show(event)

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -54,6 +55,8 @@ class View:
         self.corpus: Corpus | None = None
         self.clock: tuple[float, int] | None = None
         self.sample: str | None = None
+        self.waiting: Status | None = None
+        self.told: Progress | None = None
         self.samples = 0
 
     def __enter__(self) -> "View":
@@ -62,6 +65,7 @@ class View:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._wait(None)
         self._stop()
 
     def begin(self, kernel: dict[str, Any]) -> None:
@@ -69,13 +73,16 @@ class View:
         threads = f"{kernel['threads']} thread{'s' if kernel['threads'] > 1 else ''}"
         self.console.print(Text("unspool", "bold"), "· text in, language model out", soft_wrap=True)
         self.console.print(f"  {threads}, {kernel['isa']}\n", style="dim", soft_wrap=True)
+        self._wait("reading the text")
 
     def show(self, event: Event) -> None:
         """Draw one event."""
+        self._wait(None)
         match event:
             case Prepared(corpus):
                 self.corpus = corpus
                 self._prepared(corpus)
+                self._wait("counting n-grams")
             case Planned():
                 self._planned(event)
             case Step():
@@ -87,6 +94,28 @@ class View:
                 self._judged(event)
             case list():
                 self._counted(event)
+                self._wait("measuring this machine")
+
+    def judging(self, done: int, total: int) -> None:
+        """Show how far the judging of the trained model is."""
+        self._stop()
+        if self.told is None and self.console.is_terminal:
+            self.told = scoring(self.console)
+            self.told.start()
+            self.told.add_task("", total=total)
+        if self.told is not None:
+            self.told.update(self.told.task_ids[0], completed=done)
+            if done == total:
+                self.told.stop()
+
+    def _wait(self, what: str | None) -> None:
+        """Turn a wheel while something takes its time, in a terminal."""
+        if self.waiting is not None:
+            self.waiting.stop()
+            self.waiting = None
+        if what is not None and self.console.is_terminal:
+            self.waiting = self.console.status(f"{what} …")
+            self.waiting.start()
 
     def repeat(self, command: str) -> None:
         """Say how the same run is made again."""
@@ -107,15 +136,16 @@ class View:
         self.samples += 1
         how = f"temperature {each.temperature}, {1e6 * each.seconds_per_token:.0f} µs a token"
         self._stage("samples" if self.samples == 1 else "", how)
-        text = Text(each.prompt, "bold") + Text(each.text.rstrip())
+        text = Text.assemble((each.prompt, "bold"), each.text.rstrip())
         for line in text.wrap(self.console, max(20, min(self.console.width, 100) - MARGIN - 2)):
-            self._line(Text("│ ", "cyan") + line)
+            self._line(Text.assemble(("│ ", "cyan"), line))
 
     def end(self, commands: Sequence[tuple[str, str]]) -> None:
         """Say what to try next."""
         width = max(len(command) for command, _ in commands) + 3
         for number, (command, what) in enumerate(commands):
-            self._stage("" if number else "next", "", Text(f"{command:{width}}", "green") + Text(what, "dim"))
+            both = Text.assemble((f"{command:{width}}", "green"), (what, "dim"))
+            self._stage("" if number else "next", "", both)
 
     def _prepared(self, corpus: Corpus) -> None:
         text = corpus.decode(corpus.train.ids[:300].tolist())
@@ -211,7 +241,7 @@ class View:
     def _picture(self, step: Step) -> list[Text]:
         assert step.valid is not None
         losses = Text.assemble(
-            f"train {step.train:.3f} nats, perplexity {_perplexity(step.train):.2f}   ",
+            f"train {step.train:.3f} nats   ",
             (f"valid {step.valid:.3f} nats, perplexity {_perplexity(step.valid):.2f}", "bold green"),
         )
         lines = [
@@ -224,7 +254,9 @@ class View:
         shown = [losses, *map(_coloured, rows), axis]
         if self.sample is not None:
             shown.append(
-                Text("writes: ", "cyan") + Text(repr(self.sample)[: self.console.width - MARGIN - 10], "dim")
+                Text.assemble(
+                    ("writes: ", "cyan"), (repr(self.sample)[: self.console.width - MARGIN - 10], "dim")
+                )
             )
         return [_indented(row) for row in shown]
 
@@ -236,8 +268,8 @@ class View:
         self._line(measures_table(found))
 
     def _stage(self, name: str, what: str, more: Text | None = None) -> None:
-        head = Text(f"{name:{MARGIN}}", "bold cyan") + Text(what)
-        self.console.print(head + more if more else head, soft_wrap=True)
+        head = Text.assemble((f"{name:{MARGIN}}", "bold cyan"), what, more or "")
+        self.console.print(head, soft_wrap=True)
 
     def _line(self, content: Text | Table) -> None:
         if isinstance(content, Text):
@@ -251,6 +283,19 @@ class View:
         if self.live is not None:
             self.live.stop()
             self.live = None
+
+
+def scoring(console: Console) -> Progress:
+    """Make a bar for targets that are being scored, which goes when all are."""
+    return Progress(
+        TextColumn(" " * (MARGIN - 1)),
+        BarColumn(bar_width=28),
+        TextColumn("{task.completed:,}/{task.total:,} targets scored"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+        console=console,
+        transient=True,
+    )
 
 
 def measures_table(found: Sequence[tuple[str, Measure]]) -> Table:

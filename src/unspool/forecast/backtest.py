@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unspool.data.arrays import Real, Whole
 from unspool.errors import InputError
@@ -20,7 +21,10 @@ from unspool.forecast.forecaster import Forecaster, Progress, checked
 from unspool.forecast.measures import coverage, mase, naive_scale, rmse
 from unspool.forecast.season import guess_second
 
+Known = NDArray[np.bool_]
+"""Which values were observed."""
 NETWORK = "network"
+BOTH = "mean with autoregression"
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ class Backtesting:
     stride: int = 1
     """From one origin to the next."""
     level: float = 0.8
-    scored: Real | None = None
+    scored: Known | None = None
     """Which values count: False for what was filled in."""
     result: Backtest | None = field(default=None, init=False)
 
@@ -82,25 +86,55 @@ class Backtesting:
         origins = rolling_origins(len(y), self.test, self.forecaster.horizon, self.stride)
         count = int(origins[0])
         yield from self.forecaster.fitting(y[:count], known[:count])
-        self.result = self._judge(y, known, origins)
+        model = self.forecaster
+        band = (None, None) if model.errors_ is None else model.interval_at(y, origins, self.level)
+        self.result = _judge(model, y, known, origins, model.predict_at(y, origins), band, self.level)
 
-    def _judge(self, y: Real, known: Real, origins: Whole) -> Backtest:
-        model, H = self.forecaster, self.forecaster.horizon
-        train = y[: origins[0]]
-        forecasts = {NETWORK: model.predict_at(y, origins)}
-        for name, baseline in fit_baselines(model, train).items():
-            forecasts[name] = baseline.forecast(y, origins, H)
-        truth = np.where(known, y, np.nan)[origins[:, None] + np.arange(H)]
-        low, high = (None, None) if model.errors_ is None else model.interval_at(y, origins, self.level)
-        scale = naive_scale(np.where(known, y, np.nan)[: origins[0]], model.season_)
-        naive = mase(forecasts["seasonal naive" if model.season_ > 1 else "last value"], truth, scale)
-        rows = [
-            Row(name, mase(each, truth, scale), rmse(each, truth), mase(each, truth, scale) / naive)
-            for name, each in forecasts.items()
-        ]
-        if low is not None and high is not None:
-            rows[0] = Row(NETWORK, rows[0].mase, rows[0].rmse, rows[0].relative, coverage(low, high, truth))
-        return Backtest(H, self.level, scale, origins, truth, forecasts, low, high, rows)
+
+def trial(model: Forecaster, y: Real, scored: Known | None = None) -> Backtest | None:
+    """Judge a fit by the values kept for its intervals, which its first networks were not trained on.
+
+    Season, log and differences were chosen by all values: a backtest chooses them by its training part alone.
+    """
+    if model.trial_ is None:
+        return None
+    (count, fitted), H = model.trial_, model.horizon
+    known = np.ones(len(y), bool) if scored is None else np.asarray(scored, bool)
+    origins = np.arange(count, len(y) - H + 1)
+    forecasts = model.predict_at(y, origins, fitted=fitted)
+    return _judge(model, y, known, origins, forecasts, (None, None), 0.0)
+
+
+def _judge(
+    model: Forecaster,
+    y: Real,
+    known: Known,
+    origins: Whole,
+    answers: Real,
+    band: tuple[Real | None, Real | None],
+    level: float,
+) -> Backtest:
+    """Set all models side by side; baselines are fitted on what lies before the first origin."""
+    H, forecasts = model.horizon, {NETWORK: answers}
+    for name, baseline in fit_baselines(model, y[: origins[0]]).items():
+        forecasts[name] = baseline.forecast(y, origins, H)
+    forecasts[BOTH] = (forecasts[NETWORK] + forecasts["autoregression"]) / 2
+    observed = np.where(known, y, np.nan)
+    truth = observed[origins[:, None] + np.arange(H)]
+    scale = naive_scale(observed[: origins[0]], model.season_)
+    if not scale > 0:
+        raise InputError(
+            f"season: the training part repeats itself every {model.season_} steps: no error to scale by"
+        )
+    naive = mase(forecasts["seasonal naive" if model.season_ > 1 else "last value"], truth, scale)
+    rows = [
+        Row(name, mase(each, truth, scale), rmse(each, truth), mase(each, truth, scale) / (naive or np.nan))
+        for name, each in forecasts.items()
+    ]
+    low, high = band
+    if low is not None and high is not None:
+        rows[0] = Row(NETWORK, rows[0].mase, rows[0].rmse, rows[0].relative, coverage(low, high, truth))
+    return Backtest(H, level, scale, origins, truth, forecasts, low, high, rows)
 
 
 def backtest(
@@ -109,7 +143,7 @@ def backtest(
     test: int,
     stride: int = 1,
     level: float = 0.8,
-    scored: Real | None = None,
+    scored: Known | None = None,
 ) -> Backtest:
     """Judge a forecaster and the baselines by the last `test` values of a series."""
     run = Backtesting(forecaster, y, test, stride, level, scored)

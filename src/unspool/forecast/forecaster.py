@@ -27,24 +27,18 @@ from unspool.config import at_least
 from unspool.data.arrays import Real, Whole
 from unspool.errors import InputError
 from unspool.forecast.change import Change, choose_change
-from unspool.forecast.season import guess_season, guess_second
-from unspool.forecast.windows import (
-    Layout,
-    Units,
-    learn_units,
-    origins_of,
-    plan_windows,
-    read_targets,
-    read_windows,
-    to_series,
+from unspool.forecast.ensemble import (
+    Fitted,
+    Recipe,
+    fresh_network,
+    quantiles,
+    sizes_of_errors,
+    train_network,
 )
-from unspool.optimise import Optimiser, OptimiserConfig
-from unspool.schedule import Cosine
-from unspool.sequences.batches import SequenceBatch
-from unspool.sequences.config import SequenceConfig
-from unspool.sequences.fit import update
+from unspool.forecast.season import guess_season, guess_second
+from unspool.forecast.windows import Layout, learn_units, origins_of, plan_windows, to_series
 from unspool.sequences.network import Network
-from unspool.values import CellName, Floats
+from unspool.values import CellName
 
 
 class Progress(NamedTuple):
@@ -53,23 +47,6 @@ class Progress(NamedTuple):
     step: int
     steps: int
     loss: float
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """All that a training part taught."""
-
-    layout: Layout
-    units: Units
-    networks: list[Network]
-
-    def answers(self, z: Real, origins: Whole, phase: int) -> tuple[Real, Real, Real]:
-        """Give the mean answer (n H) of the networks, and each window's level and spread."""
-        x, level, spread = read_windows(self.layout, self.units, z, origins, phase)
-        lengths = np.full(len(origins), len(x), np.int32)
-        batch = SequenceBatch(x, lengths, None, None, np.arange(len(origins)))
-        outputs = [network.outputs(batch).astype(np.float64) for network in self.networks]
-        return np.mean(outputs, axis=0), level, spread
 
 
 @dataclass(eq=False, kw_only=True)
@@ -90,8 +67,8 @@ class Forecaster:
     """elman, gru or lstm."""
     hidden: int = 0
     """H of the network; 0: 16, 32 or 48, by the number of windows."""
-    members: int = 4
-    """How many networks are averaged."""
+    members: int = 0
+    """How many networks are averaged; 0: 4, or 2 where there are 5,000 windows or more."""
     steps: int = 0
     """Updates of each; 0: six times through the windows, at least 400 and at most 2,400."""
     noise: float = -1.0
@@ -127,26 +104,27 @@ class Forecaster:
         """Learn, with a report after every update; values that are not `scored` are read and not learned."""
         values = checked(y, "the series")
         known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
-        layout = self._plan(values)
+        layout = self.plan(values)
         self.season_, self.change_ = layout.change.season, layout.change
-        self.history_, self.errors_ = values, None
-        z = np.where(known, layout.change.forward(values), np.nan)
+        self.history_, self.errors_, self.trial_ = values, None, None
         filled = layout.change.forward(values)
         count = self._calibrated(layout, len(values))
-        aside = max(1, self.members // 2) if count else 0
-        plans = [(count, i) for i in range(aside)] + [(len(values), i) for i in range(self.members)]
-        total, done = sum(self._steps(layout, n) for n, _ in plans), 0
+        members = self.members or (4 if len(origins_of(layout, len(values))) < 5000 else 2)
+        aside = max(1, members // 2) if count else 0
+        plans = [(count, i) for i in range(aside)] + [(len(values), i) for i in range(members)]
+        total, done = sum(self._recipe(layout, n).steps for n, _ in plans), 0
         made: dict[int, list[Network]] = {}
         for n, i in plans:
             units = learn_units(layout, filled[:n])
-            network = self._network(layout, n, self.seed + i)
-            for loss in self._train(network, layout, units, filled[:n], z[:n], self.seed + i):
+            recipe = self._recipe(layout, n)
+            network = fresh_network(recipe, layout, self.seed + i)
+            for loss in train_network(network, recipe, layout, units, filled[:n], known[:n], self.seed + i):
                 done += 1
                 yield Progress(done, total, loss)
             made.setdefault(n, []).append(network)
         if count:
             first = Fitted(layout, learn_units(layout, filled[:count]), made[count])
-            self.errors_ = self._errors(first, filled, z, count)
+            self.errors_, self.trial_ = sizes_of_errors(first, filled, known, count), (count, first)
         self.fitted_ = Fitted(layout, learn_units(layout, filled), made[len(values)])
 
     def predict(self, steps: int | None = None, history: Any = None, phase: int = 0) -> Real:
@@ -162,9 +140,9 @@ class Forecaster:
         low, high = self.interval_at(values, origins, level, phase)
         return low[0, : self._steps_ahead(steps)], high[0, : self._steps_ahead(steps)]
 
-    def predict_at(self, values: Real, origins: Whole, phase: int = 0) -> Real:
+    def predict_at(self, values: Real, origins: Whole, phase: int = 0, fitted: Fitted | None = None) -> Real:
         """Forecast from many origins of a series at once, n H; each knows values[:origin] only."""
-        fitted, z = self._ready(), self.change_.forward(values)
+        fitted, z = fitted or self._ready(), self.change_.forward(values)
         y, level, spread = fitted.answers(z, origins, phase)
         return self.change_.back(to_series(fitted.layout, fitted.units, z, origins, level, spread, y))
 
@@ -213,9 +191,10 @@ class Forecaster:
             )
         return self.horizon if steps is None else steps
 
-    def _plan(self, values: Real) -> Layout:
+    def plan(self, values: Real) -> Layout:
+        """Choose season, change and window for a series, and refuse one that is too short."""
         at_least("horizon", self.horizon, 1)
-        at_least("members", self.members, 1)
+        at_least("members", self.members, 0)
         if self.horizon >= len(values):
             raise InputError(
                 f"horizon is {self.horizon}, longer than the series, which has {len(values)} values"
@@ -264,74 +243,16 @@ class Forecaster:
         enough = len(origins_of(layout, kept)) >= 8
         return kept if self.calibration > 0 and enough else 0
 
-    def _network(self, layout: Layout, count: int, seed: int) -> Network:
-        windows = len(origins_of(layout, count))
-        hidden = self.hidden or (16 if windows < 500 else 32 if windows < 5000 else 48)
-        config = SequenceConfig(
-            "many-to-one", "numbers", inputs=layout.inputs, outputs=layout.horizon, dense=True, cell=self.cell,
-            hidden=hidden,
-        )  # fmt: skip
-        network = Network.fresh(config, seed)
-        network.parameters["V"][:] *= 0.1
-        return network
-
-    def _batch(self, layout: Layout, count: int) -> int:
-        return 32 if len(origins_of(layout, count)) < 2000 else 64
-
-    def _steps(self, layout: Layout, count: int) -> int:
-        epoch = len(origins_of(layout, count)) / self._batch(layout, count)
-        return self.steps or int(np.clip(6 * epoch, 400, 2400))
-
-    def _train(
-        self, network: Network, layout: Layout, units: Units, filled: Real, z: Real, seed: int
-    ) -> Iterator[float]:
-        """Train one network, and give the loss after every update."""
-        origins = origins_of(layout, len(z))
-        x, level, spread = read_windows(layout, units, filled, origins, 0)
-        base = read_targets(layout, units, filled, origins, level, spread)
-        hidden = np.isnan(z[origins[:, None] + np.arange(layout.horizon)])
-        y = np.where(hidden, np.nan, base).astype(np.float32)
-        noise = min(0.6, 5 / np.sqrt(len(z))) if self.noise < 0 else self.noise
-        steps, B = self._steps(layout, len(z)), self._batch(layout, len(z))
-        optimiser = Optimiser(OptimiserConfig(learning_rate=self.learning_rate, decay=0.05))
-        schedule, rng = Cosine(steps, warmup=max(1, steps // 10)), np.random.default_rng([seed, 3])
-        for step in range(steps):
-            rows = rng.integers(len(origins), size=B)
-            batch = _noisy(x, y, rows, layout.fold, noise, rng)
-            yield update(network, batch, optimiser, seed=seed, rate=schedule(step)).loss
-
-    def _errors(self, fitted: Fitted, filled: Real, z: Real, count: int) -> Real:
-        """Give the sorted sizes of errors, n H, beyond the values that were trained on."""
-        layout = fitted.layout
-        origins = np.arange(count, len(z) - layout.horizon + 1)
-        y, level, spread = fitted.answers(filled, origins, 0)
-        truth = read_targets(layout, fitted.units, filled, origins, level, spread)
-        hidden = np.isnan(z[origins[:, None] + np.arange(layout.horizon)])
-        return np.sort(np.where(hidden, np.nan, np.abs(y - truth)), axis=0)
-
-
-def _noisy(
-    x: Floats, y: Floats, rows: Whole, fold: int, noise: float, rng: np.random.Generator
-) -> SequenceBatch:
-    chosen = np.ascontiguousarray(x[:, rows])
-    if noise:
-        chosen[:, :, :fold] += np.float32(noise) * rng.standard_normal(chosen[:, :, :fold].shape, np.float32)
-    return SequenceBatch(chosen, np.full(len(rows), len(x), np.int32), y[rows], None, rows)
-
-
-def quantiles(errors: Real, level: float) -> Real:
-    """Give the width for every step: the error that this share of them does not pass, averaged over neighbours.
-
-    >>> quantiles(np.arange(1.0, 10.0)[:, None] * [1.0, 2.0], 0.8).tolist()
-    [12.0, 12.0]
-    """
-    found = []
-    for column in errors.T:
-        known = column[~np.isnan(column)]
-        rank = int(np.ceil(level * (len(known) + 1)))
-        found.append(known[min(rank, len(known)) - 1] if len(known) else np.inf)
-    padded = np.pad(found, 1, constant_values=np.nan)
-    return np.asarray(np.nanmean([padded[:-2], padded[1:-1], padded[2:]], axis=0))
+    def _recipe(self, layout: Layout, count: int) -> Recipe:
+        return Recipe.chosen(
+            len(origins_of(layout, count)),
+            count,
+            cell=self.cell,
+            hidden=self.hidden,
+            steps=self.steps,
+            noise=self.noise,
+            learning_rate=self.learning_rate,
+        )
 
 
 def checked(y: Any, name: str) -> Real:

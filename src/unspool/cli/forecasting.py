@@ -1,0 +1,255 @@
+"""What `unspool forecast` reads, shows and writes: columns, progress, tables, pictures, JSON."""
+
+import time as clocks
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from unspool.cli.fitting import as_column
+from unspool.data.arrays import Real
+from unspool.data.timetable import TimeTable, Values, read_timetable
+from unspool.draw.forecast import draw_forecast
+from unspool.errors import InputError
+from unspool.forecast.backtest import Backtest
+from unspool.forecast.forecaster import Forecaster, Progress
+from unspool.forecast.store import Run
+
+
+def settings_of(*, season: str, differences: str, **others: Any) -> dict[str, Any]:
+    """Read the options that are words or numbers, and give all arguments of a forecaster."""
+    if season != "guess" and not season.isdecimal():
+        raise InputError(f"season is {season!r}; expected a number of steps, or guess")
+    pair = tuple(differences.split(","))
+    if differences != "guess" and pair not in {("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")}:
+        raise InputError(f"differences is {differences!r}; expected d,D as 0,1, or guess")
+    return others | {
+        "season": season if season == "guess" else int(season),
+        "differences": differences if differences == "guess" else (int(pair[0]), int(pair[1])),
+    }
+
+
+def read_columns(
+    data: Path, columns: list[str] | None, time: str | None, missing: str, delimiter: str | None
+) -> TimeTable:
+    """Read the table; a column that is a number goes by its place."""
+    chosen = [as_column(column) for column in columns] if columns else None
+    return read_timetable(data, chosen, as_column(time), missing, delimiter)
+
+
+@contextmanager
+def about(table: TimeTable, name: str) -> Iterator[None]:
+    """Name the file and the column in whatever is wrong with it."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{table.name}: column {name!r}: {error}") from error
+
+
+def values_of(test: str, count: int) -> int:
+    """Give how many values a test part has, from a number or a share with %."""
+    share = test.removesuffix("%")
+    if not share.replace(".", "", 1).isdecimal():
+        raise InputError(f"test is {test!r}; expected a number of values, or a share as 20%")
+    return max(1, round(count * float(share) / 100)) if test.endswith("%") else int(float(share))
+
+
+def describe(console: Console, table: TimeTable) -> None:
+    """Say what was read, and what was left out or filled in."""
+    span = f", {table.label(0)} to {table.label(table.rows - 1)}" if table.clock else ""
+    console.print(
+        f"[bold]{table.name}[/bold]: {table.rows:,} steps{span}; {', '.join(table.columns)}", soft_wrap=True
+    )
+    if table.left_out:
+        console.print(f"  left out, without numbers: {', '.join(table.left_out)}", soft_wrap=True)
+    for name, values in table.columns.items():
+        if values.filled:
+            console.print(f"  {name}: {values.filled:,} missing values are read as interpolated, and masked")
+
+
+def follow(console: Console, name: str, model: Forecaster, reports: Iterator[Progress]) -> None:
+    """Run a fit to its end with a bar, or a few lines where there is no terminal."""
+    bar = Bar(
+        TextColumn("  {task.description}"), BarColumn(bar_width=30), TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=console, disable=not console.is_terminal or console.quiet, transient=True,
+    )  # fmt: skip
+    begin, mean, report = clocks.perf_counter(), 0.0, Progress(0, 0, 0.0)
+    with bar:
+        task = bar.add_task(name, total=None)
+        for report in reports:
+            mean += (report.loss - mean) / min(report.step, 50)
+            bar.update(
+                task, completed=report.step, total=report.steps, description=f"{name} · loss {mean:.4f}"
+            )
+            if not console.is_terminal and report.step % max(1, report.steps // 4) == 0:
+                spent = clocks.perf_counter() - begin
+                left = spent / report.step * (report.steps - report.step)
+                console.print(
+                    f"  update {report.step:,} of {report.steps:,} · loss {mean:.4f} · {left:.0f} s left"
+                )
+    spent = clocks.perf_counter() - begin
+    console.print(f"  {name}: {_chosen(model)}", soft_wrap=True)
+    console.print(f"  {report.step:,} updates in {spent:.1f} s\n", soft_wrap=True)
+
+
+def _chosen(model: Forecaster) -> str:
+    """Say what was chosen for a series."""
+    change, layout, networks = model.change_, model.fitted_.layout, model.fitted_.networks
+    parts = [f"season {change.season}" if change.season > 1 else "no season"]
+    parts += [{"log": "logarithm", "root": "root"}[change.power]] if change.power != "none" else []
+    parts += ["differences"] if change.d else []
+    parts += ["seasonal differences"] if change.D else []
+    parts.append(f"{layout.length} values read")
+    parts.append(f"{len(networks)} × {networks[0].config.cell} of {networks[0].config.hidden} units")
+    return " · ".join(parts)
+
+
+def show_backtest(console: Console, title: str, found: Backtest) -> None:
+    """Print all models of a backtest in one table."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
+    table.add_column(f"{len(found.origins):,} origins, {found.horizon} steps ahead")
+    covers = any(row.coverage is not None for row in found.rows)
+    for name in ("MASE", "RMSE", "of naive", *([f"in the {found.level:.0%} band"] if covers else [])):
+        table.add_column(name, justify="right")
+    for row in found.rows:
+        cells = [f"{row.mase:.4f}", f"{row.rmse:,.4g}", f"{row.relative:.3f}"]
+        if covers:
+            cells.append("" if row.coverage is None else f"{row.coverage:.1%}")
+        table.add_row(row.name, *cells, style="bold" if row.name == "network" else None)
+    console.print(f"[bold]{title}[/bold]", soft_wrap=True)
+    console.print(table)
+    console.print()
+
+
+Forecasts = dict[str, tuple[Real, Real | None, Real | None]]
+
+
+def forecast_columns(run: Run, table: TimeTable, level: float, steps: int | None) -> Forecasts:
+    """Forecast every column from the end of a table."""
+    rows: Forecasts = {}
+    for name, model in run.forecasters.items():
+        values = table.columns[name]
+        with about(table, name):
+            phase = _phase(run, table, name, values)
+            y_hat = model.predict(steps, values.y, phase)
+            band: tuple[Real | None, Real | None] = None, None
+            if model.errors_ is not None:
+                band = model.predict_interval(level, steps, values.y, phase)
+            rows[name] = (y_hat, *band)
+    return rows
+
+
+def _phase(run: Run, table: TimeTable, name: str, values: Values) -> int:
+    """Give the place in time of a history's first value, counted from the first value that was learned."""
+    begin = (run.begins or {}).get(name, 0)
+    first = values.begin
+    if run.clock is not None and table.clock is not None:
+        number = run.clock.numbers([table.label(0)])[0]
+        if number is None or table.clock.step != run.clock.step:
+            raise InputError(
+                f"its times do not go in the steps of the run, which begin at {run.clock.begin!r}"
+            )
+        first += number
+    return first - begin
+
+
+def remembered(run: Run, name: str) -> TimeTable:
+    """Give the series that were learned as a table."""
+    begins = run.begins or {}
+    columns = {
+        column: Values(model.history_, np.ones(len(model.history_), bool), begins.get(column, 0))
+        for column, model in run.forecasters.items()
+    }
+    rows = max(each.begin + len(each.y) for each in columns.values())
+    return TimeTable(name, run.time, run.clock, columns, [], rows)
+
+
+def forecast_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
+    """Make a table of forecasts, a row a step."""
+    shown = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
+    shown.add_column(table.time or "step")
+    for name in rows:
+        shown.add_column(name, justify="right")
+        shown.add_column(f"{level:.0%} band", justify="center")
+    for k in range(len(next(iter(rows.values()))[0])):
+        cells = list[str]()
+        for y_hat, low, high in rows.values():
+            band = "" if low is None or high is None else f"{low[k]:.5g} – {high[k]:.5g}"
+            cells += [f"{y_hat[k]:.5g}", band]
+        shown.add_row(table.label(table.rows + k), *cells)
+    return shown
+
+
+def draw_forecasts(plot: Path | None, table: TimeTable, rows: Forecasts, level: float) -> None:
+    """Draw a picture for every column, where one is asked for."""
+    for name, (y_hat, low, high) in rows.items() if plot is not None else ():
+        y, begin = table.columns[name].y, table.columns[name].begin
+        shown = min(len(y), max(6 * len(y_hat), 48))
+        first = begin + len(y) - shown
+        labels = [table.label(first + i) for i in range(shown + len(y_hat))]
+        assert plot is not None
+        draw_forecast(
+            y[-shown:],
+            y_hat,
+            low,
+            high,
+            picture_of(plot, name, len(rows)),
+            labels=labels,
+            level=level,
+            title=name,
+        )
+
+
+def picture_of(plot: Path, name: str, count: int) -> Path:
+    """Give each column's picture its own name where there are several."""
+    safe = "".join(letter if letter.isalnum() else "-" for letter in name)
+    return plot if count == 1 else plot.with_stem(f"{plot.stem}-{safe}")
+
+
+def backtest_as_json(found: Backtest) -> dict[str, Any]:
+    """Give all figures of a backtest as plain values."""
+    return {
+        "origins": len(found.origins),
+        "scale": found.scale,
+        "models": {
+            row.name: {
+                "mase": row.mase,
+                "rmse": row.rmse,
+                "of_naive": row.relative,
+                "coverage": row.coverage,
+                "mase_by_step": found.by_step(row.name).tolist(),
+            }
+            for row in found.rows
+        },
+    }
+
+
+def forecasts_as_json(
+    table: TimeTable, models: dict[str, Forecaster], judged: dict[str, Backtest | None], rows: Forecasts
+) -> dict[str, Any]:
+    """Give forecasts, and what was chosen and judged, as plain values."""
+    content: dict[str, Any] = {}
+    for name, (y_hat, low, high) in rows.items():
+        content[name] = {
+            "time": [table.label(table.rows + k) for k in range(len(y_hat))],
+            "forecast": y_hat.tolist(),
+            "low": None if low is None else low.tolist(),
+            "high": None if high is None else high.tolist(),
+        }
+        if name in models:
+            change = models[name].change_
+            content[name] |= {
+                "season": change.season,
+                "power": change.power,
+                "differences": [change.d, change.D],
+            }
+        if (found := judged.get(name)) is not None:
+            content[name]["not_trained_on"] = backtest_as_json(found)
+    return content

@@ -1,0 +1,179 @@
+"""Numbers in time from a table: a column of times, one or several of numbers, and a rule for what is missing.
+
+Rules, all of them stated here and nowhere else:
+
+- The times are the column that is given, or the first of those named like a time (date, time, year, month …),
+  or the first column, if it holds dates, or whole numbers that rise by equal steps. They are passed through.
+- The numbers are the columns that are given, or all others that have a number in any row; those without one
+  are left out, and the table remembers which. Text among numbers is an error that names row and column.
+- A value that is missing, and a step that has no row, are errors by default (``refuse``). ``interpolate`` puts
+  a straight line between the neighbours and takes it for observed; ``mask`` does the same for reading, but
+  nothing is learned from it and nothing is scored on it. At the beginning missing values are cut off; at the
+  end they are always refused: a forecast begins there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unspool.config import from_choice
+from unspool.data.arrays import Real
+from unspool.data.clock import Clock, read_clock
+from unspool.data.table import Column, Table, as_number, read_table
+from unspool.errors import InputError
+
+NAMED = (
+    "date",
+    "time",
+    "datetime",
+    "timestamp",
+    "ts",
+    "ds",
+    "year",
+    "month",
+    "week",
+    "day",
+    "hour",
+    "period",
+    "t",
+)
+MISSING = ("refuse", "interpolate", "mask")
+HINT = "fill it, or say how: --missing interpolate or --missing mask"
+
+
+@dataclass(frozen=True)
+class Values:
+    """One column: numbers without holes, and which of them were observed."""
+
+    y: Real
+    known: NDArray[np.bool_]
+    begin: int
+    """The number of its first value: what was cut off before it."""
+
+    @property
+    def filled(self) -> int:
+        """How many values were missing."""
+        return int((~self.known).sum())
+
+
+@dataclass(frozen=True)
+class TimeTable:
+    """Columns of numbers, and their clock."""
+
+    name: str
+    time: str | None
+    """The column of times."""
+    clock: Clock | None
+    columns: dict[str, Values]
+    left_out: list[str]
+    """Columns without a number."""
+    rows: int
+    """Steps from the first row to the last."""
+
+    def label(self, number: int) -> str:
+        """Name a step, counted from the first row: its time, or its number from 1."""
+        return self.clock.label(number) if self.clock else str(number + 1)
+
+
+def read_timetable(
+    path: str | Path,
+    columns: Sequence[Column] | None = None,
+    time: Column | None = None,
+    missing: str = "refuse",
+    delimiter: str | None = None,
+) -> TimeTable:
+    """Read a table of numbers in time; ``time`` is a column, or none to have no times."""
+    from_choice("missing", missing, MISSING)
+    table = read_table(path, delimiter)
+    at = _time_column(table, time, columns)
+    clock = read_clock(table.text(at)) if at is not None else None
+    if at is not None and clock is None and time is not None:
+        raise InputError(f"{table.name}: column {table.names[at]!r} is no column of times that rise")
+    at = at if clock is not None else None
+    steps = _steps(table, at, clock, missing)
+    chosen, left_out = _numbers(table, at, columns)
+    found = {table.names[i]: _values(table, i, steps, missing) for i in chosen}
+    return TimeTable(
+        table.name, None if at is None else table.names[at], clock, found, left_out, int(steps[-1]) + 1
+    )
+
+
+def _time_column(table: Table, time: Column | None, columns: Sequence[Column] | None) -> int | None:
+    if time == "none":
+        return None
+    if time is not None:
+        return table.find(time)
+    taken = {table.find(column) for column in columns or ()}
+    free = [i for i in range(len(table.names)) if i not in taken]
+    named = [i for i in free if table.names[i].lower() in NAMED]
+    for i in named + free[:1]:
+        clock = read_clock(table.text(i)) if i == 0 or i in named else None
+        if clock is None or (len(free) == 1 and not columns):
+            continue
+        whole = all(value is not None and value == round(value) for value in map(as_number, table.text(i)))
+        regular = clock.kind != "numbers" or (
+            whole and (i in named or None not in clock.numbers(table.text(i)))
+        )
+        rises = clock.kind != "numbers" or i in named or _rises(clock.numbers(table.text(i)))
+        if regular and rises:
+            return i
+    return None
+
+
+def _rises(numbers: Sequence[int | None]) -> bool:
+    return numbers == list(range(len(numbers)))
+
+
+def _steps(table: Table, at: int | None, clock: Clock | None, missing: str) -> NDArray[np.int64]:
+    """Give the number of every row, and refuse times that fall back or, unless filled, leave steps out."""
+    if clock is None or at is None:
+        return np.arange(len(table))
+    numbers, before = clock.numbers(table.text(at)), -1
+    for row, number in enumerate(numbers):
+        where = f"{table.place(row, at)}: {table.rows[row][at]!r}"
+        if number is None:
+            raise InputError(
+                f"{where} is no whole number of steps after {clock.begin!r}; use --time none to ignore times"
+            )
+        if number <= before:
+            raise InputError(f"{where} does not come after the row above it; sort the rows, each time once")
+        if number > before + 1 and missing == "refuse":
+            raise InputError(f"{where}: {number - before - 1} steps before it have no row; {HINT}")
+        before = number
+    return np.array(numbers, np.int64)
+
+
+def _numbers(table: Table, at: int | None, columns: Sequence[Column] | None) -> tuple[list[int], list[str]]:
+    if columns:
+        return [table.find(column) for column in columns], []
+    others = [i for i in range(len(table.names)) if i != at]
+    chosen = [i for i in others if any(_is_number(field) for field in table.text(i))]
+    if not chosen:
+        raise InputError(f"{table.name}: no column of numbers; there are {', '.join(table.names)}")
+    return chosen, [table.names[i] for i in others if i not in chosen]
+
+
+def _is_number(field: str) -> bool:
+    value = as_number(field)
+    return value is not None and not np.isnan(value)
+
+
+def _values(table: Table, column: int, steps: NDArray[np.int64], missing: str) -> Values:
+    read = table.numbers(column, missing="nan")
+    holes = np.flatnonzero(np.isnan(read))
+    if len(holes) and missing == "refuse":
+        raise InputError(f"{table.place(int(holes[0]), column)}: the value is missing; {HINT}")
+    if np.isnan(read[-1]):
+        raise InputError(
+            f"{table.place(len(read) - 1, column)}: the last value is missing; cut the rows at the end"
+        )
+    y = np.full(int(steps[-1]) + 1, np.nan)
+    y[steps] = read
+    begin = int(np.flatnonzero(~np.isnan(y))[0])
+    y = y[begin:]
+    known, t = ~np.isnan(y), np.arange(len(y))
+    filled = np.interp(t, t[known], y[known])
+    return Values(filled, known if missing == "mask" else np.ones(len(y), bool), begin)

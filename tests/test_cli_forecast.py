@@ -1,0 +1,145 @@
+"""`unspool forecast`: a table in, forecasts out, and one clear line for what is wrong."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unspool import cli
+
+APP = cli.app
+QUICK = ["--members", "1", "--steps", "20", "--hidden", "4", "--horizon", "6"]
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    given = ["forecast", *map(str, arguments)]
+    monkeypatch.setattr(cli, "app", lambda *_, **options: APP(given, **options))
+    with pytest.raises(SystemExit) as done:
+        cli.main()
+    return int(done.value.code or 0)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    lines = ["month,sales,place,cost"]
+    for t in range(96):
+        wave = np.sin(2 * np.pi * t / 12)
+        sales, cost = 20 + 5 * wave + rng.normal(), 9 - 2 * wave + 0.1 * rng.normal()
+        lines.append(f"{2000 + t // 12}-{t % 12 + 1:02},{sales:.3f},here,{cost:.3f}")
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_fit_predict_and_pictures(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, plot = tmp_path / "run", tmp_path / "p.png"
+    assert run(monkeypatch, "fit", data, "--out", out, "--plot", plot, *QUICK) == 0
+    printed = capsys.readouterr().out
+    for said in (
+        "96 steps, 2000-01 to 2007-12; sales, cost",
+        "left out, without numbers: place",
+        "season 12",
+    ):
+        assert said in printed
+    for name in (
+        "network",
+        "last value",
+        "seasonal naive",
+        "autoregression",
+        "window MLP",
+        "2008-01",
+        "80% band",
+    ):
+        assert name in printed
+    assert {path.name for path in tmp_path.glob("*.png")} == {"p-sales.png", "p-cost.png"}
+    assert run(monkeypatch, "predict", out, "--steps", 2) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "month,sales,sales low,sales high,cost,cost low,cost high"
+    assert [line.split(",")[0] for line in lines[1:]] == ["2008-01", "2008-02"]
+    assert run(monkeypatch, "predict", out, data, "--steps", 2) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+    assert run(monkeypatch, "predict", out, "--json") == 0
+    found = json.loads(capsys.readouterr().out)["columns"]["cost"]
+    assert len(found["forecast"]) == 6 and all(np.array(found["low"]) <= found["high"])
+
+
+def test_a_later_history_goes_on_from_its_own_end(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    assert run(monkeypatch, "fit", data, "--out", out, "--columns", "sales", *QUICK) == 0
+    later = tmp_path / "later.csv"
+    lines = data.read_text().splitlines()
+    later.write_text("\n".join([lines[0], *lines[8:], "2008-01,21,here,9", "2008-02,23,here,9"]) + "\n")
+    capsys.readouterr()
+    assert run(monkeypatch, "predict", out, later, "--steps", 1) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("2008-03,")
+
+
+def test_a_backtest_as_a_table_json_and_picture(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plot = tmp_path / "b.svg"
+    assert (
+        run(
+            monkeypatch, "backtest", data, "--columns", "cost", "--test", 12, "--json", "--plot", plot, *QUICK
+        )
+        == 0
+    )
+    found = json.loads(capsys.readouterr().out)["columns"]["cost"]
+    assert found["origins"] == 7 and len(found["models"]["network"]["mase_by_step"]) == 6
+    assert plot.read_bytes().startswith(b"<?xml")
+    assert (
+        run(monkeypatch, "backtest", data, "--columns", "cost", "--test", "25%", "--stride", 6, *QUICK) == 0
+    )
+    assert "in the 80% band" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        ("t,a\n1,1\n2,two\n3,3\n", [], "row 2 (line 3), column 'a': expected a finite number, got 'two'"),
+        ("t,a\n1,1\n2,inf\n3,3\n", [], "row 2 (line 3), column 'a': expected a finite number, got 'inf'"),
+        ("t,a\n1,1\n2,\n3,3\n", [], "row 2 (line 3), column 'a': the value is missing"),
+        ("t,a\n1,1\n2,2\n3,4\n", [], "column 'a': horizon is 12, longer than the series, which has 3 values"),
+        ("t,a\n" + "".join(f"{i},5\n" for i in range(90)), [], "column 'a': the series: all 90 values are 5"),
+        ("t,a\n" + "".join(f"{i},{i % 5}\n" for i in range(20)), [], "column 'a': the series has 20 values"),
+        ("t,a\n1,1\n2,2\n", ["--columns", "b"], "no column 'b'; there are 't', 'a'"),
+        ("t,a\n1,1\n2,2\n", ["--season", "x"], "season is 'x'"),
+        ("t,a\n1,1\n2,2\n", ["--differences", "2,0"], "differences is '2,0'"),
+        ("t,a\n", [], "no row below its heading"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_two(
+    content: str,
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(content)
+    assert run(monkeypatch, "fit", path, "--out", tmp_path / "run", *arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("unspool: ") and len(error.splitlines()) == 1
+    assert message in error
+    assert not (tmp_path / "run").exists()
+
+
+def test_other_slips_are_said(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments, message in [
+        (["predict", tmp_path / "none"], "no such run"),
+        (["backtest", data, "--test", "x"], "test is 'x'"),
+        (["backtest", data, "--test", "3"], "test is 3: expected 12 (the horizon)"),
+        (["fit", data, "--out", tmp_path], "something is there already"),
+        (["fit", data, "--out", tmp_path / "r", "--plot", "a.txt"], "expected a name that ends with"),
+    ]:
+        assert run(monkeypatch, *arguments) == 2
+        assert message in capsys.readouterr().err
