@@ -193,7 +193,7 @@ def draw(figures: list[dict[str, Any]], delay: int, path: str) -> None:
     axes[1].set(yscale="symlog", yticks=[0, 1, 10], yticklabels=["0", "1", "10"], ylim=(0, 30))
     axes[2].set(yscale="log", ylim=(1, None))
     axes[0].legend(frameon=False, fontsize=8)
-    axes[0].annotate("the task", (delay + 1, 0.5), (4, 0), textcoords="offset points", fontsize=8, color=GREY)
+    axes[3].annotate("the task", (delay + 1, 0.7), (4, 0), textcoords="offset points", fontsize=8, color=GREY)
     axes[3].axhline(math.log(K), color=GREY, linewidth=0.8, linestyle=":")
     save_figure(figure, path)
 

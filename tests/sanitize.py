@@ -249,6 +249,7 @@ class Calls:
         options["d"] = self.floats(H) if cell == "gru" or rng.random() < 0.1 else None
         tape = ops.window_forward(cell, p, W, self.floats(B, H), **options)
         arriving = {"dh": self.floats(tau, B, H), "dh_end": self.floats(B, H), "ds_end": self.floats(B, H)}
+        arriving["xi"] = self.floats(tau, B)
         ops.window_backward(tape, W, **{name: v for name, v in arriving.items() if rng.random() < 0.7})
 
     def softmax(self) -> None:
@@ -266,6 +267,7 @@ class Calls:
     def updates(self) -> None:
         n = self.size(9000) + (40_000 if self.big() else 0)
         self.ops.global_norm(self.floats(n))
+        self.ops.slope(self.ops.activate(self.floats(n), "tanh"), "tanh")
         self.ops.adam(
             *(self.floats(n) for _ in range(4)),
             step=int(self.rng.integers(0, 5)),

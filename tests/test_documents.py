@@ -16,6 +16,10 @@ PAGES = [
     "docs/sequences.md",
     "docs/unfolding.md",
     "docs/inspect.md",
+    "docs/patterns.md",
+    "docs/bptt.md",
+    "docs/truncation.md",
+    "docs/vanishing.md",
 ]
 BOTH = PAGES + [page.replace(".md", ".zh-CN.md") for page in PAGES]
 PROSE = [*BOTH, "CHANGELOG.md", "CONTRIBUTING.md"]
@@ -51,7 +55,7 @@ def test_links_and_pictures_of_a_page_are_there(page: str) -> None:
 @pytest.mark.parametrize("page", BOTH)
 def test_files_that_a_page_names_are_there(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    named = re.findall(r"`((?:src|csrc|tests|bench)/[\w./]+\.(?:py|h|cpp))`", text)
+    named = re.findall(r"`((?:src|csrc|tests|bench|examples)/[\w./]+\.(?:py|h|cpp))`", text)
     missing = [name for name in named if not (ROOT / name).exists()]
     assert missing == []
 

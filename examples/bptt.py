@@ -1,0 +1,73 @@
+"""Gradients on their way back: every step's share of the gradients, and from which loss it came.
+
+Left: for each character read, the norm of its share of ∇V, ∇W and ∇U; the shares add up to the gradients.
+Right: how much of the loss at step t (across) arrives at the pre-activations of step k (down), ‖da(k ← t)‖: nothing
+flows forwards in time, and less and less arrives further back.
+
+    python examples/bptt.py [--sentence "she sells sea shells"] [--picture bptt.png]
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from unspool import Model, ModelConfig
+from unspool.data.vocab import Vocab
+from unspool.draw.figure import BLUE, GREEN, ORANGE, new_axes, save
+from unspool.taken_apart import TakenApart, take_apart
+
+
+def arriving(model: Model, ids: np.ndarray) -> np.ndarray:
+    """The norm of da(k ← t), k down and t across: the loss of one step alone, taken back."""
+    tau = len(ids) - 1
+    found = np.zeros((tau, tau))
+    for t in range(tau):
+        y = np.full((tau, 1), -1, np.int32)
+        y[t] = ids[t + 1]
+        found[:, t] = np.linalg.norm(take_apart(model, ids[:-1], y).da()[:, 0], axis=1)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sentence", default="she sells sea shells")
+    parser.add_argument("--cell", default="elman")
+    parser.add_argument("--picture", default="")
+    args = parser.parse_args()
+    vocab = Vocab(list(args.sentence))
+    ids = np.array(vocab[list(args.sentence)], np.int32)[:, None]
+    model = Model.fresh(ModelConfig(cell=args.cell, inputs=len(vocab), outputs=len(vocab), hidden=8), seed=0)
+    apart = take_apart(model, ids[:-1], ids[1:])
+    print("t  reads  L(t)   share of ∇V   ∇W     ∇U")
+    norms = {name: apart.share_norms(name) for name in ("V", "layer0.W", "layer0.U")}
+    for t, letter in enumerate(args.sentence[:-1]):
+        shares = "   ".join(f"{norm[t]:.2f}" for norm in norms.values())
+        print(f"{t + 1:2} {letter!r:5} {apart.L[t, 0]:6.2f}   {shares}")
+    if args.picture:
+        draw(apart, norms, arriving(model, ids), args.sentence[:-1], args.picture)
+
+
+def draw(apart: TakenApart, norms: dict[str, np.ndarray], flow: np.ndarray, letters: str, path: str) -> None:
+    figure, (left, right) = new_axes(columns=2, width=5.0, height=3.9)
+    steps = np.arange(len(letters))
+    for (name, norm), colour, shift in zip(
+        norms.items(), (GREEN, BLUE, ORANGE), (-0.27, 0, 0.27), strict=True
+    ):
+        left.bar(steps + shift, norm, 0.27, color=colour, label=f"∇{name[-1]}")
+    left.set(
+        xlabel="character read at step t", ylabel="norm of the step's share", title="shares of the gradients"
+    )
+    left.legend(frameon=False)
+    shown = np.where(flow > 0, np.log10(np.maximum(flow, 1e-4)), np.nan)
+    image = right.imshow(shown, cmap="viridis", vmin=-3, vmax=0)
+    right.set(xlabel="loss at step t", ylabel="arrives at step k", title="log₁₀ ‖da(k ← t)‖")
+    figure.colorbar(image, ax=right, shrink=0.8)
+    for axis in (left.xaxis, right.xaxis, right.yaxis):
+        axis.set_ticks(steps, labels=[letter if letter != " " else "·" for letter in letters])
+    save(figure, path)
+
+
+if __name__ == "__main__":
+    main()
