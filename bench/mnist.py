@@ -32,9 +32,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--hidden", type=int)
-    parser.add_argument(
-        "--epochs", type=float, nargs="+", help="rows: 6; pixels: 4 of half the side, then 1"
-    )
+    parser.add_argument("--epochs", type=float, nargs="+", help="rows: 6; pixels: 4 of half the side, then 1")
     parser.add_argument("--keep", type=Path, help="write the parameters here now and then")
     options = parser.parse_args()
     figures = [one(options, seed) for seed in range(options.seeds)]
