@@ -57,8 +57,9 @@ def held_out(labels: list[str], share: float, seed: int) -> tuple[list[int], lis
 
 def refuse_empty(data: Labelled) -> None:
     """Raise where a sequence has no step, with its place."""
-    for sequence, place in zip(data.sequences, data.places, strict=True):
-        if not len(sequence):  # type: ignore[arg-type]
+    sequences: Any = data.sequences
+    for sequence, place in zip(sequences, data.places, strict=True):
+        if not len(sequence):
             raise InputError(f"{place}: the sequence is empty; expected at least one step")
 
 
