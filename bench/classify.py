@@ -62,8 +62,9 @@ def digits(folder: Path | None, seed: int) -> dict:
 
     x, y = load_digits(return_X_y=True)  # n 64: a pixel a step, row after row
     model = SequenceClassifier(
-        hidden=96, remember=64, epochs=50, batch_size=25, learning_rate=4e-3, seed=seed
-    )
+        hidden=96, bidirectional=True, dropout=0.3, recurrent_dropout=0.3, remember=64, epochs=50, batch_size=25,
+        learning_rate=4e-3, seed=seed,
+    )  # fmt: skip
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
     return {"accuracy": float(cross_val_score(model, x, y, cv=folds).mean())}
 

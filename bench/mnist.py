@@ -32,9 +32,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--hidden", type=int)
-    parser.add_argument(
-        "--epochs", type=float, nargs="+", help="rows: 12; pixels: 5 of half the side, then 8"
-    )
+    parser.add_argument("--epochs", type=float, nargs="+", help="rows: 6; pixels: 4 of half the side, then 1")
     parser.add_argument("--keep", type=Path, help="write the parameters here now and then")
     options = parser.parse_args()
     figures = [one(options, seed) for seed in range(options.seeds)]
@@ -74,7 +72,7 @@ def learn_rows(train: tuple, options: argparse.Namespace, seed: int) -> Network:
 
 
 def learn_pixels(train: tuple, options: argparse.Namespace, seed: int) -> Network:
-    first, then = options.epochs or [5, 8]
+    first, then = options.epochs or [4, 1]
     config = SequenceConfig(
         "many-to-one", "classes", inputs=1, outputs=10, dense=True, cell="gru", hidden=options.hidden or 64,
         remember=100,

@@ -69,6 +69,12 @@ def adding_examples(n: int, length: int, rng: np.random.Generator) -> Examples:
     return Examples(x, (x[rows, first, 0] + x[rows, second, 0])[:, None])
 
 
+def adding_up_to(n: int, longest: int, rng: np.random.Generator) -> Examples:
+    """The same, with lengths from a fifth of the longest to the longest."""
+    parts = [adding_examples(n // 20, k, rng) for k in rng.integers(longest // 5, longest + 1, 20).tolist()]
+    return Examples([x for part in parts for x in part.x], np.concatenate([part.y for part in parts]))
+
+
 def adding(options: argparse.Namespace) -> list[dict]:
     length, rows = options.length or 200, []
     for seed in range(options.seeds):
@@ -194,7 +200,7 @@ def lengths(options: argparse.Namespace) -> list[dict]:
         )  # fmt: skip
         network, rng = Network.fresh(config, 0), np.random.default_rng(0)
         spent = timed(
-            network, adding_examples(20_000, 50, rng),
+            network, adding_up_to(20_000, 50, rng),
             FitConfig(steps=options.steps or 2000, B=50, learning_rate=4e-3),
         )  # fmt: skip
         errors = {

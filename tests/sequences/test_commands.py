@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from unspool.cli import app
+from unspool.data.ragged import write_ragged
 from unspool.errors import FileError, InputError
 
 QUICK = ["--hidden", "8", "--epochs", "2", "--validation", "0.2"]
@@ -55,6 +57,20 @@ def test_the_steps_that_a_fit_took_repeat_it(names, tmp_path, capsys):
         run("classify", "fit", names, "--out", tmp_path / name, "--hidden", "8", "--steps", "3", "--json")
     first, again = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("a", "b"))
     assert first == again
+
+
+def test_arrays_of_ids_and_of_values_are_told_apart(tmp_path, capsys):
+    labels = ["x", "y"] * 10
+    for name, make, kind in (
+        ("ids", lambda i: np.full(1 + i % 4, 5 + i % 2), "ids"),
+        ("values", lambda i: np.full((1 + i % 4, 3), float(i % 2)), "values"),
+    ):
+        write_ragged(tmp_path / f"{name}.npz", [make(i) for i in range(20)], labels=labels)
+        run("classify", "fit", tmp_path / f"{name}.npz", "--out", tmp_path / name, *QUICK, "--json")
+        assert json.loads((tmp_path / name / "config.json").read_text())["input"]["kind"] == kind
+        capsys.readouterr()
+        run("classify", "predict", tmp_path / name, tmp_path / f"{name}.npz")
+        assert len(capsys.readouterr().out.splitlines()) == 20
 
 
 def test_tag_fits_and_predicts(tmp_path, capsys):

@@ -4,6 +4,7 @@ import json as jsonlib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from cyclopts import App, Parameter
 from rich.console import Console
 
@@ -55,6 +56,7 @@ def fit(
     embedding: Annotated[int, Parameter(group=NETWORK)] = 0,
     dropout: Annotated[float, Parameter(group=NETWORK)] = 0.3,
     recurrent_dropout: Annotated[float, Parameter(group=NETWORK)] = 0.0,
+    remember: Annotated[int, Parameter(group=NETWORK)] = 0,
     pool: Annotated[Literal["last", "mean"], Parameter(group=NETWORK)] = "last",
     balance: Annotated[float, Parameter(group=NETWORK)] = 0.0,
     batch: Annotated[int, Parameter(group=TRAINING)] = 32,
@@ -107,6 +109,8 @@ def fit(
         The share of a layer's outputs that is dropped in training.
     recurrent_dropout
         The share of the state that is dropped inside the recurrence: helps where examples are few.
+    remember
+        About how many steps the gates remember before they have learned anything: for long sequences.
     pool
         The answer comes from the last state or from the mean of all.
     balance
@@ -132,9 +136,9 @@ def fit(
     console.print(_described(learned, judged), soft_wrap=True)
     model = SequenceClassifier(
         cell=cell, hidden=hidden, layers=layers, bidirectional=bidirectional, embedding=embedding, dropout=dropout,
-        recurrent_dropout=recurrent_dropout, pool=pool, balance=balance, epochs=epochs, steps=steps, minutes=None if steps else minutes,
+        recurrent_dropout=recurrent_dropout, remember=remember, pool=pool, balance=balance, epochs=epochs, steps=steps, minutes=None if steps else minutes,
         batch_size=batch, learning_rate=learning_rate, validation=validation,
-        patience=patience if validation else 0, seed=seed, tokens=tokens,
+        patience=patience if validation else 0, seed=seed, tokens=tokens, inputs=_kind(learned),
     )  # fmt: skip
     reports = model.fitting(learned.sequences, learned.labels)
     save(model, out, data=str(data))
@@ -231,6 +235,13 @@ def _part(data: Labelled, rows: list[int]) -> Labelled:
     sequences: Any = [data.sequences[i] for i in rows]
     assert data.labels is not None
     return Labelled(data.name, sequences, [data.labels[i] for i in rows], [data.places[i] for i in rows])
+
+
+def _kind(data: Labelled) -> str:
+    """Say what the sequences are: whole numbers in one row are ids, made by whoever wrote the file."""
+    first = data.sequences[0]
+    ids = isinstance(first, np.ndarray) and first.ndim == 1 and first.dtype.kind in "iu"
+    return "ids" if ids else "auto"
 
 
 def _described(learned: Labelled, judged: Labelled | None) -> str:

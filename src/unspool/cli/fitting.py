@@ -41,7 +41,7 @@ def held_out(labels: list[str], share: float, seed: int) -> tuple[list[int], lis
     """Split rows into those to fit on and those to judge by, class by class, at random by the seed.
 
     >>> held_out(["a"] * 5 + ["b"] * 5, 0.2, seed=0)
-    ([0, 1, 3, 4, 5, 6, 7, 9], [2, 8])
+    ([0, 1, 3, 4, 5, 6, 7, 8], [2, 9])
     """
     if not 0 <= share < 1:
         raise InputError(f"hold-out is {share}; expected a share of at least 0 and below 1")
@@ -57,8 +57,9 @@ def held_out(labels: list[str], share: float, seed: int) -> tuple[list[int], lis
 
 def refuse_empty(data: Labelled) -> None:
     """Raise where a sequence has no step, with its place."""
-    for sequence, place in zip(data.sequences, data.places, strict=True):
-        if not len(sequence):  # type: ignore[arg-type]
+    sequences: Any = data.sequences
+    for sequence, place in zip(sequences, data.places, strict=True):
+        if not len(sequence):
             raise InputError(f"{place}: the sequence is empty; expected at least one step")
 
 
