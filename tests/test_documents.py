@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "docs/walk.md", "docs/notation.md", "docs/engine.md"]
+PAGES = [
+    "README.md",
+    "docs/walk.md",
+    "docs/notation.md",
+    "docs/engine.md",
+    "docs/data-files.md",
+    "docs/forecast.md",
+]
 BOTH = PAGES + [page.replace(".md", ".zh-CN.md") for page in PAGES]
 PROSE = [*BOTH, "CHANGELOG.md", "CONTRIBUTING.md"]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
