@@ -212,7 +212,8 @@ class Forecaster:
         if len(origins_of(layout, len(values))) < FEWEST:
             need = next(n for n in itertools.count(len(values)) if self._enough(change, second, n))
             raise InputError(
-                f"the series has {len(values)} values; a season of {season} and a horizon of {self.horizon} need {need}"
+                f"the series has {len(values)} values; {f'a season of {season} and ' if season > 1 else ''}"
+                f"a horizon of {self.horizon} need{'s' if season == 1 else ''} {need}"
             )
         return layout
 
