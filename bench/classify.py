@@ -74,8 +74,8 @@ def names(folder: Path, seed: int) -> dict:
     x, y = ([data.sequences[i] for i in learned], [data.labels[i] for i in learned])
     test, truth = ([data.sequences[i] for i in judged], [data.labels[i] for i in judged])
     model = SequenceClassifier(
-        hidden=128, bidirectional=True, embedding=32, dropout=0.4, epochs=16, batch_size=64, balance=0.4,
-        learning_rate=4e-3, seed=seed,
+        hidden=128, bidirectional=True, embedding=32, dropout=0.4, recurrent_dropout=0.25, epochs=20, batch_size=64,
+        balance=0.4, learning_rate=4e-3, seed=seed,
     ).fit(x, y)  # fmt: skip
     ours = score(truth, model.predict(test).tolist(), data.classes)
     theirs = score(truth, naive_bayes(x, y, test), data.classes)

@@ -171,7 +171,7 @@ def main() -> None:
     parser.add_argument("--tokens", default="char")
     parser.add_argument("--peers", nargs="+", default=list(PEERS), choices=list(PEERS))
     parser.add_argument("--torch", help=argparse.SUPPRESS)
-    parser.add_argument("--torch-batch", type=int, default=32)
+    parser.add_argument("--torch-batch", type=int, default=16)
     parser.add_argument("--torch-tau", type=int, default=64)
     parser.add_argument("--torch-rate", type=float, default=4e-3)
     parser.add_argument("--torch-dropout", type=float, default=0.2)

@@ -9,13 +9,18 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from unspool.checkpoint import MODEL, TRAINING, read_arrays
+from unspool.data.characters import ByteTokenizer
+from unspool.data.settings import Settings
 from unspool.data.source import text_itself
+from unspool.data.tokens import make_tokenizer
 from unspool.estimator import LanguageModel
 from unspool.events import RunConfig
 from unspool.generate import Sampling
@@ -23,7 +28,6 @@ from unspool.journal import entries
 from unspool.language import TextModel
 from unspool.measure import measure
 from unspool.place import Keeping
-from unspool.reader import Spelling
 from unspool.run import run
 
 TEXT = "the time traveller spoke of time and space, and space and time listened. — été 時\n" * 60
@@ -245,9 +249,35 @@ def test_other_tokens_train_evaluate_and_write(tokens: str, story: Path, tmp_pat
 def test_text_spelled_as_it_comes_is_the_text(tokens: str, story: Path) -> None:
     model = LanguageModel(tokens=tokens, steps=1, hidden=4, B=2, tau=8).fit(story).text_model_
     ids = model.encode(TEXT[:1500]).tolist()
-    pieces = list(Spelling(model).spell(iter(ids)))
+    pieces = list(model.spell(iter(ids)))
     assert "".join(pieces) == model.decode(ids)
     assert len(pieces) == len(ids) + 1
+    assert model.decode(ids[:7]) + "".join(model.spell(ids[7:], before=ids[:7])) == model.decode(ids)
+    assert model.spell_before(ids[:7], ids[7:]) + model.decode(ids[7:]) == model.decode(ids)
+
+
+def test_what_is_written_stands_apart_from_the_prompt(story: Path, tmp_path: Path) -> None:
+    """Words are joined to a prompt as in a text; line ends and cleaning are those of the run."""
+    out = tmp_path / "run"
+    words = LanguageModel(tokens="word", steps=1, hidden=4, B=2, tau=8, out=out).fit(story).text_model_
+    written = words.generate("the time", 3, seed=1)
+    assert written.startswith(" ") and words.encode("the time" + written)[2:].tolist() == list(
+        islice(words.tokens("the time", seed=1), 3)
+    )
+    for prompt in ("the time", "the time "):
+        shown = unspool("generate", out, "--prompt", prompt, "--length", 3, "--seed", 1).stdout
+        assert shown == "the time" + written + "\n"
+    cleaned = replace(words, settings=Settings(clean=True), tokenizer=make_tokenizer("word", newlines=False))
+    assert cleaned.unknown("The TIME!") == []
+    lines = replace(words, settings=Settings(tokens="word", newlines="lf"))
+    assert lines.encode("the\r\ntime").tolist() == words.encode("the\ntime").tolist()
+
+
+@pytest.mark.parametrize("cut", [b"\xe6\x97\xb6", b"\xff\xff\xff\xc3\xa9", b"\xe6\xe6\x97\xb6a\xf0\x9f"])
+def test_bytes_are_spelled_when_a_character_is_complete(cut: bytes) -> None:
+    tokens = list(cut.decode("latin-1"))
+    assert "".join(ByteTokenizer().spell(tokens)) == cut.decode("utf-8", "replace")
+    assert len(list(ByteTokenizer().spell(tokens))) == len(tokens) + 1
 
 
 def test_the_short_way_trains_judges_and_writes(tmp_path: Path) -> None:

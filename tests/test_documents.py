@@ -14,6 +14,7 @@ PAGES = [
     "docs/engine.md",
     "docs/data-files.md",
     "docs/forecast.md",
+    "docs/language-model.md",
 ]
 BOTH = PAGES + [page.replace(".md", ".zh-CN.md") for page in PAGES]
 PROSE = [*BOTH, "CHANGELOG.md", "CONTRIBUTING.md"]

@@ -45,6 +45,7 @@ LAYERS = {
         "taken_apart",
         "jacobians",
         "lags",
+        "check_gradients",
         "stream",
         "evaluate",
         "generate",

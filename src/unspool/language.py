@@ -12,9 +12,9 @@ array([1, 2, 4, 0], dtype=int32)
 True
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from unspool import checkpoint
 from unspool.data.arrays import Ids
-from unspool.data.corpus import decode_ids, encode_text, read_part
+from unspool.data.corpus import as_read, encode_text, read_part, spell_ids
 from unspool.data.settings import Settings
 from unspool.data.source import Names, text_itself
 from unspool.data.tokens import Tokenizer, make_tokenizer
@@ -69,11 +69,22 @@ class TextModel:
 
     def decode(self, ids: Ids | list[int]) -> str:
         """Turn ids into text."""
-        return decode_ids(self.vocab, self.tokenizer, np.asarray(ids).tolist())
+        return "".join(self.spell(np.asarray(ids).tolist()))
+
+    def spell(self, tokens: Iterable[int], before: Sequence[int] = ()) -> Iterator[str]:
+        """Give the text of tokens as they come, a piece each and a last one; `before` is what they follow."""
+        pieces = spell_ids(self.vocab, self.tokenizer, chain(before, tokens))
+        return islice(pieces, len(before), None)
+
+    def spell_before(self, tokens: Sequence[int], after: Sequence[int]) -> str:
+        """Give the text of tokens that stand before others."""
+        whole, rest = self.decode([*tokens, *after[:1]]), self.decode([*after[:1]])
+        return whole[: len(whole) - len(rest)]
 
     def unknown(self, text: str) -> list[str]:
         """Give the tokens of a text that the vocabulary does not know, each once, in their order."""
-        return list(dict.fromkeys(t for t in self.tokenizer.encode_text(text) if t not in self.vocab))
+        tokens = self.tokenizer.encode_text(as_read(text, self.settings))
+        return [token for token in dict.fromkeys(tokens) if token not in self.vocab]
 
     def measure(self, sources: Names) -> Measure:
         """Judge the model by a text: files, folders, or the text itself through `text_itself`."""
@@ -96,7 +107,8 @@ class TextModel:
         if length < 0:
             raise InputError(f"length is {length}; expected 0 or more tokens")
         drawn = list(islice(self.tokens(prompt, seed=seed, sampling=sampling), length))
-        return self.decode(in_time(np.array(drawn, np.int32), self.backward).tolist())
+        read = self.encode(prompt).tolist()
+        return self.spell_before(drawn[::-1], read) if self.backward else "".join(self.spell(drawn, read))
 
     def tokens(self, prompt: str, *, seed: int = 0, sampling: Sampling | None = None) -> Iterator[int]:
         """Give one token after the other, without end."""

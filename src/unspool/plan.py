@@ -1,10 +1,10 @@
 """People have minutes, not epochs: what is trained, and how, so that it ends well at the deadline.
 
-With T tokens to learn from, a network of N weights that each token passes through reads D tokens by the deadline:
+Of a text of T tokens, a network with N weights inside (those to the output not counted) reads D by the deadline:
 
     D = seconds · updates a second · B · tau                                                            (1)
     H: the largest of SIZES that still reads D ≥ READ · N tokens                                        (2)
-    learning rate = RATE / H                                                                            (3)
+    learning rate = min(HIGHEST, RATE / H)                                                              (3)
     dropout = DROPOUT · E / (E + HALF),  E = D / T epochs                                               (4)
 
 A larger network learns more from every token and sees fewer of them; (2) is where the two balance. A network that
@@ -23,11 +23,13 @@ from unspool.values import CellName
 
 SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
 """H is one of these: whole vectors, and near enough to each other."""
-READ = 6.0
+READ = 5.0
 """How many tokens are read for each weight."""
 RATE = 3.0
 """The learning rate times H."""
-DROPOUT = 0.6
+HIGHEST = 0.008
+"""The learning rate of small networks."""
+DROPOUT = 0.4
 """What dropout comes near to over many epochs."""
 HALF = 5.0
 """After how many epochs half of it is reached."""
@@ -90,7 +92,7 @@ def choose(
     ...     measure=lambda recipe: 28e9 / (weights(recipe, 65)[1] * recipe.B * recipe.tau),
     ... )
     >>> recipe.hidden, recipe.tau, recipe.learning_rate, recipe.dropout, recipe.steps
-    (512, 100, 0.0059, 0.3, 3202)
+    (512, 100, 0.0059, 0.2, 3202)
     """
     _check(given)
     begin = clock()
@@ -102,7 +104,8 @@ def choose(
         recipe = replace(recipe, steps=max(1, round((seconds - (clock() - begin)) * rate)))
     epochs = recipe.steps * recipe.B * recipe.tau / max(1, tokens)
     dropout = round(DROPOUT * epochs / (epochs + HALF), 2)  # (4)
-    return replace(recipe, **{"dropout": dropout} | dict(given))
+    warmup = max(1, min(100, recipe.steps // 10))
+    return replace(recipe, **{"dropout": dropout, "warmup": warmup} | dict(given))
 
 
 def _check(given: Mapping[str, Any]) -> None:
@@ -145,7 +148,7 @@ def _of_size(H: int, vocabulary: int, tokens: int, given: Mapping[str, Any]) -> 
         tied=tied,
         B=B,
         tau=max(1, min(TAU, (tokens - 1) // B)),
-        learning_rate=round(RATE / H, 4),  # (3)
+        learning_rate=round(min(HIGHEST, RATE / H), 4),  # (3)
         steps=1,
     )
     return replace(chosen, **given)

@@ -17,8 +17,6 @@ from unspool.stream import Stream
 from unspool.values import Floats
 
 Place = tuple[list[tuple[Floats, Floats]], int | None]
-WINDOW = 256
-"""So many tokens are spelled together: enough that no word or character is cut."""
 
 
 class Reader:
@@ -33,11 +31,15 @@ class Reader:
         """How many tokens have been drawn."""
         self.seed: int | None = None
         """The seed that they were drawn with, where known."""
+        self.before: list[int] = []
+        """What was read, in the order of the text: what is written stands beside it."""
 
     def read(self, text: str) -> None:
         """Read a text, in the direction of the model."""
-        for token in in_time(self.model.encode(text), self.model.backward).tolist():
+        ids = self.model.encode(text)
+        for token in in_time(ids, self.model.backward).tolist():
             self._take(token)
+        self.before = ids.tolist() or self.before
 
     def read_start(self) -> None:
         """Read what stands for the beginning of a text."""
@@ -88,28 +90,8 @@ class Reader:
         parts = [(arrays[f"h.{i}"], arrays[f"s.{i}"]) for i in range(len(arrays) // 2)]
         self.restore((parts, about["pending"]))
         self.drawn, self.seed = about["drawn"], about["seed"]
+        self.before = [about["pending"]]
 
     def _signature(self) -> dict[str, Any]:
         """What a state belongs to: a state of one model means nothing to another."""
         return {"vocab": self.model.vocab.sha256, "model": self.model.model.parameters.sha256}
-
-
-class Spelling:
-    """Turns tokens into text as they come: a piece of text for each, as soon as it is certain."""
-
-    def __init__(self, model: TextModel) -> None:
-        self.model = model
-
-    def spell(self, tokens: Iterator[int]) -> Iterator[str]:
-        """Give the text of the tokens, piece by piece; a character cut in two waits for its other half."""
-        held, told = list[int](), 0
-        for token in tokens:
-            held.append(token)
-            text = self.model.decode(held)
-            certain = text.rstrip("\ufffd") if len(text) - len(text.rstrip("\ufffd")) < 4 else text
-            yield certain[told:]
-            told = max(told, len(certain))
-            if len(held) >= 2 * WINDOW and len(certain) == len(text):
-                held = held[WINDOW:]
-                told = len(self.model.decode(held))
-        yield self.model.decode(held)[told:]

@@ -38,6 +38,8 @@ from unspool.truncation import Past, Truncation
 
 SMOOTH = 50
 """Over about how many updates the training loss is averaged for the eye."""
+BETA2 = 0.99
+"""Adam's memory of squares. With the usual 0.999 a rare token, forgotten by then, moves too far when it comes."""
 VALIDATING = 0.04
 """At most this share of the time goes into looking at the validation part on the way."""
 SAMPLES = (0.1, 0.3, 0.6)
@@ -143,6 +145,7 @@ def begin(corpus: Corpus, config: RunConfig) -> Training:
     optimiser = OptimiserConfig(
         kind=config.optimiser,
         learning_rate=recipe.learning_rate,
+        beta2=BETA2,
         momentum=0.9 if config.optimiser == "sgd" else 0.0,
         clip=recipe.clip,
         decay=recipe.decay,

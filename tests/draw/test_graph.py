@@ -36,6 +36,12 @@ def test_every_node_is_drawn_once_folded_and_once_a_step(cell, more, tau):
     assert len(squares) == sum(edge.delay != 0 for edge in folded.edges)
 
 
+@pytest.mark.parametrize(("pattern", "drawn"), [("10.4", 7 * 4 + 1), ("10.5", 7 + 3 * 3 + 4 + 1)])
+def test_the_other_figures_of_the_book(pattern, drawn):
+    config = ModelConfig(cell="elman", inputs=5, outputs=5, hidden=4, pattern=pattern)
+    assert len(nodes(draw_graph(fold(config), tau=3))[0]) == drawn
+
+
 def inside(tree, x, y):
     _, _, width, height = map(float, tree.get("viewBox").split())
     return 0 <= x <= width and 0 <= y <= height

@@ -113,6 +113,45 @@ def test_a_fused_multiply_add_is_rounded_once():
         assert (fma(a, b, each) == native).all()
 
 
+@pytest.mark.parametrize("kind", ["one-hot", "embedded", "dense"])
+@pytest.mark.parametrize("tau", [1, 2, 7])
+def test_figure_10_4_with_targets_and_running_freely_has_the_bits_of_the_model(kind, tau):
+    w = made("elman", kind, tau, 6, pattern="output")
+    forced, free = w.model.forward(w.x, y=w.y), w.model.forward(w.x)
+    found = trace(w.model, w.x, w.y, gradients=True)
+    alone = trace(w.model, w.x)
+    loss = w.model.loss(forced, w.y)
+    for t in range(tau):
+        assert (found["layer0.h", t + 1] == forced.h[t]).all()
+        assert (found["L", t + 1][:, 0] == loss.each[t]).all()
+        assert (alone["layer0.h", t + 1] == free.h[t]).all()
+    assert (alone["k", tau] == free.state[0][0]).all()
+    gradient = w.model.gradient()
+    loss = w.model.loss(forced, w.y, gradient=gradient)
+    w.model.backward(forced, loss.dh, gradient)
+    w.model.finish(gradient)
+    for name in ("layer0.R", "layer0.U", "layer0.b", "V"):
+        assert np.allclose(found.shared[name], gradient.values[name], atol=1e-5), name
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("cell", CELLS)
+def test_figure_10_5_has_one_output_and_the_bits_of_the_model(cell, bidirectional):
+    w = made(cell, "one-hot", 5, 4, bidirectional=bidirectional, pattern="last")
+    output, y = w.model.forward(w.x), w.y[0]
+    gradient = w.model.gradient()
+    loss = w.model.loss(output, y, gradient=gradient)
+    w.model.backward(output, loss.dh, gradient)
+    w.model.finish(gradient)
+    found = trace(w.model, w.x, y, gradients=True)
+    assert (found["o", 5] == w.model.scores(output)).all()
+    assert (found["L", 5][:, 0] == loss.each).all()
+    assert sum(at.name == "L" for at in found.graph.nodes) == 1
+    for name in ("layer0.U", "layer0.W", "layer0.b", "c"):
+        if name in found.shared:  # the GRU's are in blocks
+            assert np.allclose(found.shared[name], gradient.values[name], atol=1e-5), name
+
+
 def test_y_hat_is_a_distribution_and_the_loss_is_its_logarithm():
     w = made("gru", "one-hot", 3, 4)
     found = trace(w.model, w.x, w.y)

@@ -40,9 +40,18 @@ def test_every_kind_of_input_gives_answers_of_its_shape():
         assert model.predict_proba(X).sum(1) == pytest.approx(np.ones(4))
 
 
+def test_the_answer_after_a_step_is_the_answer_to_the_beginning_up_to_it():
+    model = SequenceClassifier(**QUICK, cell="lstm", layers=2, balance=0.5).fit(ROWS, CLASSES)
+    for row, steps in zip(ROWS, model.predict_proba_steps(ROWS), strict=True):
+        for t in range(len(row)):
+            assert (steps[t] == model.predict_proba([row[: t + 1]])[0]).all()
+    with pytest.raises(InputError, match="one direction"):
+        SequenceClassifier(**QUICK, bidirectional=True).fit(ROWS, CLASSES).predict_proba_steps(ROWS)
+
+
 def test_a_fit_repeats_to_the_bit_and_another_seed_differs():
     first, again, other = (
-        SequenceClassifier(**QUICK, dropout=0.3, seed=seed)
+        SequenceClassifier(**QUICK, dropout=0.3, recurrent_dropout=0.2, seed=seed)
         .fit(ROWS, CLASSES)
         .network_.parameters.flat.tobytes()
         for seed in (0, 0, 1)
@@ -232,3 +241,25 @@ def test_scikit_learn_takes_it_as_its_own():
     ).shape == (3,)
     search = GridSearchCV(SequenceClassifier(**QUICK), {"hidden": [2, 3]}, cv=2).fit(X, y)
     assert search.best_params_["hidden"] in (2, 3)
+
+
+LENGTHS = "the second axis of a table is time here, and a sequence may be of any length, also of none"
+EXPECTED = {
+    "check_n_features_in": LENGTHS,
+    "check_n_features_in_after_fitting": LENGTHS,
+    "check_classifiers_train": LENGTHS,
+    "check_regressors_train": LENGTHS,
+    "check_estimators_empty_data_messages": LENGTHS,
+    "check_supervised_y_2d": "labels in a column are taken as labels, without a warning",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", [SequenceClassifier, SequenceRegressor])
+def test_scikit_learns_own_checks_pass_but_for_those_about_the_number_of_columns(kind):
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    model = kind(hidden=8, epochs=30, batch_size=64, learning_rate=0.02)
+    found = checks.check_estimator(model, expected_failed_checks=EXPECTED, on_fail=None)
+    failed = {each["check_name"]: str(each["exception"]) for each in found if each["status"] == "failed"}
+    assert failed == {}
+    assert sum(each["status"] == "passed" for each in found) > 40

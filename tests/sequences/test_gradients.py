@@ -242,3 +242,24 @@ def test_a_row_alone_is_the_row_among_others():
             np.arange(1),
         )
         assert (network.outputs(alone)[0] == among[b]).all()
+
+
+def test_gradients_under_dropout_are_finite_differences():
+    network, batch = make(
+        "encoder-decoder", "classes", cell="gru", dropout=0.4, recurrent_dropout=0.3, attention="general",
+        bidirectional=True,
+    )  # fmt: skip
+    masks = network.masks(batch.B, seed=3, step=5)
+    gradient = network.gradient()
+    loss = network.loss(batch, gradient=gradient, masks=masks)
+    assert loss.sum != network.loss(batch).sum
+    flat, rng = network.parameters.flat, np.random.default_rng(1)
+    whole = Parameters(network.parameters.shapes, np.zeros_like(flat))
+    for name in whole:
+        whole[name][:] = rng.standard_normal(whole[name].shape)
+    mean, losses = flat.copy(), []
+    for sign in (1, -1):
+        flat[:] = mean + np.float32(sign * 2e-3) * whole.flat
+        losses.append(network.loss(batch, masks=masks).mean)
+    by_hand = float((gradient.values.flat.astype(np.float64) * whole.flat).sum())
+    assert by_hand == pytest.approx((losses[0] - losses[1]) / 4e-3, rel=0.03, abs=0.02)

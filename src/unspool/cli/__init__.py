@@ -83,6 +83,11 @@ app.command(
     name="graph",
     help="Draw a recurrent network folded and unfolded, or write it as JSON, DOT or Mermaid.",
 )
+app.command(
+    "unspool.cli.check_gradients:check_command",
+    name="check-gradients",
+    help="Prove the gradients of a model: hand formulas, finite differences, PyTorch, side by side.",
+)
 
 
 def main() -> None:

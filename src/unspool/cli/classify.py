@@ -54,6 +54,7 @@ def fit(
     bidirectional: Annotated[bool, Parameter(group=NETWORK)] = True,
     embedding: Annotated[int, Parameter(group=NETWORK)] = 0,
     dropout: Annotated[float, Parameter(group=NETWORK)] = 0.3,
+    recurrent_dropout: Annotated[float, Parameter(group=NETWORK)] = 0.0,
     pool: Annotated[Literal["last", "mean"], Parameter(group=NETWORK)] = "last",
     balance: Annotated[float, Parameter(group=NETWORK)] = 0.0,
     batch: Annotated[int, Parameter(group=TRAINING)] = 32,
@@ -104,6 +105,8 @@ def fit(
         The width of the token table; 0: one-hot tokens.
     dropout
         The share of a layer's outputs that is dropped in training.
+    recurrent_dropout
+        The share of the state that is dropped inside the recurrence: helps where examples are few.
     pool
         The answer comes from the last state or from the mean of all.
     balance
@@ -129,7 +132,7 @@ def fit(
     console.print(_described(learned, judged), soft_wrap=True)
     model = SequenceClassifier(
         cell=cell, hidden=hidden, layers=layers, bidirectional=bidirectional, embedding=embedding, dropout=dropout,
-        pool=pool, balance=balance, epochs=epochs, steps=steps, minutes=None if steps else minutes,
+        recurrent_dropout=recurrent_dropout, pool=pool, balance=balance, epochs=epochs, steps=steps, minutes=None if steps else minutes,
         batch_size=batch, learning_rate=learning_rate, validation=validation,
         patience=patience if validation else 0, seed=seed, tokens=tokens,
     )  # fmt: skip

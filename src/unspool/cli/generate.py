@@ -15,7 +15,7 @@ from unspool.errors import InputError
 from unspool.generate import Sampling
 from unspool.kernel.ops import set_threads
 from unspool.language import TextModel
-from unspool.reader import Reader, Spelling
+from unspool.reader import Reader
 
 
 def generate(
@@ -93,8 +93,10 @@ def generate(
         if number:
             reader.restore(begun)
             reader.drawn = 0
+        if samples > 1 and not json:
+            print("\n" * (number > 0) + f"--- sample {number + 1}, seed {seed + number}")
         tokens = islice(reader.write(seed + number, sampling), length)
-        texts.append(_show(model, prompt, tokens, quiet=json, head=samples > 1, number=number, seed=seed))
+        texts.append(_show(reader, prompt, tokens, quiet=json))
     if save_state is not None:
         reader.save(save_state, seed)
     if json:
@@ -104,11 +106,12 @@ def generate(
 
 def _prompt(prompt: str, file: Path | None) -> str:
     if file is None:
-        return prompt
+        # What the shell gave that is no UTF-8 is read as U+FFFD.
+        return prompt.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if prompt:
         raise InputError("give --prompt or --prompt-file, not both")
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_bytes().decode("utf-8-sig")  # line ends as they are
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: cannot be read as UTF-8 text: {error}") from error
 
@@ -131,21 +134,20 @@ def _seed(seed: int | None, reader: Reader) -> int:
     return reader.seed if reader.seed is not None else secrets.randbelow(2**32)
 
 
-def _show(
-    model: TextModel, prompt: str, tokens: Iterator[int], *, quiet: bool, head: bool, number: int, seed: int
-) -> str:
+def _show(reader: Reader, prompt: str, tokens: Iterator[int], *, quiet: bool) -> str:
     """Print a text as it comes, and give it back."""
-    if head and not quiet:
-        print(f"{'' if number == 0 else chr(10)}--- sample {number + 1}, seed {seed + number}")
+    model = reader.model
     if model.backward:  # the beginning comes last
-        text = model.decode(list(tokens)[::-1])
+        text = model.spell_before(list(tokens)[::-1], reader.before)
         if not quiet:
             print(text + prompt)
         return text
-    spelling, pieces = Spelling(model), list[str]()
+    # The blank before a word may stand at the end of the prompt already.
+    shown = prompt if model.tokenizer.lossless else prompt.rstrip(" ")
+    pieces = list[str]()
     if not quiet:
-        sys.stdout.write(prompt)
-    for piece in spelling.spell(tokens):
+        sys.stdout.write(shown)
+    for piece in model.spell(tokens, reader.before):
         pieces.append(piece)
         if not quiet:
             sys.stdout.write(piece)

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from cyclopts import Parameter
 
 from unspool.cli.options import Flag
-from unspool.config import ModelConfig
+from unspool.config import PATTERNS, ModelConfig
 from unspool.draw.graph import save_graph
 from unspool.errors import InputError
 from unspool.files import write_whole
@@ -40,6 +40,7 @@ def graph(
     bidirectional: Flag = False,
     embedding: int = 0,
     activation: Activation = "tanh",
+    pattern: Literal["10.3", "10.4", "10.5"] = "10.3",
     folded: Flag = False,
 ) -> None:
     """Draw a recurrent network folded and unfolded, or write it as JSON, DOT or Mermaid.
@@ -71,6 +72,9 @@ def graph(
         The width of the token table E; 0: one-hot tokens.
     activation
         The Elman network's: tanh, relu, sigmoid or identity.
+    pattern
+        The figure of the book: 10.3, an output at every step; 10.4, only the output comes back; 10.5, one output at
+        the end.
     folded
         In DOT and Mermaid: the folded graph instead of the unfolded one. A picture shows both.
     """
@@ -95,6 +99,7 @@ def graph(
                 bidirectional=bidirectional,
                 embedding=embedding,
                 activation=activation,
+                pattern=PATTERNS[pattern],
             )
         )
     else:

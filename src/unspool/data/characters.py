@@ -8,12 +8,12 @@
 'ñ'
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from unspool.data.arrays import Codes
-from unspool.data.tokenizer import Indexer
+from unspool.data.tokenizer import Indexer, spell_bytes
 
 
 def code_points(text: str) -> Codes:
@@ -41,6 +41,11 @@ class CharTokenizer:
     def decode(self, tokens: Iterable[str]) -> str:
         """Put code points together."""
         return "".join(tokens)
+
+    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+        """Give each code point as it comes."""
+        yield from tokens
+        yield ""
 
     def safe_cut(self, text: str) -> int:
         """Cut anywhere."""
@@ -76,6 +81,10 @@ class ByteTokenizer:
     def decode_bytes(self, tokens: Iterable[str]) -> bytes:
         """Put bytes together, whatever they are; reserved tokens are spelled out."""
         return "".join(tokens).encode("latin-1")
+
+    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+        """Give each character when its last byte comes."""
+        return spell_bytes(token.encode("latin-1") for token in tokens)
 
     def safe_cut(self, text: str) -> int:
         """Cut anywhere."""

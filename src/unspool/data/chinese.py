@@ -3,7 +3,7 @@
 Blanks and line ends are tokens here, so that every text comes back as it was.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from unspool.data.tokenizer import FirstAppearance, Indexer
 from unspool.errors import MissingExtra
@@ -31,6 +31,11 @@ class JiebaTokenizer:
     def decode(self, tokens: Iterable[str]) -> str:
         """Put words together."""
         return "".join(tokens)
+
+    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+        """Give each word as it comes."""
+        yield from tokens
+        yield ""
 
     def safe_cut(self, text: str) -> int:
         """Cut after the last line end: no word goes beyond it."""

@@ -21,7 +21,7 @@ array([1, 2, 3, 1], dtype=int32)
 >>> place.cleanup()
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -73,10 +73,15 @@ class Corpus:
 
 
 def encode_text(text: str, vocab: Vocab, tokenizer: Tokenizer, settings: Settings) -> Ids:
-    """Turn a text into ids, cleaned if the settings say so; what is unknown becomes ``<unk>``."""
-    if settings.clean:
-        text = "".join(Cleaner(joint_of(settings.tokens)).clean([text]))
-    return np.array(vocab[tokenizer.encode_text(text)], np.int32)
+    """Turn a text into ids, read as the settings say; what is unknown becomes ``<unk>``."""
+    return np.array(vocab[tokenizer.encode_text(as_read(text, settings))], np.int32)
+
+
+def as_read(text: str, settings: Settings) -> str:
+    """Give a text as the settings read it: its line ends, and cleaned if they say so."""
+    if settings.newlines == "lf" or settings.clean:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(Cleaner(joint_of(settings.tokens)).clean([text])) if settings.clean else text
 
 
 def decode_ids(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> str:
@@ -86,19 +91,32 @@ def decode_ids(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> str:
     >>> decode_ids(vocab, make_tokenizer("word"), [2, 3, 0, 1])
     'it is <unk> <eos>'
     """
-    if not tokenizer.lossless:
-        return tokenizer.decode(vocab.to_tokens(list(map(int, ids))))
-    special = 1 + len(vocab.reserved_tokens)
-    pieces, run = list[str](), list[str]()
-    for index in ids:
-        token = vocab.to_tokens(int(index))
-        if index >= special:
-            run.append(token)
-        else:
-            pieces += [tokenizer.decode(run), token]
-            run = []
-    pieces.append(tokenizer.decode(run))
-    return "".join(pieces)
+    return "".join(spell_ids(vocab, tokenizer, ids))
+
+
+def spell_ids(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:
+    """Give the same text piece by piece: one for each id as it comes, and a last one at the end.
+
+    >>> vocab = Vocab(list("Ã©"))
+    >>> list(spell_ids(vocab, make_tokenizer("byte"), [1, 2, 1, 0]))
+    ['', 'é', '', '\ufffd<unk>', '']
+    """
+    special = 1 + len(vocab.reserved_tokens) if tokenizer.lossless else 0
+    coming, met = iter(ids), list[str]()
+
+    def until_special() -> Iterator[str]:
+        for index in coming:
+            token = vocab.to_tokens(int(index))
+            if index < special:
+                met.append(token)
+                return
+            yield token
+
+    more = True
+    while more:
+        for piece in tokenizer.spell(until_special()):
+            more = bool(met)
+            yield piece + met.pop() if met else piece
 
 
 def prepare(

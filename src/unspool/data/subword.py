@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from unspool.data.tokenizer import FirstAppearance, Indexer
+from unspool.data.tokenizer import FirstAppearance, Indexer, spell_bytes
 from unspool.errors import FileError, InputError, MissingExtra
 
 LONGEST = 1 << 20
@@ -61,8 +61,12 @@ class SubwordTokenizer:
 
     def decode(self, tokens: Iterable[str]) -> str:
         """Put pieces together to a text; what is not UTF-8 becomes U+FFFD."""
+        return "".join(self.spell(tokens))
+
+    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+        """Give the characters that each piece completes."""
         value = _byte_of_sign()
-        return b"".join(bytes(map(value.__getitem__, token)) for token in tokens).decode("utf-8", "replace")
+        return spell_bytes(bytes(map(value.__getitem__, token)) for token in tokens)
 
     def safe_cut(self, text: str) -> int:
         """Cut before the last blank that stands alone between two words."""

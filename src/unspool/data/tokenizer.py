@@ -4,8 +4,9 @@ Preparing a corpus does not make a list of tokens. An *indexer* turns text strai
 (code points, bytes, or words by first appearance), and the vocabulary translates those afterwards.
 """
 
+import codecs
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Protocol
 
@@ -45,6 +46,12 @@ class Tokenizer(Protocol):
     def decode(self, tokens: Iterable[str]) -> str:
         """Put tokens together to a text."""
 
+    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+        """Give the same text piece by piece: one for each token as it comes, and a last one at the end.
+
+        A piece is empty where its token is the beginning of a character that is not complete yet.
+        """
+
     def safe_cut(self, text: str) -> int:
         """Give the last place where the text may be cut without changing its tokens (0: none)."""
 
@@ -78,3 +85,15 @@ class FirstAppearance:
         if index >= len(self._tokens):
             self._tokens = list(self._index)
         return self._tokens[index]
+
+
+def spell_bytes(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Decode UTF-8 as it comes; a character cut in two waits for its other half, what is no UTF-8 is U+FFFD.
+
+    >>> list(spell_bytes([b"\\xe6", b"\\x97\\xb6a", b"\\xe6"]))
+    ['', '时a', '', '\ufffd']
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for piece in pieces:
+        yield decoder.decode(piece)
+    yield decoder.decode(b"", final=True)

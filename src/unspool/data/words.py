@@ -21,7 +21,8 @@ form is itself.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -67,7 +68,15 @@ class SpaceTokenizer:
 
     def decode(self, tokens: Iterable[str]) -> str:
         """Put one blank between two tokens, none next to a line end."""
-        return re.sub(" ?\n ?", "\n", " ".join(tokens))
+        return "".join(self.spell(tokens))
+
+    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+        """Give each token as it comes, with what stands between it and the one before."""
+        before = "\n"
+        for token in tokens:
+            yield token if "\n" in (before, token) else f" {token}"
+            before = token
+        yield ""
 
     def safe_cut(self, text: str) -> int:
         """Cut before the last blank; in a text without any, before its last token."""
@@ -95,20 +104,18 @@ class WordTokenizer(SpaceTokenizer):
     kind = "word"
     _blanks_only = False
 
-    def decode(self, tokens: Iterable[str]) -> str:
-        """Put tokens together in the normal form."""
-        pieces: list[str] = []
+    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+        """Give each token as it comes, in the normal form."""
         before, open_quotes = "\n", set[str]()
         for token in tokens:
+            between = "" if token == "\n" or _joined(before, token, open_quotes) else " "
             if token == "\n":
                 open_quotes.clear()
-            elif not _joined(before, token, open_quotes):
-                pieces.append(" ")
             if token in QUOTES:
                 open_quotes ^= {token}
-            pieces.append(token)
+            yield between + token
             before = token
-        return "".join(pieces)
+        yield ""
 
 
 class _Numbered:
@@ -138,6 +145,7 @@ def _joined(before: str, token: str, open_quotes: set[str]) -> bool:
     return _unspaced(before[-1], token[0])
 
 
+@lru_cache(1 << 16)
 def _unspaced(last: str, first: str) -> bool:
     if WIDE.match(last) or WIDE.match(first):
         return True

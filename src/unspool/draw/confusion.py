@@ -19,7 +19,10 @@ def draw_confusion(confusion: Whole, names: Sequence[str], path: str | Path, tit
     figure, (axes,) = new_axes(width=side + 0.6, height=side)
     share = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
     image = axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
-    axes.set_xticks(range(K), labels=names, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
+    if max(map(len, names)) > 3:
+        axes.set_xticks(range(K), labels=names, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
+    else:
+        axes.set_xticks(range(K), labels=names, fontsize=8)
     axes.set_yticks(range(K), labels=names, fontsize=8)
     axes.set(xlabel="answer", ylabel="truth")
     right = float(np.trace(confusion) / max(1, confusion.sum()))

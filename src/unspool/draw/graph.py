@@ -25,7 +25,7 @@ CELLS = 8
 """As many values of a node are shown."""
 ROW, HALF, GUTTER, MARGIN, HEAD, FOOT = 74.0, 40.0, 58.0, 26.0, 62.0, 34.0
 LOOP = 30.0
-COLOURS = {"U": "blue", "W": "orange", "V": "green", "E": "purple", "θ": "orange"}
+COLOURS = {"U": "blue", "W": "orange", "R": "orange", "V": "green", "E": "purple", "θ": "orange"}
 CSS = (
     "svg.unspool .edge{fill:none;stroke:var(--soft);stroke-width:1.4}"
     "svg.unspool .delayed{stroke-width:2}svg.unspool .faint{stroke-dasharray:4 4}"

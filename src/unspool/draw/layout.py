@@ -61,6 +61,8 @@ def lay_out(graph: Folded) -> Layout:
     places["y_hat"] = (-0.95, row + 1)
     places["L"] = (0.35, row + 1)
     places["y"] = (0.35, row + 2)
+    if "k" in graph.node:
+        places["k"] = (-0.95, row + 2)
     half = max(abs(x) for x, _ in places.values()) + 0.55
     return Layout(places, half, row + 2, tuple(bands) if len(groups) > 1 else ())
 

@@ -13,7 +13,7 @@ from unspool.draw.figure import new_axes, save
 def draw_weights(alpha: NDArray[Any], read: Sequence[str], written: Sequence[str], path: str | Path) -> None:
     """Draw the weights of attention, a row a written token."""
     T, L = alpha.shape
-    figure, (axes,) = new_axes(width=1.6 + 0.26 * L, height=1.2 + 0.26 * T)
+    figure, (axes,) = new_axes(width=1.6 + 0.26 * L, height=0.9 + 0.26 * T)
     axes.imshow(alpha, cmap="Blues", vmin=0, vmax=max(1e-9, float(np.max(alpha))), aspect="equal")
     axes.set_xticks(range(L), labels=[_shown(token) for token in read])
     axes.set_yticks(range(T), labels=[_shown(token) for token in written])

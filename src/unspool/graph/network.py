@@ -3,7 +3,9 @@
     Elman     x ─U─▶ a ─▶ h ─V─▶ o ─▶ ŷ          GRU     x, h(t-1) ─▶ a ─▶ r, z;  h(t-1) ─▶ q;  x, r, q ─▶ n;  n, z, h(t-1) ─▶ h
               h(t-1) ─W─▶ a      o, y ─▶ L       LSTM    x, h(t-1) ─▶ a ─▶ i, f, g, o;  i, f, g, s(t-1) ─▶ s;  o, s ─▶ h
 
-A second direction is a layer of its own whose edges have a delay of -1; its symbols carry a prime.
+A second direction is a layer of its own whose edges have a delay of -1; its symbols carry a prime. In figure 10.4
+the edge with the delay begins at the target y (teacher forcing), or at the most probable output k when the
+network runs freely; in figure 10.5 there is one output, at the end.
 """
 
 from __future__ import annotations
@@ -36,8 +38,9 @@ class _Draft:
         reads: tuple[Edge, ...] = (),
         biases: tuple[str, ...] = (),
         equation: str = "",
+        last: bool = False,
     ) -> None:
-        self.nodes.append(Node(name, symbol, kind, size, op, biases, equation))
+        self.nodes.append(Node(name, symbol, kind, size, op, biases, equation, last))
         self.edges.extend(reads)
 
     def share(
@@ -56,8 +59,8 @@ class _Source:
     columns: tuple[int, int] | None = None
 
 
-def fold(config: ModelConfig) -> Folded:
-    """Return the folded graph of a network.
+def fold(config: ModelConfig, *, forced: bool = True) -> Folded:
+    """Return the folded graph of a network; where only outputs come back, the targets unless not `forced`.
 
     >>> graph = fold(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=8))
     >>> [node.name for node in graph.nodes]
@@ -68,12 +71,15 @@ def fold(config: ModelConfig) -> Folded:
     draft = _Draft()
     sources = _input(draft, config)
     for layer in range(config.layers):
-        outputs = [_layer(draft, config, layer, bool(way), sources) for way in range(config.directions)]
+        outputs = [
+            _layer(draft, config, layer, bool(way), sources, forced) for way in range(config.directions)
+        ]
         sources = _side_by_side(outputs, config.hidden)
-    _output(draft, config, sources)
+    _output(draft, config, sources, forced)
     layers = f", {config.layers} layers" if config.layers > 1 else ""
     ways = ", both directions" if config.bidirectional else ""
-    title = f"{NAMES[config.cell]}, H = {config.hidden}{layers}{ways}"
+    figure = {"hidden": "", "output": ", figure 10.4", "last": ", figure 10.5"}[config.pattern]
+    title = f"{NAMES[config.cell]}, H = {config.hidden}{layers}{ways}{figure}"
     return Folded(title, tuple(draft.nodes), tuple(draft.edges), tuple(draft.parameters.values()))
 
 
@@ -95,7 +101,8 @@ def _input(draft: _Draft, config: ModelConfig) -> list[_Source]:
     return [_Source("e", config.embedding)]
 
 
-def _output(draft: _Draft, config: ModelConfig, sources: list[_Source]) -> None:
+def _output(draft: _Draft, config: ModelConfig, sources: list[_Source], forced: bool) -> None:
+    last = config.pattern == "last"
     V = "E" if config.tied else "V"
     if not config.tied and len(sources) == 1:
         draft.share("V", "V", (config.outputs, config.width))
@@ -110,15 +117,27 @@ def _output(draft: _Draft, config: ModelConfig, sources: list[_Source]) -> None:
                 V,
                 columns=source.columns,
             )
-        reads.append(Edge(source.name, "o", name))
+        reads.append(Edge(source.name, "o", name, end=last))
     draft.share("c", "c", (config.outputs,))
     terms = " + ".join(f"{V}{_prime(bool(i))} h{_prime(bool(i))}(t)" for i in range(len(sources)))
-    draft.add("o", "o", "output", config.outputs, "affine", tuple(reads), ("c",), f"o(t) = c + {terms}")
+    draft.add("o", "o", "output", config.outputs, "affine", tuple(reads), ("c",), f"o(t) = c + {terms}", last)
     draft.add(
-        "y_hat", "ŷ", "output", config.outputs, "softmax", (Edge("o", "y_hat"),), (), "ŷ(t) = softmax(o(t))"
+        "y_hat",
+        "ŷ",
+        "output",
+        config.outputs,
+        "softmax",
+        (Edge("o", "y_hat"),),
+        (),
+        "ŷ(t) = softmax(o(t))",
+        last,
     )
-    draft.add("y", "y", "target", 0)
-    draft.add("L", "L", "loss", 1, "loss", (Edge("o", "L"), Edge("y", "L")), (), "L(t) = -log ŷ(t)[y(t)]")
+    draft.add("y", "y", "target", 0, last=last)
+    draft.add(
+        "L", "L", "loss", 1, "loss", (Edge("o", "L"), Edge("y", "L")), (), "L(t) = -log ŷ(t)[y(t)]", last
+    )
+    if config.pattern == "output" and not forced:
+        draft.add("k", "k", "output", 0, "argmax", (Edge("o", "k"),), (), "k(t) = the most probable of ŷ(t)")
 
 
 def _prime(reverse: bool) -> str:
@@ -135,6 +154,7 @@ class _Layer:
     mark: str
     delay: int
     sources: list[_Source]
+    forced: bool
 
     def node(self, letter: str, kind: Kind, op: str, reads: tuple[Edge, ...], biases: tuple[str, ...] = (), size: int = 0, equation: str = "") -> str:  # fmt: skip
         symbol = letter + self.mark
@@ -149,7 +169,7 @@ class _Layer:
         whole = letter == "d" or len(gates) == len(cell.gates)
         first = 0 if whole else cell.gates.index(gates[0])
         height = H if letter == "d" else H * len(gates)
-        width = {"U": self.sources[0].width, "W": H}.get(letter)
+        width = {"U": self.sources[0].width, "W": H, "R": self.config.outputs}.get(letter)
         below = "" if whole else f"_{gates}"
         block: dict[str, tuple[int, int]] = {} if whole else {"rows": (first * H, first * H + height)}
         if columns:
@@ -173,8 +193,11 @@ class _Layer:
         return Edge(self.at + letter, self.at + target)
 
 
-def _layer(draft: _Draft, config: ModelConfig, layer: int, reverse: bool, sources: list[_Source]) -> str:
-    made = _Layer(draft, config, prefix(layer, reverse), _prime(reverse), -1 if reverse else 1, sources)
+def _layer(
+    draft: _Draft, config: ModelConfig, layer: int, reverse: bool, sources: list[_Source], forced: bool
+) -> str:
+    delay = -1 if reverse else 1
+    made = _Layer(draft, config, prefix(layer, reverse), _prime(reverse), delay, sources, forced)
     {"elman": _elman, "gru": _gru, "lstm": _lstm}[config.cell](made)
     return made.at + "h"
 
@@ -187,10 +210,13 @@ def _read(layer: _Layer) -> tuple[str, str]:
 
 def _elman(layer: _Layer) -> None:
     before, x = _read(layer)
-    reads = (*layer.inputs("a", "a"), layer.past("a", gates="a"))
-    layer.node(
-        "a", "inner", "affine", reads, (layer.share("b", "a"),), 0, f"a(t) = b + W h({before}) + U {x}"
-    )
+    reads = layer.inputs("a", "a")
+    if layer.config.pattern == "output":
+        seen = "y" if layer.forced else "k"
+        reads, term = (*reads, Edge(seen, layer.at + "a", layer.share("R", "a"), 1)), f"R {seen}({before})"
+    else:
+        reads, term = (*reads, layer.past("a", gates="a")), f"W h({before})"
+    layer.node("a", "inner", "affine", reads, (layer.share("b", "a"),), 0, f"a(t) = b + {term} + U {x}")
     act = layer.config.activation
     layer.node("h", "state", act, (layer.now("h", "a"),), (), 0, f"h(t) = {act}(a(t))")
 

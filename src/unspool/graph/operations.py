@@ -6,10 +6,11 @@
     i f g o    of the LSTM's a        s = f s(t-1) + i g,  h = o tanh(s)
     r z n      of the GRU's a         n = tanh(b + U x + r q),  h = (1 - z) n + z h(t-1)
     softmax    ŷ = softmax(o)         (10.11)
+    argmax     k = the largest of o   what is seen of an output where it is the only way back (figure 10.4)
     loss       L = -log ŷ[y]          (10.14), and ∇o = ŷ - 1[y] (10.18)
 
 An operation takes the values on its edges, the matrices on its edges and its own biases. Forwards every bit is
-that of the kernels: their functions are called with one step and a W of -0, which adds nothing to anything.
+that of the kernels: gates, which share a division, come from one step with a W of -0, which adds nothing.
 Backwards the formulas are written out in NumPy, and agree to rounding.
 """
 
@@ -79,8 +80,8 @@ NOTHING = np.full((1, 1), -0.0, np.float32)
 """A W that changes no sum, not even the sign of a zero."""
 
 
-def _through(cell: CellName, p: Floats, activation: Activation = "tanh") -> Floats:
-    """Take pre-activations (B, G, H) through one step of a kernel; return its gates (B, H, 4), or h (B, H)."""
+def _gates(cell: CellName, p: Floats) -> Floats:
+    """Take pre-activations (B, G, H) through one step of a kernel; return its gates, B H 4."""
     B, G, H = p.shape
     rows = np.ascontiguousarray(p.transpose(0, 2, 1)).reshape(1, B * H, G)
     none = np.zeros((B * H, 1), np.float32)
@@ -91,15 +92,15 @@ def _through(cell: CellName, p: Floats, activation: Activation = "tanh") -> Floa
         none,
         s0=none if cell == "lstm" else None,
         d=np.zeros(1, np.float32) if cell == "gru" else None,
-        activation=activation,
     )
-    values: Floats = tape.h.reshape(B, H) if tape.gates is None else tape.gates.reshape(B, H, 4)
-    return values
+    assert tape.gates is not None
+    gates: Floats = tape.gates.reshape(B, H, 4)
+    return gates
 
 
 def activate(a: Floats, activation: Activation) -> Floats:
     """Apply an activation as the kernels do."""
-    return _through("elman", a[:, None, :], activation)
+    return ops.activate(np.ascontiguousarray(a), activation)
 
 
 def affine(reads: Reads) -> Floats:
@@ -108,11 +109,20 @@ def affine(reads: Reads) -> Floats:
     for value, W in zip(reads.values, reads.weights, strict=True):
         assert W is not None
         if value.ndim == 1:
-            total = np.ascontiguousarray(W.T[value] if total is None else W.T[value] + total)
+            total = _with_columns(total, W, value)
         else:
             total = ops.matmul(np.ascontiguousarray(value), np.ascontiguousarray(W.T), start=total)
     assert total is not None
     return total
+
+
+def _with_columns(total: Floats | None, W: Floats, tokens: Ids) -> Floats:
+    """Add each row's column of W; a token below zero stands for nothing."""
+    if total is None or total.ndim == 1:
+        zero = np.zeros(len(W), np.float32) if total is None else total
+        total = np.repeat(zero[None], len(tokens), axis=0)
+    seen = tokens >= 0
+    return np.where(seen[:, None], W.T[np.maximum(tokens, 0)] + total, total)
 
 
 def _affine_back(reads: Reads, _: Floats, d: Floats) -> Gives:
@@ -122,7 +132,8 @@ def _affine_back(reads: Reads, _: Floats, d: Floats) -> Gives:
         assert W is not None
         if value.ndim == 1:
             values.append(None)
-            weights.append(_scattered(value, d, W.shape[::-1]).T)
+            seen = value >= 0
+            weights.append(_scattered(value[seen], d[seen], W.shape[::-1]).T)
         else:
             values.append(ops.matmul(d, np.ascontiguousarray(W)))
             weights.append(ops.matmul(d, np.ascontiguousarray(value), transpose_a=True))
@@ -154,7 +165,7 @@ def _gate(cell: CellName, at: int, blocks: int, curve: Activation) -> Operation:
     def forward(reads: Reads) -> Floats:
         a = reads.values[0].reshape(len(reads.values[0]), blocks, -1)
         padded = a if cell == "lstm" else np.concatenate([a, np.zeros_like(a[:, :1])], axis=1)
-        return np.ascontiguousarray(_through(cell, padded)[:, :, at])
+        return np.ascontiguousarray(_gates(cell, padded)[:, :, at])
 
     def backward(reads: Reads, gate: Floats, d: Floats) -> Gives:
         da = np.zeros((len(gate), blocks, gate.shape[1]), np.float32)
@@ -253,6 +264,9 @@ OPERATIONS: dict[str, Operation] = {
     "gru.n": Operation(_gru_n, _gru_n_back),
     "gru.h": Operation(_gru_h, _gru_h_back),
     "softmax": Operation(softmax, _softmax_back),
+    "argmax": Operation(
+        lambda r: r.values[0].argmax(axis=1).astype(np.int32), lambda r, _, d: Gives([None], [None], [])
+    ),
     "loss": Operation(
         lambda r: _scored(*r.values)[0],
         lambda r, _, d: Gives([(d * _scored(*r.values)[1]).astype(np.float32), None], [None, None], []),

@@ -64,6 +64,8 @@ class Edge:
     target: str
     parameter: str = ""
     delay: int = 0
+    end: bool = False
+    """Whether it reads where the source's direction ends: at the last step, or at the first for one from the end."""
 
 
 class At(NamedTuple):
@@ -193,7 +195,12 @@ class Unfolded:
 
     def into(self, at: At) -> list[Link]:
         """What a node reads, in order."""
-        return [Link(At(edge.source, at.t - edge.delay), at, edge) for edge in self.folded.into[at.name]]
+        return [Link(self._source(edge, at.t), at, edge) for edge in self.folded.into[at.name]]
+
+    def _source(self, edge: Edge, t: int) -> At:
+        if edge.end:
+            return At(edge.source, 1 if self.folded.carried.get(edge.source, 1) < 0 else self.tau)
+        return At(edge.source, t - edge.delay)
 
     def inside(self, at: At) -> bool:
         """Whether a node lies within the steps; otherwise it is a start."""

@@ -67,13 +67,15 @@ def trace(
     gradients: bool = False,
 ) -> Trace:
     """Unfold a model for a window x and evaluate it; with y the losses too, and on demand the way back."""
-    graph = fold(model.config).unfold(len(x))
+    graph = fold(model.config, forced=y is not None).unfold(len(x))
     _check(model.config, graph, x, y, gradients)
     values: dict[At, Floats | Ids] = {}
     for t in range(graph.tau):
         values[At("x", t + 1)] = x[t] if model.config.dense else without_padding(x, None)[t]
-        if y is not None:
+        if y is not None and y.ndim == 2:
             values[At("y", t + 1)] = y[t]
+    if y is not None and y.ndim == 1:
+        values[At("y", graph.tau)] = y
     _start(graph, model, model.start(x.shape[1]) if state is None else state, values)
     made = Trace(graph, _blocks(graph, model), values)
     for at in graph.nodes:
@@ -93,8 +95,9 @@ def _check(config: ModelConfig, graph: Unfolded, x: Floats | Ids, y: Ids | None,
         )
     if x.ndim != (3 if config.dense else 2):
         raise InputError(f"x has shape {x.shape}; expected (tau, B{', X' if config.dense else ''})")
-    if y is not None and y.shape != x.shape[:2]:
-        raise InputError(f"y has shape {y.shape}; expected {x.shape[:2]}, one target for each step and row")
+    expected = x.shape[1:2] if config.pattern == "last" else x.shape[:2]
+    if y is not None and y.shape != expected:
+        raise InputError(f"y has shape {y.shape}; expected {expected}, one target for each output")
     if gradients and y is None:
         raise InputError("gradients need targets: pass y")
 
@@ -104,7 +107,7 @@ def _start(graph: Unfolded, model: Model, state: State, values: dict[At, Floats 
     given: dict[str, Any] = {}
     for i, (h, s) in enumerate(state):
         layer = prefix(i // ways, bool(i % ways))
-        given |= {layer + "h": h, layer + "s": s}
+        given |= {layer + "h": h, layer + "s": s, "y": h, "k": h}  # figure 10.4 begins with an output
     for at in graph.starts:
         values[at] = given[at.name]
 

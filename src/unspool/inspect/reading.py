@@ -62,6 +62,10 @@ def read(model: Model, ids: Ids, pieces: list[str], *, window: int = WINDOW) -> 
     config = model.config
     if config.dense or config.bidirectional:
         raise InputError("inspect: needs a model of tokens that reads in one direction")
+    if config.pattern != "hidden":
+        raise InputError(
+            "inspect: needs a model with pattern='hidden' (figure 10.3): an output at every step"
+        )
     if len(ids) < 2:
         raise InputError(f"inspect: the text has {len(ids)} tokens; it takes two, one to predict the other")
     k = min(CANDIDATES, config.outputs)

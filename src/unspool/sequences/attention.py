@@ -89,11 +89,11 @@ def attend(
         np.arange(e.shape[0]) < read[:, None, None]
     )
     alpha = np.where(inside, softmax(np.where(inside, score, _least(score, inside))), np.float32(0))  # (3)
-    z = np.zeros((*h.shape[:2], e.shape[2]), np.float32)
+    rows, z = _row_first(e), np.zeros((e.shape[1], h.shape[0], e.shape[2]), np.float32)
     for b, (T, L) in enumerate(live):
         if L and T:
-            z[:T, b] = ops.matmul(alpha[b, :T, :L], np.ascontiguousarray(e[:L, b]))
-    joined = np.concatenate([z, h], axis=2)
+            z[b, :T] = ops.matmul(alpha[b, :T, :L], rows[b, :L])
+    joined = np.concatenate([z.swapaxes(0, 1), h], axis=2)
     out = tanh(_rows_product(joined, weights.C[0], weights.p["a"]))  # (4)
     return out, AttentionTape(e, h, keys, queries, alpha, mixed, joined, out, live)
 
@@ -107,10 +107,10 @@ def _general(
     weights: AttentionWeights, queries: Floats, keys: Floats, live: list[tuple[int, int]]
 ) -> tuple[Floats, None]:
     score = np.zeros((len(live), len(queries), len(keys)), np.float32)
+    q, k = _row_first(queries), _row_first(keys)
     for b, (T, L) in enumerate(live):
         if T and L:
-            q, k = np.ascontiguousarray(queries[:T, b]), np.ascontiguousarray(keys[:L, b])
-            score[b, :T, :L] = ops.matmul(q, k, transpose_b=True)
+            score[b, :T, :L] = ops.matmul(q[b, :T], k[b, :L], transpose_b=True)
     return score * np.float32(weights.scale), None  # (1)
 
 
@@ -134,13 +134,13 @@ def attend_backward(
     djoined = _through(tape.joined, do, weights.C[1], gradient["C"])
     ops.column_sum(_flat(do), out=gradient["a"])
     We = tape.e.shape[2]
-    dz, dh = djoined[:, :, :We], djoined[:, :, We:].copy()
-    de, dalpha = np.zeros_like(tape.e), np.zeros_like(tape.alpha)
+    dz, dh = _row_first(djoined[:, :, :We]), djoined[:, :, We:].copy()
+    e, dalpha = _row_first(tape.e), np.zeros_like(tape.alpha)
+    de = np.zeros_like(e)
     for b, (T, L) in enumerate(tape.live):
         if T and L:
-            e, dzb = np.ascontiguousarray(tape.e[:L, b]), np.ascontiguousarray(dz[:T, b])
-            de[:L, b] = ops.matmul(np.ascontiguousarray(tape.alpha[b, :T, :L]), dzb, transpose_a=True)
-            dalpha[b, :T, :L] = ops.matmul(dzb, e, transpose_b=True)
+            de[b, :L] = ops.matmul(tape.alpha[b, :T, :L], dz[b, :T], transpose_a=True)
+            dalpha[b, :T, :L] = ops.matmul(dz[b, :T], e[b, :L], transpose_b=True)
     inner = np.cumsum(tape.alpha.astype(np.float64) * dalpha, axis=2)[:, :, -1:]
     ds = (tape.alpha * (dalpha - inner)).astype(np.float32)  # (5)
     if weights.additive:
@@ -149,19 +149,18 @@ def attend_backward(
     else:
         dqueries, dkeys = _general_backward(weights, tape, ds)
         dh += dqueries
-    de += _through(tape.e, dkeys, weights.A[1], gradient["A"])
-    return de, dh
+    return de.swapaxes(0, 1) + _through(tape.e, dkeys, weights.A[1], gradient["A"]), dh
 
 
 def _general_backward(weights: AttentionWeights, tape: AttentionTape, ds: Floats) -> tuple[Floats, Floats]:
     ds = ds * np.float32(weights.scale)
-    dqueries, dkeys = np.zeros_like(tape.queries), np.zeros_like(tape.keys)
+    q, k = _row_first(tape.queries), _row_first(tape.keys)
+    dq, dk = np.zeros_like(q), np.zeros_like(k)
     for b, (T, L) in enumerate(tape.live):
         if T and L:
-            q, k = np.ascontiguousarray(tape.queries[:T, b]), np.ascontiguousarray(tape.keys[:L, b])
-            own = np.ascontiguousarray(ds[b, :T, :L])
-            dqueries[:T, b], dkeys[:L, b] = ops.matmul(own, k), ops.matmul(own, q, transpose_a=True)
-    return dqueries, dkeys
+            own = ds[b, :T, :L]
+            dq[b, :T], dk[b, :L] = ops.matmul(own, k[b, :L]), ops.matmul(own, q[b, :T], transpose_a=True)
+    return _row_first(dq), _row_first(dk)
 
 
 def _additive_backward(
@@ -177,6 +176,11 @@ def _additive_backward(
     over_written = ops.column_sum(da.reshape(T, -1)).reshape(B, L, H)
     over_read = ops.column_sum(np.ascontiguousarray(np.moveaxis(da, 2, 0)).reshape(L, -1)).reshape(T, B, H)
     return over_read, np.ascontiguousarray(over_written.swapaxes(0, 1))
+
+
+def _row_first(x: Floats) -> Floats:
+    """Swap time and row: what belongs to a row lies together."""
+    return np.ascontiguousarray(x.swapaxes(0, 1))
 
 
 def _rows_product(x: Floats, W: ops.Packed, start: Floats | None = None) -> Floats:

@@ -56,6 +56,8 @@ class SequenceConfig:
     """The width of the tables of tokens; 0: tokens are one-hot vectors."""
     dropout: float = 0.0
     """The share of each layer's outputs that is dropped in training."""
+    recurrent_dropout: float = 0.0
+    """The share of the state that is dropped inside the recurrence, one mask a sequence."""
     pool: Literal["last", "mean"] = "last"
     """One answer from many steps: from the last state, or from the mean of all."""
     attention: Literal["none", "general", "additive"] = "none"
@@ -126,6 +128,7 @@ class SequenceConfig:
             dense=dense,
             embedding=0 if dense else self.embedding,
             dropout=self.dropout,
+            recurrent_dropout=self.recurrent_dropout,
         )
 
     @property

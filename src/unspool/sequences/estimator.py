@@ -7,6 +7,7 @@ the estimator; `fitting` is the same as a generator of reports, for whoever want
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -17,7 +18,7 @@ from unspool.errors import InputError
 from unspool.sequences.batches import Examples
 from unspool.sequences.config import FitConfig, Head, SequenceConfig, Shape
 from unspool.sequences.fit import Report, fit, plan
-from unspool.sequences.inputs import Coder, ValueCoder, learn_coder
+from unspool.sequences.inputs import Coder, ValueCoder, as_sequences, learn_coder
 from unspool.sequences.network import Network
 from unspool.values import CellName, Floats
 
@@ -45,6 +46,8 @@ class Estimator:
     """The width of the table of tokens; 0: one-hot."""
     dropout: float = 0.0
     """The share of each layer's outputs that is dropped in training."""
+    recurrent_dropout: float = 0.0
+    """The share of the state that is dropped inside the recurrence, in training."""
     remember: int = 0
     """About how many steps the gates remember before they have learned anything; 0: a few."""
     epochs: int = 30
@@ -107,8 +110,9 @@ class Estimator:
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: one for each sequence"
             )
-        coder = learn_coder(self._many(X), kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
-        x = coder.encode(self._many(X))
+        rows = self._many(as_sequences(X))
+        coder = learn_coder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
+        x = coder.encode(rows)
         targets, head, outputs = self._learn_targets(y, x)
         network = Network.fresh(self.network_config(coder, head, outputs), self.seed)
         examples = Examples(x, targets)
@@ -143,6 +147,7 @@ class Estimator:
             bidirectional=self.bidirectional,
             embedding=self.embedding,
             dropout=self.dropout,
+            recurrent_dropout=self.recurrent_dropout,
             remember=self.remember,
         )
 
@@ -163,10 +168,10 @@ class Estimator:
 
     def _examples(self, X: Any) -> Examples:
         if not hasattr(self, "network_"):
-            raise NotFitted(
+            raise not_fitted(
                 f"this {type(self).__name__} is not fitted yet: call fit with sequences and targets"
             )
-        return Examples(self.coder_.encode(self._many(X)))
+        return Examples(self.coder_.encode(self._many(as_sequences(X))))
 
     def _outputs(self, X: Any) -> list[Floats]:
         """Return o of every row, in the order of X: K, or tau K."""
@@ -202,7 +207,16 @@ class Estimator:
 
 
 class NotFitted(InputError, AttributeError):
-    """An estimator that has not learned yet was asked to predict."""
+    """An estimator that has not learned yet was asked for something."""
+
+
+def not_fitted(line: str) -> NotFitted:
+    """Make the error; where scikit-learn is in use, it is its NotFittedError as well."""
+    if "sklearn" not in sys.modules:
+        return NotFitted(line)
+    from sklearn.exceptions import NotFittedError
+
+    return type("NotFitted", (NotFitted, NotFittedError), {})(line)  # type: ignore[no-any-return]
 
 
 def labels_of(y: Any, n: int, name: str = "y") -> Any:

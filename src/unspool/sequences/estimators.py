@@ -17,8 +17,8 @@ import numpy as np
 from unspool.errors import InputError
 from unspool.sequences.config import Head, SequenceConfig, Shape
 from unspool.sequences.elementwise import softmax
-from unspool.sequences.estimator import Estimator, labels_of
-from unspool.sequences.heads import mean_and_spread
+from unspool.sequences.estimator import SCORED, Estimator, labels_of
+from unspool.sequences.heads import mean_and_spread, output
 from unspool.sequences.inputs import Coder, ValueCoder
 from unspool.values import Floats
 
@@ -54,6 +54,22 @@ class SequenceClassifier(Estimator):
         """Return the probability of every class, n K, in the order of `classes_`."""
         o = np.stack(self._outputs(X)).astype(np.float64)
         return softmax((o - self.balance * np.log(self.class_prior_)).astype(np.float32)).astype(np.float64)
+
+    def predict_proba_steps(self, X: Any) -> list[Floats]:
+        """Return the probabilities after every step, an array tau K a sequence: the answer as it arrives."""
+        examples, network = self._examples(X), self.network_
+        if network.config.bidirectional or network.config.pool != "last":
+            raise InputError(
+                "an answer at every step needs one direction and pool='last': the end is not read yet"
+            )
+        weights, prior = network.weights(), self.balance * np.log(self.class_prior_)
+        found = list[Any]([None] * len(examples))
+        for batch in examples.batches(SCORED, aligned=False):
+            o = output(network.read(batch, weights).output.h, weights.V, network.parameters["c"])
+            for b, row in enumerate(batch.rows.tolist()):
+                own = o[: batch.lengths[b], b].astype(np.float64) - prior
+                found[row] = softmax(own.astype(np.float32)).astype(np.float64)
+        return found
 
     def predict(self, X: Any) -> Any:
         """Return the most probable class of every sequence."""

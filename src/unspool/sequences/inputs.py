@@ -182,6 +182,15 @@ def coder_from_json(content: dict[str, Any], vocab: Vocab | None) -> Coder:
     return ValueCoder(np.array(fields["mean"]), np.array(fields["spread"]))
 
 
+def as_sequences(X: Any) -> Any:
+    """Return X as an array or a list; refuse what is neither."""
+    if hasattr(X, "toarray"):
+        raise InputError("X is sparse, and sparse input is not supported: pass X.toarray()")
+    if hasattr(X, "__array__") and not isinstance(X, np.ndarray):
+        return np.asarray(X)
+    return X
+
+
 def holds_tokens(X: Any) -> bool:
     """Say whether sequences are strings or lists of strings: judged by the first that is not empty."""
     for each in X:
@@ -194,10 +203,6 @@ def holds_tokens(X: Any) -> bool:
 
 def _value_rows(X: Any, channels: int | None = None) -> Any:
     """Return float64 (n, tau, X), or a list of (tau, X) where lengths differ; say where a number is not one."""
-    if hasattr(X, "toarray"):
-        raise InputError("X is sparse; sequences are dense: pass X.toarray()")
-    if hasattr(X, "__array__") and not isinstance(X, np.ndarray):
-        X = np.asarray(X)
     if isinstance(X, np.ndarray) and X.dtype != object:
         if X.ndim not in (2, 3):
             raise InputError(

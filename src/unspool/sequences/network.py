@@ -142,7 +142,7 @@ class Network:
 
     def masks(self, B: int, *, seed: int, step: int) -> NetworkMasks | None:
         """Draw the dropout masks of an update: a function of seed and step only."""
-        if not self.config.dropout:
+        if not (self.config.dropout or self.config.recurrent_dropout):
             return None
         decoder = self.decoder.masks(B, seed=seed, step=2 * step + 1) if self.decoder else None
         return NetworkMasks(self.encoder.masks(B, seed=seed, step=2 * step), decoder)

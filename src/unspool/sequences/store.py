@@ -22,7 +22,7 @@ from unspool.errors import FileError, InputError
 from unspool.journal import Journal
 from unspool.parameters import Parameters
 from unspool.sequences.config import FitConfig, SequenceConfig
-from unspool.sequences.estimator import Estimator, NotFitted
+from unspool.sequences.estimator import Estimator, not_fitted
 from unspool.sequences.estimators import SequenceClassifier, SequenceRegressor, SequenceTagger
 from unspool.sequences.fit import Report
 from unspool.sequences.inputs import Coder, TokenCoder, coder_from_json
@@ -54,7 +54,7 @@ def save(estimator: Estimator, path: str | Path, **more: Any) -> None:
     (SequenceClassifier(hidden=4, epochs=1), True)
     """
     if not hasattr(estimator, "network_"):
-        raise NotFitted(f"this {type(estimator).__name__} is not fitted yet: there is nothing to save")
+        raise not_fitted(f"this {type(estimator).__name__} is not fitted yet: there is nothing to save")
     with checkpoint.new_run(path) as run:
         checkpoint.write_config(run, kind_of(estimator), _described(estimator) | more)
         for name, coder in _coders(estimator).items():

@@ -1,0 +1,106 @@
+"""All states kept, or few: the tape and the time of one training step over a long window.
+
+With memory="sqrt" only the state before every ~√tau steps is kept; the rest is read again on the way back. The
+gradients are compared bit for bit. The tape's bytes are the formula's (`bench/growth.py` measures that it holds);
+beside it stands by how much a fresh process's memory grows at most during such a step, all arrays counted.
+
+    python bench/memory.py [--tau 65536] [--hidden 128] [--batch 4] [--rounds 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from table import save, show
+from unspool import Model, ModelConfig
+from unspool.backpropagate import backpropagate, bytes_of_model_tape
+
+K = 64
+
+
+def model_of(cell: str, H: int, layers: int) -> Model:
+    return Model.fresh(ModelConfig(inputs=K, outputs=K, cell=cell, hidden=H, layers=layers), seed=0)
+
+
+def step(model: Model, x: np.ndarray, y: np.ndarray, memory: str) -> tuple[float, np.ndarray]:
+    gradient = model.gradient()
+    begin = time.perf_counter()
+    backpropagate(model, x, y, None, gradient, scale=1 / y.size, memory=memory)
+    model.finish(gradient)
+    return time.perf_counter() - begin, gradient.flat
+
+
+def peak() -> int:
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+
+
+def grow(cell: str, tau: int, B: int, H: int, layers: int, memory: str) -> None:
+    """Print by how many bytes this process grows at most in one step."""
+    model = model_of(cell, H, layers)
+    x = np.zeros((tau, B), np.int32)
+    step(model, x[:8], x[:8], memory)
+    before = peak()
+    step(model, x, x, memory)
+    print(peak() - before)
+
+
+def grown(*case: object) -> int:
+    command = [sys.executable, __file__, "--grow", *map(str, case)]
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--grow"]:
+        return grow(sys.argv[2], *map(int, sys.argv[3:7]), sys.argv[7])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tau", type=int, default=65_536)
+    parser.add_argument("--hidden", type=int, default=128)
+    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--layers", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cells", nargs="+", default=["elman", "gru", "lstm"])
+    args = parser.parse_args()
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, K, (2, args.tau, args.batch)).astype(np.int32)
+    figures, rows = [], []
+    for cell in args.cells:
+        model = model_of(cell, args.hidden, args.layers)
+        best = {"full": float("inf"), "sqrt": float("inf")}
+        flats = {}
+        for _ in range(args.rounds):
+            for memory in best:
+                seconds, flats[memory] = step(model, x, y, memory)
+                best[memory] = min(best[memory], seconds)
+        tape = {memory: bytes_of_model_tape(model.config, args.tau, args.batch, memory) for memory in best}
+        most = {m: grown(cell, args.tau, args.batch, args.hidden, args.layers, m) for m in best}
+        same = bool((flats["full"] == flats["sqrt"]).all())
+        figure = {"cell": cell, "seconds": best, "tape": tape, "peak": most, "same bits": same}
+        figures.append(vars(args) | figure)
+        for memory in best:
+            rows.append(
+                [
+                    cell,
+                    memory,
+                    tape[memory] / 2**20,
+                    tape["full"] / tape[memory],
+                    most[memory] / 2**20,
+                    best[memory],
+                    best[memory] / best["full"],
+                    same,
+                ]
+            )
+    show(
+        ["cell", "memory", "tape MiB", "times less", "peak MiB", "seconds", "times the time", "same bits"],
+        rows,
+    )
+    save("memory", figures)
+
+
+if __name__ == "__main__":
+    main()
