@@ -18,7 +18,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from dates import pairs
-from memory import copy_examples
+from summary import copy_examples
 from table import save, show
 from unspool.exchange import to_torch
 from unspool.kernel.ops import set_threads

@@ -4,7 +4,7 @@ python bench/summary.py adding      [--length 200]          against predicting t
 python bench/summary.py copy        [--delays 10 30 100]    against guessing, with no memory
 python bench/summary.py autoencoder [--length 8]            exact recovery of unseen strings of 26 letters
 python bench/summary.py recovery                            by length and by state size
-python bench/summary.py probe       [--length 12]           how many of the last symbols h still holds
+python bench/summary.py probe       [--length 8]            how many of the last symbols h still holds
 python bench/summary.py lengths     [--length 8]            trained up to n, judged at n, 2n and 4n
 """
 
@@ -162,14 +162,20 @@ def recovery(options: argparse.Namespace) -> list[dict]:
 
 
 def probes(options: argparse.Namespace) -> list[dict]:
-    length, rows = options.length or 12, []
+    length, rows = options.length or 8, []
     for cell in options.cells:
         for trained in (False, True):
-            model, _ = recover(cell, 64, length, length, (options.steps or 3000) if trained else 1, 0)
+            model, _ = recover(cell, 128, length, length, (options.steps or 4000) if trained else 1, 0)
             x = strings(4000, length, length, np.random.default_rng(5))
             found = probe(model.network_, model.coder_.encode(x), lags=length)
-            row = {"cell": cell, "trained": "yes" if trained else "no", "held": found.held()}
-            rows.append(row | {f"lag {k}": float(found.accuracy[k]) for k in range(0, length, 2)})
+            row = {
+                "cell": cell,
+                "trained": "yes" if trained else "no",
+                "exact": exact(model, length, 300),
+                "held": found.held(),
+                "amount": found.amount,
+            }
+            rows.append(row | {f"lag {k}": float(found.accuracy[k]) for k in range(length)})
             print(rows[-1], flush=True)
     return rows
 

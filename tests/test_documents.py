@@ -15,6 +15,7 @@ PAGES = [
     "docs/data-files.md",
     "docs/forecast.md",
     "docs/language-model.md",
+    "docs/sequences.md",
 ]
 BOTH = PAGES + [page.replace(".md", ".zh-CN.md") for page in PAGES]
 PROSE = [*BOTH, "CHANGELOG.md", "CONTRIBUTING.md"]

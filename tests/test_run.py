@@ -89,6 +89,8 @@ def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(
     cell: str, batches: str, bptt: str, memory: str, config: RunConfig, tmp_path: Path
 ) -> None:
     given = SMALL | {"cell": cell, "layers": 2, "dropout": 0.2, "recurrent_dropout": 0.1, "steps": 23}
+    if bptt.startswith("truncated"):
+        del given["tau"]
     config = replace(config, given=given, validations=5, batches=batches, bptt=bptt, memory=memory)
     whole = list(run(config, out=tmp_path / "whole"))[-1]
     assert isinstance(whole, Judged)
@@ -181,6 +183,22 @@ def test_a_run_that_is_being_trained_cannot_be_resumed_at_the_same_time(
     assert isinstance(next(resume(tmp_path / "run")), Prepared)
 
 
+def test_a_truncated_chain_says_how_long_a_window_is(config: RunConfig) -> None:
+    given = {name: value for name, value in SMALL.items() if name != "tau"}
+    events = list(run(replace(config, given=given, bptt="truncated:5,12")))
+    planned = next(event for event in events if isinstance(event, Planned))
+    assert planned.config.fixed.tau == 5
+    assert {e.report.targets for e in events if isinstance(e, Step)} == {5 * 4}
+    with pytest.raises(InputError, match="window is 16 and bptt"):
+        list(run(replace(config, bptt="truncated:5,12")))
+
+
+def test_a_journal_that_was_deleted_begins_anew(config: RunConfig, tmp_path: Path) -> None:
+    list(run(config, out=tmp_path / "run"))
+    (tmp_path / "run" / checkpoint.LOG).unlink()
+    assert isinstance(list(resume(tmp_path / "run"))[-1], Judged)
+
+
 def test_what_cannot_be_trained_is_refused_before(config: RunConfig, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"needs about .* GiB of memory"):
         list(run(changed(config, hidden=2_000_000), out=tmp_path / "run"))
@@ -221,3 +239,26 @@ def test_the_schedule_ends_with_the_last_update() -> None:
 def test_the_rate_is_the_median_and_not_thrown_off_by_a_pause() -> None:
     ticks = iter([0.0, 1, 2, 30, 31, 32, 33, 34, 35])
     assert updates_a_second(iter(range(100)), seconds=34, clock=lambda: next(ticks)) == 1.0
+
+
+def test_a_stop_at_the_last_update_leaves_the_judging_for_later(config: RunConfig, tmp_path: Path) -> None:
+    out, short = tmp_path / "run", changed(config, steps=1)
+    assert isinstance(list(run(short, out=out, keeping=Keeping(stop=lambda: True)))[-1], Stopped)
+    assert isinstance(list(resume(out))[-1], Judged)
+
+
+def test_what_is_not_finite_is_never_saved(config: RunConfig, tmp_path: Path) -> None:
+    wild = changed(config, learning_rate=1e38, clip=0.0, warmup=1)
+    with pytest.raises(Diverged, match="lower the learning rate"):
+        list(run(wild, out=tmp_path / "run", keeping=Keeping(steps=1)))
+    arrays, _ = checkpoint.read_arrays(tmp_path / "run" / checkpoint.TRAINING)
+    assert np.isfinite(arrays["parameters"]).all()
+    assert all(
+        np.isfinite(array).all() for array in TextModel.load(tmp_path / "run").model.parameters.values()
+    )
+
+
+def test_every_sample_is_in_the_journal(config: RunConfig, tmp_path: Path) -> None:
+    list(run(changed(config, steps=450), out=tmp_path / "run"))
+    found = [entry["step"] for entry in entries(tmp_path / "run" / "log.jsonl") if "sample" in entry]
+    assert found == [45, 135, 270]

@@ -17,6 +17,10 @@ def baselines(corpus: Corpus, config: RunConfig) -> list[Baseline]:
     K = len(corpus.vocab)
     held_out = (corpus.valid, corpus.test if len(corpus.test.ids) > 1 else corpus.valid)
     refuse_too_short(corpus.valid)
+    if K == 1:
+        raise InputError(
+            f"min_freq is {corpus.settings.min_freq}: no token is that frequent, all would be <unk>; choose a lower one"
+        )
     found = [Baseline("uniform", *(uniform(K, part, backward=config.backward) for part in held_out))]
     counts = count_ngrams(in_time(corpus.train.ids, config.backward), K, config.order)
     for n in range(1, config.order + 1):

@@ -12,7 +12,7 @@ from unspool.data.settings import Settings
 from unspool.errors import InputError
 from unspool.measure import Measure
 from unspool.model import Model
-from unspool.plan import Recipe
+from unspool.plan import Recipe, check
 from unspool.train import Report
 from unspool.truncation import Truncation
 
@@ -61,6 +61,9 @@ class RunConfig:
         from_choice("batches", self.batches, ("sequential", "random"))
         from_choice("memory", self.memory, ("full", "sqrt"))
         Truncation.parse(self.bptt)
+        check(self.given)
+        if self.validation_tokens == 1:
+            raise InputError("validation_tokens is 1; expected 0 (chosen with the recipe) or 2 and more")
         if not 0 < self.minutes <= 1e5:
             raise InputError(f"minutes is {self.minutes}; expected a number above 0 and at most 100,000")
 

@@ -39,7 +39,7 @@ def write_whole(path: str | Path, content: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
-        raise FileError(f"{path}: cannot be written: {error.strerror}") from error
+        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def read_whole(path: str | Path) -> bytes:
@@ -84,7 +84,7 @@ def folder_made_whole(folder: Path, *, may_exist: bool = False) -> Iterator[Path
         unfinished = folder.parent / f"{UNFINISHED}{os.getpid()}-{secrets.token_hex(4)}"
         unfinished.mkdir()
     except OSError as error:
-        raise FileError(f"{folder.parent}: cannot be written: {error.strerror}") from error
+        raise FileError(f"{folder.parent}: cannot be written: {error.strerror or error}") from error
     try:
         yield unfinished
         _sync_all(unfinished)
@@ -96,7 +96,7 @@ def folder_made_whole(folder: Path, *, may_exist: bool = False) -> Iterator[Path
     except FileError:
         raise
     except OSError as error:  # a full disk, a limit on the size of files
-        raise FileError(f"{folder.parent}: cannot be written: {error.strerror}") from error
+        raise FileError(f"{folder.parent}: cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 

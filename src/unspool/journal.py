@@ -35,7 +35,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._file = path.open("a+b")
+            self._file = path.open("a+b", buffering=0)  # a line that fails is not tried again at the end
             self._lock()
             self._file.seek(0)
             self._hash = hashlib.sha256(self._file.read())
@@ -62,24 +62,36 @@ class Journal:
 
     def add(self, entry: dict[str, Any]) -> None:
         """Write a line; it is in the file when this returns."""
-        line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+        line = json.dumps(entry, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass") + b"\n"
         try:
-            self._file.write(line)
-            self._file.flush()
+            written = self._file.write(line)
         except OSError as error:
             raise FileError(f"{self.path}: cannot be written: {error.strerror}") from error
+        if written != len(line):
+            raise FileError(f"{self.path}: cannot be written: no space left")
         self._hash.update(line)
 
     def mark(self) -> dict[str, Any]:
         """Give the place where the journal ends now, and put all before it onto the disk."""
-        os.fsync(self._file.fileno())
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise FileError(f"{self.path}: cannot be written: {error.strerror}") from error
         return {"bytes": self._file.tell(), "hash": self._hash.hexdigest()}
 
     def back_to(self, mark: dict[str, Any]) -> None:
-        """Forget what was written after a mark; refuse a journal that was another one by then."""
+        """Forget what was written after a mark; refuse a journal that was another one by then.
+
+        One that was deleted begins anew.
+        """
         self._file.seek(0)
-        kept = self._file.read(mark["bytes"])
+        kept = self._file.read()[: mark["bytes"]]
+        if not kept:
+            self._hash = hashlib.sha256()
+            return
         self._hash = hashlib.sha256(kept)
+        if not kept:  # deleted by hand: a new one begins here
+            return
         if len(kept) != mark["bytes"] or self._hash.hexdigest() != mark["hash"]:
             raise FileError(
                 f"{self.path}: damaged or changed by hand; restore it from a copy, or delete it to go on without it"

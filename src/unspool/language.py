@@ -2,7 +2,6 @@
 
 >>> import tempfile
 >>> from unspool.data.vocab import Vocab
->>> from unspool.config import ModelConfig
 >>> vocab = Vocab(list("abracadabra"))
 >>> model = Model.fresh(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)
 >>> text_model = TextModel(model, vocab, make_tokenizer("char"), Settings())
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from unspool import checkpoint
+from unspool.config import ModelConfig
 from unspool.data.arrays import Ids
 from unspool.data.corpus import as_read, encode_text, read_part, spell_ids
 from unspool.data.settings import Settings
@@ -57,7 +57,7 @@ class TextModel:
         if vocab.sha256 != content["vocab"]:
             raise FileError(f"{place / checkpoint.VOCAB}: the vocabulary of another run")
         model, about = checkpoint.load_model(place / checkpoint.MODEL)
-        if model.config.to_json() != content["model"]:
+        if model.config != ModelConfig.from_json(content["model"]):
             raise FileError(f"{place / checkpoint.MODEL}: the model of another run")
         settings = Settings.from_json(content["run"]["settings"])
         tokenizer = make_tokenizer(**content["tokenizer"])

@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from unspool import checkpoint
+from unspool.config import at_least
 from unspool.evaluate import in_silence
 from unspool.events import Step
 from unspool.journal import Journal
@@ -29,6 +30,10 @@ class Keeping:
     told: Callable[[int, int], None] = in_silence
     """Hears, while the trained model is judged, how many targets of how many have been scored."""
 
+    def __post_init__(self) -> None:
+        if self.steps is not None:
+            at_least("save_every", self.steps, 1)
+
 
 class Clock:
     """Seconds since it was made, and those before."""
@@ -50,9 +55,9 @@ class Place:
 
     def note(self, step: Step, every: int) -> None:
         """Write an update into the journal, now and then."""
-        if self.journal is None or (step.valid is None and step.report.step % every):
-            return
         report = step.report
+        if self.journal is None or (step.valid is None and step.sample is None and report.step % every):
+            return
         entry: dict[str, Any] = {"step": report.step, "seconds": round(step.seconds, 3), "train": step.train}
         entry |= {"loss": report.loss, "norm": report.norm, "targets": report.targets}
         if step.valid is not None:
@@ -71,7 +76,7 @@ class Place:
         """Write the end into the journal, once."""
         if self.journal is not None:
             best = {"best_step": training.best_step, "part": part}
-            self.journal.add({"judged": asdict(judged) | best, "seconds": round(training.seconds, 3)})
+            self.journal.add({"judged": judged.to_json() | best, "seconds": round(training.seconds, 3)})
 
 
 @dataclass

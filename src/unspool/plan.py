@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from unspool.config import LOOKED_UP, at_least, from_choice
+from unspool.config import LOOKED_UP, at_least, from_choice, share_of_one
 from unspool.errors import InputError
+from unspool.optimise import OptimiserConfig
 from unspool.values import CellName
 
 SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
@@ -94,7 +95,7 @@ def choose(
     >>> recipe.hidden, recipe.tau, recipe.learning_rate, recipe.dropout, recipe.steps
     (512, 100, 0.0059, 0.2, 3202)
     """
-    _check(given)
+    check(given)
     begin = clock()
     sizes = [_of_size(H, vocabulary, tokens, given) for H in _hiddens(given)]
     if "steps" in given:
@@ -108,13 +109,18 @@ def choose(
     return replace(recipe, **{"dropout": dropout, "warmup": warmup} | dict(given))
 
 
-def _check(given: Mapping[str, Any]) -> None:
+def check(given: Mapping[str, Any]) -> None:
+    """Raise where something given is no number of a recipe, or none that can be used."""
     known = [field.name for field in fields(Recipe)]
     if unknown := sorted(set(given) - set(known)):
         raise InputError(f"{unknown[0]}: no number of a recipe; there are {', '.join(known)}")
     from_choice("cell", given.get("cell", "gru"), tuple(GATES))
     for name in ("hidden", "layers", "B", "tau", "steps", "warmup"):
         at_least(name, given.get(name, 1), 1)
+    at_least("embedding", given.get("embedding", 0), 0)
+    for name in ("dropout", "recurrent_dropout"):
+        share_of_one(name, given.get(name, 0.0))
+    OptimiserConfig(**{name: given[name] for name in ("learning_rate", "clip", "decay") if name in given})
 
 
 def weights(recipe: Recipe, vocabulary: int) -> tuple[int, int]:

@@ -6,11 +6,13 @@
 Nothing here prints. With a folder `out` the run is kept there, and `resume` goes on with it to the same bits.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from unspool.data.batches import Batches, random_batches, sequential_batches
 from unspool.data.corpus import Corpus, prepare, reopen
 from unspool.data.source import Names
 from unspool.data.tokens import describe
-from unspool.errors import Diverged
+from unspool.errors import Diverged, InputError
 from unspool.evaluate import Network, evaluate, glance, in_time
 from unspool.events import Baseline, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
 from unspool.generate import sample
@@ -98,13 +100,26 @@ def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunCo
         tokens=len(corpus.train.ids),
         seconds=max(0.1, (60 * config.minutes - clock()) * (1 - VALIDATING)),
         measure=lambda recipe: _measured(corpus, config, recipe),
-        given=config.given,
+        given=_given(config),
     )
     held_out = len(corpus.valid.ids)
     # Looking costs a third of training, and all looks together cost no more than their share of it.
     look = int(3 * VALIDATING * recipe.steps * recipe.B * recipe.tau / config.validations)
     look = config.validation_tokens or min(held_out, max(look, 2000))
     return replace(config, recipe=recipe, validation_tokens=look)
+
+
+def _given(config: RunConfig) -> dict[str, Any]:
+    """Give what is fixed of the recipe; an update every K1 steps is a window of K1 steps."""
+    bptt, given = Truncation.parse(config.bptt), config.given
+    if bptt.kind != "truncated":
+        return given
+    if given.get("tau", bptt.K1) != bptt.K1:
+        raise InputError(
+            f"window is {given['tau']} and bptt {config.bptt}, which makes an update every {bptt.K1} steps; "
+            "give one of the two"
+        )
+    return given | {"tau": bptt.K1}
 
 
 def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
@@ -140,7 +155,7 @@ def begin(corpus: Corpus, config: RunConfig) -> Training:
     """Make a fresh model and all that goes with it; what would not fit in memory is refused before."""
     recipe = config.fixed
     made = model_config(len(corpus.vocab), recipe)
-    refuse_too_large(made, recipe.B, recipe.tau)
+    refuse_too_large(made, recipe.B, recipe.tau, config.memory)
     batches = batches_of(corpus, config)
     optimiser = OptimiserConfig(
         kind=config.optimiser,
@@ -168,6 +183,7 @@ def walk(
         training.train += (report.loss - training.train) / min(report.step, SMOOTH)
         valid = glance(training.model, ids) if report.step in looks else None
         if valid is not None:
+            _refuse_lost(math.isfinite(valid), f"the validation loss is {valid}", training, place)
             best.look(valid)
         training.seconds = clock()
         drawn = _draw(training.model, corpus, config) if report.step in draws else None
@@ -176,9 +192,11 @@ def walk(
         yield step
         stop = keeping.stop()
         if stop or _is_time(keeping, report.step, saved) or report.step == recipe.steps:
+            finite = bool(np.isfinite(training.model.parameters.flat).all())
+            _refuse_lost(finite, "some parameters are not finite", training, place)
             place.save(training)
             saved = time.monotonic()
-        if stop and report.step < recipe.steps:
+        if stop:
             yield Stopped(report.step, place.out)
             return
     part = corpus.test if len(corpus.test.ids) > 1 else corpus.valid
@@ -214,8 +232,18 @@ def _next(reports: Iterator[Report], training: Training, place: Place) -> Report
     try:
         return next(reports)
     except Diverged as error:
-        kept = f"; the best model so far (step {training.best_step}) is in {place.out}" if place.out else ""
-        raise Diverged(f"{error}{kept}") from error
+        raise Diverged(f"{error}{_kept(training, place)}") from error
+
+
+def _refuse_lost(finite: bool, what: str, training: Training, place: Place) -> None:
+    """Raise where training has left the finite numbers: before anything of that is saved."""
+    if not finite:
+        advice = f"{what} after step {training.step}: lower the learning rate or the clipping norm"
+        raise Diverged(advice + _kept(training, place))
+
+
+def _kept(training: Training, place: Place) -> str:
+    return f"; the best model so far (step {training.best_step}) is in {place.out}" if place.out else ""
 
 
 def _is_time(keeping: Keeping, step: int, saved: float) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from unspool.kernel import ops
 from unspool.values import Activation, CellName, Floats, Ids, Lookup, Tape
 
@@ -25,7 +27,10 @@ class LayerWeights:
     @cached_property
     def table(self) -> Floats:
         """b + U x for every token: a step of one-hot or embedded input is a row of it. K G*H."""
-        return self.U + self.b if self.E is None else ops.matmul(self.E, self.U, start=self.b)
+        if self.E is not None:
+            return ops.matmul(self.E, self.U, start=self.b)
+        with np.errstate(all="ignore"):  # what is not finite shows in the loss
+            return self.U + self.b
 
     @cached_property
     def U_forward(self) -> ops.Packed:

@@ -66,6 +66,7 @@ def test_a_state_that_holds_a_symbol_by_hand_is_read_to_the_end():
     rng = np.random.default_rng(0)
     found = probe(network, [rng.integers(0, 6, 4).astype(np.int32) for _ in range(600)], lags=2)
     assert found.accuracy[0] == 1.0 and found.accuracy[1] < 0.35 and found.held() == 1
+    assert 1 <= found.amount < 1.3
 
 
 def test_a_loss_that_is_not_a_number_stops_a_fit():

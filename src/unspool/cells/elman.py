@@ -7,6 +7,8 @@ The same as PyTorch's `nn.RNN` with b = b_ih + b_hh. In the network of figure 10
 place of the state before: a(t) = b + R y(t-1) + U x(t).
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from unspool.cells.cell import Cell, begin_uniform

@@ -11,6 +11,8 @@ The cell state is s, since c is the output's bias; b = b_ih + b_hh. The forget g
 that a fresh network remembers.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from unspool.cells.cell import Cell, begin_uniform

@@ -106,6 +106,10 @@ def main() -> None:
         _stop("stopped", 130)
     except BrokenPipeError:
         _leave_the_pipe()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # rich has met it first
+            sys.exit(141)
+        raise
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise

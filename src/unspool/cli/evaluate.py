@@ -25,6 +25,9 @@ from unspool.kernel.ops import set_threads
 from unspool.language import TextModel
 from unspool.measure import Measure
 
+LONGEST = 32
+"""No n-grams beyond this: each order takes its time, and none so long predicts better."""
+
 
 def evaluate_command(
     run: Path,
@@ -61,8 +64,8 @@ def evaluate_command(
     """
     if threads is not None:
         set_threads(threads)
-    if order < 0:
-        raise InputError(f"order is {order}; expected 0 or more")
+    if not 0 <= order <= LONGEST:
+        raise InputError(f"order is {order}; expected 0 to {LONGEST}")
     model = TextModel.load(run)
     _check_direction(model, backward)
     if text:
@@ -72,7 +75,7 @@ def evaluate_command(
         judged = {each.name: each for each in corpus.parts}[part]
     if len(judged.ids) < 2:
         raise InputError(
-            f"the {judged.name} has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
+            f"the {judged.name} part has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
         )
     console = Console(highlight=False, quiet=json)
     with console.status("counting n-grams …") if console.is_terminal else nullcontext():

@@ -1,29 +1,20 @@
 """`unspool train` and `unspool resume`: a language model from a text, in minutes, kept in a run."""
 
-import json as jsonlib
-import shlex
-import signal
-import sys
-from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
 
 from unspool import checkpoint
+from unspool.cli.follow import Stop, follow
 from unspool.cli.options import NETWORK, OUTPUT, TEXT, TIME, TRAINING, Flag
 from unspool.cli.sources import Sources
 from unspool.cli.view import View
 from unspool.data.settings import Settings
-from unspool.draw.curve import draw_curve
-from unspool.draw.figure import check_format, new_axes
-from unspool.errors import InputError, MissingExtra
-from unspool.events import Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
-from unspool.journal import entries
-from unspool.kernel.ops import kernel_info, set_threads
+from unspool.errors import InputError
+from unspool.events import RunConfig
+from unspool.kernel.ops import set_threads
 from unspool.place import Keeping
 from unspool.run import resume as resumed
 from unspool.run import run
@@ -152,8 +143,6 @@ def train(
     """
     if minutes is not None and steps is not None:
         raise InputError("give --minutes or --steps, not both")
-    if save_every is not None and save_every < 1:
-        raise InputError(f"save_every is {save_every}; expected a whole number of 1 or more")
     checkpoint.check_free(out)
     if threads is not None:
         set_threads(threads)
@@ -178,8 +167,10 @@ def train(
         seed=seed,
     )
     view, stop = View(Console(highlight=False, quiet=json)), Stop()
-    events = run(config, out=out, keeping=Keeping(steps=save_every, stop=stop, told=view.judging))
-    _follow(events, out, view, stop, json=json, plot=plot, tensorboard=tensorboard)
+    events = run(
+        config, out=out, keeping=Keeping(steps=save_every, stop=stop, told=stop.heeded(view.judging))
+    )
+    follow(events, out, view, stop, json=json, plot=plot, tensorboard=tensorboard)
 
 
 def resume(
@@ -213,138 +204,7 @@ def resume(
         set_threads(threads)
     view, stop = View(Console(highlight=False, quiet=json)), Stop()
     events = resumed(
-        checkpoint.check_run(run), keeping=Keeping(steps=save_every, stop=stop, told=view.judging)
+        checkpoint.check_run(run),
+        keeping=Keeping(steps=save_every, stop=stop, told=stop.heeded(view.judging)),
     )
-    _follow(events, run, view, stop, json=json, plot=plot, tensorboard=tensorboard)
-
-
-class Stop:
-    """Ctrl-C or a polite end of the process: the update is finished and all is saved; the second is at once."""
-
-    def __init__(self) -> None:
-        self.signal: int | None = None
-
-    def __call__(self) -> bool:
-        """Say whether a stop was asked for."""
-        return self.signal is not None
-
-    def listen(self) -> None:
-        """From now on, heed the signals."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._heed)
-
-    def _heed(self, number: int, frame: FrameType | None) -> None:
-        if self.signal is not None:
-            raise KeyboardInterrupt
-        self.signal = number
-
-
-def _follow(
-    events: Iterator[Event],
-    out: Path,
-    view: View,
-    stop: Stop,
-    *,
-    json: bool,
-    plot: Path | None,
-    tensorboard: bool,
-) -> None:
-    """Show a run as it goes, and say in the end what there is and how to go on."""
-    if plot is not None:
-        check_format(plot)
-        new_axes()  # a missing package is said now, not after the training
-    board = Board(out / "tensorboard") if tensorboard else None
-    content: dict[str, Any] = {"run": str(out), "kernel": kernel_info()}
-    with view:
-        view.begin(kernel_info())
-        for event in events:
-            view.show(event)
-            match event:
-                case Planned(_, config, _, _):
-                    stop.listen()
-                    content |= {"config": config.to_json(), "repeat": repeat(config)}
-                    view.repeat(content["repeat"])
-                case Step():
-                    if board is not None:
-                        board.add(event)
-                case Stopped(step, _):
-                    content |= {"stopped": step}
-                case Judged(_, part, judged, best_step):
-                    content |= {"part": part, "best_step": best_step, "measure": judged.to_json()}
-                case list():
-                    content["baselines"] = [asdict(each) for each in event]
-                case Prepared():
-                    pass
-        if plot is not None:
-            _draw(out, content, plot)
-        if "measure" in content:
-            view.kept(out)
-    if json:
-        print(jsonlib.dumps(content, ensure_ascii=False))
-    if "stopped" in content:
-        line = f"stopped after update {content['stopped']:,}, all is saved; go on with: unspool resume {out}"
-        print(f"unspool: {line}", file=sys.stderr)
-        sys.exit(128 + (stop.signal or 0))
-
-
-class Board:
-    """Curves for TensorBoard."""
-
-    def __init__(self, folder: Path) -> None:
-        try:
-            from tensorboardX import SummaryWriter
-        except ImportError:
-            raise MissingExtra("--tensorboard needs the extra: pip install 'unspool[tensorboard]'") from None
-        self._folder, self._make = folder, SummaryWriter
-        self._writer: Any = None
-
-    def add(self, step: Step) -> None:
-        """Add the points of an update."""
-        if self._writer is None:  # only now is the run's folder there
-            self._writer = self._make(str(self._folder))
-        number = step.report.step
-        self._writer.add_scalar("loss/train", step.report.loss, number)
-        self._writer.add_scalar("gradient/norm", step.report.norm, number)
-        if step.valid is not None:
-            self._writer.add_scalar("loss/valid", step.valid, number)
-            self._writer.flush()
-
-
-def repeat(config: RunConfig) -> str:
-    """Give the command that makes the same run again, to the bit, with every chosen number in it."""
-    recipe = config.fixed
-    command = ["unspool", "train", *config.sources, "--steps", str(recipe.steps)]
-    names = {"B": "batch", "tau": "window"}
-    for name, value in asdict(recipe).items():
-        if name == "tied":
-            command += ["--tied"] if value else ["--no-tied"]
-        elif name != "steps":
-            command += [f"--{names.get(name, name).replace('_', '-')}", str(value)]
-    usual = RunConfig()
-    for name, value in vars(config.settings).items():
-        if value != getattr(usual.settings, name) and name != "reserved":
-            flat = value if isinstance(value, tuple) else [value]
-            command += [f"--{name.replace('_', '-')}", *(str(v) for v in flat if v is not True)]
-    for name in (
-        "batches",
-        "bptt",
-        "memory",
-        "optimiser",
-        "backward",
-        "seed",
-        "validations",
-        "validation_tokens",
-    ):
-        value = getattr(config, name)
-        if value != getattr(usual, name):
-            command += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
-    if config.valid is not None:
-        command += ["--valid", *config.valid]
-    return shlex.join([*command, "--out", "AGAIN"])
-
-
-def _draw(out: Path, content: dict[str, Any], path: Path) -> None:
-    looks = [entry for entry in entries(out / checkpoint.LOG) if "valid" in entry]
-    curve = [(each["seconds"], each["train"], each["valid"]) for each in looks]
-    lines = [(each["name"], each["valid"]["nats"]) for each in content["baselines"]]
-    draw_curve(curve, lines, path, title=str(out.name))
+    follow(events, run, view, stop, json=json, plot=plot, tensorboard=tensorboard)

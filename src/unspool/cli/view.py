@@ -19,6 +19,7 @@ from unspool.data.corpus import Corpus
 from unspool.draw.chart import chart
 from unspool.events import Baseline, Event, Judged, Planned, Prepared, Step, Stopped
 from unspool.measure import Measure
+from unspool.truncation import Truncation
 from unspool.values import bytes_of_tape
 
 MARGIN = 13
@@ -176,7 +177,7 @@ class View:
     def _planned(self, planned: Planned) -> None:
         model, recipe, first = planned.model, planned.config.fixed, planned.first
         made, self.total, self.first_step = model.config, recipe.steps, planned.step
-        self.per_step = recipe.B * recipe.tau
+        self.per_step = recipe.B * (Truncation.parse(planned.config.bptt).K1 or recipe.tau)
         carried = "the state carried on" if planned.config.batches == "sequential" else "drawn at random"
         self._stage("minibatches", f"{recipe.B} rows side by side, {recipe.tau} steps a window, {carried}")
         assert self.corpus is not None

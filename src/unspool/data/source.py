@@ -111,7 +111,7 @@ def _resolve_one(name: Name) -> list[Source]:
         return [name]
     text = os.fspath(name)
     if text == "-":
-        return [_spooled("standard input", sys.stdin.buffer)]
+        return [_standard_input()]
     if text.startswith("builtin:"):
         return _builtin(text)
     path = Path(text)
@@ -125,6 +125,13 @@ def _resolve_one(name: Name) -> list[Source]:
         if isinstance(error, FileError):
             raise
         raise FileError(f"{text}: cannot be read: {error.strerror}") from error
+
+
+def _standard_input() -> Source:
+    if sys.stdin is None or sys.stdin.closed:
+        raise InputError("standard input '-' can be read only once, and only where there is one")
+    with sys.stdin.buffer as stream:
+        return _spooled("standard input", stream)
 
 
 def _builtin(name: str) -> list[Source]:

@@ -32,6 +32,15 @@ class Probe:
     chance: float
     """The share that the most frequent symbol has: what a map of nothing gets right."""
 
+    @property
+    def amount(self) -> float:
+        """How many symbols' worth is read off in all: 1 for a lag always right, 0 for one by chance.
+
+        >>> Probe(np.array([1.0, 0.55, 0.1]), 0.1).amount
+        1.5
+        """
+        return float(((self.accuracy - self.chance) / (1 - self.chance)).clip(0).sum())
+
     def held(self, least: float = 0.9) -> int:
         """Return how many of the last symbols are right at least this often, without a gap.
 
