@@ -1,6 +1,6 @@
 """Forecasts with a rolling origin, beside last value, seasonal naive, autoregression and the window MLP.
 
-    python bench/forecast.py --series FOLDER [--seeds 3] [--only airline …]
+    python bench/forecast.py --series FOLDER [--seeds 3] [--only airline …] [--threads 1]
 
 FOLDER holds Airline.csv, sunspots.csv, hourly_electricity.csv and co2.csv. Season, logarithm, differences,
 windows and sizes are all chosen by the rules of `unspool.forecast`, the same for every series; nothing is set
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from table import save, show
+from unspool import set_threads
 from unspool.data.timetable import read_timetable
 from unspool.forecast.backtest import Backtest, backtest
 from unspool.forecast.forecaster import Forecaster
@@ -91,9 +92,12 @@ def main() -> None:
     parser.add_argument("--series", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=list(TASKS), default=list(TASKS))
+    parser.add_argument("--threads", type=int)
     given = parser.parse_args()
+    if given.threads:
+        set_threads(given.threads)
     figures = {name: measured(name, TASKS[name], given.series, given.seeds) for name in given.only}
-    save("forecast", figures)
+    save("forecast" if len(given.only) == len(TASKS) else f"forecast-{'-'.join(given.only)}", figures)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ PAGES = [
     "docs/walk.md",
     "docs/notation.md",
     "docs/engine.md",
+    "docs/data-files.md",
+    "docs/forecast.md",
     "docs/language-model.md",
     "docs/sequences.md",
     "docs/unfolding.md",

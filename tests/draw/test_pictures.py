@@ -10,9 +10,10 @@ from unspool.counting.autoregression import fit_autoregression
 from unspool.counting.zipf import fit_zipf
 from unspool.data.series import noisy_sine
 from unspool.draw.figure import new_axes, save
-from unspool.draw.forecast import draw_ahead
+from unspool.draw.forecast import draw_ahead, draw_backtest, draw_forecast
 from unspool.draw.zipf import draw_zipf
 from unspool.errors import FileError, InputError
+from unspool.forecast.backtest import Backtest
 
 STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
@@ -56,6 +57,34 @@ def test_a_forecast_picture_shows_predictions_and_growing_errors(tmp_path: Path,
     errors = right.lines[0].get_ydata()
     assert errors[-1] > errors[0]
     assert right.lines[1].get_ydata()[0] == 0.2
+
+
+def test_a_forecast_and_its_band_go_on_from_the_last_value(tmp_path: Path, drawn: list[Figure]) -> None:
+    history, ahead = np.arange(20.0), np.array([20.0, 25.0])
+    labels = [f"day {i}" for i in range(22)]
+    draw_forecast(
+        history, ahead, ahead - 1, ahead + 1, tmp_path / "f.png", labels=labels, truth=ahead + 0.5, level=0.9
+    )
+    (axes,) = drawn[0].axes
+    past, truth, forecast = axes.lines[:3]
+    assert past.get_ydata().tolist() == history.tolist()
+    assert truth.get_ydata().tolist() == [20.5, 25.5]
+    assert (forecast.get_xdata().tolist(), forecast.get_ydata().tolist()) == ([19, 20, 21], [19, 20, 25])
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["90% band", "truth", "forecast"]
+    assert axes.get_xticklabels()[0].get_text() == "day 0"
+
+
+def test_a_backtest_picture_has_every_model(tmp_path: Path, drawn: list[Figure]) -> None:
+    y = np.arange(30.0)
+    origins = np.arange(20, 27)
+    truth = y[origins[:, None] + np.arange(4)]
+    forecasts = {"network": truth + 1, "last value": truth, "autoregression": truth + 2}
+    found = Backtest(4, 0.8, 2.0, origins, truth, forecasts, truth - 1, truth + 3, [])
+    draw_backtest(found, y, tmp_path / "b.png", labels=[str(i) for i in range(30)])
+    left, right = drawn[0].axes
+    assert [line.get_xdata()[0] for line in left.lines[1:]] == [20, 24]
+    assert [line.get_label() for line in right.lines[:2]] == ["network", "autoregression"]
+    assert right.lines[1].get_ydata().tolist() == [1, 1, 1, 1]
 
 
 def test_a_name_without_a_format_and_a_place_that_is_not_there_are_errors(tmp_path: Path) -> None:

@@ -93,6 +93,16 @@ def test_what_cannot_be_forecast_is_said(y: object, arguments: dict, message: st
         Forecaster(**(QUICK | arguments)).fit(y)
 
 
+def test_a_series_that_is_too_short_is_told_how_long_it_must_be() -> None:
+    model = Forecaster(horizon=3, season=4, **QUICK)
+    with pytest.raises(InputError, match=r"a season of 4 and a horizon of 3 need (\d+)") as told:
+        model.fit(series(15))
+    need = int(str(told.value).rsplit(" ", 1)[1])
+    assert len(model.fit(series(need)).predict()) == 3
+    with pytest.raises(InputError, match=f"need {need}"):
+        model.fit(series(need - 1))
+
+
 def test_use_before_and_after_the_fit_is_checked(fitted: Forecaster) -> None:
     with pytest.raises(InputError, match="not fitted yet"):
         Forecaster().predict()
@@ -114,6 +124,9 @@ def test_a_perfect_repetition_is_forecast_as_one() -> None:
     y = np.tile([1.0, 4.0, 2.0, 8.0], 20)
     model = Forecaster(horizon=4, season=4, differences=(0, 1), **QUICK).fit(y)
     assert model.predict() == pytest.approx([1, 4, 2, 8], abs=0.5)
+    assert trial(model, y) is None
+    with pytest.raises(InputError, match="repeats itself every 4 steps"):
+        backtest(Forecaster(horizon=4, season=4, **QUICK), y, test=20)
 
 
 def test_what_is_not_scored_is_never_learned_from() -> None:

@@ -101,11 +101,11 @@ def fit(
     horizon
         How many steps ahead.
     season
-        Steps until the series looks as before; 1: no season [default: guessed from the autocorrelation].
+        Steps until the series looks as before; 1: no season; guess: from the autocorrelation.
     power
-        Whether the logarithm or the root is learned [default: by how the spread follows the level].
+        Whether the logarithm or the root is learned; guess: by how the spread follows the level.
     differences
-        d,D: ordinary and seasonal, each 0 or 1 [default: by autocorrelations].
+        d,D: ordinary and seasonal, each 0 or 1; guess: by autocorrelations.
     steps
         Updates of each network; 0: chosen by the length.
     threads
@@ -269,11 +269,11 @@ def backtest(
     horizon
         How many steps ahead.
     season
-        Steps until the series looks as before; 1: no season [default: guessed].
+        Steps until the series looks as before; 1: no season; guess: from the autocorrelation.
     power
-        Whether the logarithm or the root is learned [default: by how the spread follows the level].
+        Whether the logarithm or the root is learned; guess: by how the spread follows the level.
     differences
-        d,D: ordinary and seasonal, each 0 or 1 [default: by autocorrelations].
+        d,D: ordinary and seasonal, each 0 or 1; guess: by autocorrelations.
     steps
         Updates of each network; 0: chosen by the length.
     threads

@@ -1,5 +1,6 @@
 """What `unspool forecast` reads, shows and writes: columns, progress, tables, pictures, JSON."""
 
+import math
 import time as clocks
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -96,7 +97,10 @@ def follow(console: Console, name: str, model: Forecaster, reports: Iterator[Pro
                 )
     spent = clocks.perf_counter() - begin
     console.print(f"  {name}: {_chosen(model)}", soft_wrap=True)
-    console.print(f"  {report.step:,} updates in {spent:.1f} s\n", soft_wrap=True)
+    console.print(f"  {report.step:,} updates in {spent:.1f} s", soft_wrap=True)
+    if model.errors_ is None:
+        console.print("  no band: the series is too short to keep values aside for it", soft_wrap=True)
+    console.print()
 
 
 def _chosen(model: Forecaster) -> str:
@@ -214,21 +218,22 @@ def picture_of(plot: Path, name: str, count: int) -> Path:
 
 
 def backtest_as_json(found: Backtest) -> dict[str, Any]:
-    """Give all figures of a backtest as plain values."""
-    return {
-        "origins": len(found.origins),
-        "scale": found.scale,
-        "models": {
-            row.name: {
-                "mase": row.mase,
-                "rmse": row.rmse,
-                "of_naive": row.relative,
-                "coverage": row.coverage,
-                "mase_by_step": found.by_step(row.name).tolist(),
-            }
-            for row in found.rows
-        },
+    """Give all figures of a backtest as plain values; what is no number is null."""
+    models = {
+        row.name: {
+            "mase": _finite(row.mase),
+            "rmse": _finite(row.rmse),
+            "of_naive": _finite(row.relative),
+            "coverage": row.coverage,
+            "mase_by_step": [_finite(each) for each in found.by_step(row.name).tolist()],
+        }
+        for row in found.rows
     }
+    return {"origins": len(found.origins), "scale": found.scale, "models": models}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def forecasts_as_json(

@@ -1,7 +1,7 @@
 """The times of a series: read from a column, counted in equal steps, and gone on with beyond the end.
 
-A column of times is dates in one of `FORMATS`, months, or numbers; the step is the median distance of two
-rows that follow one another, in months where all days are the same, else in seconds or in the numbers' units.
+A column of times is dates in one of `FORMATS`, months, or numbers; the step is the median distance (the lower
+one of two) of rows that follow one another, in months where all days are the same, else in seconds or in the numbers' units.
 Every row lies a whole number of steps behind the first one, or it is an error that names the row.
 
 >>> clock = read_clock(["1960-10", "1960-11", "1961-01"])
@@ -87,16 +87,20 @@ def read_clock(times: Sequence[str]) -> Clock | None:
     if any(value is None for value in values):
         return None
     if found == "":
-        step = float(np.median(np.diff(np.array(values, float))))
+        step = _median(np.diff(np.array(values, float)).tolist())
         return Clock("numbers", found, times[0].strip(), step) if step > 0 else None
-    seconds = float(np.median([(b - a).total_seconds() for a, b in pairwise(values)]))
+    seconds = _median([(b - a).total_seconds() for a, b in pairwise(values)])
     if seconds <= 0:
         return None
     same = len({(each.day, each.hour, each.minute, each.second) for each in values}) == 1
     if same and seconds >= 28 * 86400 and values[0].day <= 28:
         months = [each.year * 12 + each.month for each in values]
-        return Clock("months", found, times[0].strip(), float(np.median(np.diff(months))))
+        return Clock("months", found, times[0].strip(), _median(np.diff(months).tolist()))
     return Clock("dates", found, times[0].strip(), seconds)
+
+
+def _median(distances: list[float]) -> float:
+    return float(sorted(distances)[(len(distances) - 1) // 2])
 
 
 def _format(times: Sequence[str]) -> str:

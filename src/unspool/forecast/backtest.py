@@ -100,6 +100,8 @@ def trial(model: Forecaster, y: Real, scored: Known | None = None) -> Backtest |
         return None
     (count, fitted), H = model.trial_, model.horizon
     known = np.ones(len(y), bool) if scored is None else np.asarray(scored, bool)
+    if not naive_scale(np.where(known, y, np.nan)[:count], model.season_) > 0:
+        return None  # it repeats itself exactly: there is no error to measure by
     origins = np.arange(count, len(y) - H + 1)
     forecasts = model.predict_at(y, origins, fitted=fitted)
     return _judge(model, y, known, origins, forecasts, (None, None), 0.0)

@@ -17,6 +17,7 @@ them that the level asks for fits into the band; then the networks are trained a
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -39,6 +40,9 @@ from unspool.forecast.season import guess_season, guess_second
 from unspool.forecast.windows import Layout, learn_units, origins_of, plan_windows, to_series
 from unspool.sequences.network import Network
 from unspool.values import CellName
+
+FEWEST = 8
+"""Windows with their targets, to learn anything from."""
 
 
 class Progress(NamedTuple):
@@ -203,17 +207,25 @@ class Forecaster:
         change = choose_change(values, season)
         if self.power != "guess" or self.differences != "guess":
             change = self._given(change, values)
-        layout = plan_windows(change, guess_second(values, season), self.horizon, len(values))
-        if self.window:
-            layout = dataclasses.replace(
-                layout, length=max(layout.fold, self.window // layout.fold * layout.fold)
-            )
-        if len(origins_of(layout, len(values))) < 8:
-            need = layout.reach + self.horizon + 7
+        second = guess_second(values, season)
+        layout = self._layout(change, second, len(values))
+        if len(origins_of(layout, len(values))) < FEWEST:
+            need = next(n for n in itertools.count(len(values)) if self._enough(change, second, n))
             raise InputError(
-                f"the series has {len(values)} values; a season of {season} and a horizon of {self.horizon} need {need}"
+                f"the series has {len(values)} values; {f'a season of {season} and ' if season > 1 else ''}"
+                f"a horizon of {self.horizon} need{'s' if season == 1 else ''} {need}"
             )
         return layout
+
+    def _layout(self, change: Change, second: int, values: int) -> Layout:
+        layout = plan_windows(change, second, self.horizon, values)
+        if self.window:
+            length = max(layout.fold, self.window // layout.fold * layout.fold)
+            layout = dataclasses.replace(layout, length=length)
+        return layout
+
+    def _enough(self, change: Change, second: int, values: int) -> bool:
+        return len(origins_of(self._layout(change, second, values), values)) >= FEWEST
 
     def _season(self, count: int) -> int:
         if (
@@ -240,7 +252,7 @@ class Forecaster:
     def _calibrated(self, layout: Layout, count: int) -> int:
         """Give how many values the first training sees; 0 where too few are left for it."""
         kept = count - max(layout.horizon + 8, round(self.calibration * count))
-        enough = len(origins_of(layout, kept)) >= 8
+        enough = len(origins_of(layout, kept)) >= FEWEST
         return kept if self.calibration > 0 and enough else 0
 
     def _recipe(self, layout: Layout, count: int) -> Recipe:
