@@ -430,7 +430,7 @@ def test_a_run_is_loaded_that_was_made_before_a_setting_existed(trained: Path, t
 
 
 def test_an_update_of_few_steps_reads_few_tokens(story: Path, tmp_path: Path) -> None:
-    sizes = ["--steps", 14, "--batch", 4, "--window", 16, "--hidden", 4, "--bptt", "truncated:2"]
+    sizes = ["--steps", 14, "--batch", 4, "--hidden", 4, "--bptt", "truncated:2"]
     printed = unspool("train", story, "--out", tmp_path / "run", *sizes).stdout
     assert f"{14 * 4 * 2 / (0.9 * len(TEXT)):.1f} times through the text" in printed
 

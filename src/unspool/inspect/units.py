@@ -56,11 +56,11 @@ class Unit:
 def shares(states: Floats, found: list[Property]) -> tuple[Table, Table]:
     """Give how much every unit tells of every property, units by properties, and how much of it is chance.
 
-    >>> p = Property("even", np.arange(400) % 2, False)
+    >>> p = Property("heads", np.random.default_rng(0).integers(0, 2, 400), False)
     >>> u = np.stack([np.where(p.values, 0.9, -0.9), np.sin(np.arange(400) ** 2)], axis=1)
     >>> share, chance = shares(u, [p])
     >>> [f"{value:.1f}" for value in share[:, 0]]
-    ['1.0', '0.0']
+    ['0.9', '0.0']
     """
     T, H = states.shape
     columns, spans = _columns(found, T)
