@@ -34,6 +34,7 @@ LAYERS = {
         "memory",
         "events",
         "place",
+        "pace",
         "baselines",
         "language",
         "reader",

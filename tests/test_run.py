@@ -1,6 +1,6 @@
 """The whole walk: stages in order, a run that can be repeated and gone on with to the bit, honest numbers."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +10,12 @@ from unspool import checkpoint
 from unspool.data.settings import Settings
 from unspool.errors import Diverged, FileError, InputError
 from unspool.evaluate import glance, log_prob
-from unspool.events import Judged, Planned, Prepared, RunConfig, Step, Stopped
+from unspool.events import Changed, Judged, Planned, Prepared, RunConfig, Step, Stopped
 from unspool.journal import entries
 from unspool.language import TextModel
+from unspool.pace import KNOWN, Pace, due
 from unspool.place import Keeping
-from unspool.run import due, resume, run
+from unspool.run import resume, run
 from unspool.schedule import Cosine, updates_a_second
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 60
@@ -64,6 +65,30 @@ def test_minutes_become_numbers_that_are_written_down(config: RunConfig, tmp_pat
     written = checkpoint.read_config(tmp_path / "run", "language")["run"]
     assert written["recipe"]["steps"] == planned.config.fixed.steps >= 1
     assert RunConfig.from_json(written) == planned.config
+
+
+def test_a_plan_changed_on_the_way_keeps_the_deadline_and_can_be_repeated(
+    config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first measurement is ten times too fast; each update then takes a tenth of a second by the clock."""
+    seconds = iter(np.arange(1, 10_000) / 10)
+    monkeypatch.setattr("unspool.run._measured", lambda *_: 100.0)
+    monkeypatch.setattr("unspool.run.Clock", lambda *_: lambda: float(next(seconds)))
+    given = {name: value for name, value in SMALL.items() if name != "steps"} | {"dropout": 0.1}
+    events = list(run(replace(config, minutes=10 / 60, given=given), out=tmp_path / "run"))
+    (changed,) = (event.config for event in events if isinstance(event, Changed))
+    recipe, last = changed.fixed, [event for event in events if isinstance(event, Step)][-1]
+    assert recipe.planned > 900 and recipe.changed_at == pytest.approx(KNOWN * 97, abs=3)
+    assert last.report.step == recipe.steps == pytest.approx(97, abs=5)
+    assert last.seconds == pytest.approx(10, abs=0.6)
+    assert RunConfig.from_json(checkpoint.read_config(tmp_path / "run", "language")["run"]) == changed
+    again = list(run(replace(changed, recipe=None, given=asdict(recipe)), out=tmp_path / "again"))
+    assert not any(isinstance(event, Changed) for event in again)
+    for name in (checkpoint.MODEL,):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    assert [e.report.step for e in again if isinstance(e, Step) and e.valid is not None] == sorted(
+        Pace(0.0, changed).looks
+    )
 
 
 def test_uniform_is_the_number_of_tokens(config: RunConfig) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Self
 from unspool.data.settings import Settings
 from unspool.data.source import Names, text_itself
 from unspool.errors import InputError
-from unspool.events import Event, Judged, Planned, Prepared, RunConfig, Step
+from unspool.events import Changed, Event, Judged, Planned, Prepared, RunConfig, Step
 from unspool.generate import Sampling
 from unspool.language import TextModel
 from unspool.run import run
@@ -66,6 +66,8 @@ class LanguageModel:
                 case Prepared(corpus):
                     made = corpus
                 case Planned(_, config, _, _):
+                    self.config_ = config
+                case Changed(config):
                     self.config_ = config
                 case Step(report, _, train, valid, _):
                     if valid is not None:

@@ -131,6 +131,13 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Changed:
+    """The pace is now known better: another number of updates ends at the deadline."""
+
+    config: RunConfig
+
+
+@dataclass(frozen=True)
 class Stopped:
     """Somebody asked for a stop: the step was finished, and all is saved."""
 
@@ -148,4 +155,4 @@ class Judged:
     best_step: int
 
 
-Event: TypeAlias = Prepared | list[Baseline] | Planned | Step | Stopped | Judged
+Event: TypeAlias = Prepared | list[Baseline] | Planned | Step | Changed | Stopped | Judged

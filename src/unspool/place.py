@@ -9,7 +9,7 @@ from typing import Any
 from unspool import checkpoint
 from unspool.config import at_least
 from unspool.evaluate import in_silence
-from unspool.events import Step
+from unspool.events import RunConfig, Step
 from unspool.journal import Journal
 from unspool.measure import Measure
 from unspool.model import Model
@@ -65,6 +65,12 @@ class Place:
         if step.sample is not None:
             entry["sample"] = step.sample
         self.journal.add(entry)
+
+    def rewrite(self, config: RunConfig) -> None:
+        """Write the changed plan: before any state that follows it."""
+        if self.out is not None:
+            content = checkpoint.read_config(self.out, "language")
+            checkpoint.write_config(self.out, "language", content | {"run": config.to_json()})
 
     def save(self, training: Training) -> None:
         """Write the training state: from here the run can go on."""

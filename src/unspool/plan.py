@@ -73,6 +73,10 @@ class Recipe:
     """Over how many updates the learning rate rises."""
     steps: int = 1000
     """How many updates; the learning rate ends with the last."""
+    planned: int = 0
+    """How many were planned at first, where the pace turned out to be another; see `unspool.schedule`."""
+    changed_at: int = 0
+    """After which update the plan was changed; 0: never."""
 
 
 def choose(
@@ -117,6 +121,8 @@ def check(given: Mapping[str, Any]) -> None:
     from_choice("cell", given.get("cell", "gru"), tuple(GATES))
     for name in ("hidden", "layers", "B", "tau", "steps", "warmup"):
         at_least(name, given.get(name, 1), 1)
+    for name in ("planned", "changed_at"):
+        at_least(name, given.get(name, 0), 0)
     at_least("embedding", given.get("embedding", 0), 0)
     for name in ("dropout", "recurrent_dropout"):
         share_of_one(name, given.get(name, 0.0))

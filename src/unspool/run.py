@@ -25,15 +25,16 @@ from unspool.data.source import Names
 from unspool.data.tokens import describe
 from unspool.errors import Diverged, InputError
 from unspool.evaluate import Network, evaluate, glance, in_time
-from unspool.events import Baseline, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
+from unspool.events import Baseline, Changed, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
 from unspool.generate import sample
 from unspool.journal import Journal
 from unspool.memory import refuse_too_large
 from unspool.model import Model
 from unspool.optimise import Optimiser, OptimiserConfig
+from unspool.pace import Pace
 from unspool.place import Best, Clock, Keeping, Place
 from unspool.plan import Recipe, choose
-from unspool.schedule import Cosine, updates_a_second
+from unspool.schedule import updates_a_second
 from unspool.train import Report, train
 from unspool.training import Training
 from unspool.truncation import Past, Truncation
@@ -42,15 +43,13 @@ SMOOTH = 50
 """Over about how many updates the training loss is averaged for the eye."""
 VALIDATING = 0.04
 """At most this share of the time goes into looking at the validation part on the way."""
-SAMPLES = (0.1, 0.3, 0.6)
-"""After which shares of the updates a sample is drawn."""
 
 
 def run(
     config: RunConfig, *, out: Path | None = None, texts: Names | None = None, keeping: Keeping | None = None
 ) -> Iterator[Event]:
     """Take a text all the way to a trained and measured model."""
-    clock = Clock()
+    clock, given = Clock(), config.given if config.recipe is None else {"steps": config.recipe.steps}
     with nullcontext() if out is None else checkpoint.new_run(out) as folder:
         corpus = prepared(config, texts, folder)
         yield Prepared(corpus)
@@ -62,7 +61,8 @@ def run(
     yield Planned(training.model, config, next(batches_of(corpus, config)), 0)
     training.seconds = clock()
     with nullcontext() if out is None else Journal(out / checkpoint.LOG) as journal:
-        yield from walk(training, corpus, config, Place(out, journal), keeping or Keeping())
+        deadline = None if "steps" in given else 60 * config.minutes
+        yield from walk(training, corpus, config, Place(out, journal), keeping or Keeping(), deadline)
 
 
 def resume(out: Path, *, keeping: Keeping | None = None) -> Iterator[Event]:
@@ -167,26 +167,39 @@ def begin(corpus: Corpus, config: RunConfig) -> Training:
 
 
 def walk(
-    training: Training, corpus: Corpus, config: RunConfig, place: Place, keeping: Keeping
+    training: Training,
+    corpus: Corpus,
+    config: RunConfig,
+    place: Place,
+    keeping: Keeping,
+    deadline: float | None = None,
 ) -> Iterator[Event]:
-    """Train to the last update, look at the validation part now and then, keep the best model, judge it."""
-    recipe, best = config.fixed, Best(training, place)
-    looks, draws = due(recipe.steps, config.validations), {round(recipe.steps * at) for at in SAMPLES}
+    """Train to the last update, look at the validation part now and then, keep the best model, judge it.
+
+    With a deadline, in seconds of the run, the number of updates is changed once on the way so that it is kept.
+    """
+    recipe, best, pace = config.fixed, Best(training, place), Pace(training.seconds, config)
     ids = in_time(corpus.valid.ids, config.backward)[: config.validation_tokens]
     clock, saved = Clock(training.seconds), time.monotonic()
-    reports = _reports(training, config)
+    reports = _reports(training, config, pace)
     while training.step < recipe.steps:
         report = _next(reports, training, place)
         training.train += (report.loss - training.train) / min(report.step, SMOOTH)
-        valid = glance(training.model, ids) if report.step in looks else None
+        valid = pace.look(lambda: glance(training.model, ids)) if report.step in pace.looks else None
         if valid is not None:
             _refuse_lost(math.isfinite(valid), f"the validation loss is {valid}", training, place)
             best.look(valid)
         training.seconds = clock()
-        drawn = _draw(training.model, corpus, config) if report.step in draws else None
+        drawn = _draw(training.model, corpus, config) if report.step in pace.draws else None
         step = Step(report, training.seconds, training.train, valid, drawn)
         place.note(step, every=max(1, recipe.steps // 200))
         yield step
+        if deadline is not None and pace.is_known(training.seconds, deadline):
+            changed, deadline = pace.kept(training, config, deadline), None
+            if changed is not config:
+                config, recipe, pace.config = changed, changed.fixed, changed
+                place.rewrite(config)
+                yield Changed(config)
         stop = keeping.stop()
         if stop or _is_time(keeping, report.step, saved) or report.step == recipe.steps:
             finite = bool(np.isfinite(training.model.parameters.flat).all())
@@ -203,23 +216,13 @@ def walk(
     yield Judged(model, part.name, judged, training.best_step)
 
 
-def due(steps: int, times: int) -> set[int]:
-    """Say after which updates to look: most often at first, when the loss falls fastest.
-
-    >>> sorted(due(1000, 5))
-    [1, 63, 251, 563, 1000]
-    """
-    return set((1 + (steps - 1) * np.linspace(0, 1, times) ** 2).round().astype(int).tolist()) | {steps}
-
-
-def _reports(training: Training, config: RunConfig) -> Iterator[Report]:
-    recipe = config.fixed
+def _reports(training: Training, config: RunConfig, pace: Pace | None = None) -> Iterator[Report]:
     return train(
         training.model,
         training.batches,
         training.optimiser,
         seed=config.seed,
-        schedule=Cosine(recipe.steps, warmup=max(1, min(recipe.warmup, recipe.steps))),
+        schedule=pace or Pace(0.0, config),
         memory=config.memory,
         past=training.past,
     )

@@ -2,8 +2,9 @@
 
     rate(s) = min(1, (s + 1) / warmup) · (floor + (1 - floor) · (1 + cos(π s / steps)) / 2)        (1)
 
-The number of updates is fixed before the first one, from a short measurement. So the clock decides only how
-long a run is; given that number, it can be repeated to the bit.
+The number of updates is fixed before the first one, from a short measurement, and once more on the way, when the
+machine's pace is known better. So the clock decides only how long a run is; given these numbers, it can be repeated
+to the bit.
 """
 
 import math
@@ -30,14 +31,37 @@ class Cosine:
     """Over how many the rate rises."""
     floor: float = 0.0
     """The share at the end."""
+    planned: int = 0
+    """How many there were to be at first, where the plan was changed on the way."""
+    changed_at: int = 0
+    """After how many updates it was changed; 0: never. From there the rest of (1) is stretched or pressed."""
 
     def __post_init__(self) -> None:
         if self.steps < 1 or self.warmup < 1 or not 0 <= self.floor <= 1:
             raise InputError(f"schedule: steps and warmup from 1, floor from 0 to 1; got {self}")
+        if self.changed_at and not 0 < self.changed_at < min(self.steps, self.planned):
+            raise InputError(
+                f"changed_at is {self.changed_at}; expected less than both the {self.planned} updates that were "
+                f"planned and the {self.steps} that are made"
+            )
+
+    def progress(self, step: int) -> float:
+        """Give how much of the way is behind: s / steps in (1).
+
+        >>> changed = Cosine(steps=80, planned=100, changed_at=20)
+        >>> [round(changed.progress(step), 2) for step in (10, 20, 50, 80)]
+        [0.1, 0.2, 0.6, 1.0]
+        """
+        if not self.changed_at:
+            return min(1.0, step / self.steps)
+        if step < self.changed_at:
+            return step / self.planned
+        before = self.changed_at / self.planned
+        return min(1.0, before + (1 - before) * (step - self.changed_at) / (self.steps - self.changed_at))
 
     def __call__(self, step: int) -> float:
         """Give the share at a step."""
-        fall = (1 + math.cos(math.pi * min(1.0, step / self.steps))) / 2
+        fall = (1 + math.cos(math.pi * self.progress(step))) / 2
         return min(1.0, (step + 1) / self.warmup) * (self.floor + (1 - self.floor) * fall)
 
 

@@ -18,7 +18,7 @@ from unspool.data.settings import Settings
 from unspool.draw.curve import draw_curve
 from unspool.draw.figure import check_format, new_axes
 from unspool.errors import InputError
-from unspool.events import Baseline, Event, Judged, Planned, Prepared, RunConfig, Step
+from unspool.events import Baseline, Changed, Event, Judged, Planned, Prepared, RunConfig, Step
 from unspool.generate import Sampling, sample
 from unspool.kernel.ops import kernel_info
 from unspool.model import Model
@@ -103,6 +103,8 @@ def _walk(config: RunConfig, show: Callable[[Event], None]) -> _Record:
             case Planned(model, planned, _, _):
                 content["config"] = planned.to_json()
                 content["parameters"] = model.parameters.count
+            case Changed(planned):
+                content["config"] = planned.to_json()
             case Step(report, spent, train, valid, _):
                 if valid is not None:
                     content["curve"].append(

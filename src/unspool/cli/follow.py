@@ -15,7 +15,7 @@ from unspool.cli.view import View
 from unspool.draw.curve import draw_curve
 from unspool.draw.figure import check_format, new_axes
 from unspool.errors import MissingExtra
-from unspool.events import Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
+from unspool.events import Changed, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
 from unspool.journal import entries
 from unspool.kernel.ops import kernel_info
 
@@ -124,6 +124,9 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
             stop.listen()
             content |= {"config": config.to_json(), "repeat": repeat(config)}
             view.repeat(content["repeat"])
+        case Changed(config):
+            content |= {"config": config.to_json(), "repeat": repeat(config)}
+            view.repeat(content["repeat"])
         case Step():
             if board is not None:
                 board.add(event)
@@ -145,7 +148,7 @@ def repeat(config: RunConfig) -> str:
     for name, value in asdict(recipe).items():
         if name == "tied":
             command += ["--tied"] if value else ["--no-tied"]
-        elif name != "steps":
+        elif name != "steps" and (recipe.changed_at or name not in ("planned", "changed_at")):
             command += [f"--{names.get(name, name).replace('_', '-')}", str(value)]
     usual = RunConfig()
     for name, value in vars(config.settings).items():

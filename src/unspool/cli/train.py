@@ -50,6 +50,8 @@ def train(
     optimiser: Annotated[Literal["adam", "sgd"], Parameter(group=TRAINING)] = "adam",
     learning_rate: Annotated[float | None, Parameter(group=TRAINING)] = None,
     warmup: Annotated[int | None, Parameter(group=TRAINING)] = None,
+    planned: Annotated[int | None, Parameter(group=TRAINING)] = None,
+    changed_at: Annotated[int | None, Parameter(group=TRAINING)] = None,
     clip: Annotated[float | None, Parameter(group=TRAINING)] = None,
     decay: Annotated[float | None, Parameter(group=TRAINING)] = None,
     seed: Annotated[int, Parameter(group=TRAINING)] = 0,
@@ -120,6 +122,10 @@ def train(
         The highest; it rises over the first updates and ends at zero with the last.
     warmup
         Over how many updates it rises.
+    planned
+        To repeat a run whose plan was changed on the way: how many updates were planned at first.
+    changed_at
+        And after which update the plan was changed.
     clip
         The largest norm of a gradient; 0: no limit.
     decay
@@ -150,6 +156,7 @@ def train(
         "cell": cell, "hidden": hidden, "layers": layers, "embedding": embedding, "tied": tied, "dropout": dropout,
         "recurrent_dropout": recurrent_dropout, "B": batch, "tau": window, "learning_rate": learning_rate,
         "warmup": warmup, "clip": clip, "decay": decay, "steps": steps,
+        "planned": planned, "changed_at": changed_at,
     }  # fmt: skip
     config = RunConfig(
         sources=tuple(text),

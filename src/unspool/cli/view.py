@@ -17,7 +17,7 @@ from rich.text import Text
 from unspool.baselines import lines_to_cross
 from unspool.data.corpus import Corpus
 from unspool.draw.chart import chart
-from unspool.events import Baseline, Event, Judged, Planned, Prepared, Step, Stopped
+from unspool.events import Baseline, Changed, Event, Judged, Planned, Prepared, Step, Stopped
 from unspool.measure import Measure
 from unspool.truncation import Truncation
 from unspool.values import bytes_of_tape
@@ -88,6 +88,8 @@ class View:
                 self._planned(event)
             case Step():
                 self._step(event)
+            case Changed(config):
+                self._changed(config.fixed.steps)
             case Stopped():
                 self._stop()
             case Judged():
@@ -234,6 +236,18 @@ class View:
             )
         if self.live is None and step.sample is not None:
             self._line(Text(f"writes: {step.sample[:70]!r}", "dim"))
+
+    def _changed(self, steps: int) -> None:
+        before, self.total = self.total, steps
+        if self.live is not None:
+            self.progress.update(self.task, total=steps)
+        pace = "slower" if steps < before else "faster"
+        self._line(
+            Text(
+                f"{pace} than in its first moments: {steps:,} updates instead of {before:,} keep the time",
+                "dim",
+            )
+        )
 
     def _crossed(self, valid: float) -> str:
         below = [each.name for each in self.baselines if valid < each.valid.nats]
