@@ -82,7 +82,7 @@ class RunConfig:
         """Make a config from plain values."""
         whole = Settings.from_json(fields["settings"])
         valid = None if fields["valid"] is None else tuple(fields["valid"])
-        recipe = None if fields["recipe"] is None else Recipe(**fields["recipe"])
+        recipe = None if fields["recipe"] is None else Recipe.from_json(fields["recipe"])
         own = {"sources": tuple(fields["sources"]), "valid": valid, "settings": whole, "recipe": recipe}
         return RunConfig(**fields | own)
 

@@ -1,13 +1,13 @@
 """The pace of a run: when to look, when to draw a sample, what the learning rate is, and how to keep a deadline.
 
 The speed of a machine in its first second is not that of the next minutes. So a run that is to end at a deadline
-measures itself on its first fifth, and then says once more how many updates there are: with s of them made in
-t seconds of training, and r seconds left without those for looking,
+measures itself now and then, and says anew how many updates there are: after s of them, n since it last looked at
+the clock, in t seconds of training, and with r seconds left without those for looking,
 
-    steps = s + r · s / t                                                               (1)
+    steps = s + r · n / t                                                               (1)
 
-What was done so far stays as it was done; the rest of the schedule is stretched or pressed (`unspool.schedule`). Both
-numbers are written down, and so the run can be repeated to the bit.
+What was done so far stays as it was done; the rest of the schedule is stretched or pressed (`unspool.schedule`). All
+these numbers are written down, and so the run can be repeated to the bit.
 """
 
 import time
@@ -20,8 +20,8 @@ from unspool.events import RunConfig
 from unspool.schedule import Cosine
 from unspool.training import Training
 
-KNOWN = 0.2
-"""After this share of the time the pace is known."""
+CHECKS = (0.2, 0.45, 0.7, 0.9)
+"""After which shares of the time the pace is measured."""
 CLOSE = 0.02
 """A plan this close to what the pace says is left alone."""
 SAVING = 0.3
@@ -34,7 +34,8 @@ class Pace:
     """Follows one run; `config` is replaced when the plan is changed."""
 
     def __init__(self, begun: float, config: RunConfig) -> None:
-        self.begun, self.looking, self.looked = begun, 0.0, 0
+        self.begun, self.looking, self.looked, self.checked = begun, 0.0, 0, 0
+        self.marks = (0, begun, 0.0)
         self.config = config
 
     @property
@@ -48,8 +49,7 @@ class Pace:
         self._rate = Cosine(
             recipe.steps,
             warmup=max(1, min(recipe.warmup, recipe.steps)),
-            planned=recipe.planned,
-            changed_at=recipe.changed_at,
+            plans=recipe.plans,
         )
         self.looks = self._dues(lambda steps: due(steps, config.validations))
         """After which updates to look at the validation part."""
@@ -61,9 +61,16 @@ class Pace:
         return self._rate(step)
 
     def _dues(self, make: Callable[[int], set[int]]) -> set[int]:
+        """Give what is due under the plan that holds at each update."""
         recipe = self.config.fixed
-        later = {step for step in make(recipe.steps) if step > recipe.changed_at}
-        return later | {step for step in make(recipe.planned or 1) if step <= recipe.changed_at}
+        plans = recipe.plans or ((0, recipe.steps),)
+        ends = [*(at for at, _ in plans[1:]), recipe.steps]
+        return {
+            step
+            for (begin, steps), end in zip(plans, ends, strict=True)
+            for step in make(steps)
+            if begin < step <= end
+        }
 
     def look(self, glance: Callable[[], float]) -> float:
         """Look, and remember how long it took."""
@@ -73,20 +80,26 @@ class Pace:
         self.looked += 1
         return seen
 
-    def is_known(self, seconds: float, deadline: float) -> bool:
-        """Say whether enough of the time is over."""
-        return seconds - self.begun >= KNOWN * (deadline - self.begun)
+    def is_time(self, seconds: float, deadline: float) -> bool:
+        """Say whether it is time to measure the pace."""
+        return self.checked < len(CHECKS) and seconds - self.begun >= CHECKS[self.checked] * (
+            deadline - self.begun
+        )
 
-    def kept(self, training: Training, config: RunConfig, deadline: float) -> RunConfig:
+    def kept(self, training: Training, deadline: float) -> RunConfig:
         """Give the config with as many updates as keep the deadline: (1); the same one where that is close."""
-        step, recipe = training.step, config.fixed
-        spent = training.seconds - self.begun - self.looking
+        step, seconds, config = training.step, training.seconds, self.config
+        recipe, (before, then, looking) = config.fixed, self.marks
+        self.checked += 1
+        self.marks = (step, seconds, self.looking)
+        spent = seconds - then - (self.looking - looking)
         ahead = sum(look > step for look in self.looks) * self.looking / max(self.looked, 1)
-        left = deadline - training.seconds - ahead - SAVING
-        steps = step + max(1, round(left * step / max(spent, 1e-9)))  # (1)
-        if recipe.changed_at or step >= recipe.steps or abs(steps - recipe.steps) <= CLOSE * recipe.steps:
+        left = deadline - seconds - ahead - SAVING
+        steps = step + max(1, round(left * (step - before) / max(spent, 1e-9)))  # (1)
+        if step >= recipe.steps or abs(steps - recipe.steps) <= CLOSE * (recipe.steps - step):
             return config
-        return replace(config, recipe=replace(recipe, steps=steps, planned=recipe.steps, changed_at=step))
+        plans = (*(recipe.plans or ((0, recipe.steps),)), (step, steps))
+        return replace(config, recipe=replace(recipe, steps=steps, plans=plans))
 
 
 def due(steps: int, times: int) -> set[int]:

@@ -20,11 +20,12 @@ from typing import Any
 from unspool.config import LOOKED_UP, at_least, from_choice, share_of_one
 from unspool.errors import InputError
 from unspool.optimise import OptimiserConfig
+from unspool.schedule import Plans, refuse_plans
 from unspool.values import CellName
 
 SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
 """H is one of these: whole vectors, and near enough to each other."""
-READ = 5.0
+READ = 4.0
 """How many tokens are read for each weight."""
 RATE = 3.0
 """The learning rate times H."""
@@ -73,10 +74,14 @@ class Recipe:
     """Over how many updates the learning rate rises."""
     steps: int = 1000
     """How many updates; the learning rate ends with the last."""
-    planned: int = 0
-    """How many were planned at first, where the pace turned out to be another; see `unspool.schedule`."""
-    changed_at: int = 0
-    """After which update the plan was changed; 0: never."""
+    plans: Plans = ()
+    """Where the number of updates was changed on the way, as the pace turned out: see `unspool.schedule`."""
+
+    @staticmethod
+    def from_json(fields: Mapping[str, Any]) -> "Recipe":
+        """Make a recipe from plain values, where tuples have become lists."""
+        plans = tuple((int(at), int(steps)) for at, steps in fields.get("plans", ()))
+        return Recipe(**dict(fields) | {"plans": plans})
 
 
 def choose(
@@ -121,8 +126,8 @@ def check(given: Mapping[str, Any]) -> None:
     from_choice("cell", given.get("cell", "gru"), tuple(GATES))
     for name in ("hidden", "layers", "B", "tau", "steps", "warmup"):
         at_least(name, given.get(name, 1), 1)
-    for name in ("planned", "changed_at"):
-        at_least(name, given.get(name, 0), 0)
+    if "plans" in given:
+        refuse_plans(given["plans"], given.get("steps", 0))
     at_least("embedding", given.get("embedding", 0), 0)
     for name in ("dropout", "recurrent_dropout"):
         share_of_one(name, given.get(name, 0.0))

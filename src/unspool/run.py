@@ -176,7 +176,7 @@ def walk(
 ) -> Iterator[Event]:
     """Train to the last update, look at the validation part now and then, keep the best model, judge it.
 
-    With a deadline, in seconds of the run, the number of updates is changed once on the way so that it is kept.
+    With a deadline, in seconds of the run, the number of updates is changed on the way so that it is kept.
     """
     recipe, best, pace = config.fixed, Best(training, place), Pace(training.seconds, config)
     ids = in_time(corpus.valid.ids, config.backward)[: config.validation_tokens]
@@ -194,8 +194,8 @@ def walk(
         step = Step(report, training.seconds, training.train, valid, drawn)
         place.note(step, every=max(1, recipe.steps // 200))
         yield step
-        if deadline is not None and pace.is_known(training.seconds, deadline):
-            changed, deadline = pace.kept(training, config, deadline), None
+        if deadline is not None and pace.is_time(training.seconds, deadline):
+            changed = pace.kept(training, deadline)
             if changed is not config:
                 config, recipe, pace.config = changed, changed.fixed, changed
                 place.rewrite(config)

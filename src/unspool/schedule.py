@@ -2,7 +2,7 @@
 
     rate(s) = min(1, (s + 1) / warmup) · (floor + (1 - floor) · (1 + cos(π s / steps)) / 2)        (1)
 
-The number of updates is fixed before the first one, from a short measurement, and once more on the way, when the
+The number of updates is fixed before the first one, from a short measurement, and anew on the way, as the
 machine's pace is known better. So the clock decides only how long a run is; given these numbers, it can be repeated
 to the bit.
 """
@@ -11,9 +11,23 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from unspool.errors import InputError
+
+Plans: TypeAlias = tuple[tuple[int, int], ...]
+
+
+def refuse_plans(plans: Plans, steps: int) -> None:
+    """Raise unless each plan begins after the one before, before its end, and the last is the one that is kept."""
+    begins, totals = [at for at, _ in plans], [total for _, total in plans]
+    rising = begins == sorted(set(begins)) and begins[:1] in ([], [0])
+    if not rising or any(at >= total for at, total in plans) or totals[-1:] not in ([], [steps]):
+        raise InputError(
+            f"plans are {plans}; expected 0:STEPS,AFTER:STEPS,… that end with the {steps} steps that are made"
+        )
+    if any(begin >= total for begin, total in zip(begins[1:], totals, strict=False)):
+        raise InputError(f"plans are {plans}; each must begin before the one before it ends")
 
 
 @dataclass(frozen=True)
@@ -31,33 +45,28 @@ class Cosine:
     """Over how many the rate rises."""
     floor: float = 0.0
     """The share at the end."""
-    planned: int = 0
-    """How many there were to be at first, where the plan was changed on the way."""
-    changed_at: int = 0
-    """After how many updates it was changed; 0: never. From there the rest of (1) is stretched or pressed."""
+    plans: Plans = ()
+    """Where the plan was changed on the way: ((0, steps at first), (after this update, steps), …)."""
 
     def __post_init__(self) -> None:
         if self.steps < 1 or self.warmup < 1 or not 0 <= self.floor <= 1:
             raise InputError(f"schedule: steps and warmup from 1, floor from 0 to 1; got {self}")
-        if self.changed_at and not 0 < self.changed_at < min(self.steps, self.planned):
-            raise InputError(
-                f"changed_at is {self.changed_at}; expected less than both the {self.planned} updates that were "
-                f"planned and the {self.steps} that are made"
-            )
+        refuse_plans(self.plans, self.steps)
 
     def progress(self, step: int) -> float:
-        """Give how much of the way is behind: s / steps in (1).
+        """Give how much of the way is behind: s / steps in (1), the rest anew after each change.
 
-        >>> changed = Cosine(steps=80, planned=100, changed_at=20)
+        >>> changed = Cosine(steps=80, plans=((0, 100), (20, 80)))
         >>> [round(changed.progress(step), 2) for step in (10, 20, 50, 80)]
         [0.1, 0.2, 0.6, 1.0]
         """
-        if not self.changed_at:
-            return min(1.0, step / self.steps)
-        if step < self.changed_at:
-            return step / self.planned
-        before = self.changed_at / self.planned
-        return min(1.0, before + (1 - before) * (step - self.changed_at) / (self.steps - self.changed_at))
+        behind, since, steps = 0.0, 0, self.plans[0][1] if self.plans else self.steps
+        for at, planned in self.plans[1:]:
+            if step < at:
+                break
+            behind += (1 - behind) * (at - since) / (steps - since)
+            since, steps = at, planned
+        return min(1.0, behind + (1 - behind) * (step - since) / (steps - since))
 
     def __call__(self, step: int) -> float:
         """Give the share at a step."""

@@ -148,7 +148,10 @@ def repeat(config: RunConfig) -> str:
     for name, value in asdict(recipe).items():
         if name == "tied":
             command += ["--tied"] if value else ["--no-tied"]
-        elif name != "steps" and (recipe.changed_at or name not in ("planned", "changed_at")):
+        elif name == "plans":
+            told = ",".join(f"{at}:{steps}" for at, steps in value)
+            command += ["--plans", told] if told else []
+        elif name != "steps":
             command += [f"--{names.get(name, name).replace('_', '-')}", str(value)]
     usual = RunConfig()
     for name, value in vars(config.settings).items():

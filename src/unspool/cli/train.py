@@ -18,6 +18,7 @@ from unspool.kernel.ops import set_threads
 from unspool.place import Keeping
 from unspool.run import resume as resumed
 from unspool.run import run
+from unspool.schedule import Plans
 
 
 def train(
@@ -50,8 +51,7 @@ def train(
     optimiser: Annotated[Literal["adam", "sgd"], Parameter(group=TRAINING)] = "adam",
     learning_rate: Annotated[float | None, Parameter(group=TRAINING)] = None,
     warmup: Annotated[int | None, Parameter(group=TRAINING)] = None,
-    planned: Annotated[int | None, Parameter(group=TRAINING)] = None,
-    changed_at: Annotated[int | None, Parameter(group=TRAINING)] = None,
+    plans: Annotated[str, Parameter(group=TRAINING)] = "",
     clip: Annotated[float | None, Parameter(group=TRAINING)] = None,
     decay: Annotated[float | None, Parameter(group=TRAINING)] = None,
     seed: Annotated[int, Parameter(group=TRAINING)] = 0,
@@ -122,10 +122,8 @@ def train(
         The highest; it rises over the first updates and ends at zero with the last.
     warmup
         Over how many updates it rises.
-    planned
-        To repeat a run whose plan was changed on the way: how many updates were planned at first.
-    changed_at
-        And after which update the plan was changed.
+    plans
+        To repeat a run whose number of updates was changed on the way: 0:STEPS,AFTER:STEPS,… as it printed them.
     clip
         The largest norm of a gradient; 0: no limit.
     decay
@@ -156,7 +154,7 @@ def train(
         "cell": cell, "hidden": hidden, "layers": layers, "embedding": embedding, "tied": tied, "dropout": dropout,
         "recurrent_dropout": recurrent_dropout, "B": batch, "tau": window, "learning_rate": learning_rate,
         "warmup": warmup, "clip": clip, "decay": decay, "steps": steps,
-        "planned": planned, "changed_at": changed_at,
+        "plans": _plans(plans),
     }  # fmt: skip
     config = RunConfig(
         sources=tuple(text),
@@ -178,6 +176,16 @@ def train(
         config, out=out, keeping=Keeping(steps=save_every, stop=stop, told=stop.heeded(view.judging))
     )
     follow(events, out, view, stop, json=json, plot=plot, tensorboard=tensorboard)
+
+
+def _plans(text: str) -> Plans | None:
+    if not text:
+        return None
+    try:
+        pairs = [pair.split(":") for pair in text.split(",")]
+        return tuple((int(at), int(steps)) for at, steps in pairs)
+    except ValueError:
+        raise InputError(f"plans are {text!r}; expected 0:STEPS,AFTER:STEPS,… in whole numbers") from None
 
 
 def resume(
