@@ -4,8 +4,8 @@
 >>> model = LanguageModel(cell="gru", hidden=32, steps=200, learning_rate=0.01, seed=1).fit(text)
 >>> model.perplexity(text[:700]) < 1.5
 True
->>> model.generate("by the sea ", 20, temperature=0)
-'shore; the shells sh'
+>>> model.generate("she sells sea shells by the ", 20, temperature=0)
+'sea shore; the shell'
 """
 
 import math
