@@ -23,6 +23,7 @@ from unspool.data.batches import Batches, random_batches, sequential_batches
 from unspool.data.corpus import Corpus, prepare, reopen
 from unspool.data.source import Names
 from unspool.data.tokens import describe
+from unspool.data.vocab import Vocab
 from unspool.errors import Diverged, InputError
 from unspool.evaluate import Network, evaluate, glance, in_time
 from unspool.events import Baseline, Changed, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
@@ -38,6 +39,7 @@ from unspool.schedule import updates_a_second
 from unspool.train import Report, train
 from unspool.training import Training
 from unspool.truncation import Past, Truncation
+from unspool.values import Floats
 
 SMOOTH = 50
 """Over about how many updates the training loss is averaged for the eye."""
@@ -163,7 +165,24 @@ def begin(corpus: Corpus, config: RunConfig) -> Training:
         decay=recipe.decay,
     )
     past = Past(Truncation.parse(config.bptt))
-    return Training(Model.fresh(made, config.seed), Optimiser(optimiser), batches, past)
+    model = Model.fresh(made, config.seed)
+    model.parameters["c"][:] = log_frequencies(corpus.vocab)
+    return Training(model, Optimiser(optimiser), batches, past)
+
+
+def log_frequencies(vocab: Vocab) -> Floats:
+    """Give the log-probability of every token by its count, half a count for those never met.
+
+    As the output's first c, it spares a network the learning of what counting knows at once.
+
+    >>> log_frequencies(Vocab(list("abba"))).round(2).tolist()
+    [-2.2, -0.81, -0.81]
+    """
+    counted = dict(vocab.token_freqs)
+    counts = [counted.get(token, 0) or 0.5 for token in vocab.idx_to_token]
+    counts[vocab.unk] = sum(n for token, n in vocab.token_freqs if token not in vocab) or 0.5
+    total = math.fsum(counts)
+    return np.array([math.log(count / total) for count in counts])
 
 
 def walk(
