@@ -1,5 +1,6 @@
 """The command line itself: what every command does alike."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -109,7 +110,10 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
 def test_ctrl_c_reaches_a_running_command() -> None:
     command = [sys.executable, "-u", "-m", "unspool", "demo", "--seconds", "60"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    # Whoever runs the tests may have told its children to ignore Ctrl-C, as a shell does in the background.
+    heeding = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, preexec_fn=heeding) as process:
         assert process.stdout is not None
         process.stdout.readline()
         time.sleep(0.2)
