@@ -104,6 +104,8 @@ def follow(
             _draw(out, content, plot)
         if "measure" in content:
             view.kept(out)
+            if content["config"]["recipe"]["plans"]:
+                view.repeat(content["repeat"])
     if json:
         print(jsonlib.dumps(content, ensure_ascii=False))
     if "stopped" in content:
@@ -126,7 +128,6 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
             view.repeat(content["repeat"])
         case Changed(config):
             content |= {"config": config.to_json(), "repeat": repeat(config)}
-            view.repeat(content["repeat"])
         case Step():
             if board is not None:
                 board.add(event)

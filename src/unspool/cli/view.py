@@ -241,6 +241,8 @@ class View:
         before, self.total = self.total, steps
         if self.live is not None:
             self.progress.update(self.task, total=steps)
+        if abs(steps - before) < 0.05 * before:
+            return
         pace = "slower" if steps < before else "faster"
         self._line(
             Text(
