@@ -148,7 +148,7 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
 }
 
 Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumulate, std::optional<WrittenMatrix> table,
-                    std::optional<Ids> ids) {
+                    std::optional<Ids> ids, bool accumulate_table) {
   const int64_t R = (int64_t)A.shape(0), M = (int64_t)A.shape(1), N = (int64_t)B.shape(1);
   require((int64_t)B.shape(0) == R, "the product's sides do not meet: " + std::to_string(R) + " rows against " +
                                         std::to_string(B.shape(0)) + " rows");
@@ -157,7 +157,7 @@ Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumu
   Array C = onto ? Array() : array({(size_t)M, (size_t)N});
   const int most = threads();  // another Python thread may change it: the room is for this many
   Block work = room(outer_room(N) * most);
-  OuterArgs args{R, M, N, A.data(), lda, B.data(), ldb, onto ? to : C.data(), N, (bool)onto && accumulate, work.at, nullptr, nullptr, 0};
+  OuterArgs args{R, M, N, A.data(), lda, B.data(), ldb, onto ? to : C.data(), N, (bool)onto && accumulate, work.at, nullptr, nullptr, 0, 0, false};
   if (table) {
     require(ids && (int64_t)ids->size() == R, "ids must hold one token for each of the " + std::to_string(R) + " rows");
     require((int64_t)table->shape(1) == M && M >= N, "table must have " + std::to_string(M) + " columns, no fewer than B");
@@ -165,6 +165,8 @@ Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumu
     args.table = table->data();
     args.table_stride = row_stride(*table, "table");
     args.ids = ids->data();
+    args.table_rows = (int64_t)table->shape(0);
+    args.table_fresh = !accumulate_table;
   }
   nb::gil_scoped_release free;
   parallel([&, body = kernels().outer](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * R)));
@@ -181,24 +183,34 @@ Array column_sum(Matrix A, std::optional<Written> onto, bool accumulate) {
   return s;
 }
 
+Array shift_rows(Matrix x, Floats b) {
+  const int64_t R = (int64_t)x.shape(0), N = (int64_t)x.shape(1);
+  const float* by = checked(b, "b", {N});
+  Array out = array({(size_t)R, (size_t)N});
+  ShiftRowsArgs args{R, N, x.data(), row_stride(x, "x"), by, out.data()};
+  nb::gil_scoped_release free;
+  parallel([&, body = kernels().shift_rows](Team team) { body(args, team); }, at_most_threads((double)R * N * 8));
+  return out;
+}
+
 Array gather(Matrix table, Ids ids) {
   const int64_t K = (int64_t)table.shape(0), N = (int64_t)table.shape(1), R = (int64_t)ids.size();
   check_ids(ids.data(), R, K, "ids");
   Array out = array({(size_t)R, (size_t)N});
-  TableArgs args{R, N, ids.data(), const_cast<float*>(table.data()), row_stride(table, "table"), out.data(), N};  // the table is only read
+  TableArgs args{R, N, K, false, ids.data(), const_cast<float*>(table.data()), row_stride(table, "table"), out.data(), N};  // the table is only read
   nb::gil_scoped_release free;
   parallel([&, body = kernels().gather](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return out;
 }
 
-void scatter_add(WrittenMatrix table, Ids ids, Matrix rows) {
+void scatter_add(WrittenMatrix table, Ids ids, Matrix rows, bool accumulate) {
   const int64_t K = (int64_t)table.shape(0), N = (int64_t)table.shape(1), R = (int64_t)ids.size();
   require((int64_t)rows.shape(0) == R && (int64_t)rows.shape(1) == N,
           "rows has shape (" + std::to_string(rows.shape(0)) + ", " + std::to_string(rows.shape(1)) + "); expected (" +
               std::to_string(R) + ", " + std::to_string(N) + ")");
   check_ids(ids.data(), R, K, "ids");
   float* only_read = const_cast<float*>(rows.data());
-  TableArgs args{R, N, ids.data(), table.data(), row_stride(table, "table"), only_read, row_stride(rows, "rows")};
+  TableArgs args{R, N, K, !accumulate, ids.data(), table.data(), row_stride(table, "table"), only_read, row_stride(rows, "rows")};
   nb::gil_scoped_release free;
   parallel([&, body = kernels().scatter_add](Team team) { body(args, team); }, at_most_threads((double)R * N));
 }
@@ -355,7 +367,7 @@ nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, 
 // ── softmax ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std::optional<Floats> c, Ids y, int64_t B, double scale,
-                                std::optional<Written> dV, std::optional<Written> dc) {
+                                std::optional<Written> dV, std::optional<Written> dc, bool accumulate) {
   require(h.ndim() == 2, "h must have two dimensions (rows, H)");
   SoftmaxArgs a{};
   a.R = (int64_t)h.shape(0);
@@ -377,6 +389,7 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   a.scale = (float)scale;
   a.dV__KH = checked(dV, "dV", {a.K, a.H});
   a.dc__K = checked(dc, "dc", {a.K});
+  a.accumulate = accumulate;
   nb::object dh = nb::none();
   if (V) {
     require(V->shape.K == a.K && V->shape.N == a.H && V->shape.groups == 1, "V must be packed as it is");
@@ -615,10 +628,11 @@ NB_MODULE(_native, m) {
       .def_prop_ro("shape", [](const Panels& p) { return std::make_tuple(p.shape.K, p.shape.N); });
   m.def("rows_product", &rows_product, "A"_a.noconvert(), "B"_a, "start"_a.noconvert().none());
   m.def("outer_product", &outer_product, "A"_a.noconvert(), "B"_a.noconvert(), "onto"_a.noconvert().none(),
-        "accumulate"_a, "table"_a.noconvert().none(), "ids"_a.noconvert().none());
+        "accumulate"_a, "table"_a.noconvert().none(), "ids"_a.noconvert().none(), "accumulate_table"_a);
   m.def("column_sum", &column_sum, "A"_a.noconvert(), "onto"_a.noconvert().none(), "accumulate"_a);
+  m.def("shift_rows", &shift_rows, "x"_a.noconvert(), "b"_a.noconvert());
   m.def("gather", &gather, "table"_a.noconvert(), "ids"_a.noconvert());
-  m.def("scatter_add", &scatter_add, "table"_a.noconvert(), "ids"_a.noconvert(), "rows"_a.noconvert());
+  m.def("scatter_add", &scatter_add, "table"_a.noconvert(), "ids"_a.noconvert(), "rows"_a.noconvert(), "accumulate"_a);
   m.def("window_forward", &window_forward, "cell"_a, "activation"_a, "p"_a.noconvert().none(), "table"_a.noconvert().none(),
         "ids"_a.noconvert().none(), "W"_a, "h0"_a.noconvert(), "s0"_a.noconvert().none(), "d"_a.noconvert().none(),
         "lengths"_a.noconvert().none(), "reverse"_a, "keep"_a.noconvert().none());
@@ -627,7 +641,7 @@ NB_MODULE(_native, m) {
         "dh"_a.noconvert().none(), "dh_end"_a.noconvert().none(), "ds_end"_a.noconvert().none(),
         "xi"_a.noconvert().none());
   m.def("softmax_cross_entropy", &softmax_cross_entropy, "h"_a.noconvert(), "Vt"_a, "V"_a.none(), "c"_a.noconvert().none(),
-        "y"_a.noconvert(), "B"_a, "scale"_a, "dV"_a.noconvert().none(), "dc"_a.noconvert().none());
+        "y"_a.noconvert(), "B"_a, "scale"_a, "dV"_a.noconvert().none(), "dc"_a.noconvert().none(), "accumulate"_a);
   m.def("global_norm", &global_norm, "g"_a.noconvert());
   m.def("adam", &adam, "p"_a.noconvert(), "g"_a.noconvert(), "m"_a.noconvert(), "v"_a.noconvert(), "scale"_a, "learning_rate"_a,
         "beta1"_a, "beta2"_a, "epsilon"_a, "decay"_a, "correction1"_a, "correction2"_a);

@@ -37,6 +37,7 @@ template <int A> static void elman_forward_as(const WindowArgs& a, Team team) {
 template <int A> static void elman_backward_as(const WindowArgs& a, Team team) {
   const Split s = split(a, 1, team);
   float* running = a.dh_start__BH;
+  const bool handed_on = a.lengths__B || a.keep__BH;  // else the product that follows writes over it
   arrive(a, s, a.dh_end__BH, running);
   for (int64_t k = a.tau - 1; k >= 0; k--) {
     const int64_t t = a.reverse ? a.tau - 1 - k : k;
@@ -53,11 +54,11 @@ template <int A> static void elman_backward_as(const WindowArgs& a, Team team) {
         if (out) dh = dh + get<T>(out + j, m);
         dh = flush(dh);
         put(da_at + j, m, live ? dh * slope<A>(get<T>(h + j, m)) : none);
-        put(dh_at + j, m, live ? none : dh);
+        if (handed_on) put(dh_at + j, m, live ? none : dh);
       });
     }
     meet(s, team);
-    carry_back(a, s, da, a.H, 0, a.H, a.keep__BH ? a.spare__BH : running, a.keep__BH != nullptr, k % 2 == 1);
+    carry_back(a, s, da, a.H, 0, a.H, a.keep__BH ? a.spare__BH : running, a.keep__BH || !a.lengths__B, k % 2 == 1);
     if (a.keep__BH) carry_kept(a, s);
     if (a.xi__tB) weigh_chain(a, s, t, running);
   }

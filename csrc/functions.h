@@ -49,7 +49,7 @@ template <class T> static inline T tanh(T x) {
   return f.above / f.below;
 }
 
-// log of a positive, finite double: x = 2^n m, sqrt(1/2) <= m < sqrt(2), log m = 2 artanh((m-1)/(m+1)).
+// log of a positive, finite double: x = 2^n m, sqrt(1/2) <= m < sqrt(2), log m = 2 artanh((m-1)/(m+1)). Anything else: NaN.
 static inline double log_positive(double x) {
   uint64_t bits;
   __builtin_memcpy(&bits, &x, 8);
@@ -57,11 +57,14 @@ static inline double log_positive(double x) {
   bits = (bits & 0x000fffffffffffffull) | 0x3ff0000000000000ull;
   double m;
   __builtin_memcpy(&m, &bits, 8);
-  if (m > 1.4142135623730951) { m = m * 0.5; n++; }
+  const bool high = m > 1.4142135623730951;
+  m = high ? m * 0.5 : m;
+  n = high ? n + 1 : n;
   const double s = (m - 1.0) / (m + 1.0), u = s * s;
   double p = 1.0 / 21;
   for (int k = 19; k >= 1; k -= 2) p = __builtin_fma(p, u, 1.0 / k);
-  return __builtin_fma((double)n, 0.6931471805599453, 2.0 * s * p);
+  const double log = __builtin_fma((double)n, 0.6931471805599453, 2.0 * s * p);
+  return x > 0.0 ? log : __builtin_nan("");
 }
 
 enum Activation : int { TANH = 0, RELU = 1, SIGMOID = 2, IDENTITY = 3 };

@@ -16,18 +16,26 @@ static const int64_t KC = 256;  // how much of k a tile takes at a time: two pan
 
 // acc += A B over K steps. A(i, k) is a[i * lda + k], or a[k * MR + i] when packed.
 template <int M, int N, bool PACKED>
-static inline void tile(const float* a, int64_t lda, const float* b, int64_t panel, int64_t K, V (&acc)[M][N]) {
-  for (int64_t k = 0; k < K; k++) {
-    V column[N];
+static inline __attribute__((always_inline)) void tile_step(const float* a, int64_t lda, const float* b, int64_t panel, V (&acc)[M][N]) {
+  V column[N];
 #pragma GCC unroll 8
-    for (int j = 0; j < N; j++) column[j] = load(b + j * panel + k * LANES);
+  for (int j = 0; j < N; j++) column[j] = load(b + j * panel);
 #pragma GCC unroll 8
-    for (int i = 0; i < M; i++) {
-      const V row = set1(PACKED ? a[k * MR + i] : a[i * lda + k]);
+  for (int i = 0; i < M; i++) {
+    const V row = set1(PACKED ? a[i] : a[i * lda]);
 #pragma GCC unroll 8
-      for (int j = 0; j < N; j++) acc[i][j] = fma(row, column[j], acc[i][j]);
-    }
+    for (int j = 0; j < N; j++) acc[i][j] = fma(row, column[j], acc[i][j]);
   }
+}
+template <int M, int N, bool PACKED>
+static inline __attribute__((always_inline)) void tile(const float* a, int64_t lda, const float* b, int64_t down, int64_t panel, int64_t K, V (&acc)[M][N]) {
+  const int64_t next = PACKED ? MR : 1;
+  int64_t k = 0;
+  for (; k + 4 <= K; k += 4) {  // four at a time: a loop of a quarter of the rounds, whose end is foreseen
+#pragma GCC unroll 4
+    for (int u = 0; u < 4; u++) tile_step<M, N, PACKED>(a + (k + u) * next, lda, b + (k + u) * down, panel, acc);
+  }
+  for (; k < K; k++) tile_step<M, N, PACKED>(a + k * next, lda, b + k * down, panel, acc);
 }
 
 // Where the columns of a panel lie, and how many there are.
@@ -53,50 +61,78 @@ struct Product {
   bool backwards;             // from the last panel to the first
 };
 
-template <int M, int N> static inline void product_tile(const Product& p, int64_t m, int64_t panel, int64_t k, int64_t kc) {
-  V acc[M][N];
+// A group of N panels: where each lies, and whether all are whole.
+template <int N> struct Group {
+  int64_t panel;
   Place at[N];
-  bool whole = true;
-#pragma GCC unroll 8
+  bool whole;
+};
+template <int N> static inline Group<N> group_at(const Packed& B, int64_t panel) {
+  Group<N> g;
+  g.panel = panel;
+  g.whole = true;
   for (int j = 0; j < N; j++) {
-    at[j] = place(p.B, panel + j);
-    whole = whole && at[j].n == LANES;
+    g.at[j] = place(B, panel + j);
+    g.whole = g.whole && g.at[j].n == LANES;
   }
+  return g;
+}
+
+template <int M, int N> static inline void product_tile(const Product& p, const Group<N>& g, int64_t m, int64_t k, int64_t kc) {
+  V acc[M][N];
+  float* to = p.C + m * p.ldc + p.shift;
+  if (k == 0 && !p.start) {
 #pragma GCC unroll 8
-  for (int i = 0; i < M; i++) {
-    const float* from = k > 0 ? p.C + (m + i) * p.ldc + p.shift : p.start ? p.start[m + i] + p.start_shift : nullptr;
+    for (int i = 0; i < M; i++)
 #pragma GCC unroll 8
-    for (int j = 0; j < N; j++)
-      acc[i][j] = !from ? zero() : whole ? load(from + at[j].at) : load_n(from + at[j].at, at[j].n);
-  }
-  tile<M, N, false>(p.A + m * p.lda + k, p.lda, p.B.at + (panel * p.B.K + p.first_k + k) * LANES, p.B.K * LANES, kc, acc);
+      for (int j = 0; j < N; j++) acc[i][j] = zero();
+  } else {
+    const float* from[M];
 #pragma GCC unroll 8
-  for (int i = 0; i < M; i++) {
-    float* to = p.C + (m + i) * p.ldc + p.shift;
+    for (int i = 0; i < M; i++) from[i] = k > 0 ? to + i * p.ldc : p.start[m + i] + p.start_shift;
+    if (g.whole) {
 #pragma GCC unroll 8
-    for (int j = 0; j < N; j++) {
-      if (whole) store(to + at[j].at, acc[i][j]);
-      else store_n(to + at[j].at, acc[i][j], at[j].n);
+      for (int i = 0; i < M; i++)
+#pragma GCC unroll 8
+        for (int j = 0; j < N; j++) acc[i][j] = load(from[i] + g.at[j].at);
+    } else {
+#pragma GCC unroll 8
+      for (int i = 0; i < M; i++)
+#pragma GCC unroll 8
+        for (int j = 0; j < N; j++) acc[i][j] = load_n(from[i] + g.at[j].at, g.at[j].n);
     }
+  }
+  tile<M, N, false>(p.A + m * p.lda + k, p.lda, p.B.at + (g.panel * p.B.K + p.first_k + k) * LANES, LANES, p.B.K * LANES, kc, acc);
+  if (g.whole) {
+#pragma GCC unroll 8
+    for (int i = 0; i < M; i++)
+#pragma GCC unroll 8
+      for (int j = 0; j < N; j++) store(to + i * p.ldc + g.at[j].at, acc[i][j]);
+  } else {
+#pragma GCC unroll 8
+    for (int i = 0; i < M; i++)
+#pragma GCC unroll 8
+      for (int j = 0; j < N; j++) store_n(to + i * p.ldc + g.at[j].at, acc[i][j], g.at[j].n);
   }
 }
 
-template <int M, int N> static inline void tile_of(const Product& p, int rows, int64_t m, int64_t panel, int64_t k, int64_t kc) {
+template <int M, int N> static inline void tile_of(const Product& p, const Group<N>& g, int rows, int64_t m, int64_t k, int64_t kc) {
   if constexpr (M * N <= ACCUMULATORS) {
-    if (rows == M) return product_tile<M, N>(p, m, panel, k, kc);
+    if (rows == M) return product_tile<M, N>(p, g, m, k, kc);
   }
-  if constexpr (M > 1) tile_of<M - 1, N>(p, rows, m, panel, k, kc);
+  if constexpr (M > 1) tile_of<M - 1, N>(p, g, rows, m, k, kc);
 }
 
 // All row tiles for one group of N panels, a block of k at a time: the block stays in the first cache for all
 // tiles, and so does the part of C that waits between two blocks.
 template <int N> static inline void panel_group(const Product& p, int64_t panel) {
+  const Group<N> g = group_at<N>(p.B, panel);
   for (int64_t k = 0; k < p.K || k == 0;) {
     const int64_t kc = p.M <= MR ? p.K : (p.K - k < KC + KC / 2 ? p.K - k : KC);
     int64_t tiles = (p.M + MR - 1) / MR;
     for (int64_t m = 0; tiles > 0; tiles--) {
       const int rows = (int)((p.M - m + tiles - 1) / tiles);  // 17 rows are 6 + 6 + 5, not 8 + 8 + 1
-      tile_of<MR, N>(p, rows, m, panel, k, kc);
+      tile_of<MR, N>(p, g, rows, m, k, kc);
       m += rows;
     }
     k += kc;
@@ -196,7 +232,13 @@ template <int N> static inline void put_down(V (&acc)[MR][N], float* C, int64_t 
     for (int j = 0; j < N; j++) store_to(C + i * ldc, j * LANES, columns, acc[i][j]);
 }
 
-template <int N> static inline void outer_panels(const OuterArgs& a, int64_t m, int64_t n, const float* Ap, const float* Bp,
+// The rows of B from the last to the first: packed into panels, or as they lie.
+struct Right {
+  const float* at;
+  int64_t down, panel;  // how far to the next row, and to the next sixteen columns
+};
+
+template <int N> static inline void outer_panels(const OuterArgs& a, int64_t m, int64_t n, const float* Ap, const Right& B,
                                                  int64_t R, int64_t j, bool fresh) {
   for (; j + (N - 1) * LANES < a.N; j += N * LANES) {
     for (int64_t i = 0; i < n; i += MR) {
@@ -211,11 +253,11 @@ template <int N> static inline void outer_panels(const OuterArgs& a, int64_t m, 
       } else {
         take_up<N>(acc, C, a.ldc, live, a.N - j);
       }
-      tile<MR, N, true>(Ap + i * R, 0, Bp + j * R, R * LANES, R, acc);
+      tile<MR, N, true>(Ap + i * R, 0, B.at + j / LANES * B.panel, B.down, B.panel, R, acc);
       put_down<N>(acc, C, a.ldc, live, a.N - j);
     }
   }
-  if constexpr (N > 1) outer_panels<N / 2>(a, m, n, Ap, Bp, R, j, fresh);
+  if constexpr (N > 1) outer_panels<N / 2>(a, m, n, Ap, B, R, j, fresh);
 }
 
 static inline void add_row(float* to, const float* row, int64_t n) {
@@ -235,6 +277,8 @@ static void outer(const OuterArgs& whole, Team team) {
     a.C += columns.begin;
   }
   if (mine.begin == mine.end || a.N == 0) return;
+  if (a.table && a.table_fresh)
+    for (int64_t k = 0; k < a.table_rows; k++) __builtin_memset(a.table + k * a.table_stride + mine.begin, 0, (size_t)(mine.end - mine.begin) * 4);
   if (a.R == 0) {
     if (!a.accumulate)
       for (int64_t m = mine.begin; m < mine.end; m++) __builtin_memset(a.C + m * a.ldc, 0, (size_t)a.N * 4);
@@ -242,10 +286,14 @@ static void outer(const OuterArgs& whole, Team team) {
   }
   float* Ap = a.room + team.index * outer_room(whole.N);
   float* Bp = Ap + OUTER_ROWS * (OUTER_COLUMNS + 16);
-  for (int64_t top = a.R; top > 0; top -= OUTER_ROWS) {
-    const int64_t R = top < OUTER_ROWS ? top : OUTER_ROWS;
+  // Narrow rows of B that few columns of A meet are not worth packing: a block of them stays in the first cache.
+  const bool as_it_lies = a.N % LANES == 0 && a.ldb <= 128 && mine.end - mine.begin <= 128;
+  const int64_t most = as_it_lies ? OUTER_ROWS / 2 : OUTER_ROWS;
+  for (int64_t top = a.R; top > 0; top -= most) {
+    const int64_t R = top < most ? top : most;
     const bool fresh = top == a.R && !a.accumulate;
-    for (int64_t r = 0; r < R; r++) {
+    const Right B = as_it_lies ? Right{a.B + (top - 1) * a.ldb, -a.ldb, LANES} : Right{Bp, LANES, R * LANES};
+    for (int64_t r = 0; r < R && !as_it_lies; r++) {
       const float* row = a.B + (top - 1 - r) * a.ldb;
       for (int64_t j = 0; j < a.N; j += LANES) store(Bp + j * R + r * LANES, load_to(row, j, a.N));
     }
@@ -258,18 +306,32 @@ static void outer(const OuterArgs& whole, Team team) {
         for (int q = 0; i < n && q < MR; q++) Ap[i * R + r * MR + q] = i + q < n ? row[i + q] : 0.0f;
         if (a.table) add_row(a.table + a.ids[top - 1 - r] * a.table_stride + m, row, n);
       }
-      outer_panels<NP>(a, m, n, Ap, Bp, R, 0, fresh);
+      outer_panels<NP>(a, m, n, Ap, B, R, 0, fresh);
     }
   }
 }
 
+// N panels of columns at a time, their sums in registers; what is left in smaller groups.
+template <int N> static inline void sum_columns(const ColumnSumArgs& a, int64_t j, int64_t end) {
+  for (; j + (N - 1) * LANES < end; j += N * LANES) {
+    V acc[N];
+    for (int q = 0; q < N; q++) acc[q] = a.accumulate ? load_to(a.s, j + q * LANES, a.N) : zero();
+    if (j + N * LANES <= a.N) {
+      for (int64_t r = a.R - 1; r >= 0; r--)
+#pragma GCC unroll 8
+        for (int q = 0; q < N; q++) acc[q] = acc[q] + load(a.A + r * a.lda + j + q * LANES);
+    } else {
+      for (int64_t r = a.R - 1; r >= 0; r--)
+        for (int q = 0; q < N; q++) acc[q] = acc[q] + load_to(a.A + r * a.lda, j + q * LANES, a.N);
+    }
+    for (int q = 0; q < N; q++) store_to(a.s, j + q * LANES, a.N, acc[q]);
+  }
+  if constexpr (N > 1) sum_columns<N / 2>(a, j, end);
+}
+
 static void column_sum(const ColumnSumArgs& a, Team team) {
   const Range mine = share(a.N, LANES, team.index, team.count);
-  if (!a.accumulate)
-    for (int64_t j = mine.begin; j < mine.end; j++) a.s[j] = 0.0f;
-  for (int64_t r = a.R - 1; r >= 0; r--)
-    for (int64_t j = mine.begin; j < mine.end; j += LANES)
-      store_to(a.s, j, a.N, load_to(a.s, j, a.N) + load_to(a.A + r * a.lda, j, a.N));
+  sum_columns<8>(a, mine.begin, mine.end);
 }
 
 static void gather(const TableArgs& a, Team team) {
@@ -281,6 +343,8 @@ static void gather(const TableArgs& a, Team team) {
 // Columns are shared among the threads: two rows with the same id never meet.
 static void scatter_add(const TableArgs& a, Team team) {
   const Range mine = share(a.N, LANES, team.index, team.count);
+  if (a.fresh)
+    for (int64_t k = 0; k < a.K; k++) __builtin_memset(a.table + k * a.table_stride + mine.begin, 0, (size_t)(mine.end - mine.begin) * 4);
   for (int64_t r = a.R - 1; r >= 0; r--) {
     float* to = a.table + (int64_t)a.ids[r] * a.table_stride;
     const float* from = a.rows + r * a.row_stride;

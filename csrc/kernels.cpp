@@ -39,7 +39,7 @@ extern const Kernels table;
 const Kernels table = {UNSPOOL_TEXT(UNSPOOL_SET),
                        pack, rows, outer, column_sum, gather, scatter_add,
                        elman_forward, elman_backward, lstm_forward, lstm_backward, gru_forward, gru_backward,
-                       softmax, adam, sgd, norm, drop, scale_rows, activate_all, weigh, fma_peak};
+                       softmax, adam, sgd, norm, drop, scale_rows, shift_rows, activate_all, weigh, fma_peak};
 
 }  // namespace UNSPOOL_SET
 }  // namespace unspool

@@ -55,7 +55,8 @@ struct OuterArgs {  // C__MN = start + A__RM^T B__RN, each element one chain ove
   // Where M >= N, A's rows may also be added to those of a table (K, M), in the same pass: they are at hand.
   float* table;
   const int32_t* ids;  // R
-  int64_t table_stride;
+  int64_t table_stride, table_rows;
+  bool table_fresh;  // the table is set to zero first
 };
 static const int64_t OUTER_ROWS = 192, OUTER_COLUMNS = 128;  // a block: so many rows of both sides, so many columns of A
 static inline int64_t outer_room(int64_t N) { return OUTER_ROWS * (OUTER_COLUMNS + 16 + (N + 15) / 16 * 16); }
@@ -69,7 +70,8 @@ struct ColumnSumArgs {  // s__N (+)= sum over rows, from the last to the first
 };
 
 struct TableArgs {  // gather: rows__RN = table[ids]; scatter_add: table[ids] += rows, from the last row to the first
-  int64_t R, N;
+  int64_t R, N, K;
+  bool fresh;  // scatter_add: the table is set to zero first
   const int32_t* ids;
   float* table;
   int64_t table_stride;
@@ -122,6 +124,7 @@ struct SoftmaxArgs {
   float* dh__RH;        // out, or nullptr: no gradients at all
   float* dV__KH;
   float* dc__K;         // or nullptr
+  bool accumulate;      // dV and dc are added to; else written over
 };
 
 struct AdamArgs {
@@ -147,6 +150,13 @@ struct DropArgs {  // out = 0 or 1/(1-rate), by Philox 4x32-10 at (index, stream
   int64_t n;
   uint64_t seed, stream;
   float rate;
+  float* out;
+};
+struct ShiftRowsArgs {  // out__RN = x__RN + b__N
+  int64_t R, N;
+  const float* x;
+  int64_t stride;
+  const float* b;
   float* out;
 };
 struct ScaleRowsArgs {  // out__tBH = x__tBH * mask__BH
@@ -184,6 +194,7 @@ struct Kernels {
   void (*norm)(const NormArgs&, Team);
   void (*drop)(const DropArgs&, Team);
   void (*scale_rows)(const ScaleRowsArgs&, Team);
+  void (*shift_rows)(const ShiftRowsArgs&, Team);
   void (*activate)(const ActivateArgs&, Team);
   double (*weigh)(const float* o, int64_t K, float sharpness, float* out);  // out = exp(sharpness (o - max o)); their sum
   double (*fma_peak)(double seconds);  // this thread's rate in GF/s, for the benchmarks

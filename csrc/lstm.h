@@ -55,6 +55,7 @@ static void lstm_backward(const WindowArgs& a, Team team) {
   const Split s = split(a, 4, team);
   const int64_t H = a.H, G = 4 * H, end = s.units.end;
   float *running = a.dh_start__BH, *running_s = a.ds_start__BH;
+  const bool handed_on = a.lengths__B || a.keep__BH;  // else the product that follows writes over dh
   arrive(a, s, a.dh_end__BH, running);
   arrive(a, s, a.ds_end__BH, running_s);
   for (int64_t k = a.tau - 1; k >= 0; k--) {
@@ -86,11 +87,11 @@ static void lstm_backward(const WindowArgs& a, Team team) {
         put(da + 2 * H + j, m, ds * i * fnma(g, g, one));
         put(da + 3 * H + j, m, dh * squashed * fnma(o, o, o));
         put(ds_at + j, m, flush(ds * f));
-        put(dh_at + j, m, none);
+        if (handed_on) put(dh_at + j, m, none);
       });
     }
     meet(s, team);
-    carry_back(a, s, da_t, G, 0, G, a.keep__BH ? a.spare__BH : running, a.keep__BH != nullptr, k % 2 == 1);
+    carry_back(a, s, da_t, G, 0, G, a.keep__BH ? a.spare__BH : running, a.keep__BH || !a.lengths__B, k % 2 == 1);
     if (a.keep__BH) carry_kept(a, s);
     if (a.xi__tB) weigh_chain(a, s, t, running);
     if (a.xi__tB) weigh_chain(a, s, t, running_s);

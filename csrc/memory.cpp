@@ -57,14 +57,17 @@ void* take_memory(size_t& bytes) {
   bytes = rounded(bytes);
   {
     std::lock_guard<std::mutex> lock(guard);
-    for (auto block = kept().rbegin(); block != kept().rend(); ++block)
-      if (block->bytes >= bytes && block->bytes <= bytes + bytes / 4) {  // windows of different lengths share
-        void* at = block->at;
-        bytes = block->bytes;
-        kept_bytes -= bytes;
-        kept().erase(std::next(block).base());
-        return at;
-      }
+    // Of the same size where there is one: an array then gets the lines that it had, in the cache of the core that wrote
+    // them. Else a little larger: windows of different lengths share.
+    for (const size_t larger : {size_t(0), bytes / 4})
+      for (auto block = kept().rbegin(); block != kept().rend(); ++block)
+        if (block->bytes >= bytes && block->bytes <= bytes + larger) {
+          void* at = block->at;
+          bytes = block->bytes;
+          kept_bytes -= bytes;
+          kept().erase(std::next(block).base());
+          return at;
+        }
   }
   void* at = std::aligned_alloc(unit_of(bytes), bytes);
   if (!at) throw std::bad_alloc();

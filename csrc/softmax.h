@@ -15,8 +15,8 @@ static inline float largest(const float* o, int64_t K) {
   return most;
 }
 
-// Turns a row of logits into its gradient, in place; returns the sum of exp(o - most).
-static inline float softmax_row(float* o, int64_t K, int32_t y, float most, float scale) {
+// o = exp(o - most), in place; returns their sum.
+static inline float exp_row(float* o, int64_t K, float most) {
   const V shift = set1(most);
   V sums = zero();
   int64_t j = 0;
@@ -29,39 +29,40 @@ static inline float softmax_row(float* o, int64_t K, int32_t y, float most, floa
     store_to(o, j, K, exp(load_to(o, j, K) - shift));
     sums = sums + load_to(o, j, K);  // lanes beyond the row read as zero
   }
-  const float sum = reduce_add(sums);
-  const V factor = set1(scale / sum);
-  for (j = 0; j < K; j += LANES) store_to(o, j, K, load_to(o, j, K) * factor);
-  o[y] = o[y] - scale;
-  return sum;
+  return reduce_add(sums);
 }
 
-// A few rows at a time: their logarithms do not wait for each other.
+// Turns rows of logits into their gradients, in place. A few rows at a time, one kind of work after the other: rows do
+// not wait for each other's sums and logarithms.
 static inline void softmax_rows(const SoftmaxArgs& a, int64_t base, Range mine) {
-  const int64_t FEW = 64;
+  const int64_t MOST = 32, FEW = a.K <= 256 ? MOST : 1;
   for (int64_t first = mine.begin; first < mine.end; first += FEW) {
     const int64_t n = mine.end - first < FEW ? mine.end - first : FEW;
-    float sum[FEW];
+    float most[MOST], sum[MOST];
     double* loss = a.loss__R + base + first;
+    const int32_t* y = a.y__R + base + first;
+    float* o = a.o__block_K + first * a.K;
     for (int64_t i = 0; i < n; i++) {
-      float* o = a.o__block_K + (first + i) * a.K;
-      const int32_t y = a.y__R[base + first + i];
-      if (y < 0) {
-        __builtin_memset(o, 0, (size_t)a.K * 4);
-        loss[i] = 0.0;
-        sum[i] = 1.0f;
-        continue;
-      }
-      const float most = largest(o, a.K);
-      loss[i] = (double)most - (double)o[y];
-      sum[i] = softmax_row(o, a.K, y, most, a.scale);
+      most[i] = largest(o + i * a.K, a.K);
+      loss[i] = y[i] < 0 ? 0.0 : (double)most[i] - (double)o[i * a.K + y[i]];
     }
-    for (int64_t i = 0; i < n; i++) loss[i] = loss[i] + (sum[i] > 0.0f ? log_positive((double)sum[i]) : (double)__builtin_nanf(""));
+    for (int64_t i = 0; i < n; i++) sum[i] = y[i] < 0 ? 1.0f : exp_row(o + i * a.K, a.K, most[i]);
+    for (int64_t i = 0; i < n; i++) loss[i] = loss[i] + log_positive((double)sum[i]);
+    for (int64_t i = 0; i < n; i++) {
+      const V factor = set1(y[i] < 0 ? 0.0f : a.scale / sum[i]);
+      float* row = o + i * a.K;
+      for (int64_t j = 0; j < a.K; j += LANES) store_to(row, j, a.K, y[i] < 0 ? zero() : load_to(row, j, a.K) * factor);
+      if (y[i] >= 0) row[y[i]] = row[y[i]] - a.scale;
+    }
   }
 }
 
 // Of every step, a thread takes the rows of the batch that are its own in the recurrence too: they are in its cache.
 static void softmax(const SoftmaxArgs& a, Team team) {
+  if (a.R == 0 && a.dh__RH && !a.accumulate) {  // the sum of nothing
+    outer({0, a.K, a.H, nullptr, a.K, nullptr, a.H, a.dV__KH, a.H, false, a.room, nullptr, nullptr, 0, 0, false}, team);
+    if (a.dc__K) column_sum({0, a.K, nullptr, a.K, a.dc__K, false}, team);
+  }
   for (int64_t top = a.R; top > 0; top -= a.block) {
     const int64_t n = top < a.block ? top : a.block, base = top - n;
     const float* h = a.h__RH + base * a.H;
@@ -74,8 +75,9 @@ static void softmax(const SoftmaxArgs& a, Team team) {
     }
     team.barrier->wait();  // also before the room is used again: the next block's rows may be divided otherwise
     if (!a.dh__RH) continue;
-    outer({n, a.K, a.H, a.o__block_K, a.K, h, a.H, a.dV__KH, a.H, true, a.room, nullptr, nullptr, 0}, team);
-    if (a.dc__K) column_sum({n, a.K, a.o__block_K, a.K, a.dc__K, true}, team);
+    const bool accumulate = a.accumulate || top < a.R;
+    outer({n, a.K, a.H, a.o__block_K, a.K, h, a.H, a.dV__KH, a.H, accumulate, a.room, nullptr, nullptr, 0, 0, false}, team);
+    if (a.dc__K) column_sum({n, a.K, a.o__block_K, a.K, a.dc__K, accumulate}, team);
     team.barrier->wait();
   }
 }

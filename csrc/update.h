@@ -77,6 +77,12 @@ template <int A> static void activate_as(const ActivateArgs& a, Team team) {
   });
 }
 
+static void shift_rows(const ShiftRowsArgs& a, Team team) {
+  const Range mine = share(a.R, 1, team.index, team.count);
+  for (int64_t r = mine.begin; r < mine.end; r++)
+    for (int64_t j = 0; j < a.N; j += LANES) store_to(a.out + r * a.N, j, a.N, load_to(a.x + r * a.stride, j, a.N) + load_to(a.b, j, a.N));
+}
+
 // The activation of every value by itself, or its derivative: for layers without a recurrence.
 static void activate_all(const ActivateArgs& a, Team team) {
   if (a.activation == TANH) return activate_as<TANH>(a, team);

@@ -130,11 +130,10 @@ def test_a_window_backwards_refuses_a_wrong_array(cell, name, wrong):
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("name", ["hs", "ss", "gates", "lengths", "keep"])
 def test_a_window_backwards_refuses_a_wrong_tape(name, wrong):
-    from dataclasses import replace
 
     window = Window("lstm")
     tape = window.forward()
-    wrong_tape = replace(tape, **{name: WRONG[wrong](getattr(tape, name))})
+    wrong_tape = tape._replace(**{name: WRONG[wrong](getattr(tape, name))})
     refused(ops.window_backward, wrong_tape, window.args["W"], **window.back)
 
 

@@ -66,6 +66,14 @@ class Gradient:
             stored[:] = 0
         return stored
 
+    def to_add(self, *names: str) -> tuple[list[Floats], bool]:
+        """Return gradients as they are stored, and whether to add to them: else they are written over."""
+        held = any(name in self.written for name in names)
+        if held:
+            return [self.zeroed(name) for name in names], True
+        self.written.update(names)
+        return [self.values.stored(name) for name in names], False
+
     def finish(self, E: Floats | None, first: list[LayerWeights]) -> None:
         """Fold the gradients of tables into those of U, b and E: table = E Uᵀ + b."""
         values = self.values
@@ -112,8 +120,11 @@ def bptt(
     tau, B, H = tape.h.shape
     rows = tau * B
     da = back.da.reshape(rows, back.da.shape[2])
-    looked_up = Lookup(table_gradient(weights, gradient, at), x.reshape(-1)) if x.ndim == 2 else None
-    recurrent_gradient(tape, da, gradient.values[at + "W"], gradient.holds(at + "W"), looked_up)
+    looked_up, held = None, False
+    if x.ndim == 2:
+        table, held = table_gradient(weights, gradient, at)
+        looked_up = Lookup(table, x.reshape(-1))
+    recurrent_gradient(tape, da, gradient.values[at + "W"], gradient.holds(at + "W"), looked_up, held)
     if weights.d is not None:
         ops.column_sum(da[:, 3 * H :], out=gradient.values[at + "d"], accumulate=gradient.holds(at + "d"))
     if looked_up is not None:
@@ -128,30 +139,36 @@ def bptt(
     return ops.matmul(da, weights.U_backward).reshape(x.shape), back
 
 
-def recurrent_gradient(tape: Tape, da: Floats, dW: Floats, accumulate: bool, table: Lookup | None) -> None:
+def recurrent_gradient(
+    tape: Tape, da: Floats, dW: Floats, accumulate: bool, table: Lookup | None, held: bool
+) -> None:
     """Add Σ da(t) h(t-1)ᵀ to dW, and da(t) to the rows of the table that were looked up.
+
+    Where the table does not hold anything yet, it is written over.
 
     The GRU's third block has its own gradient: W_n meets that of q, the table that of n.
     """
     H = dW.shape[1]
     past = tape.h_before.reshape(len(da), H)
     if tape.cell != "gru":
-        ops.sum_over_time(da, past, dW, accumulate=accumulate, lookup=table)
+        ops.sum_over_time(da, past, dW, accumulate=accumulate, lookup=table, accumulate_lookup=held)
         return
     gates = None if table is None else Lookup(table.table[:, : 2 * H], table.ids)
-    ops.sum_over_time(da[:, : 2 * H], past, dW[: 2 * H], accumulate=accumulate, lookup=gates)
+    ops.sum_over_time(
+        da[:, : 2 * H], past, dW[: 2 * H], accumulate=accumulate, lookup=gates, accumulate_lookup=held
+    )
     ops.sum_over_time(da[:, 3 * H :], past, dW[2 * H :], accumulate=accumulate)
     if table is not None:
-        ops.scatter_add(table.table[:, 2 * H :], table.ids, da[:, 2 * H : 3 * H])
+        ops.scatter_add(table.table[:, 2 * H :], table.ids, da[:, 2 * H : 3 * H], accumulate=held)
 
 
-def table_gradient(weights: LayerWeights, gradient: Gradient, at: str) -> Floats:
-    """Return where the gradients of b + U x add up, for every token."""
+def table_gradient(weights: LayerWeights, gradient: Gradient, at: str) -> tuple[Floats, bool]:
+    """Return where the gradients of b + U x add up, for every token, and whether anything is there already."""
     if weights.E is None:
-        return gradient.zeroed(at + "U")
+        return gradient.values.stored(at + "U"), gradient.holds(at + "U")
     if weights.reverse not in gradient.tables:
         gradient.tables[weights.reverse] = ops.zeros((len(weights.E), len(weights.b)))
-    return gradient.tables[weights.reverse]
+    return gradient.tables[weights.reverse], True
 
 
 def values_without_padding(x: Floats, lengths: Ids | None) -> Floats:

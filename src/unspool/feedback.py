@@ -115,8 +115,8 @@ def bptt_feedback(
     seen = known >= 0
     ops.scatter_add(dR, *((known, da) if seen.all() else (known[seen], da[seen])))
     if x.ndim == 2:
-        table = table_gradient(weights, gradient, AT)
-        ops.scatter_add(table, x.reshape(-1), da)
+        table, held = table_gradient(weights, gradient, AT)
+        ops.scatter_add(table, x.reshape(-1), da, accumulate=held)
         return None
     ops.column_sum(da, out=gradient.values[AT + "b"], accumulate=gradient.holds(AT + "b"))
     inputs = values_without_padding(x, tape.lengths).reshape(tau * B, x.shape[2])

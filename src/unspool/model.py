@@ -9,7 +9,6 @@ backward takes the tape and the gradient of the output.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from unspool.feedback import AT, NOTHING, bptt_feedback, outputs_before, run_fre
 from unspool.kernel import ops
 from unspool.parameters import Parameters, begin, prefix
 from unspool.unroll import LayerWeights, unroll
-from unspool.values import Floats, Ids, Loss, Tape
+from unspool.values import Floats, Ids, Loss, Tape, once
 
 State = list[tuple[Floats, Floats | None]]
 """(h, s) of every layer and direction, each (B, H); s is the LSTM's and None elsewhere."""
@@ -35,7 +34,7 @@ class Weights:
     config: ModelConfig
     parameters: Parameters
 
-    @cached_property
+    @once
     def layers(self) -> list[list[LayerWeights]]:
         """By layer, then by direction."""
         config, p = self.config, self.parameters
@@ -51,7 +50,7 @@ class Weights:
         W = p[at + ("R" if config.pattern == "output" else "W")]
         return LayerWeights(config.cell, config.activation, reverse, p.stored(at + "U"), W, p[at + "b"], d, E)
 
-    @cached_property
+    @once
     def V(self) -> tuple[ops.Packed, ops.Packed]:
         """The output's matrix, for o(t) and for the gradient of h(t)."""
         V = self.parameters["E" if self.config.tied else "V"]
@@ -65,8 +64,7 @@ class Masks(NamedTuple):
     states: list[Floats] | None  # a layer and direction, B H
 
 
-@dataclass(frozen=True)
-class LayerTape:
+class LayerTape(NamedTuple):
     """What one layer leaves: what it read, a tape a direction, and its dropout mask."""
 
     x: Floats | Ids
@@ -118,7 +116,7 @@ class Model:
         """Return b + U x for every token, K G*H: what the first layer adds to W h(t-1)."""
         at = prefix(0, False)
         U, b = self.parameters.stored(at + "U"), self.parameters[at + "b"]
-        return ops.matmul(self.parameters["E"], U, start=b) if self.config.embedding else U + b
+        return ops.matmul(self.parameters["E"], U, start=b) if self.config.embedding else ops.shift_rows(U, b)
 
     def gradient(self) -> Gradient:
         """Return a gradient of zero."""
@@ -276,15 +274,11 @@ class Model:
             what = "one target for each row" if h.ndim == 2 else "one target for each step and row"
             raise InputError(f"y is {_told(y)}; expected {h.shape[:-1]} of int32, {what}")
         weights = weights or self.weights()
-        return ops.softmax_cross_entropy(
-            h,
-            weights.V,
-            self.parameters["c"],
-            _as_int32(y, "y"),
-            scale=scale,
-            dV=None if gradient is None else gradient.zeroed("E" if self.config.tied else "V"),
-            dc=None if gradient is None else gradient.zeroed("c"),
-        )
+        c, y = self.parameters["c"], _as_int32(y, "y")
+        if gradient is None:
+            return ops.softmax_cross_entropy(h, weights.V, c, y, scale=scale)
+        (dV, dc), held = gradient.to_add("E" if self.config.tied else "V", "c")
+        return ops.softmax_cross_entropy(h, weights.V, c, y, scale=scale, dV=dV, dc=dc, accumulate=held)
 
     def seen_by_output(self, output: Output) -> Floats:
         """Return what the output layer reads: h (tau, B, width), or the end (B, width) where that is all."""

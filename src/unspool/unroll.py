@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-
-import numpy as np
 
 from unspool.kernel import ops
-from unspool.values import Activation, CellName, Floats, Ids, Lookup, Tape
+from unspool.values import Activation, CellName, Floats, Ids, Lookup, Tape, once
 
 
 @dataclass
@@ -24,30 +21,29 @@ class LayerWeights:
     d: Floats | None  # H
     E: Floats | None  # K X, where the input is tokens with an embedding
 
-    @cached_property
+    @once
     def table(self) -> Floats:
         """b + U x for every token: a step of one-hot or embedded input is a row of it. K G*H."""
         if self.E is not None:
             return ops.matmul(self.E, self.U, start=self.b)
-        with np.errstate(all="ignore"):  # what is not finite shows in the loss
-            return self.U + self.b
+        return ops.shift_rows(self.U, self.b)
 
-    @cached_property
+    @once
     def U_forward(self) -> ops.Packed:
         """U as b + U x(t) needs it."""
         return ops.pack(self.U)
 
-    @cached_property
+    @once
     def U_backward(self) -> ops.Packed:
         """U as the gradient of x(t) needs it."""
         return ops.pack(self.U, transposed=True)
 
-    @cached_property
+    @once
     def W_forward(self) -> ops.Packed:
         """W as the recurrence needs it."""
         return ops.pack(self.W, transposed=True, groups=ops.GATES[self.cell])
 
-    @cached_property
+    @once
     def W_backward(self) -> ops.Packed:
         """W as BPTT needs it."""
         return ops.pack(self.W)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,31 @@ Activation = Literal["tanh", "relu", "sigmoid", "identity"]
 Pattern = Literal["hidden", "output", "last"]
 
 
+T = TypeVar("T")
+
+
+class once(Generic[T]):  # noqa: N801
+    """An attribute that is worked out when it is first asked for, and then kept.
+
+    As `functools.cached_property`, without a lock: before Python 3.12 that costs more than what it guards here.
+    """
+
+    def __init__(self, work: Callable[[Any], T]) -> None:
+        self.work = work
+        self.__doc__ = work.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Remember under which name it is kept."""
+        self.name = name
+
+    def __get__(self, owner: Any, kind: type) -> T:
+        """Work it out; from now on the instance has it."""
+        if owner is None:
+            return self  # type: ignore[return-value]
+        value = owner.__dict__[self.name] = self.work(owner)
+        return value
+
+
 class Lookup(NamedTuple):
     """The input's part of the pre-activations, b + U x(t), as rows of a table: x(t) is a token.
 
@@ -31,8 +57,7 @@ class Lookup(NamedTuple):
     ids: Ids  # tau B
 
 
-@dataclass(frozen=True)
-class Tape:
+class Tape(NamedTuple):
     """What a window leaves behind: all that BPTT needs, and all that there is to look at."""
 
     cell: CellName

@@ -28,6 +28,8 @@ GATES: dict[str, int] = {"elman": 1, "lstm": 4, "gru": 3}
 ACTIVATIONS: dict[str, int] = {"tanh": 0, "relu": 1, "sigmoid": 2, "identity": 3}
 
 
+FLOAT, ID = np.dtype(np.float32), np.dtype(np.int32)
+
 COPIED = 2**28
 """Values that lie otherwise than the kernels need are copied, up to this many: 1 GiB of float32."""
 
@@ -58,6 +60,8 @@ def _array(value: Any, name: str, dtype: type[np.generic]) -> Any:
 
 def _written(value: Any, name: str) -> Floats:
     """Check an array that is changed in place: a copy of it would be of no use."""
+    if type(value) is np.ndarray and value.dtype is FLOAT and value.flags.carray and _refusal is None:
+        return value
     flags = _typed(value, name, np.float32).flags
     if not (flags.c_contiguous and flags.aligned and flags.writeable):
         raise InputError(f"{name} must be C-contiguous and writeable: it is written in place")
@@ -72,10 +76,14 @@ def _written_rows(value: Any, name: str) -> Floats:
 
 
 def _floats(value: Any, name: str) -> Floats:
+    if type(value) is np.ndarray and value.dtype is FLOAT and value.flags.carray and _refusal is None:
+        return value  # as nearly always: every check costs as much as a small product
     return _array(value, name, np.float32)  # type: ignore[no-any-return]
 
 
 def _ids(value: Any, name: str) -> Ids:
+    if type(value) is np.ndarray and value.dtype is ID and value.flags.carray and _refusal is None:
+        return value
     return _array(value, name, np.int32)  # type: ignore[no-any-return]
 
 
@@ -85,7 +93,9 @@ def _maybe(value: Any, name: str) -> Floats | None:
 
 def _rows(value: Any, name: str) -> Floats:
     """Check a matrix whose rows may lie at any distance: a slice of columns needs no copy."""
-    if isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype == np.float32:
+    if type(value) is np.ndarray and value.dtype is FLOAT and value.ndim == 2 and _refusal is None:
+        if value.flags.carray and value.size:
+            return value
         near, far = value.strides[1], value.strides[0]
         if near == 4 and far % 4 == 0 and far >= 4 * value.shape[1] > 0 and value.flags.aligned:
             return value
@@ -141,7 +151,7 @@ def matmul(
         if isinstance(b, Packed) or transpose_b or start is not None:
             raise InputError("with transpose_a, b must be an array as it is, and sums go to `out`")
         onto = None if out is None else _written(out, "out")
-        c = _native.outer_product(_rows(a, "a"), _rows(b, "b"), onto, accumulate, None, None)
+        c = _native.outer_product(_rows(a, "a"), _rows(b, "b"), onto, accumulate, None, None, True)
         return c if onto is None else onto
     if out is not None:
         raise InputError("`out` goes with transpose_a; pass `start` to begin a product from values")
@@ -149,13 +159,25 @@ def matmul(
 
 
 def sum_over_time(
-    da: Floats, past: Floats, out: Floats, *, accumulate: bool, lookup: Lookup | None = None
+    da: Floats,
+    past: Floats,
+    out: Floats,
+    *,
+    accumulate: bool,
+    lookup: Lookup | None = None,
+    accumulate_lookup: bool = True,
 ) -> None:
-    """Add Σ da(t) past(t)ᵀ to `out`, or write it; and each da(t) to its token's row of `lookup`, in one pass."""
+    """Add Σ da(t) past(t)ᵀ to `out`, or write it; and each da(t) to its token's row of `lookup`, in one pass.
+
+    Without `accumulate_lookup` its table is set to zero first.
+    """
     table = ids = None
     if lookup is not None:
         table, ids = _written_rows(lookup.table, "table"), _ids(lookup.ids, "ids")
-    _native.outer_product(_rows(da, "da"), _rows(past, "past"), _written(out, "out"), accumulate, table, ids)
+    onto = _written(out, "out")
+    _native.outer_product(
+        _rows(da, "da"), _rows(past, "past"), onto, accumulate, table, ids, accumulate_lookup
+    )
 
 
 def column_sum(a: Floats, *, out: Floats | None = None, accumulate: bool = True) -> Floats:
@@ -170,9 +192,14 @@ def gather(table: Floats, ids: Ids) -> Floats:
     return _native.gather(_matrix(_floats(table, "table"), "table"), _ids(ids, "ids"))
 
 
-def scatter_add(table: Floats, ids: Ids, rows: Floats) -> None:
-    """Add each row to table[its id], from the last row to the first."""
-    _native.scatter_add(_written_rows(table, "table"), _ids(ids, "ids"), _rows(rows, "rows"))
+def shift_rows(x: Floats, b: Floats) -> Floats:
+    """Return x with b added to each of its rows."""
+    return _native.shift_rows(_rows(x, "x"), _floats(b, "b"))
+
+
+def scatter_add(table: Floats, ids: Ids, rows: Floats, *, accumulate: bool = True) -> None:
+    """Add each row to table[its id], from the last row to the first; to zero without `accumulate`."""
+    _native.scatter_add(_written_rows(table, "table"), _ids(ids, "ids"), _rows(rows, "rows"), accumulate)
 
 
 def window_forward(
@@ -255,10 +282,12 @@ def softmax_cross_entropy(
     scale: float = 1.0,
     dV: Floats | None = None,
     dc: Floats | None = None,
+    accumulate: bool = True,
 ) -> Loss:
     """Score targets y (rows,) or (tau, B) under softmax(c + V h); negative targets are masked.
 
-    With `dV` (and `dc`), gradients of `scale` times the sum are added to them and that of h is returned. No
+    With `dV` (and `dc`), gradients of `scale` times the sum are added to them, or written over them without
+    `accumulate`, and that of h is returned. No
     array of rows by K is ever made. V may be packed, as (pack(V, transposed=True), pack(V)).
     """
     forward, backward = V if isinstance(V, tuple) else (pack(V, transposed=True), None)
@@ -279,6 +308,7 @@ def softmax_cross_entropy(
         scale,
         None if dV is None else _written(dV, "dV"),
         None if dV is None or dc is None else _written(dc, "dc"),
+        accumulate,
     )
     return Loss(total, count, each.reshape(y.shape), None if dh is None else dh.reshape(h.shape))
 

@@ -45,12 +45,18 @@ def matmul(
 
 
 def sum_over_time(
-    da: Floats, past: Floats, out: Floats, *, accumulate: bool, lookup: Lookup | None = None
+    da: Floats,
+    past: Floats,
+    out: Floats,
+    *,
+    accumulate: bool,
+    lookup: Lookup | None = None,
+    accumulate_lookup: bool = True,
 ) -> None:
     """Add Σ da(t) past(t)ᵀ to `out`, or write it; and each da(t) to its token's row of `lookup`."""
     _into(out, da.T @ past, accumulate)  # 10.26
     if lookup is not None:
-        scatter_add(lookup.table, lookup.ids, da)
+        scatter_add(lookup.table, lookup.ids, da, accumulate=accumulate_lookup)
 
 
 def column_sum(a: Floats, *, out: Floats | None = None, accumulate: bool = True) -> Floats:
@@ -70,8 +76,15 @@ def gather(table: Floats, ids: Ids) -> Floats:
     return rows
 
 
-def scatter_add(table: Floats, ids: Ids, rows: Floats) -> None:
-    """Add each row to table[its id]."""
+def shift_rows(x: Floats, b: Floats) -> Floats:
+    """Return x with b added to each of its rows."""
+    return x + b
+
+
+def scatter_add(table: Floats, ids: Ids, rows: Floats, *, accumulate: bool = True) -> None:
+    """Add each row to table[its id]; to zero without `accumulate`."""
+    if not accumulate:
+        table[:] = 0
     np.add.at(table, ids.reshape(-1), rows)
 
 
@@ -251,6 +264,7 @@ def softmax_cross_entropy(
     scale: float = 1.0,
     dV: Floats | None = None,
     dc: Floats | None = None,
+    accumulate: bool = True,
 ) -> Loss:
     """Score targets y (rows,) or (tau, B) under softmax(c + V h); negative targets are masked."""
     shape, h, y = h.shape, h.reshape(y.size, h.shape[-1]), y.reshape(-1)
@@ -267,9 +281,9 @@ def softmax_cross_entropy(
     do = e / total  # 10.11
     do[rows, targets] -= 1  # 10.18
     do *= scale * scored[:, None]
-    dV += do.T @ h
+    _into(dV, do.T @ h, accumulate)
     if dc is not None:
-        dc += do.sum(axis=0)
+        _into(dc, do.sum(axis=0), accumulate)
     return Loss(float(nats.sum()), count, nats.reshape(shape[:-1]), (do @ V).reshape(shape))
 
 
