@@ -9,7 +9,7 @@ from rich.console import Console
 from unspool import checkpoint
 from unspool.cli.follow import Stop, follow
 from unspool.cli.options import NETWORK, OUTPUT, TEXT, TIME, TRAINING, Flag
-from unspool.cli.sources import Sources
+from unspool.cli.sources import Reading, Sources
 from unspool.cli.view import View
 from unspool.data.settings import Settings
 from unspool.errors import InputError
@@ -28,13 +28,7 @@ def train(
     out: Annotated[Path, Parameter(group=OUTPUT)],
     minutes: Annotated[float | None, Parameter(group=TIME)] = None,
     steps: Annotated[int | None, Parameter(group=TIME)] = None,
-    tokens: Annotated[str, Parameter(group=TEXT)] = "char",
-    valid: Annotated[str | None, Parameter(group=TEXT)] = None,
-    split: Annotated[tuple[float, float, float], Parameter(group=TEXT, negative="")] = (0.9, 0.1, 0.0),
-    clean: Annotated[Flag, Parameter(group=TEXT)] = False,
-    min_freq: Annotated[int, Parameter(group=TEXT)] = 0,
-    errors: Annotated[str, Parameter(group=TEXT)] = "strict",
-    newlines: Annotated[str, Parameter(group=TEXT)] = "keep",
+    reading: Reading = Reading(),
     backward: Annotated[Flag, Parameter(group=TEXT)] = False,
     cell: Annotated[Literal["elman", "gru", "lstm"] | None, Parameter(group=NETWORK)] = None,
     hidden: Annotated[int | None, Parameter(group=NETWORK)] = None,
@@ -75,20 +69,6 @@ def train(
         How long it is to take [default: 3]. Size, updates and schedule are chosen to end well by then.
     steps
         How many updates, instead of minutes: with the other numbers that a run prints, it is repeated to the bit.
-    tokens
-        char, word, byte, space (text already cut into tokens), jieba, subword:N or subword:FILE.
-    valid
-        A file that is the validation part; TEXT is the training part then.
-    split
-        Shares of train, valid and test, in order.
-    clean
-        Keep only the letters A-Z, in lower case, as common lecture notes do. Other letters are lost.
-    min_freq
-        Tokens rarer than this in the training part are unknown.
-    errors
-        Bytes that are not UTF-8: strict stops, replace reads U+FFFD.
-    newlines
-        Line ends: keep, or lf to make CRLF and CR into LF.
     backward
         Learn the text in reverse time.
     cell
@@ -158,8 +138,15 @@ def train(
     }  # fmt: skip
     config = RunConfig(
         sources=tuple(text),
-        valid=None if valid is None else (valid,),
-        settings=Settings(tokens, clean, split, min_freq, (), errors, newlines),
+        valid=None if reading.valid is None else (reading.valid,),
+        settings=Settings(
+            tokens=reading.tokens,
+            clean=reading.clean,
+            split=reading.split,
+            min_freq=reading.min_freq,
+            errors=reading.errors,
+            newlines=reading.newlines,
+        ),
         minutes=3.0 if minutes is None else minutes,
         given={name: value for name, value in wanted.items() if value is not None},
         batches=batches,
