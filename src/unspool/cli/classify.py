@@ -9,15 +9,16 @@ import numpy as np
 from cyclopts import App
 from rich.console import Console
 
-from unspool.cli.fit_options import Column, Fitted, OfData, OfNetwork, OfTraining, Shown, names_of
+from unspool.cli.fit_options import Column, FitOptions, OfData, OfNetwork, OfTraining, Shown
+from unspool.cli.fits import Read, Work, begin
 from unspool.cli.fitting import as_column, check_before, held_out, refuse_empty, refuse_unknown
-from unspool.cli.following import follow, show_scores
+from unspool.cli.following import show_scores
 from unspool.data.labelled import Labelled, read_labelled
 from unspool.draw.confusion import draw_confusion
 from unspool.errors import InputError
 from unspool.sequences.estimators import SequenceClassifier
 from unspool.sequences.scores import Scores, score
-from unspool.sequences.store import load, save
+from unspool.sequences.store import load
 
 app = App(name="classify", help="A sequence to a class: texts, names, recordings, series.")
 
@@ -35,7 +36,7 @@ class Columns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Shown, Fitted, Columns):
+class Options(FitOptions, Columns):
     """What `classify fit` is given."""
 
     tokens: OfData[str] = "char"
@@ -67,20 +68,7 @@ def fit(data: Path, /, *, options: Options) -> None:
     data
         A table with a text column and a label column (CSV, TSV), a folder with one text file a class, .npz, .ts.
     """
-    check_before(options.out, options.plot, options.threads)
-    console = Console(highlight=False, quiet=options.json)
-    learned, judged = _data(data, options)
-    console.print(_described(learned, judged), soft_wrap=True)
-    model = SequenceClassifier(**options.arguments(names_of(SequenceClassifier)), inputs=_kind(learned))
-    reports = model.fitting(learned.sequences, learned.labels)
-    save(model, options.out, data=str(data))
-    console.print(
-        f"  {model.network_.parameters.count:,} parameters, {model.fit_config_.steps:,} updates planned",
-        soft_wrap=True,
-    )
-    follow(console, model, reports, options.out)
-    scores = _scores(model, judged) if judged is not None else None
-    _tell(console, model, scores, options)
+    begin(CLASSIFY, data, options)
 
 
 @app.command
@@ -123,7 +111,14 @@ def _columns(options: Columns) -> tuple[Any, Any, str | None]:
     return as_column(options.text), as_column(options.label), options.delimiter
 
 
-def _data(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
+def _read(data: Path, options: Options) -> Read:
+    learned, judged = _parts(data, options)
+    return Read(
+        learned.sequences, learned.labels, judged, _described(learned, judged), {"inputs": _kind(learned)}
+    )
+
+
+def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
     """Read what is learned from and what is judged by."""
     learned = read_labelled(data, *_columns(options))
     refuse_empty(learned)
@@ -163,29 +158,22 @@ def _described(learned: Labelled, judged: Labelled | None) -> str:
     )
 
 
-def _scores(model: SequenceClassifier, judged: Labelled) -> Scores:
+def _judge(
+    console: Console, model: SequenceClassifier, judged: Labelled | None, options: Options
+) -> dict[str, Any]:
+    if judged is None:
+        return {"scores": None}
     assert judged.labels is not None
-    return score(judged.labels, model.predict(judged.sequences).tolist(), model.classes_.tolist())
-
-
-def _tell(console: Console, model: SequenceClassifier, scores: Scores | None, options: Options) -> None:
-    if scores is not None:
-        console.print()
-        show_scores(console, scores, "held out")
-        if options.plot is not None:
-            _draw(scores, options.plot)
-    console.print(
-        f"\nkept in {options.out}; try: unspool classify predict {options.out} FILE", soft_wrap=True
-    )
-    if options.json:
-        content = {
-            "run": str(options.out),
-            "steps": model.n_iter_,
-            "parameters": model.network_.parameters.count,
-            "scores": None if scores is None else scores.to_json(),
-        }
-        print(jsonlib.dumps(content, ensure_ascii=False))
+    scores = score(judged.labels, model.predict(judged.sequences).tolist(), model.classes_.tolist())
+    console.print()
+    show_scores(console, scores, "held out")
+    if options.plot is not None:
+        _draw(scores, options.plot)
+    return {"scores": scores.to_json()}
 
 
 def _draw(scores: Scores, path: Path) -> None:
     draw_confusion(scores.confusion, [each.name for each in scores.classes], path)
+
+
+CLASSIFY = Work("classify", SequenceClassifier, Options, _read, _judge)

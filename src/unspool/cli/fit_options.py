@@ -3,13 +3,13 @@
 A command's own class puts these together, adds what it alone has, and gives other defaults where it needs them;
 cyclopts makes an option of every field.
 
-    class Options(Shown, Fitted, Columns): …      the help lists Columns first, then Fitted, then Shown
+    class Options(FitOptions, Columns): …      the help lists Columns first, then FitOptions
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 from cyclopts import Group, Parameter
 
@@ -81,7 +81,9 @@ class Fitted:
     seed: OfTraining[int] = 0
     """Where all random numbers come from."""
     out: OfOutput[Path]
-    """The folder to make: the model, its vocabulary, settings and log."""
+    """The folder to make: the model, its vocabulary, settings and log, and all that is needed to go on later."""
+    save_every: OfOutput[int | None] = None
+    """Save the state after every so many updates [default: every half minute]."""
 
     def arguments(self, names: Iterable[str]) -> dict[str, Any]:
         """Give those arguments of an estimator, of all the names it has, that are options."""
@@ -91,6 +93,27 @@ class Fitted:
             "minutes": None if self.steps else self.minutes,
             "patience": self.patience if self.validation else 0,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions(Shown, Fitted):
+    """All that fitting commands for sequences have in common."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Give what decides the result, ready for JSON."""
+        passing = {*names_of(Shown), "out", "save_every"}
+        return {
+            name: str(value) if isinstance(value, Path) else value
+            for name, value in vars(self).items()
+            if name not in passing
+        }
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any], **passing: Any) -> Self:
+        """Make options from plain values, and from what does not decide the result."""
+        tuples = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+        test = None if fields["test"] is None else Path(fields["test"])
+        return cls(**fields | tuples | {"test": test} | passing)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,15 +9,16 @@ import numpy as np
 from cyclopts import App
 from rich.console import Console
 
-from unspool.cli.fit_options import Column, Fitted, OfData, OfNetwork, OfTime, OfTraining, Shown, names_of
+from unspool.cli.fit_options import Column, FitOptions, OfData, OfNetwork, OfTime, OfTraining, Shown
+from unspool.cli.fits import Read, Work, begin
 from unspool.cli.fitting import as_column, check_before, rows_aside
-from unspool.cli.following import follow, show_scores
+from unspool.cli.following import show_scores
 from unspool.data.tagged import Tagged, read_tagged
 from unspool.draw.confusion import draw_confusion
 from unspool.errors import InputError
 from unspool.sequences.estimators import SequenceTagger
 from unspool.sequences.scores import Scores, score
-from unspool.sequences.store import load, save
+from unspool.sequences.store import load
 
 app = App(name="tag", help="A label for every step: words to their parts of speech, and the like.")
 
@@ -37,7 +38,7 @@ class Columns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Shown, Fitted, Columns):
+class Options(FitOptions, Columns):
     """What `tag fit` is given."""
 
     epochs: OfTime[int] = 30
@@ -60,34 +61,7 @@ def fit(data: Path, /, *, options: Options) -> None:
         Columns with a blank line between sequences (as CoNLL has them), or a table (CSV, TSV) with a column that
         names the sequence of every row.
     """
-    check_before(options.out, options.plot, options.threads)
-    console = Console(highlight=False, quiet=options.json)
-    learned, judged = _data(data, options)
-    assert learned.tags is not None
-    steps_read, aside = sum(map(len, learned.tokens)), f", {len(judged):,} to judge by" if judged else ""
-    console.print(
-        f"[bold]{data}[/bold]: {len(learned):,} sequences, {steps_read:,} tokens to learn from{aside}; "
-        f"{len(_tags(learned))} labels",
-        soft_wrap=True,
-    )
-    model = SequenceTagger(**options.arguments(names_of(SequenceTagger)), inputs="tokens")
-    reports = model.fitting(learned.tokens, learned.tags)
-    save(model, options.out, data=str(data))
-    follow(console, model, reports, options.out)
-    scores = None if judged is None else _scores(model, judged)
-    if scores is not None:
-        console.print()
-        show_scores(console, scores, "held out", "tokens")
-        if options.plot is not None:
-            _draw(scores, options.plot)
-    console.print(f"\nkept in {options.out}; try: unspool tag predict {options.out} FILE", soft_wrap=True)
-    if options.json:
-        content = {
-            "run": str(options.out),
-            "steps": model.n_iter_,
-            "scores": scores.to_json() if scores else None,
-        }
-        print(jsonlib.dumps(content, ensure_ascii=False))
+    begin(TAG, data, options)
 
 
 @app.command
@@ -123,7 +97,17 @@ def _columns(options: Columns) -> tuple[Any, Any, Any, str | None]:
     return as_column(options.token), as_column(options.tag), as_column(options.sequence), options.delimiter
 
 
-def _data(data: Path, options: Options) -> tuple[Tagged, Tagged | None]:
+def _read(data: Path, options: Options) -> Read:
+    learned, judged = _parts(data, options)
+    aside = f", {len(judged):,} to judge by" if judged else ""
+    said = (
+        f"[bold]{data}[/bold]: {len(learned):,} sequences, {sum(map(len, learned.tokens)):,} tokens to learn "
+        f"from{aside}; {len(_tags(learned))} labels"
+    )
+    return Read(learned.tokens, learned.tags, judged, said, {"inputs": "tokens"})
+
+
+def _parts(data: Path, options: Options) -> tuple[Tagged, Tagged | None]:
     """Read what is learned from and what is judged by."""
     learned = read_tagged(data, *_columns(options))
     if len(_tags(learned)) < 2:
@@ -163,11 +147,23 @@ def _refuse_unknown(data: Tagged, labels: list[str]) -> None:
                 raise InputError(f"{data.name}: line {line}: the label {label!r} was never seen in training")
 
 
-def _scores(model: SequenceTagger, judged: Tagged) -> Scores:
+def _judge(
+    console: Console, model: SequenceTagger, judged: Tagged | None, options: Options
+) -> dict[str, Any]:
+    if judged is None:
+        return {"scores": None}
     assert judged.tags is not None
     found = np.concatenate(model.predict(judged.tokens)).tolist()
-    return score(_flat(judged.tags), found, model.classes_.tolist())
+    scores = score(_flat(judged.tags), found, model.classes_.tolist())
+    console.print()
+    show_scores(console, scores, "held out", "tokens")
+    if options.plot is not None:
+        _draw(scores, options.plot)
+    return {"scores": scores.to_json()}
 
 
 def _draw(scores: Scores, path: Path) -> None:
     draw_confusion(scores.confusion, [each.name for each in scores.classes], path)
+
+
+TAG = Work("tag", SequenceTagger, Options, _read, _judge)

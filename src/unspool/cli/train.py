@@ -1,4 +1,4 @@
-"""`unspool train` and `unspool resume`: a language model from a text, in minutes, kept in a run."""
+"""`unspool train`: a language model from a text, in minutes, kept in a run."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -7,16 +7,16 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from unspool import checkpoint
-from unspool.cli.follow import Stop, follow
+from unspool.cli.follow import follow
 from unspool.cli.options import NETWORK, OUTPUT, TEXT, TIME, TRAINING, Flag
 from unspool.cli.sources import Reading, Sources
+from unspool.cli.stopping import Stop
 from unspool.cli.view import View
 from unspool.data.settings import Settings
 from unspool.errors import InputError
 from unspool.events import RunConfig
 from unspool.kernel.ops import set_threads
 from unspool.place import Keeping
-from unspool.run import resume as resumed
 from unspool.run import run
 from unspool.schedule import Plans
 
@@ -173,40 +173,3 @@ def _plans(text: str) -> Plans | None:
         return tuple((int(at), int(steps)) for at, steps in pairs)
     except ValueError:
         raise InputError(f"plans are {text!r}; expected 0:STEPS,AFTER:STEPS,… in whole numbers") from None
-
-
-def resume(
-    run: Path,
-    /,
-    *,
-    threads: int | None = None,
-    save_every: int | None = None,
-    json: Flag = False,
-    plot: Path | None = None,
-    tensorboard: Flag = False,
-) -> None:
-    """Go on with a run that was stopped, to the same bits as if it never had been.
-
-    Parameters
-    ----------
-    run
-        The folder of the run.
-    threads
-        How many threads; it changes no bit of the result.
-    save_every
-        Save the state after every so many updates [default: every half minute].
-    json
-        Print the result as JSON, and nothing else.
-    plot
-        Draw the learning curve against the baselines into this file (.png, .svg, .pdf).
-    tensorboard
-        Write curves for TensorBoard into the run as well (extra `tensorboard`).
-    """
-    if threads is not None:
-        set_threads(threads)
-    view, stop = View(Console(highlight=False, quiet=json)), Stop()
-    events = resumed(
-        checkpoint.check_run(run),
-        keeping=Keeping(steps=save_every, stop=stop, told=stop.heeded(view.judging)),
-    )
-    follow(events, run, view, stop, json=json, plot=plot, tensorboard=tensorboard)

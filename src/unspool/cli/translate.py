@@ -11,22 +11,21 @@ from rich.console import Console
 from rich.table import Table
 
 from unspool.cli.fit_options import (
-    Fitted,
+    FitOptions,
     OfData,
     OfNetwork,
     OfOutput,
     OfTime,
     OfTraining,
     Shown,
-    names_of,
 )
+from unspool.cli.fits import Read, Work, begin
 from unspool.cli.fitting import check_before, rows_aside
-from unspool.cli.following import follow
 from unspool.data.pairs import Pairs, read_pairs
 from unspool.draw.weights import draw_weights
 from unspool.errors import InputError
 from unspool.sequences.scores import error_rate
-from unspool.sequences.store import load, save
+from unspool.sequences.store import load
 from unspool.sequences.writers import SequenceTranslator
 
 app = App(name="translate", help="A text to a text of another length, learned from pairs.")
@@ -42,7 +41,7 @@ class Columns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Shown, Fitted, Columns):
+class Options(FitOptions, Columns):
     """What `translate fit` is given."""
 
     tokens: OfData[str] = "char"
@@ -80,28 +79,7 @@ def fit(data: Path, /, *, options: Options) -> None:
     data
         Pairs, one a line, with a tab between (TSV).
     """
-    check_before(options.out, options.plot, options.threads)
-    _refuse_beam(options.beam)
-    if options.plot is not None and options.attention == "none":
-        raise InputError("--plot draws attention, and --attention is none")
-    console = Console(highlight=False, quiet=options.json)
-    sources, targets, judged = _data(data, options)
-    aside = f", {len(judged[0]):,} to judge by" if judged[0] else ""
-    console.print(f"[bold]{data}[/bold]: {len(sources):,} pairs to learn from{aside}", soft_wrap=True)
-    model = SequenceTranslator(**options.arguments(names_of(SequenceTranslator)))
-    reports = model.fitting(sources, targets)
-    save(model, options.out, data=str(data))
-    follow(console, model, reports, options.out)
-    content: dict[str, Any] = {"run": str(options.out), "steps": model.n_iter_}
-    if judged[0]:
-        content |= _judge(console, model, *judged)
-        if options.plot is not None:
-            draw_weights(*model.attention_of(judged[0][0]), options.plot)
-    console.print(
-        f"\nkept in {options.out}; try: unspool translate predict {options.out} FILE", soft_wrap=True
-    )
-    if options.json:
-        print(jsonlib.dumps(content, ensure_ascii=False))
+    begin(TRANSLATE, data, options)
 
 
 @app.command
@@ -141,7 +119,17 @@ def _refuse_beam(beam: int) -> None:
         raise InputError(f"beam is {beam}; expected 1 or more")
 
 
-def _data(data: Path, options: Options) -> tuple[list[str], list[str], tuple[list[str], list[str]]]:
+def _read(data: Path, options: Options) -> Read:
+    _refuse_beam(options.beam)
+    if options.plot is not None and options.attention == "none":
+        raise InputError("--plot draws attention, and --attention is none")
+    sources, targets, judged = _parts(data, options)
+    aside = f", {len(judged[0]):,} to judge by" if judged[0] else ""
+    said = f"[bold]{data}[/bold]: {len(sources):,} pairs to learn from{aside}"
+    return Read(sources, targets, judged if judged[0] else None, said, {})
+
+
+def _parts(data: Path, options: Options) -> tuple[list[str], list[str], tuple[list[str], list[str]]]:
     learned = read_pairs(data, options.columns)
     assert learned.targets is not None
     if options.test is not None:
@@ -167,8 +155,14 @@ def _told(scores: dict[str, float]) -> str:
 
 
 def _judge(
-    console: Console, model: SequenceTranslator, sources: list[str], targets: list[str]
+    console: Console,
+    model: SequenceTranslator,
+    judged: tuple[list[str], list[str]] | None,
+    options: Options,
 ) -> dict[str, Any]:
+    if judged is None:
+        return {}
+    sources, targets = judged
     written = model.predict_scored(sources)
     scores = _scores([text for text, _ in written], targets)
     console.print(f"\n[bold]held out[/bold]: {_told(scores)}\n", soft_wrap=True)
@@ -178,4 +172,9 @@ def _judge(
     for source, target, (text, log_prob) in list(zip(sources, targets, written, strict=True))[:SHOWN]:
         table.add_row(source, text, f"{math.exp(log_prob):.3f}", "" if text == target else f"✗ {target}")
     console.print(table)
+    if options.plot is not None:
+        draw_weights(*model.attention_of(sources[0]), options.plot)
     return {"scores": scores}
+
+
+TRANSLATE = Work("translate", SequenceTranslator, Options, _read, _judge)
