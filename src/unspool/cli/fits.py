@@ -51,11 +51,10 @@ class Work(NamedTuple):
 def begin(work: Work, data: Path, options: FitOptions) -> None:
     """Fit from the beginning into a new run."""
     check_before(options.out, options.plot, options.threads)
-    data = data.absolute()
-    if options.test is not None:
-        options = replace(options, test=options.test.absolute())
-    files = {str(path): hash_of(path) for path in (data, options.test) if path is not None}
-    more = {"data": str(data), COMMAND: {"options": options.to_json(), "files": files}}
+    test = None if options.test is None else options.test.absolute()
+    files = {str(path): hash_of(path) for path in (data.absolute(), test) if path is not None}
+    command = {"options": replace(options, test=test).to_json(), "files": files}
+    more = {"data": str(data.absolute()), COMMAND: command}
     _walk(work, data, options, Console(highlight=False, quiet=options.json), more)
 
 
