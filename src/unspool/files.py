@@ -50,6 +50,15 @@ def read_whole(path: str | Path) -> bytes:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from error
 
 
+def hash_of(path: Path) -> str:
+    """Give the SHA-256 of a file's bytes, or of the names and bytes of all files in a folder."""
+    if not path.is_dir():
+        return hashlib.sha256(read_whole(path)).hexdigest()
+    files = sorted(each for each in path.rglob("*") if each.is_file())
+    parts = [f"{each.relative_to(path).as_posix()} {hash_of(each)}\n" for each in files]
+    return hashlib.sha256("".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def sealed(content: bytes) -> bytes:
     """Close the seal: put the content's hash where its zeros stand.
 

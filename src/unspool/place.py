@@ -34,6 +34,12 @@ class Keeping:
         if self.steps is not None:
             at_least("save_every", self.steps, 1)
 
+    def due(self, step: int, saved: float) -> bool:
+        """Say whether it is time to save after an update, by when that was done last."""
+        if self.steps is not None:
+            return step % self.steps == 0
+        return time.monotonic() - saved >= self.seconds
+
 
 class Clock:
     """Seconds since it was made, and those before."""

@@ -220,7 +220,7 @@ def walk(
                 place.rewrite(config)
                 yield Changed(config)
         stop = keeping.stop()
-        if stop or _is_time(keeping, report.step, saved) or report.step == recipe.steps:
+        if stop or keeping.due(report.step, saved) or report.step == recipe.steps:
             finite = bool(np.isfinite(training.model.parameters.flat).all())
             _refuse_lost(finite, "some parameters are not finite", training, place)
             place.save(training)
@@ -263,12 +263,6 @@ def _refuse_lost(finite: bool, what: str, training: Training, place: Place) -> N
 
 def _kept(training: Training, place: Place) -> str:
     return f"; the best model so far (step {training.best_step}) is in {place.out}" if place.out else ""
-
-
-def _is_time(keeping: Keeping, step: int, saved: float) -> bool:
-    if keeping.steps is not None:
-        return step % keeping.steps == 0
-    return time.monotonic() - saved >= keeping.seconds
 
 
 def _draw(model: Model, corpus: Corpus, config: RunConfig) -> str:

@@ -34,7 +34,7 @@ app.command(
     help="Train a language model on your text, in minutes, and keep it in a run.",
 )
 app.command(
-    "unspool.cli.train:resume",
+    "unspool.cli.resume:resume",
     name="resume",
     help="Go on with a run that was stopped, to the same bits as if it never had been.",
 )

@@ -1,24 +1,16 @@
-"""Options that the commands for sequences have in common, and what they do before and after a fit."""
+"""What the commands for sequences do before a fit: refuse what cannot work, split rows."""
 
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from cyclopts import Group, Parameter
 
 from unspool import checkpoint
+from unspool.cli.fit_options import Column
 from unspool.data.labelled import Labelled
 from unspool.draw.figure import check_format, new_axes
 from unspool.errors import InputError
 from unspool.kernel.ops import set_threads
-
-DATA = Group("Data", sort_key=1)
-TIME = Group("Time", sort_key=2)
-NETWORK = Group("Network", sort_key=3)
-TRAINING = Group("Training", sort_key=4)
-OUTPUT = Group("Output", sort_key=5)
-
-Column: TypeAlias = str | None
 
 
 def as_column(name: Column) -> Any:
@@ -71,9 +63,6 @@ def refuse_unknown(data: Labelled, classes: list[str]) -> None:
             raise InputError(
                 f"{place}: the class {label!r} was never seen in training; there are {', '.join(classes)}"
             )
-
-
-Threads: TypeAlias = Annotated[int | None, Parameter(group=TIME)]
 
 
 def rows_aside(n: int, share: float, seed: int) -> tuple[list[int], list[int]]:

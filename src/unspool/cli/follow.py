@@ -2,15 +2,13 @@
 
 import json as jsonlib
 import shlex
-import signal
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from unspool import checkpoint
+from unspool.cli.stopping import Stop
 from unspool.cli.view import View
 from unspool.draw.curve import draw_curve
 from unspool.draw.figure import check_format, new_axes
@@ -18,37 +16,6 @@ from unspool.errors import MissingExtra
 from unspool.events import Changed, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
 from unspool.journal import entries
 from unspool.kernel.ops import kernel_info
-
-
-class Stop:
-    """Ctrl-C or a polite end of the process: the update is finished and all is saved; the second is at once."""
-
-    def __init__(self) -> None:
-        self.signal: int | None = None
-
-    def __call__(self) -> bool:
-        """Say whether a stop was asked for."""
-        return self.signal is not None
-
-    def heeded(self, told: Callable[[int, int], None]) -> Callable[[int, int], None]:
-        """While a model is judged there is nothing to save: a stop is at once."""
-
-        def hear(done: int, of: int) -> None:
-            if self():
-                raise KeyboardInterrupt
-            told(done, of)
-
-        return hear
-
-    def listen(self) -> None:
-        """From now on, heed the signals."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._heed)
-
-    def _heed(self, number: int, frame: FrameType | None) -> None:
-        if self.signal is not None:
-            raise KeyboardInterrupt
-        self.signal = number
 
 
 class Board:
@@ -109,14 +76,7 @@ def follow(
     if json:
         print(jsonlib.dumps(content, ensure_ascii=False))
     if "stopped" in content:
-        step = content["stopped"]
-        when = (
-            "at once, what was saved before is whole"
-            if step is None
-            else f"after update {step:,}, all is saved"
-        )
-        print(f"unspool: stopped {when}; go on with: unspool resume {out}", file=sys.stderr)
-        sys.exit(128 + (stop.signal or signal.SIGINT))
+        stop.leave(out, content["stopped"])
 
 
 def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, board: Board | None) -> None:

@@ -1,16 +1,16 @@
 """What a terminal shows while an estimator is fitted: a bar with the time left; plain lines in a file."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Generator
+from contextlib import closing
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from unspool.cli.stopping import Stop
 from unspool.sequences.estimator import Estimator
 from unspool.sequences.fit import Report
 from unspool.sequences.scores import Scores
-from unspool.sequences.store import keep, log
 
 SHOWN = 40
 """Of more classes than this, the most frequent are shown."""
@@ -18,8 +18,8 @@ LINES = 10
 """How many plain lines a fit makes where there is no terminal."""
 
 
-def follow(console: Console, estimator: Estimator, reports: Iterator[Report], run: Path | None) -> None:
-    """Run a fit to its end; show where it stands, keep the best parameters and the log in the run."""
+def follow(console: Console, estimator: Estimator, reports: Generator[Report], stop: Stop) -> int | None:
+    """Run a fit to its end and show where it stands; give the update after which it was stopped, if it was."""
     bar = Progress(
         TextColumn("  {task.description}"),
         BarColumn(bar_width=30),
@@ -29,15 +29,12 @@ def follow(console: Console, estimator: Estimator, reports: Iterator[Report], ru
         disable=not console.is_terminal or console.quiet,
         transient=True,
     )
-    with bar:
+    report = None
+    with bar, closing(reports):
         task, valid = bar.add_task("fitting", total=None), ""
         for report in reports:
             if report.valid is not None:
                 valid = f" · set aside {report.valid:.4f}{' *' if report.best else ''}"
-                if run is not None:
-                    log(run, report)
-                    if report.best:
-                        keep(estimator, run)
             said = f"loss {report.loss:.4f}{valid}"
             bar.update(task, completed=report.step, total=report.steps, description=said)
             if not console.is_terminal and _due(report):
@@ -46,15 +43,13 @@ def follow(console: Console, estimator: Estimator, reports: Iterator[Report], ru
                     f"{report.seconds / report.step * (report.steps - report.step):.0f} s left · {said}",
                     soft_wrap=True,
                 )
-    if run is not None:
-        keep(estimator, run)
-    stopped = "" if report.step == report.steps else ", stopped early"
-    console.print(
-        f"  {report.step:,} updates in {report.seconds:.1f} s{stopped}, the best parameters kept"
-        if estimator.validation
-        else f"  {report.step:,} updates in {report.seconds:.1f} s",
-        soft_wrap=True,
-    )
+            if stop():
+                return report.step
+    if report is not None:
+        stopped = "" if report.step == report.steps else ", stopped early"
+        kept = f"{stopped}, the best parameters kept" if estimator.validation else ""
+        console.print(f"  {report.step:,} updates in {report.seconds:.1f} s{kept}", soft_wrap=True)
+    return None
 
 
 def _due(report: Report) -> bool:

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
+from unspool.cli.fit_options import Forecasting, names_of
 from unspool.cli.fitting import as_column
 from unspool.data.arrays import Real
 from unspool.data.timetable import TimeTable, Values, read_timetable
@@ -23,25 +24,25 @@ from unspool.forecast.forecaster import Forecaster, Progress
 from unspool.forecast.store import Run
 
 
-def settings_of(*, season: str, differences: str, **others: Any) -> dict[str, Any]:
+def settings_of(options: Forecasting) -> dict[str, Any]:
     """Read the options that are words or numbers, and give all arguments of a forecaster."""
+    season, differences = options.season, options.differences
     if season != "guess" and not season.isdecimal():
         raise InputError(f"season is {season!r}; expected a number of steps, or guess")
     pair = tuple(differences.split(","))
     if differences != "guess" and pair not in {("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")}:
         raise InputError(f"differences is {differences!r}; expected d,D as 0,1, or guess")
-    return others | {
+    given = {name: getattr(options, name) for name in names_of(Forecaster) if hasattr(options, name)}
+    return given | {
         "season": season if season == "guess" else int(season),
         "differences": differences if differences == "guess" else (int(pair[0]), int(pair[1])),
     }
 
 
-def read_columns(
-    data: Path, columns: list[str] | None, time: str | None, missing: str, delimiter: str | None
-) -> TimeTable:
+def read_columns(data: Path, options: Forecasting) -> TimeTable:
     """Read the table; a column that is a number goes by its place."""
-    chosen = [as_column(column) for column in columns] if columns else None
-    return read_timetable(data, chosen, as_column(time), missing, delimiter)
+    chosen = [as_column(column) for column in options.columns] if options.columns else None
+    return read_timetable(data, chosen, as_column(options.time), options.missing, options.delimiter)
 
 
 @contextmanager

@@ -1,8 +1,11 @@
 """The texts that a command is given: files, folders, - for standard input, builtin:…"""
 
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
+
+from unspool.cli.options import TEXT, Flag
 
 
 def _no_options(type_: Any, names: Any) -> None:
@@ -13,3 +16,24 @@ def _no_options(type_: Any, names: Any) -> None:
 
 
 Sources: TypeAlias = Annotated[list[str], Parameter(allow_leading_hyphen=True, validator=_no_options)]
+
+
+@Parameter(name="*", group=TEXT)
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How the texts are read."""
+
+    tokens: str = "char"
+    """char, word, byte, space (text already cut into tokens), jieba, subword:N or subword:FILE."""
+    valid: str | None = None
+    """A file that is the validation part; TEXT is the training part then."""
+    split: Annotated[tuple[float, float, float], Parameter(negative="")] = (0.9, 0.1, 0.0)
+    """Shares of train, valid and test, in order."""
+    clean: Flag = False
+    """Keep only the letters A-Z, in lower case, as common lecture notes do. Other letters are lost."""
+    min_freq: int = 0
+    """Tokens rarer than this in the training part are unknown."""
+    errors: str = "strict"
+    """Bytes that are not UTF-8: strict stops, replace reads U+FFFD."""
+    newlines: str = "keep"
+    """Line ends: keep, or lf to make CRLF and CR into LF."""

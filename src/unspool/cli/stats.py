@@ -2,7 +2,7 @@
 
 import json as jsonlib
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from unspool.cli.sources import Sources
+from unspool.cli.sources import Reading, Sources
 from unspool.counting.statistics import Statistics, describe_corpus
 from unspool.data.corpus import Corpus, prepare
 from unspool.draw.figure import check_format
@@ -21,18 +21,20 @@ Plain = Parameter(negative="")
 """Without a second option that takes the first one back."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Parts(Reading):
+    """How the text is read, and what it is tested by."""
+
+    test: str | None = None
+    """A file that is the test part; TEXT is the training part then."""
+    split: Annotated[tuple[float, float, float], Plain] = (0.9, 0.05, 0.05)
+
+
 def stats(
     text: Sources,
     /,
     *,
-    valid: str | None = None,
-    test: str | None = None,
-    tokens: str = "char",
-    clean: Annotated[bool, Plain] = False,
-    split: Annotated[tuple[float, float, float], Plain] = (0.9, 0.05, 0.05),
-    min_freq: int = 0,
-    errors: str = "strict",
-    newlines: str = "keep",
+    reading: Parts = Parts(),
     order: int = 3,
     eps: Annotated[tuple[float, ...], Parameter(negative="", consume_multiple=True)] = (1.0, 1.0, 1.0),
     ranks: Annotated[tuple[int, int] | None, Plain] = None,
@@ -48,22 +50,6 @@ def stats(
     ----------
     text
         Files, folders, - for standard input, builtin:python-docs or builtin:python-source.
-    valid
-        A file that is the validation part; TEXT is the training part then.
-    test
-        A file that is the test part; TEXT is the training part then.
-    tokens
-        char, word, byte, space (text already cut into tokens), jieba, subword:N or subword:FILE.
-    clean
-        Keep only the letters A-Z, in lower case, as common lecture notes do. Other letters are lost.
-    split
-        Shares of train, valid and test, in order.
-    min_freq
-        Tokens rarer than this in the training part are unknown.
-    errors
-        Bytes that are not UTF-8: strict stops, replace reads U+FFFD.
-    newlines
-        Line ends: keep, or lf to make CRLF and CR into LF.
     order
         The longest n-grams.
     eps
@@ -85,18 +71,7 @@ def stats(
         raise InputError(f"top: expected 0 or more, got {top}")
     if plot is not None:
         check_format(plot)
-    corpus = prepare(
-        text,
-        valid=valid,
-        test=test,
-        cache=cache,
-        tokens=tokens,
-        clean=clean,
-        split=split,
-        min_freq=min_freq,
-        errors=errors,
-        newlines=newlines,
-    )
+    corpus = prepare(text, cache=cache, **asdict(reading))
     found = describe_corpus(corpus, order, eps, ranks, top, backward)
     if plot is not None:
         draw_zipf(

@@ -1,4 +1,4 @@
-"""`unspool train` and `unspool resume`: a language model from a text, in minutes, kept in a run."""
+"""`unspool train`: a language model from a text, in minutes, kept in a run."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -7,16 +7,16 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from unspool import checkpoint
-from unspool.cli.follow import Stop, follow
+from unspool.cli.follow import follow
 from unspool.cli.options import NETWORK, OUTPUT, TEXT, TIME, TRAINING, Flag
-from unspool.cli.sources import Sources
+from unspool.cli.sources import Reading, Sources
+from unspool.cli.stopping import Stop
 from unspool.cli.view import View
 from unspool.data.settings import Settings
 from unspool.errors import InputError
 from unspool.events import RunConfig
 from unspool.kernel.ops import set_threads
 from unspool.place import Keeping
-from unspool.run import resume as resumed
 from unspool.run import run
 from unspool.schedule import Plans
 
@@ -28,13 +28,7 @@ def train(
     out: Annotated[Path, Parameter(group=OUTPUT)],
     minutes: Annotated[float | None, Parameter(group=TIME)] = None,
     steps: Annotated[int | None, Parameter(group=TIME)] = None,
-    tokens: Annotated[str, Parameter(group=TEXT)] = "char",
-    valid: Annotated[str | None, Parameter(group=TEXT)] = None,
-    split: Annotated[tuple[float, float, float], Parameter(group=TEXT, negative="")] = (0.9, 0.1, 0.0),
-    clean: Annotated[Flag, Parameter(group=TEXT)] = False,
-    min_freq: Annotated[int, Parameter(group=TEXT)] = 0,
-    errors: Annotated[str, Parameter(group=TEXT)] = "strict",
-    newlines: Annotated[str, Parameter(group=TEXT)] = "keep",
+    reading: Reading = Reading(),
     backward: Annotated[Flag, Parameter(group=TEXT)] = False,
     cell: Annotated[Literal["elman", "gru", "lstm"] | None, Parameter(group=NETWORK)] = None,
     hidden: Annotated[int | None, Parameter(group=NETWORK)] = None,
@@ -75,20 +69,6 @@ def train(
         How long it is to take [default: 3]. Size, updates and schedule are chosen to end well by then.
     steps
         How many updates, instead of minutes: with the other numbers that a run prints, it is repeated to the bit.
-    tokens
-        char, word, byte, space (text already cut into tokens), jieba, subword:N or subword:FILE.
-    valid
-        A file that is the validation part; TEXT is the training part then.
-    split
-        Shares of train, valid and test, in order.
-    clean
-        Keep only the letters A-Z, in lower case, as common lecture notes do. Other letters are lost.
-    min_freq
-        Tokens rarer than this in the training part are unknown.
-    errors
-        Bytes that are not UTF-8: strict stops, replace reads U+FFFD.
-    newlines
-        Line ends: keep, or lf to make CRLF and CR into LF.
     backward
         Learn the text in reverse time.
     cell
@@ -158,8 +138,15 @@ def train(
     }  # fmt: skip
     config = RunConfig(
         sources=tuple(text),
-        valid=None if valid is None else (valid,),
-        settings=Settings(tokens, clean, split, min_freq, (), errors, newlines),
+        valid=None if reading.valid is None else (reading.valid,),
+        settings=Settings(
+            tokens=reading.tokens,
+            clean=reading.clean,
+            split=reading.split,
+            min_freq=reading.min_freq,
+            errors=reading.errors,
+            newlines=reading.newlines,
+        ),
         minutes=3.0 if minutes is None else minutes,
         given={name: value for name, value in wanted.items() if value is not None},
         batches=batches,
@@ -186,40 +173,3 @@ def _plans(text: str) -> Plans | None:
         return tuple((int(at), int(steps)) for at, steps in pairs)
     except ValueError:
         raise InputError(f"plans are {text!r}; expected 0:STEPS,AFTER:STEPS,… in whole numbers") from None
-
-
-def resume(
-    run: Path,
-    /,
-    *,
-    threads: int | None = None,
-    save_every: int | None = None,
-    json: Flag = False,
-    plot: Path | None = None,
-    tensorboard: Flag = False,
-) -> None:
-    """Go on with a run that was stopped, to the same bits as if it never had been.
-
-    Parameters
-    ----------
-    run
-        The folder of the run.
-    threads
-        How many threads; it changes no bit of the result.
-    save_every
-        Save the state after every so many updates [default: every half minute].
-    json
-        Print the result as JSON, and nothing else.
-    plot
-        Draw the learning curve against the baselines into this file (.png, .svg, .pdf).
-    tensorboard
-        Write curves for TensorBoard into the run as well (extra `tensorboard`).
-    """
-    if threads is not None:
-        set_threads(threads)
-    view, stop = View(Console(highlight=False, quiet=json)), Stop()
-    events = resumed(
-        checkpoint.check_run(run),
-        keeping=Keeping(steps=save_every, stop=stop, told=stop.heeded(view.judging)),
-    )
-    follow(events, run, view, stop, json=json, plot=plot, tensorboard=tensorboard)

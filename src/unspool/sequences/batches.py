@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +56,15 @@ class Examples:
 
     def __len__(self) -> int:
         return len(self.x)
+
+    def sha256(self) -> str:
+        """Return a hash of every number."""
+        digest = hashlib.sha256()
+        for part in (self.x, self.y):
+            for each in (part,) if isinstance(part, np.ndarray) else part:
+                array = np.asarray(each)
+                digest.update(f"{array.dtype.str} {array.shape} ".encode() + array.tobytes())
+        return digest.hexdigest()
 
     def part(self, rows: Rows) -> Examples:
         """Return some of the rows."""

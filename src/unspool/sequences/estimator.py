@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from unspool import checkpoint
 from unspool.errors import InputError
+from unspool.place import Keeping
 from unspool.sequences.batches import Examples
 from unspool.sequences.config import FitConfig, Head, SequenceConfig, Shape
 from unspool.sequences.fit import Report, fit, plan
+from unspool.sequences.fitting import Fitting
 from unspool.sequences.inputs import Coder, ValueCoder, as_sequences, learn_coder
+from unspool.sequences.kept import EXAMPLES, kept_fit, planned, write
 from unspool.sequences.network import Network
 from unspool.values import CellName, Floats
 
@@ -33,6 +39,8 @@ class Estimator:
     shape: ClassVar[Shape]
     kind: ClassVar[str]
     """What scikit-learn calls it: classifier, regressor or none of them."""
+    run_kind: ClassVar[str]
+    """What a run's config calls it."""
 
     cell: CellName = "gru"
     """elman, gru or lstm."""
@@ -98,14 +106,27 @@ class Estimator:
         ]
         return f"{type(self).__name__}({', '.join(given)})"
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from sequences X and targets y."""
-        for _ in self.fitting(X, y):
+    def fit(self, X: Any, y: Any = None, *, run: str | Path | None = None) -> Self:
+        """Learn from sequences X and targets y; kept in a run, the same call goes on with what was interrupted."""
+        for _ in self.fitting(X, y, run=run):
             pass
         return self
 
-    def fitting(self, X: Any, y: Any = None) -> Iterator[Report]:
-        """Learn, with a report after every update; it is done when the reports end."""
+    def fitting(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        run: str | Path | None = None,
+        save_every: int | None = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> Generator[Report]:
+        """Learn, with a report after every update; it is done when the reports end.
+
+        With a run, a folder, all is kept there: the state every half minute or every so many updates, and when
+        the reports are left. The same call goes on from it, to the same bits. `more` goes into its config.
+        """
+        keeping = Keeping(steps=save_every)
         if y is None:
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: one for each sequence"
@@ -116,15 +137,23 @@ class Estimator:
         targets, head, outputs = self._learn_targets(y, x)
         network = Network.fresh(self.network_config(coder, head, outputs), self.seed)
         examples = Examples(x, targets)
-        config = plan(network, examples, self.fit_config())
-        self.coder_, self.network_, self.fit_config_ = coder, network, config
-        self.n_features_in_ = coder.size
-        return self._reports(network, examples, config)
+        self.coder_, self.network_, self.n_features_in_ = coder, network, coder.size
+        if run is not None and (Path(run) / checkpoint.CONFIG).exists():
+            self.fit_config_ = planned(self, examples, run)
+        else:
+            self.fit_config_ = plan(network, examples, self.fit_config())
+            if run is not None:
+                begun = Fitting.fresh(network, self.fit_config_)
+                write(self, run, {EXAMPLES: examples.sha256()} | dict(more or {}), begun)
+        if run is None:
+            return self._counted(fit(network, examples, self.fit_config_))
+        return self._counted(kept_fit(self, examples, Path(run), keeping))
 
-    def _reports(self, network: Network, examples: Examples, config: FitConfig) -> Iterator[Report]:
-        for report in fit(network, examples, config):
-            self.n_iter_ = report.step
-            yield report
+    def _counted(self, reports: Generator[Report]) -> Generator[Report]:
+        with closing(reports):
+            for report in reports:
+                self.n_iter_ = report.step
+                yield report
 
     def _many(self, X: Any) -> Any:
         """Return X as sequences; a shape that reads one step makes them of length one."""

@@ -29,6 +29,7 @@ class SequenceClassifier(Estimator):
 
     shape: ClassVar[Shape] = "many-to-one"
     kind: ClassVar[str] = "classifier"
+    run_kind: ClassVar[str] = "classify"
     pool: str = "last"
     """The answer comes from the last state, or from the mean of all."""
     balance: float = 0.0
@@ -87,6 +88,7 @@ class SequenceRegressor(Estimator):
     """A sequence to numbers: after the last step, or at every step; with their spread where wanted."""
 
     kind: ClassVar[str] = "regressor"
+    run_kind: ClassVar[str] = "regress"
     every_step: bool = False
     """Whether there are targets at every step (many-to-many) rather than one a sequence (many-to-one)."""
     spread: bool = False
@@ -162,6 +164,7 @@ class SequenceTagger(Estimator):
 
     shape: ClassVar[Shape] = "many-to-many"
     kind: ClassVar[str] = "tagger"
+    run_kind: ClassVar[str] = "tag"
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         rows = [np.asarray(each) for each in y]

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
+from itertools import count, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +22,9 @@ from unspool.optimise import Optimiser, OptimiserConfig
 from unspool.schedule import Cosine, updates_a_second
 from unspool.sequences.batches import Examples, Rows, SequenceBatch
 from unspool.sequences.config import FitConfig
+from unspool.sequences.fitting import Fitting
 from unspool.sequences.network import Network
-from unspool.values import Floats, Loss
+from unspool.values import Loss
 
 
 class Update(NamedTuple):
@@ -79,11 +81,15 @@ def set_aside(n: int, share: float, seed: int) -> tuple[Rows, Rows]:
     return np.sort(order[kept:]), np.sort(order[:kept])
 
 
-def endless(examples: Examples, config: FitConfig, *, aligned: bool) -> Iterator[SequenceBatch]:
-    """Go through the examples again and again, each time in another order."""
-    for epoch in range(2**62):
+def endless(
+    examples: Examples, config: FitConfig, *, aligned: bool, done: int = 0
+) -> Iterator[SequenceBatch]:
+    """Go through the examples again and again, each time in another order; without the batches that are done."""
+    begin, skipped = divmod(done, -(-len(examples) // config.B))
+    for epoch in count(begin):
         rng = np.random.default_rng([config.seed, 2, epoch])
-        yield from examples.batches(config.B, rng, aligned=aligned)
+        yield from islice(examples.batches(config.B, rng, aligned=aligned), skipped, None)
+        skipped = 0
 
 
 def plan(network: Network, examples: Examples, config: FitConfig) -> FitConfig:
@@ -112,36 +118,39 @@ def _thrown_away(network: Network, examples: Examples, config: FitConfig) -> Ite
         yield update(copy, batch, optimiser, seed=0, rate=1.0)
 
 
-def fit(network: Network, examples: Examples, config: FitConfig) -> Iterator[Report]:
-    """Fit the network in place; with rows set aside, the parameters that did best on them are kept."""
+def fit(
+    network: Network, examples: Examples, config: FitConfig, state: Fitting | None = None
+) -> Generator[Report]:
+    """Fit the network in place, from a state on; with rows set aside, the parameters that did best on them are kept.
+
+    After every report the state is whole: written down, it can be gone on from.
+    """
     train, valid = set_aside(len(examples), config.validation, config.seed)
     chosen = examples.part(valid) if len(valid) else None
     config = plan(network, examples, config)
     assert config.steps is not None
     epoch = per_epoch(len(examples), config)
-    optimiser = Optimiser(
-        OptimiserConfig(learning_rate=config.learning_rate, clip=config.clip, decay=config.decay)
-    )
+    state = state or Fitting.fresh(network, config)
     schedule = Cosine(config.steps, warmup=max(1, round(config.warmup * config.steps)))
     every = max(epoch, -(-config.steps // config.validations))
-    batches = endless(examples.part(train), config, aligned=network.config.aligned)
-    best = _Best(config.patience)
-    spent, mean = 0.0, 0.0
-    for step in range(1, config.steps + 1):
-        begin = time.perf_counter()
-        made = update(network, next(batches), optimiser, seed=config.seed, rate=schedule(step - 1))
-        spent += time.perf_counter() - begin
-        mean += (made.loss - mean) / min(step, epoch)
-        if chosen is None or (step % every and step < config.steps):
-            yield Report(step, config.steps, mean, spent)
+    batches = endless(examples.part(train), config, aligned=network.config.aligned, done=state.step)
+    if state.ended(config):
+        yield Report(state.step, config.steps, state.loss, state.seconds)
+    while not state.ended(config):
+        begin, rate = time.perf_counter(), schedule(state.step)
+        made = update(network, next(batches), state.optimiser, seed=config.seed, rate=rate)
+        state.seconds += time.perf_counter() - begin
+        state.loss += (made.loss - state.loss) / min(state.step, epoch)
+        now = Report(state.step, config.steps, state.loss, state.seconds)
+        if chosen is None or (state.step % every and state.step < config.steps):
+            yield now
             continue
         score = evaluate(network, chosen).mean
-        better = best.meet(score, network.parameters.flat)
-        yield Report(step, config.steps, mean, spent, score, better)
-        if best.tired:
-            break
-    if best.flat is not None:
-        network.parameters.flat[:] = best.flat
+        if not math.isfinite(score):
+            raise Diverged(f"the validation loss is {score} after step {state.step}: lower the learning rate")
+        yield replace(now, valid=score, best=state.meet(score))
+    if state.flat is not None:
+        network.parameters.flat[:] = state.flat
 
 
 def evaluate(network: Network, examples: Examples, B: int = 256) -> Loss:
@@ -152,23 +161,3 @@ def evaluate(network: Network, examples: Examples, B: int = 256) -> Loss:
     ]
     total = math.fsum(each.sum for each in losses)
     return Loss(total, sum(each.count for each in losses), np.zeros(0), None)
-
-
-class _Best:
-    """The best parameters so far, and how long ago they were found."""
-
-    def __init__(self, patience: int) -> None:
-        self.patience, self.since = patience, 0
-        self.score, self.flat = math.inf, None  # type: float, Floats | None
-
-    def meet(self, score: float, flat: Floats) -> bool:
-        better = score < self.score or self.flat is None
-        if better:
-            self.score, self.flat, self.since = score, flat.copy(), 0
-        else:
-            self.since += 1
-        return better
-
-    @property
-    def tired(self) -> bool:
-        return bool(self.patience) and self.since >= self.patience

@@ -1,13 +1,4 @@
-"""Estimators on disk: the same folder as a language model's run, loadable at any moment.
-
-    RUN/config.json           arguments, the network's sizes, what the training part taught
-        vocab.json            the vocabulary of the input, where it is tokens
-        vocab.target.json     the vocabulary of what is written, where there is one
-        model.safetensors     the parameters under the textbook's letters
-        log.jsonl             what happened, a line each
-
-The folder gets its name when it is complete, with the untrained network in it; `keep` renews the parameters.
-"""
+"""Estimators on disk: written into a run (`unspool.sequences.kept`) and read from one."""
 
 from __future__ import annotations
 
@@ -19,27 +10,18 @@ import numpy as np
 from unspool import checkpoint
 from unspool.data.vocab import Vocab
 from unspool.errors import FileError, InputError
-from unspool.journal import Journal
 from unspool.parameters import Parameters
 from unspool.sequences.config import FitConfig, SequenceConfig
 from unspool.sequences.estimator import Estimator, not_fitted
 from unspool.sequences.estimators import SequenceClassifier, SequenceRegressor, SequenceTagger
-from unspool.sequences.fit import Report
-from unspool.sequences.inputs import Coder, TokenCoder, coder_from_json
+from unspool.sequences.inputs import coder_from_json
+from unspool.sequences.kept import ARRAYS, TARGET_VOCAB, write
 from unspool.sequences.layout import shapes_of_network
 from unspool.sequences.network import Network
 from unspool.sequences.writers import SequenceGenerator, SequenceTranslator
 
-KINDS: dict[str, type[Estimator]] = {
-    "classify": SequenceClassifier,
-    "regress": SequenceRegressor,
-    "tag": SequenceTagger,
-    "translate": SequenceTranslator,
-    "generate-from": SequenceGenerator,
-}
-TARGET_VOCAB = "vocab.target.json"
-LEARNED = ("single_", "longest_", "n_features_in_", "n_iter_")
-ARRAYS = ("classes_", "class_prior_")
+ESTIMATORS = (SequenceClassifier, SequenceRegressor, SequenceTagger, SequenceTranslator, SequenceGenerator)
+KINDS: dict[str, type[Estimator]] = {each.run_kind: each for each in ESTIMATORS}
 
 
 def save(estimator: Estimator, path: str | Path, **more: Any) -> None:
@@ -55,63 +37,7 @@ def save(estimator: Estimator, path: str | Path, **more: Any) -> None:
     """
     if not hasattr(estimator, "network_"):
         raise not_fitted(f"this {type(estimator).__name__} is not fitted yet: there is nothing to save")
-    with checkpoint.new_run(path) as run:
-        checkpoint.write_config(run, kind_of(estimator), _described(estimator) | more)
-        for name, coder in _coders(estimator).items():
-            if isinstance(coder, TokenCoder):
-                coder.vocab.save(run / name)
-        keep(estimator, run)
-        with Journal(run / checkpoint.LOG) as journal:
-            journal.add({"event": "saved", "step": getattr(estimator, "n_iter_", 0)})
-
-
-def keep(estimator: Estimator, run: str | Path) -> None:
-    """Write the parameters as they are now into a run."""
-    about = {"network": estimator.network_.config.to_json(), "step": getattr(estimator, "n_iter_", 0)}
-    checkpoint.write_arrays(Path(run) / checkpoint.MODEL, dict(estimator.network_.parameters), about)
-
-
-def log(run: str | Path, report: Report) -> None:
-    """Add what a report says to the run's log."""
-    with Journal(Path(run) / checkpoint.LOG) as journal:
-        journal.add(
-            {
-                "step": report.step,
-                "train": report.loss,
-                "seconds": report.seconds,
-                "valid": report.valid,
-                "best": report.best,
-            }
-        )
-
-
-def kind_of(estimator: Estimator) -> str:
-    """Return what the config calls this estimator."""
-    return next(kind for kind, cls in KINDS.items() if cls is type(estimator))
-
-
-def _described(estimator: Estimator) -> dict[str, Any]:
-    content: dict[str, Any] = {
-        "arguments": estimator.get_params(),
-        "network": estimator.network_.config.to_json(),
-        "fit": estimator.fit_config_.to_json(),
-        "input": estimator.coder_.to_json(),
-    }
-    if hasattr(estimator, "target_coder_"):
-        content["target"] = estimator.target_coder_.to_json()
-    content["learned"] = {name: getattr(estimator, name) for name in LEARNED if hasattr(estimator, name)}
-    for name in ARRAYS:
-        if hasattr(estimator, name):
-            array = getattr(estimator, name)
-            content["learned"][name] = {"dtype": array.dtype.str, "values": array.tolist()}
-    return content
-
-
-def _coders(estimator: Estimator) -> dict[str, Coder]:
-    coders: dict[str, Coder] = {checkpoint.VOCAB: estimator.coder_}
-    if hasattr(estimator, "target_coder_"):
-        coders[TARGET_VOCAB] = estimator.target_coder_
-    return coders
+    write(estimator, path, more)
 
 
 def load(path: str | Path, kind: str | None = None) -> Any:
@@ -130,7 +56,8 @@ def load(path: str | Path, kind: str | None = None) -> Any:
         target = coder_from_json(content["target"], _vocab(run / TARGET_VOCAB, content["target"]))
         estimator.target_coder_ = target  # type: ignore[attr-defined]
     config = SequenceConfig.from_json(content["network"])
-    arrays, _ = checkpoint.read_arrays(run / checkpoint.MODEL)
+    arrays, about = checkpoint.read_arrays(run / checkpoint.MODEL)
+    estimator.n_iter_ = about["step"]
     parameters = Parameters(shapes_of_network(config))
     checkpoint.fill(parameters, arrays, run / checkpoint.MODEL)
     estimator.network_, estimator.fit_config_ = Network(config, parameters), FitConfig(**content["fit"])

@@ -31,6 +31,7 @@ class SequenceTranslator(Estimator):
 
     shape: ClassVar[Shape] = "encoder-decoder"
     kind: ClassVar[str] = "translator"
+    run_kind: ClassVar[str] = "translate"
     attention: str = "none"
     """Whether the decoder looks back at every step of the input: none, general or additive."""
     beam: int = 1
@@ -131,6 +132,7 @@ class SequenceGenerator(SequenceTranslator):
 
     shape: ClassVar[Shape] = "one-to-many"
     kind: ClassVar[str] = "generator"
+    run_kind: ClassVar[str] = "generate-from"
 
     def _many(self, X: Any) -> Any:
         """Make sequences of one step: a class is a token, a vector is a step's values."""

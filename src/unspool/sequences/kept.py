@@ -1,0 +1,167 @@
+"""A fit that is kept in a run while it goes: stopped or killed at any moment, it goes on to the same bits.
+
+    RUN/config.json           arguments, the network's sizes, the planned updates, what the training part taught
+        vocab.json            the vocabulary of the input, where it is tokens
+        vocab.target.json     the vocabulary of what is written, where there is one
+        model.safetensors     the best parameters so far, under the textbook's letters
+        training.safetensors  all that is needed to go on; when the fit has ended it is gone
+        log.jsonl             what happened, a line each
+
+The folder gets its name when it is complete, with the untrained network in it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from unspool import checkpoint
+from unspool.errors import Diverged, InputError
+from unspool.journal import Journal
+from unspool.place import Keeping
+from unspool.sequences.batches import Examples
+from unspool.sequences.config import FitConfig
+from unspool.sequences.fit import Report, fit
+from unspool.sequences.fitting import Fitting
+from unspool.sequences.inputs import Coder, TokenCoder
+from unspool.sequences.network import Network
+
+TARGET_VOCAB = "vocab.target.json"
+LEARNED = ("single_", "longest_", "n_features_in_", "n_iter_")
+ARRAYS = ("classes_", "class_prior_")
+EXAMPLES = "examples"
+"""The key of the examples' hash in the config: only a run that was kept while it was fitted has it."""
+
+
+class Fits(Protocol):
+    """An estimator, as far as it is written down."""
+
+    network_: Network
+    coder_: Coder
+    fit_config_: FitConfig
+    n_iter_: int
+
+    @property
+    def run_kind(self) -> str:
+        """What the config calls it."""
+
+    def get_params(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+
+
+def write(estimator: Fits, path: str | Path, more: Mapping[str, Any], begun: Fitting | None = None) -> None:
+    """Write a new run: an estimator that is fitted, or one whose fit begins."""
+    with checkpoint.new_run(path) as run:
+        checkpoint.write_config(run, estimator.run_kind, _described(estimator) | dict(more))
+        for name, coder in _coders(estimator).items():
+            if isinstance(coder, TokenCoder):
+                coder.vocab.save(run / name)
+        step = getattr(estimator, "n_iter_", 0) if begun is None else 0
+        keep(estimator, run, step)
+        with Journal(run / checkpoint.LOG) as journal:
+            journal.add({"event": "saved" if begun is None else "begun", "step": step})
+            if begun is not None:
+                _save(begun, run, journal)
+
+
+def keep(estimator: Fits, run: Path, step: int) -> None:
+    """Write the parameters as they are now into a run."""
+    about = {"network": estimator.network_.config.to_json(), "step": step}
+    checkpoint.write_arrays(run / checkpoint.MODEL, dict(estimator.network_.parameters), about)
+
+
+def planned(estimator: Fits, examples: Examples, path: str | Path) -> FitConfig:
+    """Give the plan of a run that was begun; refuse one begun with other arguments or other examples."""
+    content = checkpoint.read_config(path, estimator.run_kind)
+    if EXAMPLES not in content:
+        raise InputError(
+            f"{path}: it holds no fit that could go on: it was saved when fitted; give another run"
+        )
+    given = json.loads(json.dumps(estimator.get_params()))
+    for name, value in content["arguments"].items():
+        if given.get(name) != value:
+            raise InputError(
+                f"{path}: it was begun with {name}={value!r}, not {given.get(name)!r}; "
+                "go on with the same arguments, or give another run"
+            )
+    if content[EXAMPLES] != examples.sha256():
+        raise InputError(
+            f"{path}: it was begun with other sequences or targets; give the same, or another run"
+        )
+    return FitConfig(**content["fit"])
+
+
+def kept_fit(estimator: Fits, examples: Examples, run: Path, keeping: Keeping) -> Generator[Report]:
+    """Fit from where the run is to the end; whoever leaves the reports earlier leaves a run that can go on."""
+    network, config = estimator.network_, estimator.fit_config_
+    state, training = Fitting.fresh(network, config), run / checkpoint.TRAINING
+    with Journal(run / checkpoint.LOG) as journal:
+        checkpoint.sweep(run)
+        if not training.exists():  # it has ended
+            arrays, about = checkpoint.read_arrays(run / checkpoint.MODEL)
+            estimator.n_iter_ = about["step"]
+            checkpoint.fill(network.parameters, arrays, run / checkpoint.MODEL)
+            return
+        arrays, about = checkpoint.read_arrays(training)
+        state.restore(arrays, about, training)
+        journal.back_to(about["journal"])
+        saved = time.monotonic()
+        for report in fit(network, examples, config, state):
+            _note(journal, report)
+            if report.best:
+                keep(estimator, run, report.step)
+            try:
+                yield report
+            except GeneratorExit:
+                _save(state, run, journal)
+                raise
+            if keeping.due(report.step, saved):
+                _save(state, run, journal)
+                if not config.validation:
+                    keep(estimator, run, report.step)
+                saved = time.monotonic()
+        keep(estimator, run, state.step)
+        journal.add({"event": "fitted", "step": state.step, "seconds": state.seconds})
+        training.unlink()
+
+
+def _save(state: Fitting, run: Path, journal: Journal) -> None:
+    if not np.isfinite(state.network.parameters.flat).all():
+        raise Diverged(f"some parameters are not finite after step {state.step}: lower the learning rate")
+    about = state.about() | {"journal": journal.mark()}
+    checkpoint.write_arrays(run / checkpoint.TRAINING, state.arrays(), about)
+
+
+def _note(journal: Journal, report: Report) -> None:
+    if report.valid is not None:
+        entry = {"step": report.step, "train": report.loss, "seconds": report.seconds}
+        journal.add(entry | {"valid": report.valid, "best": report.best})
+
+
+def _described(estimator: Fits) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "arguments": estimator.get_params(),
+        "network": estimator.network_.config.to_json(),
+        "fit": estimator.fit_config_.to_json(),
+        "input": estimator.coder_.to_json(),
+    }
+    if hasattr(estimator, "target_coder_"):
+        content["target"] = estimator.target_coder_.to_json()
+    content["learned"] = {name: getattr(estimator, name) for name in LEARNED if hasattr(estimator, name)}
+    for name in ARRAYS:
+        if hasattr(estimator, name):
+            array = getattr(estimator, name)
+            content["learned"][name] = {"dtype": array.dtype.str, "values": array.tolist()}
+    return content
+
+
+def _coders(estimator: Fits) -> dict[str, Coder]:
+    coders: dict[str, Coder] = {checkpoint.VOCAB: estimator.coder_}
+    if hasattr(estimator, "target_coder_"):
+        coders[TARGET_VOCAB] = estimator.target_coder_
+    return coders
