@@ -322,7 +322,7 @@ nb::tuple window_forward(int cell, int activation, std::optional<Floats> p, std:
 
 nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, std::optional<Floats> ss,
                           std::optional<Floats> gates, std::optional<Ids> lengths, bool reverse, std::optional<Floats> keep,
-                          std::optional<Floats> dh, std::optional<Floats> dh_end, std::optional<Floats> ds_end, std::optional<Floats> xi) {
+                          std::optional<Floats> dh, std::optional<Floats> dh_end, std::optional<Floats> ds_end, std::optional<Floats> xi, bool consume) {
   check_cell(cell, activation);
   const int64_t G = gates_of(cell), H = W.shape.N;
   require(H >= 1 && W.shape.K == G * H && W.shape.groups == 1,
@@ -348,9 +348,15 @@ nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, 
   a.ds_end__BH = checked(ds_end, "ds_end", {a.B, H});
   a.xi__tB = checked(xi, "xi", {a.tau, a.B});
   const size_t tau = (size_t)a.tau, B = (size_t)a.B, h = (size_t)H;
-  Array da = array({tau, B, (cell == ELMAN ? 1 : 4) * h});
+  // da may take the place of what is read for the last time here, the gates or dh: then there is no array of its own.
+  nb::object da = nb::none();
+  if (consume) a.da__tBG = cell == ELMAN ? const_cast<float*>(a.dh__tBH) : a.gates__tBG;
+  if (!a.da__tBG) {
+    Array values = array({tau, B, (cell == ELMAN ? 1 : 4) * h});
+    a.da__tBG = values.data();
+    da = nb::cast(std::move(values));
+  }
   Array dh0 = array({B, h});
-  a.da__tBG = da.data();
   a.dh_start__BH = dh0.data();
   nb::object ds0 = nb::none();
   if (cell == LSTM) {
@@ -361,7 +367,7 @@ nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, 
   Block spare = room(a.keep__BH ? a.B * H : 1);
   a.spare__BH = spare.at;
   run_window(backward_of(cell), a);
-  return nb::make_tuple(nb::cast(std::move(da)), nb::cast(std::move(dh0)), ds0);
+  return nb::make_tuple(da, nb::cast(std::move(dh0)), ds0);
 }
 
 // ── softmax ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -639,7 +645,7 @@ NB_MODULE(_native, m) {
   m.def("window_backward", &window_backward, "cell"_a, "activation"_a, "W"_a, "hs"_a.noconvert(), "ss"_a.noconvert().none(),
         "gates"_a.noconvert().none(), "lengths"_a.noconvert().none(), "reverse"_a, "keep"_a.noconvert().none(),
         "dh"_a.noconvert().none(), "dh_end"_a.noconvert().none(), "ds_end"_a.noconvert().none(),
-        "xi"_a.noconvert().none());
+        "xi"_a.noconvert().none(), "consume"_a);
   m.def("softmax_cross_entropy", &softmax_cross_entropy, "h"_a.noconvert(), "Vt"_a, "V"_a.none(), "c"_a.noconvert().none(),
         "y"_a.noconvert(), "B"_a, "scale"_a, "dV"_a.noconvert().none(), "dc"_a.noconvert().none(), "accumulate"_a);
   m.def("global_norm", &global_norm, "g"_a.noconvert());

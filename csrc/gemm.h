@@ -28,10 +28,14 @@ static inline __attribute__((always_inline)) void tile_step(const float* a, int6
   }
 }
 template <int M, int N, bool PACKED>
-static inline __attribute__((always_inline)) void tile(const float* a, int64_t lda, const float* b, int64_t down, int64_t panel, int64_t K, V (&acc)[M][N]) {
+static inline __attribute__((always_inline)) void tile(const float* a, int64_t lda, const float* b, int64_t down, int64_t panel, int64_t K, V (&acc)[M][N], const float* ahead = nullptr) {
   const int64_t next = PACKED ? MR : 1;
   int64_t k = 0;
   for (; k + 4 <= K; k += 4) {  // four at a time: a loop of a quarter of the rounds, whose end is foreseen
+    if (ahead) {
+#pragma GCC unroll 8
+      for (int j = 0; j < (PACKED ? 1 : N); j++) __builtin_prefetch(ahead + j * panel + k * (LANES / 4), 0, 2);
+    }
 #pragma GCC unroll 4
     for (int u = 0; u < 4; u++) tile_step<M, N, PACKED>(a + (k + u) * next, lda, b + (k + u) * down, panel, acc);
   }
@@ -59,6 +63,7 @@ struct Product {
   int64_t ldc, shift;         // `shift` is added to the column when writing C
   int64_t first_k, K;         // the rows of B that take part; A's columns are counted from the first of them
   bool backwards;             // from the last panel to the first
+  bool ahead;                 // B is larger than the second cache: it is called for before it is needed
 };
 
 // A group of N panels: where each lies, and whether all are whole.
@@ -78,7 +83,7 @@ template <int N> static inline Group<N> group_at(const Packed& B, int64_t panel)
   return g;
 }
 
-template <int M, int N> static inline void product_tile(const Product& p, const Group<N>& g, int64_t m, int64_t k, int64_t kc) {
+template <int M, int N> static inline void product_tile(const Product& p, const Group<N>& g, int64_t m, int64_t k, int64_t kc, const float* ahead) {
   V acc[M][N];
   float* to = p.C + m * p.ldc + p.shift;
   if (k == 0 && !p.start) {
@@ -102,7 +107,7 @@ template <int M, int N> static inline void product_tile(const Product& p, const 
         for (int j = 0; j < N; j++) acc[i][j] = load_n(from[i] + g.at[j].at, g.at[j].n);
     }
   }
-  tile<M, N, false>(p.A + m * p.lda + k, p.lda, p.B.at + (g.panel * p.B.K + p.first_k + k) * LANES, LANES, p.B.K * LANES, kc, acc);
+  tile<M, N, false>(p.A + m * p.lda + k, p.lda, p.B.at + (g.panel * p.B.K + p.first_k + k) * LANES, LANES, p.B.K * LANES, kc, acc, ahead);
   if (g.whole) {
 #pragma GCC unroll 8
     for (int i = 0; i < M; i++)
@@ -116,24 +121,28 @@ template <int M, int N> static inline void product_tile(const Product& p, const 
   }
 }
 
-template <int M, int N> static inline void tile_of(const Product& p, const Group<N>& g, int rows, int64_t m, int64_t k, int64_t kc) {
+template <int M, int N> static inline void tile_of(const Product& p, const Group<N>& g, int rows, int64_t m, int64_t k, int64_t kc, const float* ahead) {
   if constexpr (M * N <= ACCUMULATORS) {
-    if (rows == M) return product_tile<M, N>(p, g, m, k, kc);
+    if (rows == M) return product_tile<M, N>(p, g, m, k, kc, ahead);
   }
-  if constexpr (M > 1) tile_of<M - 1, N>(p, g, rows, m, k, kc);
+  if constexpr (M > 1) tile_of<M - 1, N>(p, g, rows, m, k, kc, ahead);
 }
 
 // All row tiles for one group of N panels, a block of k at a time: the block stays in the first cache for all
 // tiles, and so does the part of C that waits between two blocks.
-template <int N> static inline void panel_group(const Product& p, int64_t panel) {
+template <int N> static inline void panel_group(const Product& p, int64_t panel, int64_t next) {
   const Group<N> g = group_at<N>(p.B, panel);
   for (int64_t k = 0; k < p.K || k == 0;) {
     const int64_t kc = p.M <= MR ? p.K : (p.K - k < KC + KC / 2 ? p.K - k : KC);
     int64_t tiles = (p.M + MR - 1) / MR;
+    const float* ahead = nullptr;
+    if (p.ahead && (k + kc < p.K || next >= 0))
+      ahead = p.B.at + (k + kc < p.K ? panel * p.B.K + p.first_k + k + kc : next * p.B.K + p.first_k) * LANES;
     for (int64_t m = 0; tiles > 0; tiles--) {
       const int rows = (int)((p.M - m + tiles - 1) / tiles);  // 17 rows are 6 + 6 + 5, not 8 + 8 + 1
-      tile_of<MR, N>(p, g, rows, m, k, kc);
+      tile_of<MR, N>(p, g, rows, m, k, kc, ahead);
       m += rows;
+      if (ahead) ahead += kc / 4 * LANES;
     }
     k += kc;
     if (kc == 0) break;
@@ -147,7 +156,8 @@ template <int N> static inline void panels(const Product& p, int64_t first, int6
   if constexpr (N > 1) {
     if (p.backwards) panels<N / 2>(p, first + whole, last);
   }
-  for (int64_t i = 0; i < whole; i += N) panel_group<N>(p, first + (p.backwards ? whole - N - i : i));
+  for (int64_t i = 0; i < whole; i += N)
+    panel_group<N>(p, first + (p.backwards ? whole - N - i : i), i + N < whole ? first + (p.backwards ? whole - 2 * N - i : i + N) : -1);
   if constexpr (N > 1) {
     if (!p.backwards) panels<N / 2>(p, first + whole, last);
   }
@@ -194,7 +204,7 @@ static inline void rows_between(const RowsArgs& a, Range which, int64_t first_pa
     const int64_t n = which.end - m < BLOCK ? which.end - m : BLOCK;
     for (int64_t i = 0; i < n && a.start; i++) start[i] = a.start + (m + i) * a.start_stride;
     product({n, a.A + m * a.lda, a.lda, a.B, first_panel, last_panel, a.start ? start : nullptr, 0, a.C + m * a.ldc, a.ldc, 0, 0,
-             a.B.K, false});
+             a.B.K, false, false});
   }
 }
 
@@ -239,7 +249,7 @@ struct Right {
 };
 
 template <int N> static inline void outer_panels(const OuterArgs& a, int64_t m, int64_t n, const float* Ap, const Right& B,
-                                                 int64_t R, int64_t j, bool fresh) {
+                                                 int64_t R, int64_t j, bool fresh, const float* ahead, const float* end) {
   for (; j + (N - 1) * LANES < a.N; j += N * LANES) {
     for (int64_t i = 0; i < n; i += MR) {
       V acc[MR][N];
@@ -253,11 +263,13 @@ template <int N> static inline void outer_panels(const OuterArgs& a, int64_t m, 
       } else {
         take_up<N>(acc, C, a.ldc, live, a.N - j);
       }
-      tile<MR, N, true>(Ap + i * R, 0, B.at + j / LANES * B.panel, B.down, B.panel, R, acc);
+      tile<MR, N, true>(Ap + i * R, 0, B.at + j / LANES * B.panel, B.down, B.panel, R, acc,
+                          ahead < end ? ahead : nullptr);
+      ahead += R * (LANES / 4);
       put_down<N>(acc, C, a.ldc, live, a.N - j);
     }
   }
-  if constexpr (N > 1) outer_panels<N / 2>(a, m, n, Ap, B, R, j, fresh);
+  if constexpr (N > 1) outer_panels<N / 2>(a, m, n, Ap, B, R, j, fresh, ahead, end);
 }
 
 static inline void add_row(float* to, const float* row, int64_t n) {
@@ -287,7 +299,7 @@ static void outer(const OuterArgs& whole, Team team) {
   float* Ap = a.room + team.index * outer_room(whole.N);
   float* Bp = Ap + OUTER_ROWS * (OUTER_COLUMNS + 16);
   // Narrow rows of B that few columns of A meet are not worth packing: a block of them stays in the first cache.
-  const bool as_it_lies = a.N % LANES == 0 && a.ldb <= 128 && mine.end - mine.begin <= 128;
+  const bool as_it_lies = a.N % LANES == 0 && a.ldb <= 64 && mine.end - mine.begin <= 128;
   const int64_t most = as_it_lies ? OUTER_ROWS / 2 : OUTER_ROWS;
   for (int64_t top = a.R; top > 0; top -= most) {
     const int64_t R = top < most ? top : most;
@@ -306,7 +318,10 @@ static void outer(const OuterArgs& whole, Team team) {
         for (int q = 0; i < n && q < MR; q++) Ap[i * R + r * MR + q] = i + q < n ? row[i + q] : 0.0f;
         if (a.table) add_row(a.table + a.ids[top - 1 - r] * a.table_stride + m, row, n);
       }
-      outer_panels<NP>(a, m, n, Ap, B, R, 0, fresh);
+      // While the first columns are multiplied, the next block's rows of B are on their way.
+      const int64_t next = top - R < most ? 0 : top - R - most;
+      const bool first = m == mine.begin && !as_it_lies && a.ldb == a.N;
+      outer_panels<NP>(a, m, n, Ap, B, R, 0, fresh, a.B + next * a.ldb, first ? a.B + (top - R) * a.ldb : nullptr);
     }
   }
 }

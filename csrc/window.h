@@ -66,7 +66,7 @@ static inline void carry_back(const WindowArgs& a, const Split& s, const float* 
     const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
     for (int64_t i = 0; i < n; i++) start[i] = to + (b + i) * a.H;
     product({n, da + b * lda, lda, a.W, s.units.begin / LANES, (s.units.end + LANES - 1) / LANES, fresh ? nullptr : start, 0,
-             to + b * a.H, a.H, 0, first_k, K, backwards});
+             to + b * a.H, a.H, 0, first_k, K, backwards, s.meet});
   }
 }
 

@@ -115,7 +115,7 @@ class _There(NamedTuple):
         if self.model.config.pattern == "last":
             if end < len(self.x):  # the one output comes after the last step
                 _, starts = self.model.backward(
-                    output, None, gradient, d_end=arriving, weights=self.weights, xi=xi
+                    output, None, gradient, d_end=arriving, weights=self.weights, xi=xi, consume=True
                 )
                 return Loss(0.0, 0, np.zeros(0), None), starts
             y = self.y
@@ -123,7 +123,7 @@ class _There(NamedTuple):
             y = self.y[begin:end]
         loss = self.model.loss(output, y, scale=self.scale, weights=self.weights, gradient=gradient)
         _, starts = self.model.backward(
-            output, loss.dh, gradient, d_end=arriving, weights=self.weights, xi=xi
+            output, loss.dh, gradient, d_end=arriving, weights=self.weights, xi=xi, consume=True
         )
         return loss, starts
 

@@ -113,9 +113,12 @@ def bptt(
     ds_end: Floats | None = None,
     xi: Floats | None = None,
     want_dx: bool = True,
+    consume: bool = False,
 ) -> tuple[Floats | None, Backward]:
     """Add one window's gradients of U, W, b and d; return that of x and those of the starting state."""
-    back = ops.window_backward(tape, weights.W_backward, dh=dh, dh_end=dh_end, ds_end=ds_end, xi=xi)
+    back = ops.window_backward(
+        tape, weights.W_backward, dh=dh, dh_end=dh_end, ds_end=ds_end, xi=xi, consume=consume
+    )
     at = prefix(layer, weights.reverse)
     tau, B, H = tape.h.shape
     rows = tau * B

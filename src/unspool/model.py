@@ -315,12 +315,14 @@ class Model:
         weights: Weights | None = None,
         xi: Floats | None = None,
         want_dx: bool = False,
+        consume: bool = False,
     ) -> tuple[Floats | None, State]:
         """Add the gradients of all parameters but V and c; return those of x and of the starting state.
 
         `dh` (tau, B, width) arrives at the last layer's outputs, `d_end` at the final state. Where there is one output
         after the whole sequence (pattern="last"), `dh` is (B, width) and arrives there.
-        What each step hands back to the one before is multiplied by `xi` (tau, B); see `truncation`.
+        What each step hands back to the one before is multiplied by `xi` (tau, B); see `truncation`. With `consume`,
+        `dh` and the tape's gates are written over: faster, where nobody looks at them again.
         """
         config = self.config
         weights = weights or self.weights()
@@ -356,6 +358,7 @@ class Model:
                     ds_end=ds_end,
                     xi=xi,
                     want_dx=layer > 0 or embedded or want_dx,
+                    consume=consume,
                 )
                 starts[at] = (back.dh0, back.ds0)
                 below = dx if below is None else below + dx

@@ -62,7 +62,8 @@ def window_backward(
     dh_end: Floats | None,
     ds_end: Floats | None,
     xi: Floats | None,
-) -> tuple[Array, Array, Array | None]: ...
+    consume: bool,
+) -> tuple[Array | None, Array, Array | None]: ...
 def softmax_cross_entropy(
     h: Floats,
     Vt: Panels,

@@ -249,28 +249,38 @@ def window_backward(
     dh_end: Floats | None = None,
     ds_end: Floats | None = None,
     xi: Floats | None = None,
+    consume: bool = False,
 ) -> Backward:
     """Take gradients of every h(t) (tau, B, H) and of the final state back through the window.
 
-    What step t hands back to step t-1 is multiplied by xi(t) of its row (tau, B): zero cuts the chain.
+    What step t hands back to step t-1 is multiplied by xi(t) of its row (tau, B): zero cuts the chain. With
+    `consume`, da is written over the tape's gates (an Elman network's over dh): a third of the memory less to
+    pass through, and the tape has been used up.
     """
-    return Backward(
-        *_native.window_backward(
-            _choice(tape.cell, CELLS, "cell"),
-            _choice(tape.activation, ACTIVATIONS, "activation"),
-            pack(W),
-            _floats(tape.hs, "hs"),
-            _maybe(tape.ss, "ss"),
-            _maybe(tape.gates, "gates"),
-            None if tape.lengths is None else _ids(tape.lengths, "lengths"),
-            tape.reverse,
-            _maybe(tape.keep, "keep"),
-            _maybe(dh, "dh"),
-            _maybe(dh_end, "dh_end"),
-            _maybe(ds_end, "ds_end"),
-            _maybe(xi, "xi"),
-        )
+    dh, gates = _maybe(dh, "dh"), _maybe(tape.gates, "gates")
+    over = dh if gates is None else gates
+    if consume and over is not None:
+        over = _written(over, "dh" if gates is None else "gates")
+    da, dh0, ds0 = _native.window_backward(
+        _choice(tape.cell, CELLS, "cell"),
+        _choice(tape.activation, ACTIVATIONS, "activation"),
+        pack(W),
+        _floats(tape.hs, "hs"),
+        _maybe(tape.ss, "ss"),
+        gates,
+        None if tape.lengths is None else _ids(tape.lengths, "lengths"),
+        tape.reverse,
+        _maybe(tape.keep, "keep"),
+        dh,
+        _maybe(dh_end, "dh_end"),
+        _maybe(ds_end, "ds_end"),
+        _maybe(xi, "xi"),
+        consume,
     )
+    if da is None:
+        assert over is not None
+        da = over
+    return Backward(da, dh0, ds0)
 
 
 def softmax_cross_entropy(

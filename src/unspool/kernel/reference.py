@@ -203,8 +203,12 @@ def window_backward(
     dh_end: Floats | None = None,
     ds_end: Floats | None = None,
     xi: Floats | None = None,
+    consume: bool = False,
 ) -> Backward:
-    """Take gradients of every h(t) (tau, B, H) and of the final state back through the window."""
+    """Take gradients of every h(t) (tau, B, H) and of the final state back through the window.
+
+    With `consume`, da is written over the tape's gates, or over dh where there are none.
+    """
     hs, H = tape.hs, tape.hs.shape[2]
     tau, B = tape.tau, hs.shape[1]
     alive = _alive(tau, B, tape.lengths)
@@ -233,6 +237,10 @@ def window_backward(
         if xi is not None:
             back, ds_t = back * xi[t][:, None], np.where(live, ds_t * xi[t][:, None], ds_t)
         dh_t = np.where(live, back, dh_t)
+    over = dh if tape.gates is None else tape.gates
+    if consume and over is not None:
+        over[:] = da
+        da = over
     return Backward(da, dh_t, ds_t if tape.cell == "lstm" else None)
 
 
