@@ -8,6 +8,10 @@
 //   dh(t) = dh_out(t) + W^T da(t+1)                                (10.20, 10.21)
 //   da(t) = act'(a(t)) dh(t)
 
+template <int A> struct Activated {
+  static inline V of(V a) { return activate<A>(a); }  // 10.9
+};
+
 template <int A> static void elman_forward_as(const WindowArgs& a, Team team) {
   const Split s = split(a, 1, team);
   const float* start[BLOCK];
@@ -20,15 +24,10 @@ template <int A> static void elman_forward_as(const WindowArgs& a, Team team) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
       start_rows(a, a.H, t, b, n, start);
       gate_panels(a.W, s, 0, 1, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * a.H, a.H, a.W, first, last, start, 0, h + b * a.H, a.H, 0, 0, a.H, k % 2 == 1, s.meet});  // 10.8
+        product<Activated<A>>({n, h_seen + b * a.H, a.H, a.W, first, last, start, 0, h + b * a.H, a.H, 0, 0, a.H, k % 2 == 1, s.meet});  // 10.8
       });
-      for (int64_t i = b; i < b + n; i++) {
-        float* row = h + i * a.H;
-        if (!alive(a, t, i)) { copy_units(s, row, h_before + i * a.H); continue; }
-        along(s.units.begin, s.units.end, [&](auto kind, int64_t j, int64_t m) {
-          put(row + j, m, activate<A>(get<decltype(kind)>(row + j, m)));  // 10.9
-        });
-      }
+      for (int64_t i = b; a.lengths__B && i < b + n; i++)
+        if (!alive(a, t, i)) copy_units(s, h + i * a.H, h_before + i * a.H);
     }
     meet(s, team);
   }

@@ -27,19 +27,29 @@ static inline __attribute__((always_inline)) void tile_step(const float* a, int6
     for (int j = 0; j < N; j++) acc[i][j] = fma(row, column[j], acc[i][j]);
   }
 }
-template <int M, int N, bool PACKED>
-static inline __attribute__((always_inline)) void tile(const float* a, int64_t lda, const float* b, int64_t down, int64_t panel, int64_t K, V (&acc)[M][N], const float* ahead = nullptr) {
+// Four steps at a time: a loop of a quarter of the rounds, whose end is foreseen. `ahead` is what will be needed next: its
+// lines are called for on the way, N for four steps.
+template <int M, int N, bool PACKED, bool AHEAD>
+static inline __attribute__((always_inline)) void tile_steps(const float* a, int64_t lda, const float* b, int64_t down, int64_t panel, int64_t K,
+                                                             V (&acc)[M][N], const float* ahead) {
   const int64_t next = PACKED ? MR : 1;
   int64_t k = 0;
-  for (; k + 4 <= K; k += 4) {  // four at a time: a loop of a quarter of the rounds, whose end is foreseen
-    if (ahead) {
+  for (; k + 4 <= K; k += 4) {
+    if constexpr (AHEAD) {
+      const int64_t line = k / 4 * LANES;
 #pragma GCC unroll 8
-      for (int j = 0; j < (PACKED ? 1 : N); j++) __builtin_prefetch(ahead + j * panel + k * (LANES / 4), 0, 2);
+      for (int j = 0; j < N; j++) __builtin_prefetch(ahead + (PACKED ? line * N + j * LANES : line + j * panel), 0, 2);
     }
 #pragma GCC unroll 4
     for (int u = 0; u < 4; u++) tile_step<M, N, PACKED>(a + (k + u) * next, lda, b + (k + u) * down, panel, acc);
   }
   for (; k < K; k++) tile_step<M, N, PACKED>(a + k * next, lda, b + k * down, panel, acc);
+}
+template <int M, int N, bool PACKED>
+static inline __attribute__((always_inline)) void tile(const float* a, int64_t lda, const float* b, int64_t down, int64_t panel, int64_t K,
+                                                       V (&acc)[M][N], const float* ahead) {
+  if (ahead) tile_steps<M, N, PACKED, true>(a, lda, b, down, panel, K, acc, ahead);
+  else tile_steps<M, N, PACKED, false>(a, lda, b, down, panel, K, acc, nullptr);
 }
 
 // Where the columns of a panel lie, and how many there are.
@@ -83,7 +93,12 @@ template <int N> static inline Group<N> group_at(const Packed& B, int64_t panel)
   return g;
 }
 
-template <int M, int N> static inline void product_tile(const Product& p, const Group<N>& g, int64_t m, int64_t k, int64_t kc, const float* ahead) {
+// What becomes of an element when its sum is complete: nothing, or a function of it.
+struct AsItIs {
+  static inline V of(V v) { return v; }
+};
+
+template <class Finish, int M, int N> static inline void product_tile(const Product& p, const Group<N>& g, int64_t m, int64_t k, int64_t kc, const float* ahead) {
   V acc[M][N];
   float* to = p.C + m * p.ldc + p.shift;
   if (k == 0 && !p.start) {
@@ -108,6 +123,12 @@ template <int M, int N> static inline void product_tile(const Product& p, const 
     }
   }
   tile<M, N, false>(p.A + m * p.lda + k, p.lda, p.B.at + (g.panel * p.B.K + p.first_k + k) * LANES, LANES, p.B.K * LANES, kc, acc, ahead);
+  if (k + kc == p.K) {
+#pragma GCC unroll 8
+    for (int i = 0; i < M; i++)
+#pragma GCC unroll 8
+      for (int j = 0; j < N; j++) acc[i][j] = Finish::of(acc[i][j]);
+  }
   if (g.whole) {
 #pragma GCC unroll 8
     for (int i = 0; i < M; i++)
@@ -121,16 +142,16 @@ template <int M, int N> static inline void product_tile(const Product& p, const 
   }
 }
 
-template <int M, int N> static inline void tile_of(const Product& p, const Group<N>& g, int rows, int64_t m, int64_t k, int64_t kc, const float* ahead) {
+template <class Finish, int M, int N> static inline void tile_of(const Product& p, const Group<N>& g, int rows, int64_t m, int64_t k, int64_t kc, const float* ahead) {
   if constexpr (M * N <= ACCUMULATORS) {
-    if (rows == M) return product_tile<M, N>(p, g, m, k, kc, ahead);
+    if (rows == M) return product_tile<Finish, M, N>(p, g, m, k, kc, ahead);
   }
-  if constexpr (M > 1) tile_of<M - 1, N>(p, g, rows, m, k, kc, ahead);
+  if constexpr (M > 1) tile_of<Finish, M - 1, N>(p, g, rows, m, k, kc, ahead);
 }
 
 // All row tiles for one group of N panels, a block of k at a time: the block stays in the first cache for all
 // tiles, and so does the part of C that waits between two blocks.
-template <int N> static inline void panel_group(const Product& p, int64_t panel, int64_t next) {
+template <class Finish, int N> static inline void panel_group(const Product& p, int64_t panel, int64_t next) {
   const Group<N> g = group_at<N>(p.B, panel);
   for (int64_t k = 0; k < p.K || k == 0;) {
     const int64_t kc = p.M <= MR ? p.K : (p.K - k < KC + KC / 2 ? p.K - k : KC);
@@ -140,7 +161,7 @@ template <int N> static inline void panel_group(const Product& p, int64_t panel,
       ahead = p.B.at + (k + kc < p.K ? panel * p.B.K + p.first_k + k + kc : next * p.B.K + p.first_k) * LANES;
     for (int64_t m = 0; tiles > 0; tiles--) {
       const int rows = (int)((p.M - m + tiles - 1) / tiles);  // 17 rows are 6 + 6 + 5, not 8 + 8 + 1
-      tile_of<MR, N>(p, g, rows, m, k, kc, ahead);
+      tile_of<Finish, MR, N>(p, g, rows, m, k, kc, ahead);
       m += rows;
       if (ahead) ahead += kc / 4 * LANES;
     }
@@ -151,25 +172,25 @@ template <int N> static inline void panel_group(const Product& p, int64_t panel,
 
 // The panels in groups of N, what is left in smaller groups. Backwards, the same from the last to the first:
 // where W is larger than a core's cache, going to and fro finds half of it still there.
-template <int N> static inline void panels(const Product& p, int64_t first, int64_t last) {
+template <class Finish, int N> static inline void panels(const Product& p, int64_t first, int64_t last) {
   const int64_t whole = (last - first) / N * N;
   if constexpr (N > 1) {
-    if (p.backwards) panels<N / 2>(p, first + whole, last);
+    if (p.backwards) panels<Finish, N / 2>(p, first + whole, last);
   }
   for (int64_t i = 0; i < whole; i += N)
-    panel_group<N>(p, first + (p.backwards ? whole - N - i : i), i + N < whole ? first + (p.backwards ? whole - 2 * N - i : i + N) : -1);
+    panel_group<Finish, N>(p, first + (p.backwards ? whole - N - i : i), i + N < whole ? first + (p.backwards ? whole - 2 * N - i : i + N) : -1);
   if constexpr (N > 1) {
-    if (!p.backwards) panels<N / 2>(p, first + whole, last);
+    if (!p.backwards) panels<Finish, N / 2>(p, first + whole, last);
   }
 }
 
 // Few rows take many panels at once, so that enough chains are under way to hide the latency of a product.
-static inline void product(const Product& p) {
+template <class Finish = AsItIs> static inline void product(const Product& p) {
   if (p.M <= 0) return;
   const int64_t tiles = (p.M + MR - 1) / MR, rows = (p.M + tiles - 1) / tiles;
-  if (rows * 8 <= ACCUMULATORS) panels<8>(p, p.first_panel, p.last_panel);
-  else if (rows * 4 <= ACCUMULATORS) panels<4>(p, p.first_panel, p.last_panel);
-  else panels<NP>(p, p.first_panel, p.last_panel);
+  if (rows * 8 <= ACCUMULATORS) panels<Finish, 8>(p, p.first_panel, p.last_panel);
+  else if (rows * 4 <= ACCUMULATORS) panels<Finish, 4>(p, p.first_panel, p.last_panel);
+  else panels<Finish, NP>(p, p.first_panel, p.last_panel);
 }
 
 static void pack(const PackArgs& a, Team team) {
@@ -265,7 +286,7 @@ template <int N> static inline void outer_panels(const OuterArgs& a, int64_t m, 
       }
       tile<MR, N, true>(Ap + i * R, 0, B.at + j / LANES * B.panel, B.down, B.panel, R, acc,
                           ahead < end ? ahead : nullptr);
-      ahead += R * (LANES / 4);
+      ahead += R * (LANES / 4) * N;
       put_down<N>(acc, C, a.ldc, live, a.N - j);
     }
   }
@@ -320,7 +341,7 @@ static void outer(const OuterArgs& whole, Team team) {
       }
       // While the first columns are multiplied, the next block's rows of B are on their way.
       const int64_t next = top - R < most ? 0 : top - R - most;
-      const bool first = m == mine.begin && !as_it_lies && a.ldb == a.N;
+      const bool first = m == mine.begin && a.ldb == a.N;
       outer_panels<NP>(a, m, n, Ap, B, R, 0, fresh, a.B + next * a.ldb, first ? a.B + (top - R) * a.ldb : nullptr);
     }
   }
