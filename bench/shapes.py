@@ -1,14 +1,15 @@
 """One task of each shape, beside the same network in PyTorch: same beginning, same batches, same schedule.
 
-    python bench/shapes.py [--threads 1] [--shapes one-to-one …] [--scale 1.0]
+    python bench/shapes.py [--seeds 3] [--threads 2] [--shapes one-to-one …] [--scale 1.0]
 
-Both are trained for as many updates; the score is on examples held out. Seconds are of training alone: CPU
-seconds, which another program on the machine does not change, and seconds on the wall.
+Both are trained for as many updates, in turn, from each seed; the score is on examples held out, the mean over seeds
+with the least and the largest. Seconds are of training alone, on the wall, the best of the seeds.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -73,49 +74,63 @@ def main() -> None:
         "one-to-one": one_to_one, "many-to-one": many_to_one, "many-to-many": many_to_many,
         "one-to-many": one_to_many, "encoder-decoder": encoder_decoder,
     }  # fmt: skip
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--shapes", nargs="+", default=list(tasks), choices=list(tasks))
     parser.add_argument("--scale", type=float, default=1.0, help="of the number of updates")
     options = parser.parse_args()
     set_threads(options.threads)
     torch.set_num_threads(options.threads)
-    rows = [compare(shape, tasks[shape](), options.scale) for shape in options.shapes]
-    columns = list(rows[0])
-    show(columns, [[f"{v:.3f}" if isinstance(v, float) else v for v in row.values()] for row in rows])
+    rows = [compare(shape, tasks[shape](), options.scale, options.seeds) for shape in options.shapes]
+    show(
+        ["shape", "updates", "score", "", "PyTorch's", "", "seconds", "PyTorch's", "times faster"],
+        [
+            [
+                row["shape"], row["updates"], *told(row["scores"]), *told(row["torch_scores"]),
+                f"{row['seconds']:.2f}", f"{row['torch_seconds']:.2f}", f"{row['times_faster']:.2f}",
+            ]
+            for row in rows
+        ],
+    )  # fmt: skip
     save("shapes", {"threads": options.threads, "torch": torch.__version__, "rows": rows})
 
 
-def compare(shape: str, task: Task, scale: float) -> dict:
-    network = Network.fresh(task.config, 0)
-    twin = Twin(network)
+def told(scores: list[float]) -> tuple[str, str]:
+    return f"{np.mean(scores):.3f}", f"{min(scores):.3f} … {max(scores):.3f}"
+
+
+def compare(shape: str, task: Task, scale: float, seeds: int) -> dict:
     steps = max(1, int(task.steps * scale))
-    fit = FitConfig(steps=steps, B=task.B, learning_rate=task.learning_rate)
-    batches = endless(task.train, fit, aligned=task.config.aligned)
-    chosen = [next(batches) for _ in range(steps)]
-    ours = spent(learn(network, chosen, fit))
-    theirs = spent(twin._learn(chosen, fit))
     held = list(task.test.batches(256, aligned=task.config.aligned))
-    row = {
+    scores, theirs, seconds = [], [], []
+    for seed in range(seeds):
+        network = Network.fresh(task.config, seed)
+        twin = Twin(network)
+        fit = FitConfig(steps=steps, B=task.B, learning_rate=task.learning_rate, seed=seed)
+        batches = endless(task.train, fit, aligned=task.config.aligned)
+        chosen = [next(batches) for _ in range(steps)]
+        seconds.append((spent(learn(network, chosen, fit)), spent(twin._learn(chosen, fit))))
+        scores.append(score(network, held))
+        theirs.append(float(np.mean(np.concatenate([twin._right(batch) for batch in held]))))
+        print(shape, seed, scores[-1], theirs[-1], seconds[-1], flush=True)
+    ours, others = (min(each) for each in zip(*seconds, strict=True))
+    return {
         "shape": shape,
         "updates": steps,
-        "score": score(network, held),
-        "PyTorch's": float(np.mean(np.concatenate([twin._right(batch) for batch in held]))),
-        "cpu s": ours[0],
-        "PyTorch's cpu s": theirs[0],
-        "times faster": theirs[0] / ours[0],
-        "wall s": ours[1],
-        "PyTorch's wall s": theirs[1],
+        "scores": scores,
+        "torch_scores": theirs,
+        "seconds": ours,
+        "torch_seconds": others,
+        "times_faster": others / ours,
     }
-    print(row, flush=True)
-    return row
 
 
-def spent(updates: Iterator[None]) -> tuple[float, float]:
+def spent(updates: Iterator[None]) -> float:
     next(updates)  # the first one allocates
-    cpu, wall = time.process_time(), time.perf_counter()
+    begin = time.perf_counter()
     for _ in updates:
         pass
-    return time.process_time() - cpu, time.perf_counter() - wall
+    return time.perf_counter() - begin
 
 
 def learn(network: Network, batches: list[SequenceBatch], fit: FitConfig) -> Iterator[None]:

@@ -219,13 +219,21 @@ class Calls:
         out = self.floats(M, N) if self.rng.random() < 0.5 else None
         self.ops.matmul(self.floats(R, M), self.floats(R, N), transpose_a=True, out=out)
         self.ops.column_sum(self.floats(R, N), out=self.floats(N) if self.rng.random() < 0.5 else None)
+        K, added = self.size() or 1, bool(self.rng.random() < 0.5)
+        lookup = self.Lookup(self.floats(K, M), self.ids(K, R)) if M >= N else None
+        self.ops.sum_over_time(
+            self.floats(R, M), self.floats(R, N), self.floats(M, N),
+            accumulate=added, lookup=lookup, accumulate_lookup=added,
+        )  # fmt: skip
 
     def tables(self) -> None:
         K, N, R = self.size(), self.size(), self.size()
         if self.big():
             R, N = R + 4000, N + 60
         self.ops.gather(self.floats(K, N), self.ids(K, R))
-        self.ops.scatter_add(self.floats(K, N), self.ids(K, R), self.floats(R, N))
+        added = bool(self.rng.random() < 0.5)
+        self.ops.scatter_add(self.floats(K, N), self.ids(K, R), self.floats(R, N), accumulate=added)
+        self.ops.shift_rows(self.floats(K, N), self.floats(N))
 
     def window(self) -> None:
         rng, ops = self.rng, self.ops
@@ -250,7 +258,8 @@ class Calls:
         tape = ops.window_forward(cell, p, W, self.floats(B, H), **options)
         arriving = {"dh": self.floats(tau, B, H), "dh_end": self.floats(B, H), "ds_end": self.floats(B, H)}
         arriving["xi"] = self.floats(tau, B)
-        ops.window_backward(tape, W, **{name: v for name, v in arriving.items() if rng.random() < 0.7})
+        given = {name: v for name, v in arriving.items() if rng.random() < 0.7}
+        ops.window_backward(tape, W, **given, consume=bool(rng.random() < 0.5))
 
     def softmax(self) -> None:
         R, H, K = self.size(), self.size(), self.size()
@@ -262,7 +271,8 @@ class Calls:
             self.ops.softmax_cross_entropy(h, V, c, y)
             return
         dc = self.floats(K) if self.rng.random() < 0.5 else None
-        self.ops.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=self.floats(K, H), dc=dc)
+        added = bool(self.rng.random() < 0.5)
+        self.ops.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=self.floats(K, H), dc=dc, accumulate=added)
 
     def updates(self) -> None:
         n = self.size(9000) + (40_000 if self.big() else 0)

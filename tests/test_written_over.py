@@ -1,0 +1,142 @@
+"""What is written over instead of added to, and what takes the place of something else: the same bits."""
+
+import numpy as np
+import pytest
+
+from unspool.config import ModelConfig
+from unspool.errors import InputError
+from unspool.kernel import ops, reference
+from unspool.model import Model
+from unspool.values import Lookup
+
+CELLS = ["elman", "gru", "lstm"]
+
+
+def floats(*shape, seed=0):
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
+
+
+def rubbish(*shape):
+    return np.full(shape, np.nan, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("R", "M", "N"), [(0, 8, 3), (1, 40, 7), (97, 64, 64), (500, 160, 128), (333, 300, 300)]
+)
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_sum_over_time_writes_over_what_was_there(R, M, N, threads):
+    da, past = floats(R, M), floats(R, N)
+    lookup = np.random.default_rng(R).integers(0, 11, R).astype(np.int32)
+    ops.set_threads(threads)
+    try:
+        found = []
+        for start in (np.zeros, rubbish):
+            W, table = (start((M, N), np.float32), start((11, M), np.float32)) if start is np.zeros else (
+                rubbish(M, N), rubbish(11, M))  # fmt: skip
+            added = start is np.zeros
+            ops.sum_over_time(
+                da, past, W, accumulate=added, lookup=Lookup(table, lookup), accumulate_lookup=added
+            )
+            found.append((W, table))
+    finally:
+        ops.set_threads(2)
+    for added, written in zip(*found, strict=True):
+        assert np.array_equal(added, written)
+    theirs = np.zeros((11, M), np.float32)
+    reference.sum_over_time(
+        da, past, rubbish(M, N), accumulate=False, lookup=Lookup(theirs, lookup), accumulate_lookup=False
+    )
+    assert np.allclose(found[0][1], theirs, atol=1e-4)
+
+
+@pytest.mark.parametrize("R", [0, 1, 70])
+def test_rows_are_scattered_over_what_was_there(R):
+    rows, ids = floats(R, 37), np.random.default_rng(R).integers(0, 9, R).astype(np.int32)
+    added, written = np.zeros((9, 37), np.float32), rubbish(9, 37)
+    ops.scatter_add(added, ids, rows)
+    ops.scatter_add(written, ids, rows, accumulate=False)
+    assert np.array_equal(added, written)
+    wide = rubbish(9, 50)
+    ops.scatter_add(wide[:, 5:42], ids, rows, accumulate=False)  # the columns beside stay as they are
+    assert np.array_equal(wide[:, 5:42], added)
+    assert np.isnan(wide[:, :5]).all() and np.isnan(wide[:, 42:]).all()
+
+
+@pytest.mark.parametrize(
+    ("R", "H", "K"), [(0, 4, 5), (1, 1, 1), (33, 17, 65), (1100, 64, 64), (2500, 130, 9)]
+)
+def test_the_loss_writes_its_gradients_over_what_was_there(R, H, K):
+    h, V, c = floats(R, H), floats(K, H, seed=1), floats(K, seed=2)
+    y = np.random.default_rng(K).integers(-1, K, R).astype(np.int32)
+    added = np.zeros_like(V), np.zeros_like(c)
+    written = rubbish(K, H), rubbish(K)
+    one = ops.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=added[0], dc=added[1])
+    two = ops.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=written[0], dc=written[1], accumulate=False)
+    assert one.sum == two.sum and np.array_equal(one.dh, two.dh)
+    assert np.array_equal(added[0], written[0]) and np.array_equal(added[1], written[1])
+
+
+def test_a_row_is_added_to_every_row():
+    x, b = floats(70, 131), floats(131, seed=1)
+    assert np.array_equal(ops.shift_rows(x, b), reference.shift_rows(x, b))
+    assert np.array_equal(ops.shift_rows(x[:, 3:20], b[3:20].copy()), x[:, 3:20] + b[3:20])
+    with pytest.raises(InputError, match="b has shape"):
+        ops.shift_rows(x, b[:-1].copy())
+
+
+@pytest.mark.parametrize("lengths", [None, np.array([0, 6, 3, 1, 5], np.int32)])
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("H", [5, 64])
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_consumed_tape_gives_the_same_gradients(cell, H, keep, lengths):
+    G = ops.GATES[cell]
+    more = {"keep": (floats(5, H) > 0).astype(np.float32) * 2} if keep else {}
+    more |= {"s0": floats(5, H)} if cell == "lstm" else {"d": floats(H)} if cell == "gru" else {}
+    args = {
+        "p": floats(6, 5, G * H),
+        "W": floats(G * H, H) / H,
+        "h0": floats(5, H),
+        "lengths": lengths,
+    } | more
+    dh, xi = floats(6, 5, H, seed=3), floats(6, 5, seed=4)
+    for module in (ops, reference):
+        kept = module.window_backward(module.window_forward(cell, **args), args["W"], dh=dh, xi=xi)
+        tape, given = module.window_forward(cell, **args), dh.copy()
+        used = module.window_backward(tape, args["W"], dh=given, xi=xi, consume=True)
+        for one, two in zip(kept, used, strict=True):
+            assert one is two is None or np.array_equal(one, two)
+        assert np.shares_memory(used.da, given if cell == "elman" else tape.gates)
+
+
+def test_a_tape_that_cannot_be_written_is_not_consumed():
+    W, dh = floats(5, 5), floats(2, 3, 5)
+    tape = ops.window_forward("elman", floats(2, 3, 5), W, floats(3, 5))
+    dh.flags.writeable = False
+    with pytest.raises(InputError, match="written in place"):
+        ops.window_backward(tape, W, dh=dh, consume=True)
+    assert ops.window_backward(tape, W, dh_end=floats(3, 5), consume=True).da.shape == (2, 3, 5)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_gradient_in_two_windows_is_that_of_one(cell, tied):
+    """The first window that is read writes over what an update before it left, the others add."""
+    config = ModelConfig(cell=cell, inputs=7, outputs=7, hidden=16, embedding=16 if tied else 0, tied=tied)
+    model = Model.fresh(config, seed=0)
+    x = np.random.default_rng(0).integers(0, 7, (13, 3)).astype(np.int32)
+    found = []
+    for cuts in ([(0, 12)], [(0, 5), (5, 12)]):
+        gradient = model.gradient()
+        gradient.flat[:] = np.nan
+        states, outputs = [None], []
+        for begin, end in cuts:
+            outputs.append(model.forward(x[begin:end], states[-1]))
+            states.append(outputs[-1].state)
+        d_end = None
+        for (begin, end), output in reversed(list(zip(cuts, outputs, strict=True))):
+            loss = model.loss(output, x[begin + 1 : end + 1], gradient=gradient)
+            _, d_end = model.backward(output, loss.dh, gradient, d_end=d_end, consume=True)
+        model.finish(gradient)
+        found.append({name: gradient.values[name].copy() for name in gradient.values})
+    for name, value in found[0].items():
+        assert np.isfinite(value).all() and np.array_equal(value, found[1][name]), name
