@@ -147,26 +147,36 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
   return C;
 }
 
+// With d, A holds the GRU's r z n q: r z q meet B, r z n belong to the table, and q adds up to d.
 Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumulate, std::optional<WrittenMatrix> table,
-                    std::optional<Ids> ids, bool accumulate_table) {
-  const int64_t R = (int64_t)A.shape(0), M = (int64_t)A.shape(1), N = (int64_t)B.shape(1);
+                    std::optional<Ids> ids, bool accumulate_table, std::optional<Written> d, bool accumulate_d) {
+  const int64_t R = (int64_t)A.shape(0), N = (int64_t)B.shape(1), columns = (int64_t)A.shape(1);
+  const int64_t H = d ? columns / 4 : 0, M = columns - H;
   require((int64_t)B.shape(0) == R, "the product's sides do not meet: " + std::to_string(R) + " rows against " +
                                         std::to_string(B.shape(0)) + " rows");
+  require(!d || columns == 4 * N, "with d, A must have four times the columns of B");
   const int64_t lda = row_stride(A, "A"), ldb = row_stride(B, "B");
   float* to = checked(onto, "out", {M, N});
   Array C = onto ? Array() : array({(size_t)M, (size_t)N});
   const int most = threads();  // another Python thread may change it: the room is for this many
   Block work = room(outer_room(N) * most);
-  OuterArgs args{R, M, N, A.data(), lda, B.data(), ldb, onto ? to : C.data(), N, (bool)onto && accumulate, work.at, nullptr, nullptr, 0, 0, false};
+  OuterArgs args{};
+  args.R = R, args.M = M, args.N = N;
+  args.A = A.data(), args.lda = lda;
+  args.B = B.data(), args.ldb = ldb;
+  args.C = onto ? to : C.data(), args.ldc = N;
+  args.accumulate = (bool)onto && accumulate;
+  args.room = work.at;
+  args.gap_at = d ? 2 * H : M, args.gap = H;
+  args.sum = checked(d, "d", {H}), args.sum_fresh = d && !accumulate_d;
   if (table) {
     require(ids && (int64_t)ids->size() == R, "ids must hold one token for each of the " + std::to_string(R) + " rows");
     require((int64_t)table->shape(1) == M && M >= N, "table must have " + std::to_string(M) + " columns, no fewer than B");
     check_ids(ids->data(), R, (int64_t)table->shape(0), "ids");
-    args.table = table->data();
-    args.table_stride = row_stride(*table, "table");
-    args.ids = ids->data();
+    args.table = table->data(), args.table_stride = row_stride(*table, "table");
     args.table_rows = (int64_t)table->shape(0);
     args.table_fresh = !accumulate_table;
+    args.ids = ids->data();
   }
   nb::gil_scoped_release free;
   parallel([&, body = kernels().outer](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * R)));
@@ -634,7 +644,8 @@ NB_MODULE(_native, m) {
       .def_prop_ro("shape", [](const Panels& p) { return std::make_tuple(p.shape.K, p.shape.N); });
   m.def("rows_product", &rows_product, "A"_a.noconvert(), "B"_a, "start"_a.noconvert().none());
   m.def("outer_product", &outer_product, "A"_a.noconvert(), "B"_a.noconvert(), "onto"_a.noconvert().none(),
-        "accumulate"_a, "table"_a.noconvert().none(), "ids"_a.noconvert().none(), "accumulate_table"_a);
+        "accumulate"_a, "table"_a.noconvert().none(), "ids"_a.noconvert().none(), "accumulate_table"_a,
+        "d"_a.noconvert().none(), "accumulate_d"_a);
   m.def("column_sum", &column_sum, "A"_a.noconvert(), "onto"_a.noconvert().none(), "accumulate"_a);
   m.def("shift_rows", &shift_rows, "x"_a.noconvert(), "b"_a.noconvert());
   m.def("gather", &gather, "table"_a.noconvert(), "ids"_a.noconvert());

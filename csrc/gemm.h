@@ -297,6 +297,12 @@ static inline void add_row(float* to, const float* row, int64_t n) {
   for (int64_t j = 0; j < n; j += LANES) put(to + j, n - j, get<V>(to + j, n - j) + get<V>(row + j, n - j));
 }
 
+static inline void pack_columns(const float* row, int64_t n, float* to, int64_t panel) {
+  int64_t i = 0;
+  for (; i + MR <= n; i += MR, to += panel) __builtin_memcpy(to, row + i, MR * 4);
+  for (int q = 0; i < n && q < MR; q++) to[q] = i + q < n ? row[i + q] : 0.0f;
+}
+
 // The wider side is shared among the threads; each packs what it needs of both.
 static void outer(const OuterArgs& whole, Team team) {
   OuterArgs a = whole;
@@ -309,12 +315,12 @@ static void outer(const OuterArgs& whole, Team team) {
     a.B += columns.begin;
     a.C += columns.begin;
   }
-  if (mine.begin == mine.end || a.N == 0) return;
-  if (a.table && a.table_fresh)
-    for (int64_t k = 0; k < a.table_rows; k++) __builtin_memset(a.table + k * a.table_stride + mine.begin, 0, (size_t)(mine.end - mine.begin) * 4);
+  for (int64_t k = 0; a.table_fresh && k < a.table_rows; k++)
+    __builtin_memset(a.table + k * a.table_stride + mine.begin, 0, (size_t)(mine.end - mine.begin) * 4);
+  for (int64_t m = mine.begin; a.sum_fresh && m < mine.end; m++)
+    if (m >= a.gap_at) a.sum[m - a.gap_at] = 0.0f;
   if (a.R == 0) {
-    if (!a.accumulate)
-      for (int64_t m = mine.begin; m < mine.end; m++) __builtin_memset(a.C + m * a.ldc, 0, (size_t)a.N * 4);
+    for (int64_t m = mine.begin; !a.accumulate && m < mine.end; m++) __builtin_memset(a.C + m * a.ldc, 0, (size_t)a.N * 4);
     return;
   }
   float* Ap = a.room + team.index * outer_room(whole.N);
@@ -330,14 +336,14 @@ static void outer(const OuterArgs& whole, Team team) {
       const float* row = a.B + (top - 1 - r) * a.ldb;
       for (int64_t j = 0; j < a.N; j += LANES) store(Bp + j * R + r * LANES, load_to(row, j, a.N));
     }
-    for (int64_t m = mine.begin; m < mine.end; m += OUTER_COLUMNS) {
-      const int64_t n = mine.end - m < OUTER_COLUMNS ? mine.end - m : OUTER_COLUMNS;
+    for (int64_t m = mine.begin, n; m < mine.end; m += n) {
+      const int64_t end = m < a.gap_at && a.gap_at < mine.end ? a.gap_at : mine.end;
+      n = end - m < OUTER_COLUMNS ? end - m : OUTER_COLUMNS;
       for (int64_t r = 0; r < R; r++) {
-        const float* row = a.A + (top - 1 - r) * a.lda + m;
-        int64_t i = 0;
-        for (; i + MR <= n; i += MR) __builtin_memcpy(Ap + i * R + r * MR, row + i, MR * 4);
-        for (int q = 0; i < n && q < MR; q++) Ap[i * R + r * MR + q] = i + q < n ? row[i + q] : 0.0f;
-        if (a.table) add_row(a.table + a.ids[top - 1 - r] * a.table_stride + m, row, n);
+        const float *plain = a.A + (top - 1 - r) * a.lda + m, *row = plain + (m < a.gap_at ? 0 : a.gap);
+        pack_columns(row, n, Ap + r * MR, R * MR);
+        if (a.table) add_row(a.table + a.ids[top - 1 - r] * a.table_stride + m, plain, n);
+        if (a.sum && m >= a.gap_at) add_row(a.sum + m - a.gap_at, row, n);
       }
       // While the first columns are multiplied, the next block's rows of B are on their way.
       const int64_t next = top - R < most ? 0 : top - R - most;

@@ -52,11 +52,16 @@ struct OuterArgs {  // C__MN = start + A__RM^T B__RN, each element one chain ove
   int64_t ldc;
   bool accumulate;
   float* room;  // outer_room(N) floats for each thread
-  // Where M >= N, A's rows may also be added to those of a table (K, M), in the same pass: they are at hand.
+  // A's columns from gap_at on lie `gap` further right: the GRU's W meets r z q of r z n q.
+  int64_t gap_at, gap;
+  // Where M >= N, in the same pass, while A's rows are at hand: their first M columns, without a gap, are added to the rows of
+  // a table, and those from gap_at on, beyond the gap, to `sum`. Each may be set to zero first.
   float* table;
   const int32_t* ids;  // R
   int64_t table_stride, table_rows;
-  bool table_fresh;  // the table is set to zero first
+  bool table_fresh;
+  float* sum;
+  bool sum_fresh;
 };
 static const int64_t OUTER_ROWS = 192, OUTER_COLUMNS = 128;  // a block: so many rows of both sides, so many columns of A
 static inline int64_t outer_room(int64_t N) { return OUTER_ROWS * (OUTER_COLUMNS + 16 + (N + 15) / 16 * 16); }

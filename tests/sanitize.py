@@ -225,6 +225,12 @@ class Calls:
             self.floats(R, M), self.floats(R, N), self.floats(M, N),
             accumulate=added, lookup=lookup, accumulate_lookup=added,
         )  # fmt: skip
+        H = N % 70 + 1
+        self.ops.sum_over_time(
+            self.floats(R, 4 * H), self.floats(R, H), self.floats(3 * H, H), accumulate=added,
+            lookup=self.Lookup(self.floats(K, 3 * H), self.ids(K, R)), accumulate_lookup=not added,
+            d=self.floats(H), accumulate_d=added,
+        )  # fmt: skip
 
     def tables(self) -> None:
         K, N, R = self.size(), self.size(), self.size()

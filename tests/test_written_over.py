@@ -49,6 +49,35 @@ def test_a_sum_over_time_writes_over_what_was_there(R, M, N, threads):
     assert np.allclose(found[0][1], theirs, atol=1e-4)
 
 
+@pytest.mark.parametrize("H", [1, 5, 16, 33, 64, 100, 200])
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_the_four_parts_of_a_gru_go_their_ways_in_one_pass(H, threads):
+    """r z q meet h(t-1), r z n go to the table, q adds up to d: the same bits as one after the other."""
+    R, ids = 203, np.random.default_rng(H).integers(0, 7, 203).astype(np.int32)
+    da, past = floats(R, 4 * H), floats(R, H)
+    W, table, d = rubbish(3 * H, H), rubbish(7, 3 * H), rubbish(H)
+    ops.set_threads(threads)
+    try:
+        ops.sum_over_time(
+            da, past, W, accumulate=False, lookup=Lookup(table, ids), accumulate_lookup=False, d=d,
+            accumulate_d=False,
+        )  # fmt: skip
+    finally:
+        ops.set_threads(2)
+    inner = np.delete(da, slice(2 * H, 3 * H), axis=1)
+    assert np.array_equal(W, ops.matmul(inner, past, transpose_a=True))
+    assert np.array_equal(d, ops.column_sum(da[:, 3 * H :]))
+    apart = np.zeros_like(table)
+    ops.scatter_add(apart, ids, da[:, : 3 * H])
+    assert np.array_equal(table, apart)
+    theirs = np.zeros_like(W), np.zeros_like(table), np.zeros_like(d)
+    reference.sum_over_time(da, past, theirs[0], accumulate=True, lookup=Lookup(theirs[1], ids), d=theirs[2])
+    for one, two in zip((W, table, d), theirs, strict=True):
+        assert np.allclose(one, two, atol=1e-3)
+    with pytest.raises(InputError, match="four times"):
+        ops.sum_over_time(da[:, :-1].copy(), past, W, accumulate=True, d=d)
+
+
 @pytest.mark.parametrize("R", [0, 1, 70])
 def test_rows_are_scattered_over_what_was_there(R):
     rows, ids = floats(R, 37), np.random.default_rng(R).integers(0, 9, R).astype(np.int32)

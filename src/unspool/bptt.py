@@ -127,9 +127,17 @@ def bptt(
     if x.ndim == 2:
         table, held = table_gradient(weights, gradient, at)
         looked_up = Lookup(table, x.reshape(-1))
-    recurrent_gradient(tape, da, gradient.values[at + "W"], gradient.holds(at + "W"), looked_up, held)
-    if weights.d is not None:
-        ops.column_sum(da[:, 3 * H :], out=gradient.values[at + "d"], accumulate=gradient.holds(at + "d"))
+    dd = None if weights.d is None else gradient.values[at + "d"]
+    ops.sum_over_time(
+        da,
+        tape.h_before.reshape(rows, H),
+        gradient.values[at + "W"],
+        accumulate=gradient.holds(at + "W"),
+        lookup=looked_up,
+        accumulate_lookup=held,
+        d=dd,
+        accumulate_d=dd is not None and gradient.holds(at + "d"),
+    )
     if looked_up is not None:
         return None, back
     da = da[:, : len(weights.b)]
@@ -140,29 +148,6 @@ def bptt(
     if not want_dx:
         return None, back
     return ops.matmul(da, weights.U_backward).reshape(x.shape), back
-
-
-def recurrent_gradient(
-    tape: Tape, da: Floats, dW: Floats, accumulate: bool, table: Lookup | None, held: bool
-) -> None:
-    """Add Σ da(t) h(t-1)ᵀ to dW, and da(t) to the rows of the table that were looked up.
-
-    Where the table does not hold anything yet, it is written over.
-
-    The GRU's third block has its own gradient: W_n meets that of q, the table that of n.
-    """
-    H = dW.shape[1]
-    past = tape.h_before.reshape(len(da), H)
-    if tape.cell != "gru":
-        ops.sum_over_time(da, past, dW, accumulate=accumulate, lookup=table, accumulate_lookup=held)
-        return
-    gates = None if table is None else Lookup(table.table[:, : 2 * H], table.ids)
-    ops.sum_over_time(
-        da[:, : 2 * H], past, dW[: 2 * H], accumulate=accumulate, lookup=gates, accumulate_lookup=held
-    )
-    ops.sum_over_time(da[:, 3 * H :], past, dW[2 * H :], accumulate=accumulate)
-    if table is not None:
-        ops.scatter_add(table.table[:, 2 * H :], table.ids, da[:, 2 * H : 3 * H], accumulate=held)
 
 
 def table_gradient(weights: LayerWeights, gradient: Gradient, at: str) -> tuple[Floats, bool]:

@@ -151,7 +151,9 @@ def matmul(
         if isinstance(b, Packed) or transpose_b or start is not None:
             raise InputError("with transpose_a, b must be an array as it is, and sums go to `out`")
         onto = None if out is None else _written(out, "out")
-        c = _native.outer_product(_rows(a, "a"), _rows(b, "b"), onto, accumulate, None, None, True)
+        c = _native.outer_product(
+            _rows(a, "a"), _rows(b, "b"), onto, accumulate, None, None, True, None, True
+        )
         return c if onto is None else onto
     if out is not None:
         raise InputError("`out` goes with transpose_a; pass `start` to begin a product from values")
@@ -166,17 +168,28 @@ def sum_over_time(
     accumulate: bool,
     lookup: Lookup | None = None,
     accumulate_lookup: bool = True,
+    d: Floats | None = None,
+    accumulate_d: bool = True,
 ) -> None:
     """Add Σ da(t) past(t)ᵀ to `out`, or write it; and each da(t) to its token's row of `lookup`, in one pass.
 
-    Without `accumulate_lookup` its table is set to zero first.
+    Without `accumulate_lookup` its table is set to zero first. With `d`, da holds the GRU's r z n q: r z q meet `past`,
+    r z n belong to the table, and q adds up to `d`.
     """
     table = ids = None
     if lookup is not None:
         table, ids = _written_rows(lookup.table, "table"), _ids(lookup.ids, "ids")
     onto = _written(out, "out")
     _native.outer_product(
-        _rows(da, "da"), _rows(past, "past"), onto, accumulate, table, ids, accumulate_lookup
+        _rows(da, "da"),
+        _rows(past, "past"),
+        onto,
+        accumulate,
+        table,
+        ids,
+        accumulate_lookup,
+        None if d is None else _written(d, "d"),
+        accumulate_d,
     )
 
 

@@ -52,11 +52,21 @@ def sum_over_time(
     accumulate: bool,
     lookup: Lookup | None = None,
     accumulate_lookup: bool = True,
+    d: Floats | None = None,
+    accumulate_d: bool = True,
 ) -> None:
-    """Add Σ da(t) past(t)ᵀ to `out`, or write it; and each da(t) to its token's row of `lookup`."""
-    _into(out, da.T @ past, accumulate)  # 10.26
+    """Add Σ da(t) past(t)ᵀ to `out`, or write it; and each da(t) to its token's row of `lookup`.
+
+    With `d`, da holds the GRU's r z n q: r z q meet `past`, r z n belong to the table, and q adds up to `d`.
+    """
+    inputs = inner = da
+    if d is not None:
+        H = da.shape[1] // 4
+        inputs, inner = da[:, : 3 * H], np.delete(da, slice(2 * H, 3 * H), axis=1)
+        _into(d, da[:, 3 * H :].sum(axis=0), accumulate_d)
+    _into(out, inner.T @ past, accumulate)  # 10.26
     if lookup is not None:
-        scatter_add(lookup.table, lookup.ids, da, accumulate=accumulate_lookup)
+        scatter_add(lookup.table, lookup.ids, inputs, accumulate=accumulate_lookup)
 
 
 def column_sum(a: Floats, *, out: Floats | None = None, accumulate: bool = True) -> Floats:
