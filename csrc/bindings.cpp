@@ -171,7 +171,7 @@ Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumu
   args.sum = checked(d, "d", {H}), args.sum_fresh = d && !accumulate_d;
   if (table) {
     require(ids && (int64_t)ids->size() == R, "ids must hold one token for each of the " + std::to_string(R) + " rows");
-    require((int64_t)table->shape(1) == M && M >= N, "table must have " + std::to_string(M) + " columns, no fewer than B");
+    require((int64_t)table->shape(1) == M && M >= N && N >= 1, "table must have " + std::to_string(M) + " columns, no fewer than B");
     check_ids(ids->data(), R, (int64_t)table->shape(0), "ids");
     args.table = table->data(), args.table_stride = row_stride(*table, "table");
     args.table_rows = (int64_t)table->shape(0);

@@ -49,7 +49,7 @@ template <class T> static inline T tanh(T x) {
   return f.above / f.below;
 }
 
-// log of a positive, finite double: x = 2^n m, sqrt(1/2) <= m < sqrt(2), log m = 2 artanh((m-1)/(m+1)). Anything else: NaN.
+// log of a positive, finite double: x = 2^n m, sqrt(1/2) <= m < sqrt(2), log m = 2 artanh((m-1)/(m+1)). Zero, negative, NaN: NaN.
 static inline double log_positive(double x) {
   uint64_t bits;
   __builtin_memcpy(&bits, &x, 8);

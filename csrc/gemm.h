@@ -14,7 +14,7 @@ static const int MR = 6, NP = 1, ACCUMULATORS = 6;
 #endif
 static const int64_t KC = 256;  // how much of k a tile takes at a time: two panels of it stay in the first cache
 
-// acc += A B over K steps. A(i, k) is a[i * lda + k], or a[k * MR + i] when packed.
+// One step of acc += A B. A(i, k) is a[i * lda + k], or a[k * MR + i] when packed.
 template <int M, int N, bool PACKED>
 static inline __attribute__((always_inline)) void tile_step(const float* a, int64_t lda, const float* b, int64_t panel, V (&acc)[M][N]) {
   V column[N];

@@ -60,8 +60,8 @@ static inline void softmax_rows(const SoftmaxArgs& a, int64_t base, Range mine) 
 // Of every step, a thread takes the rows of the batch that are its own in the recurrence too: they are in its cache.
 static void softmax(const SoftmaxArgs& a, Team team) {
   if (a.R == 0 && a.dh__RH && !a.accumulate) {  // the sum of nothing
-    outer({0, a.K, a.H, nullptr, a.K, nullptr, a.H, a.dV__KH, a.H, false, a.room, a.K, 0, nullptr, nullptr, 0, 0, false, nullptr, false}, team);
-    if (a.dc__K) column_sum({0, a.K, nullptr, a.K, a.dc__K, false}, team);
+    outer({0, a.K, a.H, a.o__block_K, a.K, a.h__RH, a.H, a.dV__KH, a.H, false, a.room, a.K, 0, nullptr, nullptr, 0, 0, false, nullptr, false}, team);
+    if (a.dc__K) column_sum({0, a.K, a.o__block_K, a.K, a.dc__K, false}, team);
   }
   for (int64_t top = a.R; top > 0; top -= a.block) {
     const int64_t n = top < a.block ? top : a.block, base = top - n;

@@ -130,7 +130,6 @@ def test_a_window_backwards_refuses_a_wrong_array(cell, name, wrong):
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("name", ["hs", "ss", "gates", "lengths", "keep"])
 def test_a_window_backwards_refuses_a_wrong_tape(name, wrong):
-
     window = Window("lstm")
     tape = window.forward()
     wrong_tape = tape._replace(**{name: WRONG[wrong](getattr(tape, name))})

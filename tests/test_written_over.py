@@ -1,5 +1,7 @@
 """What is written over instead of added to, and what takes the place of something else: the same bits."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,16 @@ def floats(*shape, seed=0):
     return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(np.float32)
 
 
+@contextmanager
+def threads_of(count):
+    before = ops.kernel_info()["threads"]
+    ops.set_threads(count)
+    try:
+        yield
+    finally:
+        ops.set_threads(before)
+
+
 def rubbish(*shape):
     return np.full(shape, np.nan, np.float32)
 
@@ -27,19 +39,16 @@ def rubbish(*shape):
 def test_a_sum_over_time_writes_over_what_was_there(R, M, N, threads):
     da, past = floats(R, M), floats(R, N)
     lookup = np.random.default_rng(R).integers(0, 11, R).astype(np.int32)
-    ops.set_threads(threads)
-    try:
+    with threads_of(threads):
         found = []
-        for start in (np.zeros, rubbish):
-            W, table = (start((M, N), np.float32), start((11, M), np.float32)) if start is np.zeros else (
-                rubbish(M, N), rubbish(11, M))  # fmt: skip
-            added = start is np.zeros
+        for added, W, table in (
+            (True, np.zeros((M, N), np.float32), np.zeros((11, M), np.float32)),
+            (False, rubbish(M, N), rubbish(11, M)),
+        ):
             ops.sum_over_time(
                 da, past, W, accumulate=added, lookup=Lookup(table, lookup), accumulate_lookup=added
             )
             found.append((W, table))
-    finally:
-        ops.set_threads(2)
     for added, written in zip(*found, strict=True):
         assert np.array_equal(added, written)
     theirs = np.zeros((11, M), np.float32)
@@ -56,14 +65,11 @@ def test_the_four_parts_of_a_gru_go_their_ways_in_one_pass(H, threads):
     R, ids = 203, np.random.default_rng(H).integers(0, 7, 203).astype(np.int32)
     da, past = floats(R, 4 * H), floats(R, H)
     W, table, d = rubbish(3 * H, H), rubbish(7, 3 * H), rubbish(H)
-    ops.set_threads(threads)
-    try:
+    with threads_of(threads):
         ops.sum_over_time(
             da, past, W, accumulate=False, lookup=Lookup(table, ids), accumulate_lookup=False, d=d,
             accumulate_d=False,
         )  # fmt: skip
-    finally:
-        ops.set_threads(2)
     inner = np.delete(da, slice(2 * H, 3 * H), axis=1)
     assert np.array_equal(W, ops.matmul(inner, past, transpose_a=True))
     assert np.array_equal(d, ops.column_sum(da[:, 3 * H :]))
@@ -169,3 +175,45 @@ def test_a_gradient_in_two_windows_is_that_of_one(cell, tied):
         found.append({name: gradient.values[name].copy() for name in gradient.values})
     for name, value in found[0].items():
         assert np.isfinite(value).all() and np.array_equal(value, found[1][name]), name
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"layers": 2, "dropout": 0.3},
+        {"bidirectional": True, "recurrent_dropout": 0.2},
+        {"embedding": 5},
+        {"pattern": "last"},
+        {"hidden": 340},  # W is shared by units
+    ],
+)
+@pytest.mark.parametrize("cell", CELLS)
+def test_consuming_changes_no_gradient_of_a_model(cell, more, threads):
+    config = ModelConfig(**({"cell": cell, "inputs": 7, "outputs": 7, "hidden": 9} | more))
+    model = Model.fresh(config, seed=0)
+    x = np.random.default_rng(0).integers(0, 7, (6, 3)).astype(np.int32)
+    y = x[-1] if config.pattern == "last" else x
+    found = []
+    with threads_of(threads):
+        for consume in (False, True):
+            gradient = model.gradient()
+            output = model.forward(x, masks=model.masks(3, seed=1, step=0))
+            loss = model.loss(output, y, gradient=gradient)
+            _, starts = model.backward(output, loss.dh, gradient, consume=consume)
+            model.finish(gradient)
+            found.append([gradient.flat.copy(), *(part for state in starts for part in state)])
+    for one, two in zip(*found, strict=True):
+        assert one is two is None or np.array_equal(one, two)
+
+
+def test_a_gradient_that_nothing_was_added_to_is_zero():
+    model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=4), seed=0)
+    x, gradient = np.array([[0], [3], [1]], np.int32), model.gradient()
+    output = model.forward(x)
+    model.backward(output, model.loss(output, x, gradient=gradient).dh, gradient)
+    model.finish(gradient)
+    assert gradient.flat.any()
+    gradient.clear()
+    model.finish(gradient)
+    assert not gradient.flat.any()

@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -125,7 +126,7 @@ class _There(NamedTuple):
         _, starts = self.model.backward(
             output, loss.dh, gradient, d_end=arriving, weights=self.weights, xi=xi, consume=True
         )
-        return loss, starts
+        return replace(loss, dh=None), starts  # it has been used up
 
 
 def _recomputed(

@@ -79,7 +79,9 @@ class Gradient:
         values = self.values
         for weights in first:
             at = prefix(0, weights.reverse)
-            table = self.tables.get(weights.reverse) if E is not None else values.stored(at + "U")
+            table = self.tables.get(weights.reverse)
+            if E is None and at + "U" in self.written:
+                table = values.stored(at + "U")
             if table is None or not self.config.looks_up:
                 continue
             ops.column_sum(table, out=values[at + "b"], accumulate=self.holds(at + "b"))

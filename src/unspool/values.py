@@ -37,11 +37,11 @@ class once(Generic[T]):  # noqa: N801
         """Remember under which name it is kept."""
         self.name = name
 
-    def __get__(self, owner: Any, kind: type) -> T:
+    def __get__(self, instance: Any, owner: type) -> T:
         """Work it out; from now on the instance has it."""
-        if owner is None:
+        if instance is None:
             return self  # type: ignore[return-value]
-        value = owner.__dict__[self.name] = self.work(owner)
+        value = instance.__dict__[self.name] = self.work(instance)
         return value
 
 
@@ -58,7 +58,10 @@ class Lookup(NamedTuple):
 
 
 class Tape(NamedTuple):
-    """What a window leaves behind: all that BPTT needs, and all that there is to look at."""
+    """What a window leaves behind: all that BPTT needs, and all that there is to look at.
+
+    A backward pass that consumes it leaves gradients where the gates were: it cannot be used again.
+    """
 
     cell: CellName
     activation: Activation
