@@ -1,5 +1,7 @@
 """What a run holds when a fit was stopped, refused or has failed: the model of then, and nothing that is not so."""
 
+import json
+import os
 import signal
 from itertools import islice
 
@@ -145,3 +147,93 @@ def test_a_fit_that_is_refused_leaves_the_estimator_as_it_was(tmp_path):
     with Journal(tmp_path / "run" / checkpoint.LOG), pytest.raises(FileError, match="another process"):
         model.fit(TEXTS, LABELS, run=tmp_path / "run")
     assert same()
+
+
+FILES = {"classify": ("names.csv", TABLE), "tag": ("tags.conll", TAGS), "translate": ("pairs.tsv", PAIRS)}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_json_tells_of_a_stop_and_of_nothing_held_out(name, tmp_path, monkeypatch, capsys):
+    file, content = FILES[name]
+    data, out = tmp_path / file, tmp_path / "run"
+    data.write_text(content)
+    with monkeypatch.context() as patch:
+        patch.setattr(Stop, "__call__", lambda _: True)
+        with pytest.raises(SystemExit) as end:
+            run(name, "fit", data, "--out", out, *OPTIONS, "--hold-out", "0", "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert end.value.code == 130 and told["run"] == str(out) and told["stopped"] == 1
+    run("resume", out, "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert told["steps"] == 20 and told["scores"] is None and "stopped" not in told
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_plot_of_nothing_is_refused_before_anything_is_made(name, tmp_path):
+    file, content = FILES[name]
+    data, out = tmp_path / file, tmp_path / "run"
+    data.write_text(content)
+    for share in ("0", "0.001"):
+        with pytest.raises(InputError, match="--plot draws what is held out, and nothing is"):
+            run(
+                name,
+                "fit",
+                data,
+                "--out",
+                out,
+                *OPTIONS,
+                "--hold-out",
+                share,
+                "--plot",
+                tmp_path / "plot.svg",
+            )
+    assert not out.exists() and not (tmp_path / "plot.svg").exists()
+
+
+def test_a_stop_after_the_last_report_is_heeded_before_the_fit_is_judged(tmp_path, monkeypatch, capsys):
+    data, out = tmp_path / "names.csv", tmp_path / "run"
+    data.write_text(TABLE)
+
+    def follow(console, model, reports, stop):
+        list(reports)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("unspool.cli.fits.follow", follow)
+        patch.setattr(SequenceClassifier, "predict", lambda *_: pytest.fail("judged"))
+        with pytest.raises(SystemExit) as end:
+            run("classify", "fit", data, "--out", out, *OPTIONS, "--json")
+    said = capsys.readouterr()
+    assert end.value.code == 143 and f"unspool resume {out}" in said.err
+    assert json.loads(said.out)["stopped"] is None
+    run("resume", out)
+    assert "held out" in capsys.readouterr().out
+
+
+def test_only_the_files_that_are_read_make_a_folder_another_one(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "names"
+    folder.mkdir()
+    for name in "cd":
+        (folder / f"{name}.txt").write_text("".join(f"{text}\n" for text in TEXTS if text[-1] == name))
+    out = folder / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(Stop, "__call__", lambda _: True)
+        with pytest.raises(SystemExit):
+            run("classify", "fit", folder, "--out", out, *OPTIONS)
+    (folder / ".DS_Store").write_bytes(b"\0")
+    (folder / "notes.md").write_text("nothing")
+    run("resume", out)
+    assert "going on after update 1" in capsys.readouterr().out
+    (folder / "e.txt").write_text("abe\n")
+    with pytest.raises(InputError, match="names: it has changed since"):
+        run("resume", out)
+
+
+def test_a_pipe_is_refused_before_a_byte_of_it_is_read(tmp_path):
+    pipe, data = tmp_path / "pairs.tsv", tmp_path / "file.tsv"
+    os.mkfifo(pipe)
+    data.write_text(PAIRS)
+    for given in ((pipe,), ("/dev/stdin",), (data, "--test", pipe)):
+        with pytest.raises(InputError, match="neither a file nor a folder: .* write it to a file"):
+            run("translate", "fit", *given, "--out", tmp_path / "run", *OPTIONS)
+    assert not (tmp_path / "run").exists()
