@@ -234,6 +234,6 @@ def test_a_pipe_is_refused_before_a_byte_of_it_is_read(tmp_path):
     os.mkfifo(pipe)
     data.write_text(PAIRS)
     for given in ((pipe,), ("/dev/stdin",), (data, "--test", pipe)):
-        with pytest.raises(InputError, match="neither a file nor a folder: .* write it to a file"):
+        with pytest.raises(InputError, match=r"neither a file nor a folder: .* write it to a file"):
             run("translate", "fit", *given, "--out", tmp_path / "run", *OPTIONS)
     assert not (tmp_path / "run").exists()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from unspool import checkpoint
-from unspool.cli.fit_options import FitOptions, Shown, names_of
+from unspool.cli.fit_options import FitOptions, Kept, names_of
 from unspool.cli.fitting import check_before
 from unspool.cli.following import follow
 from unspool.cli.stopping import Stop
@@ -60,23 +60,24 @@ def begin(work: Work, data: Path, options: FitOptions) -> None:
     _walk(work, data, options, Console(highlight=False, quiet=options.json), more)
 
 
-def go_on(work: Work, run: Path, shown: Shown, save_every: int | None) -> None:
+def go_on(work: Work, run: Path, kept: Kept) -> None:
     """Go on with a run where it was last saved."""
-    check_before(None, shown.plot, shown.threads)
+    check_before(None, kept.plot, kept.threads)
     content = checkpoint.read_config(run, work.name)
     if COMMAND not in content:
         raise InputError(
             f"{run}: it holds no command to go on with: it was made by an older version or from Python; "
             f"use it with unspool {work.name} predict, or fit again"
         )
-    console = Console(highlight=False, quiet=shown.json)
+    console = Console(highlight=False, quiet=kept.json)
     given, files = content[COMMAND]["options"], content[COMMAND]["files"]
     for path, known in files.items():
         if _hash(Path(path)) != known:
             raise InputError(
                 f"{path}: it has changed since {run} was begun: put it back as it was, or fit anew into another run"
             )
-    options = work.options.from_json(given, out=run, save_every=save_every, **vars(shown))
+    passing = {name: getattr(kept, name) for name in names_of(Kept)}
+    options = work.options.from_json(given, out=run, **passing)
     console.print(_where(run), soft_wrap=True)
     _walk(work, Path(content["data"]), options, console, {})
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from unspool import checkpoint
 from unspool.errors import InputError
-from unspool.place import Keeping
+from unspool.keeping import Keeping
 from unspool.sequences.batches import Examples
 from unspool.sequences.config import FitConfig, Head, SequenceConfig, Shape
 from unspool.sequences.fit import Report, fit, plan

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from unspool import checkpoint
 from unspool.errors import FileError, InputError
 from unspool.journal import Journal, entries
-from unspool.place import Keeping
+from unspool.keeping import Keeping
 from unspool.sequences.batches import Examples
 from unspool.sequences.config import FitConfig
 from unspool.sequences.fit import Report, fit
