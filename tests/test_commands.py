@@ -28,9 +28,9 @@ from unspool.estimator import LanguageModel
 from unspool.events import RunConfig
 from unspool.generate import Sampling
 from unspool.journal import entries
+from unspool.keeping import Keeping
 from unspool.language import TextModel
 from unspool.measure import measure
-from unspool.place import Keeping
 from unspool.run import run
 
 TEXT = "the time traveller spoke of time and space, and space and time listened. — été 時\n" * 60

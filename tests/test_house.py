@@ -33,6 +33,7 @@ LAYERS = {
         "journal",
         "memory",
         "events",
+        "keeping",
         "place",
         "pace",
         "baselines",

@@ -12,9 +12,9 @@ from unspool.errors import Diverged, FileError, InputError
 from unspool.evaluate import glance, log_prob
 from unspool.events import Changed, Judged, Planned, Prepared, RunConfig, Step, Stopped
 from unspool.journal import entries
+from unspool.keeping import Keeping
 from unspool.language import TextModel
 from unspool.pace import Pace, due
-from unspool.place import Keeping
 from unspool.run import resume, run
 from unspool.schedule import Cosine, updates_a_second
 

@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -51,11 +51,13 @@ def read_whole(path: str | Path) -> bytes:
 
 
 def hash_of(path: Path) -> str:
-    """Give the SHA-256 of a file's bytes, or of the names and bytes of all files in a folder."""
-    if not path.is_dir():
-        return hashlib.sha256(read_whole(path)).hexdigest()
-    files = sorted(each for each in path.rglob("*") if each.is_file())
-    parts = [f"{each.relative_to(path).as_posix()} {hash_of(each)}\n" for each in files]
+    """Give the SHA-256 of a file's bytes."""
+    return hashlib.sha256(read_whole(path)).hexdigest()
+
+
+def hash_of_all(paths: Iterable[Path]) -> str:
+    """Give the SHA-256 of the names and bytes of some files of one folder, in their order."""
+    parts = [f"{path.name} {hash_of(path)}\n" for path in paths]
     return hashlib.sha256("".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -29,11 +29,12 @@ from unspool.evaluate import Network, evaluate, glance, in_time
 from unspool.events import Baseline, Changed, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
 from unspool.generate import sample
 from unspool.journal import Journal
+from unspool.keeping import Keeping
 from unspool.memory import refuse_too_large
 from unspool.model import Model
 from unspool.optimise import Optimiser, OptimiserConfig
 from unspool.pace import Pace
-from unspool.place import Best, Clock, Keeping, Place
+from unspool.place import Best, Clock, Place
 from unspool.plan import Recipe, choose
 from unspool.schedule import updates_a_second
 from unspool.train import Report, train

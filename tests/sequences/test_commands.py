@@ -124,7 +124,7 @@ def test_bad_tables_are_refused_with_their_place(content, options, line, tmp_pat
 def test_a_class_never_seen_is_refused_with_its_place(names, tmp_path):
     other = tmp_path / "other.csv"
     other.write_text("text,label\nab,x\ncd,z\n")
-    with pytest.raises(InputError, match=r"row 2 \(line 3\): the class 'z' was never seen in training"):
+    with pytest.raises(InputError, match=r"row 2 \(line 3\): the label 'z' was never seen in training"):
         run("classify", "fit", names, "--test", other, "--out", tmp_path / "run")
 
 

@@ -12,12 +12,11 @@ from rich.console import Console
 from unspool.cli.fit_options import Column, FitOptions, OfData, OfNetwork, OfTraining, Shown
 from unspool.cli.fits import Read, Work, begin
 from unspool.cli.fitting import as_column, check_before, held_out, refuse_empty, refuse_unknown
-from unspool.cli.following import show_scores
+from unspool.cli.following import draw_scores, show_scores
 from unspool.data.labelled import Labelled, read_labelled
-from unspool.draw.confusion import draw_confusion
 from unspool.errors import InputError
 from unspool.sequences.estimators import SequenceClassifier
-from unspool.sequences.scores import Scores, score
+from unspool.sequences.scores import score
 from unspool.sequences.store import load
 
 app = App(name="classify", help="A sequence to a class: texts, names, recordings, series.")
@@ -88,10 +87,10 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     refuse_empty(read)
     proba = model.predict_proba(read.sequences)
     answers = [str(name) for name in model.classes_[proba.argmax(axis=1)]]
-    refuse_unknown(read, [str(name) for name in model.classes_])
+    refuse_unknown(read.labels or (), read.places, [str(name) for name in model.classes_])
     scores = None if read.labels is None else score(read.labels, answers, model.classes_.tolist())
     if options.plot is not None and scores is not None:
-        _draw(scores, options.plot)
+        draw_scores(scores, options.plot)
     if options.json:
         rows = [
             {"class": a, "probability": float(p.max()), "probabilities": p.tolist()}
@@ -130,7 +129,7 @@ def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
     if options.test is not None:
         judged = read_labelled(options.test, *_columns(options))
         refuse_empty(judged)
-        refuse_unknown(judged, learned.classes)
+        refuse_unknown(judged.labels or (), judged.places, learned.classes)
         return learned, judged
     rows, kept = held_out(learned.labels, options.hold_out, options.seed)
     return _part(learned, rows), _part(learned, kept) if kept else None
@@ -168,12 +167,8 @@ def _judge(
     console.print()
     show_scores(console, scores, "held out")
     if options.plot is not None:
-        _draw(scores, options.plot)
+        draw_scores(scores, options.plot)
     return {"scores": scores.to_json()}
-
-
-def _draw(scores: Scores, path: Path) -> None:
-    draw_confusion(scores.confusion, [each.name for each in scores.classes], path)
 
 
 CLASSIFY = Work("classify", SequenceClassifier, Options, _read, _judge)

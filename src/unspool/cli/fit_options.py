@@ -45,6 +45,14 @@ class Shown:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Kept(Shown):
+    """The same of a command that keeps what it does in a run."""
+
+    save_every: OfOutput[int | None] = None
+    """Save the state after every so many updates [default: every half minute]."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Fitted:
     """How a network for sequences is fitted and judged."""
 
@@ -82,8 +90,6 @@ class Fitted:
     """Where all random numbers come from."""
     out: OfOutput[Path]
     """The folder to make: the model, its vocabulary, settings and log, and all that is needed to go on later."""
-    save_every: OfOutput[int | None] = None
-    """Save the state after every so many updates [default: every half minute]."""
 
     def arguments(self, names: Iterable[str]) -> dict[str, Any]:
         """Give those arguments of an estimator, of all the names it has, that are options."""
@@ -96,12 +102,12 @@ class Fitted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(Shown, Fitted):
+class FitOptions(Kept, Fitted):
     """All that fitting commands for sequences have in common."""
 
     def to_json(self) -> dict[str, Any]:
         """Give what decides the result, ready for JSON."""
-        passing = {*names_of(Shown), "out", "save_every"}
+        passing = {*names_of(Kept), "out"}
         return {
             name: str(value) if isinstance(value, Path) else value
             for name, value in vars(self).items()
@@ -109,11 +115,11 @@ class FitOptions(Shown, Fitted):
         }
 
     @classmethod
-    def from_json(cls, fields: dict[str, Any], **passing: Any) -> Self:
+    def from_json(cls, content: dict[str, Any], **passing: Any) -> Self:
         """Make options from plain values, and from what does not decide the result."""
-        tuples = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
-        test = None if fields["test"] is None else Path(fields["test"])
-        return cls(**fields | tuples | {"test": test} | passing)
+        tuples = {name: tuple(value) for name, value in content.items() if isinstance(value, list)}
+        test = None if content["test"] is None else Path(content["test"])
+        return cls(**content | tuples | {"test": test} | passing)
 
 
 @dataclass(frozen=True, kw_only=True)

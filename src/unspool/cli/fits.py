@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from unspool import checkpoint
-from unspool.cli.fit_options import FitOptions, Shown, names_of
+from unspool.cli.fit_options import FitOptions, Kept, names_of
 from unspool.cli.fitting import check_before
 from unspool.cli.following import follow
 from unspool.cli.stopping import Stop
+from unspool.data.labelled import class_files
 from unspool.errors import InputError
-from unspool.files import hash_of
+from unspool.files import hash_of, hash_of_all
 from unspool.sequences.estimator import Estimator
+from unspool.sequences.kept import has_ended
 
 COMMAND = "command"
 """The key in the config of what the command was given."""
@@ -52,42 +54,56 @@ def begin(work: Work, data: Path, options: FitOptions) -> None:
     """Fit from the beginning into a new run."""
     check_before(options.out, options.plot, options.threads)
     test = None if options.test is None else options.test.absolute()
-    files = {str(path): hash_of(path) for path in (data.absolute(), test) if path is not None}
+    files = {str(path): _hash(path) for path in (data.absolute(), test) if path is not None}
     command = {"options": replace(options, test=test).to_json(), "files": files}
     more = {"data": str(data.absolute()), COMMAND: command}
     _walk(work, data, options, Console(highlight=False, quiet=options.json), more)
 
 
-def go_on(work: Work, run: Path, shown: Shown, save_every: int | None) -> None:
+def go_on(work: Work, run: Path, kept: Kept) -> None:
     """Go on with a run where it was last saved."""
-    check_before(None, shown.plot, shown.threads)
+    check_before(None, kept.plot, kept.threads)
     content = checkpoint.read_config(run, work.name)
     if COMMAND not in content:
         raise InputError(
             f"{run}: it holds no command to go on with: it was made by an older version or from Python; "
             f"use it with unspool {work.name} predict, or fit again"
         )
-    console = Console(highlight=False, quiet=shown.json)
+    console = Console(highlight=False, quiet=kept.json)
     given, files = content[COMMAND]["options"], content[COMMAND]["files"]
     for path, known in files.items():
-        if hash_of(Path(path)) != known:
+        if _hash(Path(path)) != known:
             raise InputError(
                 f"{path}: it has changed since {run} was begun: put it back as it was, or fit anew into another run"
             )
-    options = work.options.from_json(given, out=run, save_every=save_every, **vars(shown))
+    passing = {name: getattr(kept, name) for name in names_of(Kept)}
+    options = work.options.from_json(given, out=run, **passing)
     console.print(_where(run), soft_wrap=True)
     _walk(work, Path(content["data"]), options, console, {})
 
 
+def _hash(path: Path) -> str:
+    """Give the hash of what is read: a file, or the files of a folder that have classes."""
+    if path.is_dir():
+        return hash_of_all(class_files(path))
+    passing = str(path).startswith(("/dev/stdin", "/dev/fd/", "/proc/"))
+    if passing or (path.exists() and not path.is_file()):
+        raise InputError(
+            f"{path}: neither a file nor a folder: a fit reads its data again to go on; write it to a file"
+        )
+    return hash_of(path)
+
+
 def _where(run: Path) -> str:
-    training = run / checkpoint.TRAINING
-    if not training.exists():
+    if has_ended(run):
         return f"{run}: the fit has ended already; it is only judged again"
-    return f"{run}: going on after update {checkpoint.read_arrays(training)[1]['step']:,}"
+    return f"{run}: going on after update {checkpoint.read_arrays(run / checkpoint.TRAINING)[1]['step']:,}"
 
 
 def _walk(work: Work, data: Path, options: FitOptions, console: Console, more: dict[str, Any]) -> None:
     read = work.read(data, options)
+    if options.plot is not None and read.judged is None:
+        raise InputError("--plot draws what is held out, and nothing is: give a larger --hold-out, or --test")
     console.print(read.said, soft_wrap=True)
     model: Any = work.estimator(**options.arguments(names_of(work.estimator)) | read.arguments)
     reports = model.fitting(read.X, read.y, run=options.out, save_every=options.save_every, more=more)
@@ -95,17 +111,19 @@ def _walk(work: Work, data: Path, options: FitOptions, console: Console, more: d
     console.print(f"  {planned}", soft_wrap=True)
     stop = Stop()
     stop.listen()
+    content: dict[str, Any] = {"run": str(options.out), "parameters": model.network_.parameters.count}
     try:
-        if (step := follow(console, model, reports, stop)) is not None:
-            stop.leave(options.out, step)
-        stop.at_once()
-        judged = work.judge(console, model, read.judged, options)
+        if (step := follow(console, model, reports, stop)) is None:
+            stop.at_once()
+            content |= {"steps": model.n_iter_} | work.judge(console, model, read.judged, options)
+        else:
+            content["stopped"] = step
     except KeyboardInterrupt:
-        stop.leave(options.out, None)
-    console.print(
-        f"\nkept in {options.out}; try: unspool {work.name} predict {options.out} FILE", soft_wrap=True
-    )
+        content["stopped"] = None
+    if "stopped" not in content:
+        told = f"kept in {options.out}; try: unspool {work.name} predict {options.out} FILE"
+        console.print(f"\n{told}", soft_wrap=True)
     if options.json:
-        content = {"run": str(options.out), "steps": model.n_iter_}
-        content["parameters"] = model.network_.parameters.count
-        print(jsonlib.dumps(content | judged, ensure_ascii=False))
+        print(jsonlib.dumps(content, ensure_ascii=False))
+    if "stopped" in content:
+        stop.leave(options.out, content["stopped"])

@@ -1,5 +1,6 @@
 """What the commands for sequences do before a fit: refuse what cannot work, split rows."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,13 @@ def refuse_empty(data: Labelled) -> None:
             raise InputError(f"{place}: the sequence is empty; expected at least one step")
 
 
-def refuse_unknown(data: Labelled, classes: list[str]) -> None:
+def refuse_unknown(labels: Iterable[str], places: Iterable[str], classes: list[str]) -> None:
     """Raise where a label was never seen in training, with its place."""
     known = set(classes)
-    for label, place in zip(data.labels or (), data.places, strict=False):
+    for label, place in zip(labels, places, strict=False):
         if label not in known:
             raise InputError(
-                f"{place}: the class {label!r} was never seen in training; there are {', '.join(classes)}"
+                f"{place}: the label {label!r} was never seen in training; there are {', '.join(classes)}"
             )
 
 

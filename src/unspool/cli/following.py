@@ -2,12 +2,14 @@
 
 from collections.abc import Generator
 from contextlib import closing
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from unspool.cli.stopping import Stop
+from unspool.draw.confusion import draw_confusion
 from unspool.sequences.estimator import Estimator
 from unspool.sequences.fit import Report
 from unspool.sequences.scores import Scores
@@ -99,3 +101,8 @@ def show_scores(console: Console, scores: Scores, of: str, what: str = "sequence
         console.print("\ntruth in rows, answers in columns", style="dim")
         for line in lines:
             console.print(line, soft_wrap=True, markup=False)
+
+
+def draw_scores(scores: Scores, path: Path) -> None:
+    """Draw the confusion matrix into a file."""
+    draw_confusion(scores.confusion, [each.name for each in scores.classes], path)

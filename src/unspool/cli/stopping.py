@@ -35,8 +35,10 @@ class Stop:
             signal.signal(number, self._heed)
 
     def at_once(self) -> None:
-        """From now on there is nothing to save: the first signal is at once."""
+        """From now on there is nothing to save: the first signal is at once, also one that has come already."""
         self._now = True
+        if self.signal is not None:  # it came after the last update was reported
+            raise KeyboardInterrupt
 
     def _heed(self, number: int, frame: FrameType | None) -> None:
         now, self.signal = self._now or self.signal is not None, self.signal or number

@@ -11,13 +11,12 @@ from rich.console import Console
 
 from unspool.cli.fit_options import Column, FitOptions, OfData, OfNetwork, OfTime, OfTraining, Shown
 from unspool.cli.fits import Read, Work, begin
-from unspool.cli.fitting import as_column, check_before, rows_aside
-from unspool.cli.following import show_scores
+from unspool.cli.fitting import as_column, check_before, refuse_unknown, rows_aside
+from unspool.cli.following import draw_scores, show_scores
 from unspool.data.tagged import Tagged, read_tagged
-from unspool.draw.confusion import draw_confusion
 from unspool.errors import InputError
 from unspool.sequences.estimators import SequenceTagger
-from unspool.sequences.scores import Scores, score
+from unspool.sequences.scores import score
 from unspool.sequences.store import load
 
 app = App(name="tag", help="A label for every step: words to their parts of speech, and the like.")
@@ -82,7 +81,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     answers = [row.tolist() for row in model.predict(read.tokens)]
     scores = None if read.tags is None else score(_flat(read.tags), _flat(answers), model.classes_.tolist())
     if options.plot is not None and scores is not None:
-        _draw(scores, options.plot)
+        draw_scores(scores, options.plot)
     if options.json:
         content = {"run": str(run), "labels": model.classes_.tolist(), "answers": answers}
         print(jsonlib.dumps(content | ({"scores": scores.to_json()} if scores else {}), ensure_ascii=False))
@@ -141,10 +140,8 @@ def _flat(rows: list[list[str]]) -> list[str]:
 
 
 def _refuse_unknown(data: Tagged, labels: list[str]) -> None:
-    for tags, lines in zip(data.tags or [], data.lines, strict=False):
-        for label, line in zip(tags, lines, strict=True):
-            if label not in labels:
-                raise InputError(f"{data.name}: line {line}: the label {label!r} was never seen in training")
+    places = (f"{data.name}: line {line}" for lines in data.lines for line in lines)
+    refuse_unknown(_flat(data.tags or []), places, labels)
 
 
 def _judge(
@@ -158,12 +155,8 @@ def _judge(
     console.print()
     show_scores(console, scores, "held out", "tokens")
     if options.plot is not None:
-        _draw(scores, options.plot)
+        draw_scores(scores, options.plot)
     return {"scores": scores.to_json()}
-
-
-def _draw(scores: Scores, path: Path) -> None:
-    draw_confusion(scores.confusion, [each.name for each in scores.classes], path)
 
 
 TAG = Work("tag", SequenceTagger, Options, _read, _judge)

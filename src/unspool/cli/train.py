@@ -15,8 +15,8 @@ from unspool.cli.view import View
 from unspool.data.settings import Settings
 from unspool.errors import InputError
 from unspool.events import RunConfig
+from unspool.keeping import Keeping
 from unspool.kernel.ops import set_threads
-from unspool.place import Keeping
 from unspool.run import run
 from unspool.schedule import Plans
 

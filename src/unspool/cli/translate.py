@@ -161,7 +161,7 @@ def _judge(
     options: Options,
 ) -> dict[str, Any]:
     if judged is None:
-        return {}
+        return {"scores": None}
     sources, targets = judged
     written = model.predict_scored(sources)
     scores = _scores([text for text, _ in written], targets)

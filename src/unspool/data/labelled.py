@@ -97,7 +97,7 @@ def read_classes(folder: str | Path) -> Labelled:
     folder = Path(folder)
     if not folder.is_dir():
         raise FileError(f"{folder}: no such folder")
-    paths = [path for path in sorted(folder.iterdir()) if _label(path) and path.is_file()]
+    paths = class_files(folder)
     if not paths:
         raise EmptyInput(f"{folder}: no class in it; expected files named like LABEL.txt, a line an example")
     sequences, labels, places = list[str](), list[str](), list[str]()
@@ -111,6 +111,11 @@ def read_classes(folder: str | Path) -> Labelled:
         if len(sequences) == before:
             raise EmptyInput(f"{path}: a class without an example; expected one a line")
     return Labelled(str(folder), sequences, labels, places)
+
+
+def class_files(folder: Path) -> list[Path]:
+    """Give the files of a folder that are read, one a class, in their order; all else in it is nothing to us."""
+    return [path for path in sorted(folder.iterdir()) if _label(path) and path.is_file()]
 
 
 def _label(path: Path) -> str:

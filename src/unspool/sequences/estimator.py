@@ -11,6 +11,7 @@ import sys
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,13 +19,12 @@ import numpy as np
 
 from unspool import checkpoint
 from unspool.errors import InputError
-from unspool.place import Keeping
+from unspool.keeping import Keeping
 from unspool.sequences.batches import Examples
 from unspool.sequences.config import FitConfig, Head, SequenceConfig, Shape
 from unspool.sequences.fit import Report, fit, plan
-from unspool.sequences.fitting import Fitting
 from unspool.sequences.inputs import Coder, ValueCoder, as_sequences, learn_coder
-from unspool.sequences.kept import EXAMPLES, kept_fit, planned, write
+from unspool.sequences.kept import ARRAYS, LEARNED, begin, kept_fit, planned
 from unspool.sequences.network import Network
 from unspool.values import CellName, Floats
 
@@ -125,8 +125,28 @@ class Estimator:
 
         With a run, a folder, all is kept there: the state every half minute or every so many updates, and when
         the reports are left. The same call goes on from it, to the same bits. `more` goes into its config.
+        A fit that is refused leaves the estimator as it was.
         """
-        keeping = Keeping(steps=save_every)
+        before, keeping = dict(vars(self)), Keeping(steps=save_every)
+        try:
+            examples = self._learn(X, y)
+            if run is None:
+                self.fit_config_ = plan(self.network_, examples, self.fit_config())
+                return self._counted(fit(self.network_, examples, self.fit_config_), before)
+            if (Path(run) / checkpoint.CONFIG).exists():
+                self.fit_config_ = planned(self, examples, run)
+            else:
+                self.fit_config_ = plan(self.network_, examples, self.fit_config())
+                begin(self, run, examples, more or {})
+            return self._counted(kept_fit(self, examples, Path(run), keeping), before)
+        except BaseException:
+            self._put_back(before)
+            raise
+
+    def _learn(self, X: Any, y: Any) -> Examples:
+        """Learn all but the parameters: how inputs and targets are coded, and the network's sizes."""
+        for name in (*LEARNED, *ARRAYS, "target_coder_"):
+            vars(self).pop(name, None)
         if y is None:
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: one for each sequence"
@@ -135,25 +155,25 @@ class Estimator:
         coder = learn_coder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
         x = coder.encode(rows)
         targets, head, outputs = self._learn_targets(y, x)
-        network = Network.fresh(self.network_config(coder, head, outputs), self.seed)
-        examples = Examples(x, targets)
-        self.coder_, self.network_, self.n_features_in_ = coder, network, coder.size
-        if run is not None and (Path(run) / checkpoint.CONFIG).exists():
-            self.fit_config_ = planned(self, examples, run)
-        else:
-            self.fit_config_ = plan(network, examples, self.fit_config())
-            if run is not None:
-                begun = Fitting.fresh(network, self.fit_config_)
-                write(self, run, {EXAMPLES: examples.sha256()} | dict(more or {}), begun)
-        if run is None:
-            return self._counted(fit(network, examples, self.fit_config_))
-        return self._counted(kept_fit(self, examples, Path(run), keeping))
+        self.network_ = Network.fresh(self.network_config(coder, head, outputs), self.seed)
+        self.coder_, self.n_features_in_ = coder, coder.size
+        return Examples(x, targets)
 
-    def _counted(self, reports: Generator[Report]) -> Generator[Report]:
+    def _counted(self, reports: Generator[Report], before: dict[str, Any]) -> Generator[Report]:
+        """Count the updates; where not one can be made, nothing has changed."""
         with closing(reports):
-            for report in reports:
+            try:
+                first = [report] if (report := next(reports, None)) else []
+            except BaseException:
+                self._put_back(before)
+                raise
+            for report in chain(first, reports):
                 self.n_iter_ = report.step
                 yield report
+
+    def _put_back(self, before: dict[str, Any]) -> None:
+        vars(self).clear()
+        vars(self).update(before)
 
     def _many(self, X: Any) -> Any:
         """Return X as sequences; a shape that reads one step makes them of length one."""

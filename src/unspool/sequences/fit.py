@@ -151,6 +151,7 @@ def fit(
         yield replace(now, valid=score, best=state.meet(score))
     if state.flat is not None:
         network.parameters.flat[:] = state.flat
+    state.refuse_infinite()
 
 
 def evaluate(network: Network, examples: Examples, B: int = 256) -> Loss:

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from unspool.errors import FileError
+import numpy as np
+
+from unspool.errors import Diverged, FileError
 from unspool.optimise import Optimiser, OptimiserConfig
 from unspool.sequences.config import FitConfig
 from unspool.sequences.network import Network
@@ -63,6 +65,11 @@ class Fitting:
         else:
             self.since += 1
         return better
+
+    def refuse_infinite(self) -> None:
+        """Raise where a parameter is not finite: nothing like that is kept."""
+        if not np.isfinite(self.network.parameters.flat).all():
+            raise Diverged(f"some parameters are not finite after step {self.step}: lower the learning rate")
 
     def arrays(self) -> dict[str, Floats]:
         """Give all numbers that are arrays, under names."""

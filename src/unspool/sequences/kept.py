@@ -5,25 +5,24 @@
         vocab.target.json     the vocabulary of what is written, where there is one
         model.safetensors     the best parameters so far, under the textbook's letters
         training.safetensors  all that is needed to go on; when the fit has ended it is gone
-        log.jsonl             what happened, a line each
+        log.jsonl             what happened, a line each; the last one says that the fit has ended
 
 The folder gets its name when it is complete, with the untrained network in it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
 from unspool import checkpoint
-from unspool.errors import Diverged, InputError
-from unspool.journal import Journal
-from unspool.place import Keeping
+from unspool.errors import FileError, InputError
+from unspool.journal import Journal, entries
+from unspool.keeping import Keeping
 from unspool.sequences.batches import Examples
 from unspool.sequences.config import FitConfig
 from unspool.sequences.fit import Report, fit
@@ -35,7 +34,7 @@ TARGET_VOCAB = "vocab.target.json"
 LEARNED = ("single_", "longest_", "n_features_in_", "n_iter_")
 ARRAYS = ("classes_", "class_prior_")
 EXAMPLES = "examples"
-"""The key of the examples' hash in the config: only a run that was kept while it was fitted has it."""
+"""The key of the data's hash in the config: only a run that was kept while it was fitted has it."""
 
 
 class Fits(Protocol):
@@ -52,6 +51,12 @@ class Fits(Protocol):
 
     def get_params(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
+
+
+def begin(estimator: Fits, path: str | Path, examples: Examples, more: Mapping[str, Any]) -> None:
+    """Write a new run before its first update."""
+    begun = Fitting.fresh(estimator.network_, estimator.fit_config_)
+    write(estimator, path, {EXAMPLES: _hash(estimator, examples)} | dict(more), begun)
 
 
 def write(estimator: Fits, path: str | Path, more: Mapping[str, Any], begun: Fitting | None = None) -> None:
@@ -89,7 +94,7 @@ def planned(estimator: Fits, examples: Examples, path: str | Path) -> FitConfig:
                 f"{path}: it was begun with {name}={value!r}, not {given.get(name)!r}; "
                 "go on with the same arguments, or give another run"
             )
-    if content[EXAMPLES] != examples.sha256():
+    if content[EXAMPLES] != _hash(estimator, examples):
         raise InputError(
             f"{path}: it was begun with other sequences or targets; give the same, or another run"
         )
@@ -102,7 +107,7 @@ def kept_fit(estimator: Fits, examples: Examples, run: Path, keeping: Keeping) -
     state, training = Fitting.fresh(network, config), run / checkpoint.TRAINING
     with Journal(run / checkpoint.LOG) as journal:
         checkpoint.sweep(run)
-        if not training.exists():  # it has ended
+        if has_ended(run):
             arrays, about = checkpoint.read_arrays(run / checkpoint.MODEL)
             estimator.n_iter_ = about["step"]
             checkpoint.fill(network.parameters, arrays, run / checkpoint.MODEL)
@@ -118,21 +123,40 @@ def kept_fit(estimator: Fits, examples: Examples, run: Path, keeping: Keeping) -
             try:
                 yield report
             except GeneratorExit:
-                _save(state, run, journal)
+                _keep_all(estimator, state, run, journal)
                 raise
             if keeping.due(report.step, saved):
-                _save(state, run, journal)
-                if not config.validation:
-                    keep(estimator, run, report.step)
+                _keep_all(estimator, state, run, journal)
                 saved = time.monotonic()
         keep(estimator, run, state.step)
         journal.add({"event": "fitted", "step": state.step, "seconds": state.seconds})
+        journal.mark()
         training.unlink()
 
 
+def has_ended(run: Path) -> bool:
+    """Say whether a fit is over; one that is not, and cannot go on either, is refused."""
+    if (run / checkpoint.TRAINING).exists():
+        return False
+    log = run / checkpoint.LOG
+    told = entries(log) if log.exists() else []
+    if not told or told[-1].get("event") != "fitted":
+        raise FileError(
+            f"{run / checkpoint.TRAINING}: it is missing, and {checkpoint.LOG} does not say that the fit has ended; "
+            "restore it from a copy, or fit anew into another run"
+        )
+    return True
+
+
+def _keep_all(estimator: Fits, state: Fitting, run: Path, journal: Journal) -> None:
+    """Write all that is needed to go on; while none is known to be the best, the parameters of now are the model."""
+    _save(state, run, journal)
+    if state.flat is None:
+        keep(estimator, run, state.step)
+
+
 def _save(state: Fitting, run: Path, journal: Journal) -> None:
-    if not np.isfinite(state.network.parameters.flat).all():
-        raise Diverged(f"some parameters are not finite after step {state.step}: lower the learning rate")
+    state.refuse_infinite()
     about = state.about() | {"journal": journal.mark()}
     checkpoint.write_arrays(run / checkpoint.TRAINING, state.arrays(), about)
 
@@ -143,13 +167,28 @@ def _note(journal: Journal, report: Report) -> None:
         journal.add(entry | {"valid": report.valid, "best": report.best})
 
 
+def _hash(estimator: Fits, examples: Examples) -> str:
+    """Give a hash of the examples and of what their numbers stand for: letters, labels, units."""
+    meant = _taught(estimator)
+    meant["learned"].pop("n_iter_", None)
+    coders = _coders(estimator).items()
+    meant["vocabs"] = {name: coder.vocab.sha256 for name, coder in coders if isinstance(coder, TokenCoder)}
+    words = json.dumps(meant, sort_keys=True) + examples.sha256()
+    return hashlib.sha256(words.encode()).hexdigest()
+
+
 def _described(estimator: Fits) -> dict[str, Any]:
-    content: dict[str, Any] = {
+    return {
         "arguments": estimator.get_params(),
         "network": estimator.network_.config.to_json(),
         "fit": estimator.fit_config_.to_json(),
-        "input": estimator.coder_.to_json(),
+        **_taught(estimator),
     }
+
+
+def _taught(estimator: Fits) -> dict[str, Any]:
+    """Give what the training part taught, the vocabularies aside."""
+    content: dict[str, Any] = {"input": estimator.coder_.to_json()}
     if hasattr(estimator, "target_coder_"):
         content["target"] = estimator.target_coder_.to_json()
     content["learned"] = {name: getattr(estimator, name) for name in LEARNED if hasattr(estimator, name)}
