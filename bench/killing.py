@@ -24,8 +24,8 @@ from pathlib import Path
 from table import save, show
 from unspool.checkpoint import MODEL, TRAINING, read_arrays
 from unspool.events import RunConfig
+from unspool.keeping import Keeping
 from unspool.language import TextModel
-from unspool.place import Keeping
 from unspool.run import resume, run
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 100

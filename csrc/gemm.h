@@ -27,28 +27,18 @@ static inline __attribute__((always_inline)) void tile_step(const float* a, int6
     for (int j = 0; j < N; j++) acc[i][j] = fma(row, column[j], acc[i][j]);
   }
 }
-// What will be needed next: rows of so many lines each, a stride apart. They are called for on the way.
-struct Ahead {
-  const float* at;
-  int64_t lines, stride;
-};
-
-// Four steps at a time: a loop of a quarter of the rounds, whose end is foreseen. N lines are called for in each round.
+// Four steps at a time: a loop of a quarter of the rounds, whose end is foreseen. `ahead` is what will be needed next: its
+// lines are called for on the way, N for four steps.
 template <int M, int N, bool PACKED, bool AHEAD>
 static inline __attribute__((always_inline)) void tile_steps(const float* a, int64_t lda, const float* b, int64_t down, int64_t panel, int64_t K,
-                                                             V (&acc)[M][N], Ahead ahead) {
+                                                             V (&acc)[M][N], const float* ahead) {
   const int64_t next = PACKED ? MR : 1;
-  int64_t k = 0, line = 0;
+  int64_t k = 0;
   for (; k + 4 <= K; k += 4) {
     if constexpr (AHEAD) {
+      const int64_t line = k / 4 * LANES;
 #pragma GCC unroll 8
-      for (int j = 0; j < N; j++) {
-        __builtin_prefetch(ahead.at + line * LANES, 0, 2);
-        if (++line == ahead.lines) {
-          ahead.at += ahead.stride;
-          line = 0;
-        }
-      }
+      for (int j = 0; j < N; j++) __builtin_prefetch(ahead + (PACKED ? line * N + j * LANES : line + j * panel), 0, 2);
     }
 #pragma GCC unroll 4
     for (int u = 0; u < 4; u++) tile_step<M, N, PACKED>(a + (k + u) * next, lda, b + (k + u) * down, panel, acc);
@@ -57,9 +47,9 @@ static inline __attribute__((always_inline)) void tile_steps(const float* a, int
 }
 template <int M, int N, bool PACKED>
 static inline __attribute__((always_inline)) void tile(const float* a, int64_t lda, const float* b, int64_t down, int64_t panel, int64_t K,
-                                                       V (&acc)[M][N], const Ahead& ahead) {
-  if (ahead.at) tile_steps<M, N, PACKED, true>(a, lda, b, down, panel, K, acc, ahead);
-  else tile_steps<M, N, PACKED, false>(a, lda, b, down, panel, K, acc, ahead);
+                                                       V (&acc)[M][N], const float* ahead) {
+  if (ahead) tile_steps<M, N, PACKED, true>(a, lda, b, down, panel, K, acc, ahead);
+  else tile_steps<M, N, PACKED, false>(a, lda, b, down, panel, K, acc, nullptr);
 }
 
 // Where the columns of a panel lie, and how many there are.
@@ -108,7 +98,7 @@ struct AsItIs {
   static inline V of(V v) { return v; }
 };
 
-template <class Finish, int M, int N> static inline void product_tile(const Product& p, const Group<N>& g, int64_t m, int64_t k, int64_t kc, const Ahead& ahead) {
+template <class Finish, int M, int N> static inline void product_tile(const Product& p, const Group<N>& g, int64_t m, int64_t k, int64_t kc, const float* ahead) {
   V acc[M][N];
   float* to = p.C + m * p.ldc + p.shift;
   if (k == 0 && !p.start) {
@@ -152,7 +142,7 @@ template <class Finish, int M, int N> static inline void product_tile(const Prod
   }
 }
 
-template <class Finish, int M, int N> static inline void tile_of(const Product& p, const Group<N>& g, int rows, int64_t m, int64_t k, int64_t kc, const Ahead& ahead) {
+template <class Finish, int M, int N> static inline void tile_of(const Product& p, const Group<N>& g, int rows, int64_t m, int64_t k, int64_t kc, const float* ahead) {
   if constexpr (M * N <= ACCUMULATORS) {
     if (rows == M) return product_tile<Finish, M, N>(p, g, m, k, kc, ahead);
   }
@@ -166,16 +156,14 @@ template <class Finish, int N> static inline void panel_group(const Product& p, 
   for (int64_t k = 0; k < p.K || k == 0;) {
     const int64_t kc = p.M <= MR ? p.K : (p.K - k < KC + KC / 2 ? p.K - k : KC);
     int64_t tiles = (p.M + MR - 1) / MR;
-    Ahead ahead = {nullptr, 0, 0};  // the next block of k, or the next panels: each tile calls for a part
-    if (p.ahead && (k + kc < p.K || next >= 0)) {
-      const int64_t row = k + kc < p.K ? panel * p.B.K + p.first_k + k + kc : next * p.B.K + p.first_k;
-      ahead = {p.B.at + row * LANES, kc / 4, p.B.K * LANES};
-    }
+    const float* ahead = nullptr;
+    if (p.ahead && (k + kc < p.K || next >= 0))
+      ahead = p.B.at + (k + kc < p.K ? panel * p.B.K + p.first_k + k + kc : next * p.B.K + p.first_k) * LANES;
     for (int64_t m = 0; tiles > 0; tiles--) {
       const int rows = (int)((p.M - m + tiles - 1) / tiles);  // 17 rows are 6 + 6 + 5, not 8 + 8 + 1
       tile_of<Finish, MR, N>(p, g, rows, m, k, kc, ahead);
       m += rows;
-      if (ahead.at) ahead.at += kc / 4 * LANES;
+      if (ahead) ahead += kc / 4 * LANES;
     }
     k += kc;
     if (kc == 0) break;
@@ -282,7 +270,7 @@ struct Right {
 };
 
 template <int N> static inline void outer_panels(const OuterArgs& a, int64_t m, int64_t n, const float* Ap, const Right& B,
-                                                 int64_t R, int64_t j, bool fresh, Ahead ahead, const float* end) {
+                                                 int64_t R, int64_t j, bool fresh, const float* ahead, const float* end) {
   for (; j + (N - 1) * LANES < a.N; j += N * LANES) {
     for (int64_t i = 0; i < n; i += MR) {
       V acc[MR][N];
@@ -296,9 +284,9 @@ template <int N> static inline void outer_panels(const OuterArgs& a, int64_t m, 
       } else {
         take_up<N>(acc, C, a.ldc, live, a.N - j);
       }
-      if (ahead.at >= end) ahead.at = nullptr;
-      tile<MR, N, true>(Ap + i * R, 0, B.at + j / LANES * B.panel, B.down, B.panel, R, acc, ahead);
-      if (ahead.at) ahead.at += R / 4 * N / ahead.lines * ahead.stride;
+      tile<MR, N, true>(Ap + i * R, 0, B.at + j / LANES * B.panel, B.down, B.panel, R, acc,
+                          ahead < end ? ahead : nullptr);
+      ahead += R * (LANES / 4) * N;
       put_down<N>(acc, C, a.ldc, live, a.N - j);
     }
   }
@@ -359,8 +347,8 @@ static void outer(const OuterArgs& whole, Team team) {
       }
       // While the first columns are multiplied, the next block's rows of B are on their way.
       const int64_t next = top - R < most ? 0 : top - R - most;
-      const Ahead ahead = {m == mine.begin ? a.B + next * a.ldb : nullptr, (a.N + LANES - 1) / LANES, a.ldb};
-      outer_panels<NP>(a, m, n, Ap, B, R, 0, fresh, ahead, a.B + (top - R) * a.ldb);
+      const bool first = m == mine.begin && a.ldb == a.N;
+      outer_panels<NP>(a, m, n, Ap, B, R, 0, fresh, a.B + next * a.ldb, first ? a.B + (top - R) * a.ldb : nullptr);
     }
   }
 }

@@ -8,7 +8,6 @@ from typing import Any
 from unspool import checkpoint
 from unspool.events import RunConfig, Step
 from unspool.journal import Journal
-from unspool.keeping import Keeping as Keeping
 from unspool.measure import Measure
 from unspool.model import Model
 from unspool.training import Training
