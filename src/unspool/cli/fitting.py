@@ -7,6 +7,7 @@ import numpy as np
 
 from unspool import checkpoint
 from unspool.cli.fit_options import Column
+from unspool.config import at_least
 from unspool.data.labelled import Labelled
 from unspool.draw.figure import check_format, new_axes
 from unspool.errors import InputError
@@ -37,6 +38,7 @@ def held_out(labels: list[str], share: float, seed: int) -> tuple[list[int], lis
     """
     if not 0 <= share < 1:
         raise InputError(f"hold-out is {share}; expected a share of at least 0 and below 1")
+    at_least("seed", seed, 0)
     rng = np.random.default_rng(seed)
     judged = set[int]()
     for name in sorted(set(labels)):
@@ -73,6 +75,7 @@ def rows_aside(n: int, share: float, seed: int) -> tuple[list[int], list[int]]:
     """
     if not 0 <= share < 1:
         raise InputError(f"hold-out is {share}; expected a share of at least 0 and below 1")
+    at_least("seed", seed, 0)
     order = np.random.default_rng(seed).permutation(n).tolist()
     kept = min(round(share * n), n - 1)
     return sorted(order[kept:]), sorted(order[:kept])

@@ -24,7 +24,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from unspool.data.ragged import read_ragged
-from unspool.data.source import read_text
+from unspool.data.source import read_file
 from unspool.data.table import Column, Table, read_table
 from unspool.data.timeseries import read_ts
 from unspool.errors import EmptyInput, FileError, InputError
@@ -103,7 +103,7 @@ def read_classes(folder: str | Path) -> Labelled:
     sequences, labels, places = list[str](), list[str](), list[str]()
     for path in paths:
         before = len(sequences)
-        for number, line in enumerate(read_text(path, newlines="lf").split("\n"), 1):
+        for number, line in enumerate(read_file(path, newlines="lf").split("\n"), 1):
             if line.strip():
                 sequences.append(line.strip())
                 labels.append(_label(path))

@@ -34,7 +34,7 @@ import numpy as np
 
 from unspool.config import from_choice
 from unspool.data.arrays import Real
-from unspool.data.source import read_text
+from unspool.data.source import read_file
 from unspool.errors import EmptyInput, InputError
 
 DELIMITERS = {",": "a comma", "\t": "a tab", ";": "a semicolon", "|": "a bar"}
@@ -121,7 +121,7 @@ def as_number(field: str) -> float | None:
 
 def read_table(path: str | Path, delimiter: str | None = None) -> Table:
     """Read a table; ``delimiter`` is a character or one of comma, tab, semicolon, bar [default: guessed]."""
-    text = read_text(path)
+    text = read_file(path)
     name = str(path)
     cut = _guess(name, text) if delimiter is None else _given(delimiter)
     rows = list(_rows(name, text, cut))

@@ -23,7 +23,7 @@ In files with tabs a line that begins with ``#`` and has no tab is a comment; a 
 from dataclasses import dataclass
 from pathlib import Path
 
-from unspool.data.source import read_text
+from unspool.data.source import read_file
 from unspool.data.table import Column, Table, read_table
 from unspool.errors import EmptyInput, InputError
 
@@ -72,7 +72,7 @@ def _place(path: str | Path, name: str, column: Column | None, default: int) -> 
 
 
 def _from_columns(path: str | Path, token: int, tag: int, need_tags: bool) -> Tagged:
-    lines = read_text(path, newlines="lf").split("\n")
+    lines = read_file(path, newlines="lf").split("\n")
     tabs = any("\t" in line for line in lines)
     groups: list[list[tuple[int, list[str]]]] = [[]]
     for number, line in enumerate(lines, 1):
