@@ -67,6 +67,12 @@ def refuse_unknown(data: Labelled, classes: list[str]) -> None:
             )
 
 
+def refuse_unlabelled(plot: Path | None, labels: Any, data: Path) -> None:
+    """Raise where a picture of what is right and wrong is asked for and nothing says what is right."""
+    if plot is not None and labels is None:
+        raise InputError(f"{data}: --plot needs labels, and there are none; give a file with them")
+
+
 def rows_aside(n: int, share: float, seed: int) -> tuple[list[int], list[int]]:
     """Split n rows into those to fit on and those to judge by, at random by the seed.
 

@@ -15,6 +15,7 @@ from unspool.cli.fitting import check_before
 from unspool.cli.forecasting import (
     about,
     backtest_as_json,
+    check_level,
     describe,
     draw_forecasts,
     follow,
@@ -91,9 +92,9 @@ def fit(data: Path, /, *, options: Options) -> None:
     """
     check_before(options.out, options.plot, options.threads)
     console = Console(highlight=False, quiet=options.json)
+    settings = settings_of(options)
     table = read_columns(data, options)
     describe(console, table)
-    settings = settings_of(options)
     models, judged = {}, {}
     for name, values in table.columns.items():
         model = Forecaster(**settings)
@@ -134,6 +135,7 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
         A table with the same columns: what came since, or another series [default: the series that was learned].
     """
     check_before(None, options.plot, options.threads)
+    check_level(options.level)
     found = load(run)
     if data is None:
         table = remembered(found, str(run))
@@ -172,9 +174,9 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
     """
     check_before(None, options.plot, options.threads)
     console = Console(highlight=False, quiet=options.json)
+    settings = settings_of(options)
     table = read_columns(data, options)
     describe(console, table)
-    settings = settings_of(options)
     judged = {}
     for name, values in table.columns.items():
         model = Forecaster(**settings)

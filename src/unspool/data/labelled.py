@@ -127,6 +127,10 @@ def _from_table(table: Table, text: Column | None, label: Column | None, need_la
     if not there and not need_labels and label is None:
         labels = None
     else:
+        if table.find(at) == table.find("text" if text is None else text):
+            raise InputError(
+                f"{table.name}: text and label are the same column, {table.names[table.find(at)]!r}"
+            )
         labels = [each.strip() for each in table.text(at)]
         for i, each in enumerate(labels):
             if not each:

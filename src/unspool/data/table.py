@@ -26,6 +26,7 @@ Rules, all of them stated here and nowhere else:
 import csv
 import io
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,7 +93,9 @@ class Table:
         for i, row in enumerate(self.rows):
             value = as_number(row[at])
             if value is None or math.isinf(value):
-                raise InputError(f"{self.place(i, at)}: expected a finite number, got {row[at]!r}")
+                raise InputError(
+                    f"{self.place(i, at)}: expected a finite number, got {row[at]!r}{comma(row[at])}"
+                )
             if math.isnan(value) and missing == "refuse":
                 raise InputError(f"{self.place(i, at)}: the value is missing ({row[at]!r})")
             values[i] = value
@@ -117,6 +120,16 @@ def as_number(field: str) -> float | None:
         return None if "_" in field else float(field)
     except ValueError:
         return None
+
+
+def comma(field: str) -> str:
+    """Say what is wrong with a number that has a comma; nothing of anything else.
+
+    >>> comma("1,5"), comma("one, two")
+    (': a number has a decimal point, and no other commas or points', '')
+    """
+    wrong = re.fullmatch(r"[+-]?[\d.]+(,\d+)+(\.\d*)?", field.strip()) is not None
+    return ": a number has a decimal point, and no other commas or points" if wrong else ""
 
 
 def read_table(path: str | Path, delimiter: str | None = None) -> Table:

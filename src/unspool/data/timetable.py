@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from unspool.config import from_choice
 from unspool.data.arrays import Real
 from unspool.data.clock import Clock, fault, read_clock
-from unspool.data.table import Column, Table, as_number, read_table
+from unspool.data.table import Column, Table, as_number, comma, read_table
 from unspool.errors import InputError
 
 NAMED = (
@@ -168,6 +168,9 @@ def _numbers(table: Table, at: int | None, columns: Sequence[Column] | None) -> 
         return [table.find(column) for column in columns], []
     others = [i for i in range(len(table.names)) if i != at]
     chosen = [i for i in others if any(_is_number(field) for field in table.text(i))]
+    for i in others:
+        if i not in chosen and comma(table.rows[0][i]):
+            table.numbers(i)
     if not chosen:
         raise InputError(f"{table.name}: no column of numbers; there are {', '.join(table.names)}")
     return chosen, [table.names[i] for i in others if i not in chosen]
