@@ -16,6 +16,7 @@ X = [[0.0, 1.0], [2.0, 1.0], [3.0, 1.0, 0.0]]
     [
         (SequenceClassifier(**QUICK, seed=-1), X, list("aba"), "seed is -1; expected a whole number of 0 or more"),
         (SequenceClassifier(**QUICK), X, ["a", None, "b"], "y has None at 1"),
+        (SequenceClassifier(**QUICK), X, np.array(["a", 1, "b"], object), "y has 1 among strings"),
         (SequenceTagger(**QUICK), ["ab"], [["a", None]], "the labels of sequence 0 has None at 1"),
         (SequenceClassifier(**QUICK), X, ["x"] * 3, "there is only one class, 'x':"),
         (SequenceClassifier(**QUICK), "aba", list("xyx"), r"X is one string; .*pass \[X\]"),

@@ -33,7 +33,7 @@ from unspool.cli.options import Flag
 from unspool.data.timetable import read_timetable
 from unspool.draw.forecast import draw_backtest
 from unspool.forecast.backtest import Backtesting, trial
-from unspool.forecast.forecaster import Forecaster
+from unspool.forecast.forecaster import Forecaster, checked
 from unspool.forecast.store import Run, load, save
 
 app = App(
@@ -95,6 +95,9 @@ def fit(data: Path, /, *, options: Options) -> None:
     settings = settings_of(options)
     table = read_columns(data, options)
     describe(console, table)
+    for name, values in table.columns.items():
+        with about(table, name):
+            Forecaster(**settings).plan(checked(values.y, "the series"))
     models, judged = {}, {}
     for name, values in table.columns.items():
         model = Forecaster(**settings)

@@ -42,6 +42,7 @@ NAMED = (
     "t",
 )
 MISSING = ("refuse", "interpolate", "mask")
+IGNORE = ", or say --time none"
 HINT = "fill it, or say how: --missing interpolate or --missing mask"
 
 
@@ -92,10 +93,10 @@ def read_timetable(
     at = _time_column(table, time, columns)
     clock = read_clock(table.text(at)) if at is not None else None
     if at is not None and clock is None and time is not None:
-        _refuse(table, at, numbers=True)
+        _refuse(table, at, "", numbers=True)
         raise InputError(f"{table.name}: column {table.names[at]!r} is no column of times that rise")
     at = at if clock is not None else None
-    steps = _steps(table, at, clock, missing)
+    steps = _steps(table, at, clock, missing, "" if time is not None else IGNORE)
     chosen, left_out = _numbers(table, at, columns)
     found = {table.names[i]: _values(table, i, steps, missing) for i in chosen}
     return TimeTable(
@@ -130,19 +131,19 @@ def _time_column(table: Table, time: Column | None, columns: Sequence[Column] | 
     return None
 
 
-def _refuse(table: Table, column: int, *, numbers: bool = False) -> None:
+def _refuse(table: Table, column: int, hint: str = IGNORE, *, numbers: bool = False) -> None:
     """Raise where a column is mostly times, with the first row that keeps it from being a clock."""
     if (found := fault(table.text(column), numbers=numbers)) is not None:
         row, why = found
         what = f"{table.place(row, column)}: {table.rows[row][column]!r} {why}"
-        raise InputError(f"{what}; {'sort' if 'row' in why else 'mend'} the rows, or say --time none")
+        raise InputError(f"{what}; {'sort the rows' if 'row' in why else 'mend it'}{hint}")
 
 
 def _rises(numbers: Sequence[int | None]) -> bool:
     return numbers == list(range(len(numbers)))
 
 
-def _steps(table: Table, at: int | None, clock: Clock | None, missing: str) -> NDArray[np.int64]:
+def _steps(table: Table, at: int | None, clock: Clock | None, missing: str, hint: str) -> NDArray[np.int64]:
     """Give the number of every row, and refuse times that fall back or, unless filled, leave steps out."""
     if clock is None or at is None:
         return np.arange(len(table))
@@ -155,7 +156,7 @@ def _steps(table: Table, at: int | None, clock: Clock | None, missing: str) -> N
             )
         if number <= before:
             raise InputError(
-                f"{where} does not come after the row above it; sort the rows, each time once, or say --time none"
+                f"{where} does not come after the row above it; sort the rows, each time once{hint}"
             )
         if number > before + 1 and missing == "refuse":
             raise InputError(f"{where}: {number - before - 1} steps before it have no row; {HINT}")
