@@ -124,6 +124,8 @@ def fault(times: Sequence[str], *, numbers: bool = False) -> tuple[int, str] | N
     sample = times[:SAMPLE]
     kinds = [*FORMATS, ""] if numbers else list(FORMATS)
     kind = max(kinds, key=lambda each: sum(_read(time, each) is not None for time in sample))
+    if not any(_read(time, kind) is not None for time in sample):
+        return None
     values = [_read(time, kind) for time in times]
     strange = [row for row, value in enumerate(values) if value is None]
     other = list[int]()
