@@ -10,6 +10,7 @@ from unspool import cli
 
 APP = cli.app
 QUICK = ["--members", "1", "--steps", "20", "--hidden", "4", "--horizon", "6"]
+WAVE = "".join(f"{t},{t % 7},{'{}' if t == 40 else t % 5}\n" for t in range(80))
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
@@ -112,6 +113,29 @@ def test_a_backtest_as_a_table_json_and_picture(
         ("t,a\n1,1\n2,2\n", ["--season", "x"], "season is 'x'"),
         ("t,a\n1,1\n2,2\n", ["--differences", "2,0"], "differences is '2,0'"),
         ("t,a\n", [], "no row below its heading"),
+        (
+            "month,a\n2000-03,1\n2000-02,2\n2000-01,3\n",
+            [],
+            "column 'month': '2000-02' comes before the row above it",
+        ),
+        (
+            "t;a\n1;1,5\n2;2,5\n",
+            [],
+            "column 'a': expected a finite number, got '1,5': a number has a decimal point",
+        ),
+        (
+            "t,n,a\n" + WAVE.format("1e308"),
+            [],
+            "column 'a': the series: value 41 is 1e+308: values too large",
+        ),
+        (
+            "t,n,a\n" + WAVE.format("1"),
+            ["--window", "-1"],
+            "window is -1; expected a whole number of 0 or more",
+        ),
+        ("t,n,a\n" + WAVE.format("1"), ["--seed", "-1"], "seed is -1; expected a whole number of 0 or more"),
+        ("t,a\n1,1\n2,2\n", ["--level", "1"], "level is 1.0; expected a share between 0 and 1"),
+        ("t,a\n1,1\n2,2\n", ["--level", "nan"], "level is nan; expected a share between 0 and 1"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_two(
@@ -134,12 +158,23 @@ def test_bad_input_is_one_line_and_exit_code_two(
 def test_other_slips_are_said(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    folder = tmp_path / "p.png"
+    folder.mkdir()
     for arguments, message in [
         (["predict", tmp_path / "none"], "no such run"),
         (["backtest", data, "--test", "x"], "test is 'x'"),
         (["backtest", data, "--test", "3"], "test is 3: expected 12 (the horizon)"),
         (["fit", data, "--out", tmp_path], "something is there already"),
         (["fit", data, "--out", tmp_path / "r", "--plot", "a.txt"], "expected a name that ends with"),
+        (["fit", data, "--out", tmp_path / "r", "--plot", folder], "a folder of that name is there"),
+        (["fit", data, "--out", data / "below"], "data.csv is no folder; give another --out"),
+        (["fit", tmp_path, "--out", tmp_path / "r"], "a folder; expected a file"),
+        (["backtest", data, "--stride", "0"], "stride is 0; expected a whole number of 1 or more"),
     ]:
         assert run(monkeypatch, *arguments) == 2
         assert message in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"data.csv", "p.png"}
+    assert run(monkeypatch, "fit", data, "--out", tmp_path / "r", "--columns", "cost", *QUICK) == 0
+    capsys.readouterr()
+    assert run(monkeypatch, "fit", data, "--out", tmp_path / "r") == 2
+    assert "a run is there already; give another --out\n" in capsys.readouterr().err

@@ -23,6 +23,7 @@ loaded carries a seal over all its bytes (`unspool.files`).
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -124,11 +125,23 @@ def check_free(path: str | Path) -> None:
     except OSError as error:
         raise FileError(f"{path}: cannot be looked at: {error.strerror}") from error
     if taken and (place / CONFIG).exists():
-        raise FileError(
-            f"{path}: a run is there already; give another --out, or go on with: unspool resume {path}"
-        )
+        on = "" if _at_once(place) else f", or go on with: unspool resume {path}"
+        raise FileError(f"{path}: a run is there already; give another --out{on}")
     if taken:
         raise FileError(f"{path}: something is there already; give another --out")
+    above = next(each for each in place.absolute().parents if os.path.lexists(each))
+    if not above.is_dir():
+        raise FileError(f"{path}: cannot be made: {above} is no folder; give another --out")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise FileError(f"{path}: cannot be made: {above} cannot be written to; give another --out")
+
+
+def _at_once(run: Path) -> bool:
+    """Say whether a run is of a kind that is written when all is done, with nothing to go on with."""
+    try:
+        return bool(json.loads((run / CONFIG).read_bytes())["kind"] == "forecast")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def check_run(path: str | Path) -> Path:

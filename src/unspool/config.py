@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,6 +151,12 @@ def share_of_one(name: str, value: float) -> None:
     """Raise unless the value is a number from 0 to below 1."""
     if not isinstance(value, int | float) or not 0 <= value < 1:
         raise InputError(f"{name} is {value!r}; expected a number of at least 0 and below 1")
+
+
+def above_zero(name: str, value: float) -> None:
+    """Raise unless the value is a finite number above 0."""
+    if not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise InputError(f"{name} is {value!r}; expected a number above 0")
 
 
 def at_least(name: str, value: int, least: int) -> None:

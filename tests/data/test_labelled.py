@@ -80,7 +80,7 @@ def test_whole_numbers_stay_tokens_and_real_ones_get_a_channel(tmp_path: Path) -
         ({"lengths": [1]}, "no array 'values'"),
         ({"values": [1.0], "lengths": [2]}, "lengths add up to 2, but values has 1 rows"),
         ({"values": [1.0], "lengths": [-1, 2]}, "whole numbers of 0 or more"),
-        ({"values": [1.0, np.nan], "lengths": [2]}, "row 2 of values is not finite"),
+        ({"values": [1.0, np.nan], "lengths": [2]}, "sequence 1, step 2: the value is nan"),
         ({"values": [1.0], "lengths": [1], "labels": [1, 2]}, "expected 1 whole numbers or strings"),
         ({"values": [1.0], "lengths": [1], "other": [1]}, "an array 'other'"),
         ({"values": ["a"], "lengths": [1]}, "expected numbers, N X or N"),

@@ -126,3 +126,41 @@ def test_a_day_that_months_lack_is_counted_in_days() -> None:
     clock = read_clock(["2020-01-31", "2020-03-31", "2020-05-31"])
     assert clock is not None and clock.kind == "dates"
     assert Clock("months", "%Y-%m-%d", "2020-01-15", 1).numbers(["2020-02-15", "2020-02-16"]) == [1, None]
+
+
+MONTHS = [f"{2000 + t // 12}-{t % 12 + 1:02}" for t in range(24)]
+
+
+@pytest.mark.parametrize("name", ["month", "when"])
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (
+            MONTHS[::-1],
+            r"row 2 \(line 3\), column '{}': '2001-11' comes before the row above it; sort the rows",
+        ),
+        (["2000-01"] * 5, r"row 2 \(line 3\), column '{}': '2000-01' is the time of the row above it"),
+        (
+            [*MONTHS[:9], "soon", *MONTHS[10:]],
+            r"row 10 \(line 11\), column '{}': 'soon' is no time as '2000-01'",
+        ),
+        ([*MONTHS[:3], "", *MONTHS[4:8]], r"row 4 \(line 5\), column '{}': '' is no time as '2000-01' is"),
+        (["", *MONTHS[1:8]], r"row 1 \(line 2\), column '{}': '' is no time as '2000-02' is"),
+        ([*MONTHS[:5], "2000-06-01", "2000-07-01"], r"row 6 .*: '2000-06-01' is no time as '2000-01'"),
+    ],
+)
+def test_times_that_are_no_clock_are_not_passed_over(
+    tmp_path: Path, name: str, times: list[str], message: str
+) -> None:
+    path = written(tmp_path, f"{name},a\n" + "".join(f"{time},{i}\n" for i, time in enumerate(times)))
+    for asked, hint in ((None, ".*, or say --time none$"), (name, "(?!.*--time)")):
+        with pytest.raises(InputError, match=message.format(name) + hint):
+            read_timetable(path, time=asked)
+    assert read_timetable(path, time="none").columns["a"].y.tolist() == list(range(len(times)))
+
+
+def test_years_that_fall_are_refused_and_other_numbers_are_a_series(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"row 2 .*'1999' comes before the row above it"):
+        read_timetable(written(tmp_path, "year,a\n2000,1\n1999,2\n1998,3\n"))
+    table = read_timetable(written(tmp_path, "sales,a\n123456,1\n123411,2\n123422,3\n123414,4\n"))
+    assert (table.time, list(table.columns)) == (None, ["sales", "a"])

@@ -185,8 +185,8 @@ def test_masked_values_are_not_scored() -> None:
 
 def test_origins_lie_in_the_test_part() -> None:
     assert rolling_origins(30, 10, 4, 1).tolist() == list(range(20, 27))
-    for test, stride in ((3, 1), (30, 1), (10, 0)):
-        with pytest.raises(InputError, match="test is"):
+    for test, stride, wrong in ((3, 1, "test"), (30, 1, "test"), (10, 0, "stride")):
+        with pytest.raises(InputError, match=f"{wrong} is"):
             rolling_origins(30, test, 4, stride)
 
 

@@ -100,10 +100,60 @@ def test_translate_fits_and_predicts(tmp_path, capsys):
         found = json.loads(capsys.readouterr().out)
         assert len(found["answers"]) == 30 and all(each["log_prob"] <= 0 for each in found["answers"])
 
+    (tmp_path / "lines.txt").write_text("ab\n\nabab\n")
+    with pytest.raises(InputError, match=r"lines\.txt: line 2 is empty; expected a text on every line"):
+        run("translate", "predict", tmp_path / "run", tmp_path / "lines.txt")
+    (tmp_path / "lines.txt").write_text("ab\nabab\n\n")
+    run("translate", "predict", tmp_path / "run", tmp_path / "lines.txt")
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_a_picture_of_answers_needs_labels(names, tmp_path):
+    pytest.importorskip("matplotlib")
+    run("classify", "fit", names, "--out", tmp_path / "run", *QUICK, "--json")
+    (tmp_path / "bare.csv").write_text("text\nab\n")
+    with pytest.raises(InputError, match=r"bare\.csv: --plot needs labels"):
+        run("classify", "predict", tmp_path / "run", tmp_path / "bare.csv", "--plot", tmp_path / "a.png")
+
+
+@pytest.mark.parametrize(
+    ("command", "content", "options", "line"),
+    [
+        ("tag", b"a A\nb B\n", ["--seed", "-1"], "seed is -1; expected a whole number of 0 or more"),
+        ("translate", b"a\tA\nb\tB\n", ["--seed", "-1"], "seed is -1; expected a whole number of 0 or more"),
+        ("translate", b"a\tb\tc\n", [], "3 columns; say which two are the pair, as --columns 0 1"),
+        ("translate", b"a\tb\n", ["--columns", "0", "0"], "columns are 0 and 0; expected two different ones"),
+        ("translate", b"a\tb\ncaf\xe9\tc\n", [], "line 2: byte 0xe9 is not UTF-8: convert the file to UTF-8$"),
+        ("tag", b"a A\nb B\n", ["--tag", "0"], "token and tag are the same column, 0"),
+    ],
+)  # fmt: skip
+def test_what_tag_and_translate_cannot_use_is_refused(command, content, options, line, tmp_path):
+    path = tmp_path / "bad.txt"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=line):
+        run(command, "fit", path, "--out", tmp_path / "run", *options)
+    with pytest.raises(FileError, match="a folder; expected a file"):
+        run(command, "fit", tmp_path, "--out", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_that_is_no_npz_is_called_so(tmp_path):
+    (tmp_path / "a.npz").write_text("text,label\na,x\n")
+    with pytest.raises(InputError, match=r"a\.npz: not an \.npz file; expected arrays values"):
+        run("classify", "fit", tmp_path / "a.npz", "--out", tmp_path / "run")
+
 
 @pytest.mark.parametrize(
     ("content", "options", "line"),
     [
+        ("text,label\na,x\nb,y\n", ["--seed", "-1"], "seed is -1; expected a whole number of 0 or more"),
+        ("text,label\na,x\nb,y\n", ["--balance", "2"], "balance is 2.0; expected a number from 0 to 1"),
+        (
+            "text,label\na,x\nb,y\n",
+            ["--learning-rate", "0"],
+            "learning_rate is 0.0; expected a number above 0",
+        ),
+        ("text,label\na,x\nb,y\n", ["--text", "label"], "text and label are the same column, 'label'"),
         ("text,class\na,x\n", [], "no column 'label'; there are 'text', 'class'"),
         ("text,label\na,x\nb,x\n", [], "one class only, 'x'"),
         ("text,label\na,x\nb,\n", [], r"row 2 \(line 3\), column 'label': the label is missing"),

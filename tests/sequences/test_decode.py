@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unspool.sequences.batches import SequenceBatch
-from unspool.sequences.config import EOS, SequenceConfig
+from unspool.sequences.config import BOS, EOS, UNK, SequenceConfig
 from unspool.sequences.decode import beam, draw, log_softmax, until_end
 from unspool.sequences.elementwise import softmax, squareplus, tanh
 from unspool.sequences.network import Network
@@ -36,9 +36,9 @@ def log_prob(network, batch, row, tokens):
 @pytest.mark.parametrize("attention", ["none", "general", "additive"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_wide_beam_finds_the_most_probable_sequence(attention, seed):
-    network, batch = make(attention, seed=seed)
+    network, batch = make(attention, K=7, seed=seed)
     longest, K = 3, network.config.outputs
-    others = [t for t in range(K) if t != EOS]
+    others = [t for t in range(K) if t not in (UNK, BOS, EOS)]
     ended = [[*body, EOS] for n in range(longest) for body in itertools.product(others, repeat=n)] + [
         list(body) for body in itertools.product(others, repeat=longest)
     ]
@@ -57,8 +57,9 @@ def test_greedy_takes_the_most_probable_token_and_its_log_prob_is_that_of_teache
         tokens = written.tokens.tolist() + ([EOS] if len(written.tokens) < 6 else [])
         assert written.log_prob == pytest.approx(log_prob(network, batch, row, tokens), abs=1e-4)
         for at in range(len(tokens)):
-            here = [log_prob(network, batch, row, [*tokens[:at], t]) for t in range(network.config.outputs)]
-            assert int(np.argmax(here)) == tokens[at]
+            can = [t for t in range(network.config.outputs) if t not in (UNK, BOS)]
+            here = [log_prob(network, batch, row, [*tokens[:at], t]) for t in can]
+            assert can[int(np.argmax(here))] == tokens[at]
 
 
 def test_a_row_is_written_alone_as_among_others():
@@ -87,8 +88,20 @@ def test_draws_have_the_frequencies_of_the_distribution():
     )
     drawn = draw(network, many, network.weights(), longest=1, temperature=1.0, seed=0)
     p = np.exp([log_prob(network, batch, 0, [t]) for t in range(5)])
+    p[[UNK, BOS]] = 0
+    p /= p.sum()
     counts = np.bincount([each.tokens[0] if len(each.tokens) else EOS for each in drawn], minlength=5)
     assert np.abs(counts / n - p).max() < 4 * np.sqrt(0.25 / n)
+
+
+def test_special_tokens_are_never_written_however_probable():
+    network, batch = make("none")
+    network.parameters["c"][[UNK, BOS]] = 50
+    weights = network.weights()
+    ways = [beam(network, batch, weights, longest=4, width=width) for width in (1, 3)]
+    ways += [draw(network, batch, weights, longest=4, temperature=t, seed=0) for t in (0.01, 1.0)]
+    for written in (each for way in ways for each in way):
+        assert not {UNK, BOS} & set(written.tokens.tolist()) and np.isfinite(written.log_prob)
 
 
 def test_elementwise_functions_are_numpys():

@@ -11,7 +11,14 @@ from rich.console import Console
 
 from unspool.cli.fit_options import Column, FitOptions, OfData, OfNetwork, OfTraining, Shown
 from unspool.cli.fits import Read, Work, begin
-from unspool.cli.fitting import as_column, check_before, held_out, refuse_empty, refuse_unknown
+from unspool.cli.fitting import (
+    as_column,
+    check_before,
+    held_out,
+    refuse_empty,
+    refuse_unknown,
+    refuse_unlabelled,
+)
 from unspool.cli.following import draw_scores, show_scores
 from unspool.data.labelled import Labelled, read_labelled
 from unspool.errors import InputError
@@ -83,7 +90,8 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     """
     check_before(None, options.plot, options.threads)
     model: SequenceClassifier = load(run, "classify")
-    read = read_labelled(data, *_columns(options), need_labels=options.plot is not None)
+    read = read_labelled(data, *_columns(options), need_labels=False)
+    refuse_unlabelled(options.plot, read.labels, data)
     refuse_empty(read)
     proba = model.predict_proba(read.sequences)
     answers = [str(name) for name in model.classes_[proba.argmax(axis=1)]]

@@ -8,6 +8,7 @@ import numpy as np
 
 from unspool import checkpoint
 from unspool.cli.fit_options import Column
+from unspool.config import at_least
 from unspool.data.labelled import Labelled
 from unspool.draw.figure import check_format, new_axes
 from unspool.errors import InputError
@@ -38,6 +39,7 @@ def held_out(labels: list[str], share: float, seed: int) -> tuple[list[int], lis
     """
     if not 0 <= share < 1:
         raise InputError(f"hold-out is {share}; expected a share of at least 0 and below 1")
+    at_least("seed", seed, 0)
     rng = np.random.default_rng(seed)
     judged = set[int]()
     for name in sorted(set(labels)):
@@ -66,6 +68,12 @@ def refuse_unknown(labels: Iterable[str], places: Iterable[str], classes: list[s
             )
 
 
+def refuse_unlabelled(plot: Path | None, labels: Any, data: Path) -> None:
+    """Raise where a picture of what is right and wrong is asked for and nothing says what is right."""
+    if plot is not None and labels is None:
+        raise InputError(f"{data}: --plot needs labels, and there are none; give a file with them")
+
+
 def rows_aside(n: int, share: float, seed: int) -> tuple[list[int], list[int]]:
     """Split n rows into those to fit on and those to judge by, at random by the seed.
 
@@ -74,6 +82,7 @@ def rows_aside(n: int, share: float, seed: int) -> tuple[list[int], list[int]]:
     """
     if not 0 <= share < 1:
         raise InputError(f"hold-out is {share}; expected a share of at least 0 and below 1")
+    at_least("seed", seed, 0)
     order = np.random.default_rng(seed).permutation(n).tolist()
     kept = min(round(share * n), n - 1)
     return sorted(order[kept:]), sorted(order[:kept])

@@ -15,6 +15,7 @@ from unspool.cli.fitting import check_before
 from unspool.cli.forecasting import (
     about,
     backtest_as_json,
+    check_level,
     describe,
     draw_forecasts,
     follow,
@@ -32,7 +33,7 @@ from unspool.cli.options import Flag
 from unspool.data.timetable import read_timetable
 from unspool.draw.forecast import draw_backtest
 from unspool.forecast.backtest import Backtesting, trial
-from unspool.forecast.forecaster import Forecaster
+from unspool.forecast.forecaster import Forecaster, checked
 from unspool.forecast.store import Run, load, save
 
 app = App(
@@ -91,9 +92,12 @@ def fit(data: Path, /, *, options: Options) -> None:
     """
     check_before(options.out, options.plot, options.threads)
     console = Console(highlight=False, quiet=options.json)
+    settings = settings_of(options)
     table = read_columns(data, options)
     describe(console, table)
-    settings = settings_of(options)
+    for name, values in table.columns.items():
+        with about(table, name):
+            Forecaster(**settings).plan(checked(values.y, "the series"))
     models, judged = {}, {}
     for name, values in table.columns.items():
         model = Forecaster(**settings)
@@ -134,6 +138,7 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
         A table with the same columns: what came since, or another series [default: the series that was learned].
     """
     check_before(None, options.plot, options.threads)
+    check_level(options.level)
     found = load(run)
     if data is None:
         table = remembered(found, str(run))
@@ -172,9 +177,9 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
     """
     check_before(None, options.plot, options.threads)
     console = Console(highlight=False, quiet=options.json)
+    settings = settings_of(options)
     table = read_columns(data, options)
     describe(console, table)
-    settings = settings_of(options)
     judged = {}
     for name, values in table.columns.items():
         model = Forecaster(**settings)

@@ -26,6 +26,7 @@ from unspool.forecast.store import Run
 
 def settings_of(options: Forecasting) -> dict[str, Any]:
     """Read the options that are words or numbers, and give all arguments of a forecaster."""
+    check_level(options.level)
     season, differences = options.season, options.differences
     if season != "guess" and not season.isdecimal():
         raise InputError(f"season is {season!r}; expected a number of steps, or guess")
@@ -37,6 +38,12 @@ def settings_of(options: Forecasting) -> dict[str, Any]:
         "season": season if season == "guess" else int(season),
         "differences": differences if differences == "guess" else (int(pair[0]), int(pair[1])),
     }
+
+
+def check_level(level: float) -> None:
+    """Refuse a band that cannot be."""
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}; expected a share between 0 and 1, as 0.8")
 
 
 def read_columns(data: Path, options: Forecasting) -> TimeTable:

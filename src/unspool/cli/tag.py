@@ -11,7 +11,7 @@ from rich.console import Console
 
 from unspool.cli.fit_options import Column, FitOptions, OfData, OfNetwork, OfTime, OfTraining, Shown
 from unspool.cli.fits import Read, Work, begin
-from unspool.cli.fitting import as_column, check_before, refuse_unknown, rows_aside
+from unspool.cli.fitting import as_column, check_before, refuse_unknown, refuse_unlabelled, rows_aside
 from unspool.cli.following import draw_scores, show_scores
 from unspool.data.tagged import Tagged, read_tagged
 from unspool.errors import InputError
@@ -76,7 +76,8 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     """
     check_before(None, options.plot, options.threads)
     model: SequenceTagger = load(run, "tag")
-    read = read_tagged(data, *_columns(options), need_tags=options.plot is not None)
+    read = read_tagged(data, *_columns(options), need_tags=False)
+    refuse_unlabelled(options.plot, read.tags, data)
     _refuse_unknown(read, [str(name) for name in model.classes_])
     answers = [row.tolist() for row in model.predict(read.tokens)]
     scores = None if read.tags is None else score(_flat(read.tags), _flat(answers), model.classes_.tolist())

@@ -4,13 +4,14 @@ import json as jsonlib
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from cyclopts import App
+from cyclopts import App, Parameter
 from rich.console import Console
 from rich.table import Table
 
 from unspool.cli.fit_options import (
+    DATA,
     FitOptions,
     OfData,
     OfNetwork,
@@ -36,7 +37,7 @@ SHOWN = 8
 class Columns:
     """Where the pairs stand."""
 
-    columns: OfData[tuple[int, int] | None] = None
+    columns: Annotated[tuple[int, int] | None, Parameter(group=DATA, negative="")] = None
     """Which two columns, counted from 0, where there are more than two."""
 
 

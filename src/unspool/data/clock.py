@@ -35,6 +35,8 @@ FORMATS = (
     "%Y/%m",
     "%d.%m.%Y",
 )
+SAMPLE = 20
+"""How many times at the beginning tell how they are written."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +113,46 @@ def _format(times: Sequence[str]) -> str:
     return ""
 
 
+def fault(times: Sequence[str], *, numbers: bool = False) -> tuple[int, str] | None:
+    """Say which row keeps a column that is mostly times from having a clock, and why; None where it is none.
+
+    Mostly means all but one in ten, or all but one of a few. Columns of numbers count only where asked for.
+
+    >>> fault(["2020-03", "2020-02", "2020-01"]), fault(["2020-01", "2020-02", "soon", "2020-04"])
+    ((1, 'comes before the row above it'), (2, "is no time as '2020-01' is"))
+    """
+    sample = times[:SAMPLE]
+    kinds = [*FORMATS, ""] if numbers else list(FORMATS)
+    kind = max(kinds, key=lambda each: sum(_read(time, each) is not None for time in sample))
+    if not any(_read(time, kind) is not None for time in sample):
+        return None
+    values = [_read(time, kind) for time in times]
+    strange = [row for row, value in enumerate(values) if value is None]
+    other = list[int]()
+    for row in strange:
+        if not any(_read(times[row], each) is not None for each in FORMATS):
+            other.append(row)
+        if len(other) > max(1, len(times) // 10):
+            return None
+    if len(times) - len(other) < 3 or len(strange) == len(times):
+        return None
+    if strange:
+        like = next(time for time, value in zip(times, values, strict=True) if value is not None)
+        return strange[0], f"is no time as {like.strip()!r} is"
+    for row, (before, now) in enumerate(pairwise(values), 1):
+        if now <= before:
+            return row, "comes before the row above it" if now < before else "is the time of the row above it"
+    return None
+
+
 @lru_cache(maxsize=1 << 17)
 def _read(time: str, format: str) -> Any:
     time = time.strip()
     if not format:
         value = as_number(time)
         return None if value is None or not np.isfinite(value) else value
+    if format == "%Y%m%d" and len(time) != 8:
+        return None
     try:
         return datetime.strptime(time, format)
     except ValueError:

@@ -24,7 +24,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from unspool.data.ragged import read_ragged
-from unspool.data.source import read_text
+from unspool.data.source import read_file
 from unspool.data.table import Column, Table, read_table
 from unspool.data.timeseries import read_ts
 from unspool.errors import EmptyInput, FileError, InputError
@@ -103,7 +103,7 @@ def read_classes(folder: str | Path) -> Labelled:
     sequences, labels, places = list[str](), list[str](), list[str]()
     for path in paths:
         before = len(sequences)
-        for number, line in enumerate(read_text(path, newlines="lf").split("\n"), 1):
+        for number, line in enumerate(read_file(path, newlines="lf").split("\n"), 1):
             if line.strip():
                 sequences.append(line.strip())
                 labels.append(_label(path))
@@ -132,6 +132,10 @@ def _from_table(table: Table, text: Column | None, label: Column | None, need_la
     if not there and not need_labels and label is None:
         labels = None
     else:
+        if table.find(at) == table.find("text" if text is None else text):
+            raise InputError(
+                f"{table.name}: text and label are the same column, {table.names[table.find(at)]!r}"
+            )
         labels = [each.strip() for each in table.text(at)]
         for i, each in enumerate(labels):
             if not each:

@@ -1,6 +1,7 @@
 """Pairs of texts, one pair a line with a tab between: what a translator reads.
 
-Quotes are characters as any other here, blank lines are skipped, and a side that is empty is an error.
+Quotes are characters as any other here, and a side that is empty is an error. Blank lines between pairs are
+skipped; among texts to translate they are an error, for an answer a line is what is expected of them.
 
 >>> import pathlib, tempfile
 >>> place = tempfile.TemporaryDirectory()
@@ -14,7 +15,7 @@ Quotes are characters as any other here, blank lines are skipped, and a side tha
 from dataclasses import dataclass
 from pathlib import Path
 
-from unspool.data.source import read_text
+from unspool.data.source import read_file
 from unspool.errors import EmptyInput, InputError
 
 
@@ -38,17 +39,21 @@ def read_pairs(path: str | Path, columns: tuple[int, int] | None = None, need_ta
 
     Without ``need_targets`` a file of one column is fine: something to translate.
     """
-    rows = [
-        (number, line.split("\t"))
-        for number, line in enumerate(read_text(path, newlines="lf").split("\n"), 1)
-        if line.strip()
-    ]
+    if columns is not None and columns[0] == columns[1]:
+        raise InputError(f"columns are {columns[0]} and {columns[1]}; expected two different ones")
+    lines = read_file(path, newlines="lf").split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    rows = [(number, line.split("\t")) for number, line in enumerate(lines, 1) if line.strip()]
     if not rows:
-        raise EmptyInput(f"{path}: no pair in it")
+        raise EmptyInput(f"{path}: no {'pair' if need_targets else 'text'} in it")
+    if not need_targets and len(rows) < len(lines):
+        blank = next(number for number, line in enumerate(lines, 1) if not line.strip())
+        raise InputError(f"{path}: line {blank} is empty; expected a text on every line")
     width = len(rows[0][1])
     alone = not need_targets and width == 1
     if width > 2 and columns is None:
-        raise InputError(f"{path}: {width} columns; say which two are the pair, as columns 0 and 1")
+        raise InputError(f"{path}: {width} columns; say which two are the pair, as --columns 0 1")
     source, target = columns or (0, 1)
     for number, fields in rows:
         if len(fields) != width:

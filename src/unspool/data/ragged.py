@@ -55,6 +55,7 @@ def read_ragged(path: str | Path) -> Ragged:
     if (total := sum(lengths.tolist())) != len(values):
         raise InputError(f"{path}: lengths add up to {total:,}, but values has {len(values):,} rows")
     ends = np.cumsum(lengths, dtype=np.int64)
+    _refuse_holes(path, values, ends)
     cut = np.split(values, ends[:-1])
     return Ragged(cut, _labels(path, arrays.get("labels"), len(lengths)))
 
@@ -81,6 +82,9 @@ def write_ragged(
 def _load(path: str | Path) -> dict[str, NDArray[Any]]:
     try:
         with Path(path).open("rb") as raw:
+            if not raw.read(2).startswith((b"PK", b"\x93N")):
+                raise InputError(f"{path}: not an .npz file; {LAYOUT}")
+            raw.seek(0)
             file = np.load(raw, allow_pickle=False)
             if isinstance(file, np.ndarray):
                 raise InputError(f"{path}: one array alone; {LAYOUT} in one .npz")
@@ -100,12 +104,21 @@ def _load(path: str | Path) -> dict[str, NDArray[Any]]:
 def _values(path: str | Path, values: NDArray[Any]) -> NDArray[Any]:
     if values.ndim not in (1, 2) or values.dtype.kind not in "iufb":
         raise InputError(f"{path}: values is {_told(values)}; expected numbers, N X or N")
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        row = int(np.argwhere(~np.isfinite(values))[0][0])
-        raise InputError(f"{path}: row {row + 1:,} of values is not finite; fill or cut what is missing")
     if values.dtype.kind == "f" and values.ndim == 1:
         return values[:, None]
     return values
+
+
+def _refuse_holes(path: str | Path, values: NDArray[Any], ends: NDArray[np.int64]) -> None:
+    """Raise where a value is NaN or infinite, with its sequence and step, both counted from 1."""
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        at = np.argwhere(~np.isfinite(values))[0]
+        row, number = int(at[0]), int(np.searchsorted(ends, at[0], side="right"))
+        step = row - (int(ends[number - 1]) if number else 0)
+        raise InputError(
+            f"{path}: sequence {number + 1:,}, step {step + 1:,}: the value is {values[tuple(at)]}; "
+            "expected finite numbers: fill or cut what is missing"
+        )
 
 
 def _labels(path: str | Path, labels: NDArray[Any] | None, count: int) -> list[str] | None:

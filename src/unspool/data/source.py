@@ -213,6 +213,27 @@ def read_text(sources: Names, errors: str = "strict", newlines: str = "keep") ->
     return text
 
 
+def read_file(path: str | os.PathLike[str], newlines: str = "keep") -> str:
+    """Read one file of lines into one string; bytes that are not UTF-8 are named with their line."""
+    if Path(path).is_dir():
+        raise FileError(f"{path}: a folder; expected a file")
+    (source,) = resolve(path)
+    try:
+        return read_text(source, newlines=newlines)
+    except InputError as error:
+        if not isinstance(error.__cause__, UnicodeDecodeError):
+            raise
+    data = b"".join(byte_blocks(source))
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{source.name}: line {line}: byte {data[error.start]:#04x} is not UTF-8{_like(data)}: "
+            "convert the file to UTF-8"
+        ) from error
+
+
 def fingerprint(sources: list[Source]) -> str:
     """Hash what the sources hold, and where one ends, so that a change of either shows."""
     digest = hashlib.sha256()
@@ -258,11 +279,15 @@ def _utf8(name: str, data: bytes, errors: str, offset: int, *, final: bool) -> t
         return codecs.utf_8_decode(data, errors, final)
     except UnicodeDecodeError as error:
         at = offset + error.start
-        like = " (it looks like UTF-16)" if data[:2] in (b"\xff\xfe", b"\xfe\xff") and at == 0 else ""
+        like = _like(data) if at == 0 else ""
         raise InputError(
             f"{name}: byte {data[error.start]:#04x} at offset {at:,} is not UTF-8{like}: convert the file, "
             "or read it with --errors replace, or as bytes with --tokens byte"
         ) from error
+
+
+def _like(data: bytes) -> str:
+    return " (it looks like UTF-16)" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
 
 
 def _lf_bytes(blocks: Iterator[bytes]) -> Iterator[bytes]:

@@ -26,6 +26,7 @@ Rules, all of them stated here and nowhere else:
 import csv
 import io
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ import numpy as np
 
 from unspool.config import from_choice
 from unspool.data.arrays import Real
-from unspool.data.source import read_text
+from unspool.data.source import read_file
 from unspool.errors import EmptyInput, InputError
 
 DELIMITERS = {",": "a comma", "\t": "a tab", ";": "a semicolon", "|": "a bar"}
@@ -92,7 +93,9 @@ class Table:
         for i, row in enumerate(self.rows):
             value = as_number(row[at])
             if value is None or math.isinf(value):
-                raise InputError(f"{self.place(i, at)}: expected a finite number, got {row[at]!r}")
+                raise InputError(
+                    f"{self.place(i, at)}: expected a finite number, got {row[at]!r}{comma(row[at])}"
+                )
             if math.isnan(value) and missing == "refuse":
                 raise InputError(f"{self.place(i, at)}: the value is missing ({row[at]!r})")
             values[i] = value
@@ -119,9 +122,19 @@ def as_number(field: str) -> float | None:
         return None
 
 
+def comma(field: str) -> str:
+    """Say what is wrong with a number that has a comma; nothing of anything else.
+
+    >>> comma("1,5"), comma("one, two")
+    (': a number has a decimal point, and no other commas or points', '')
+    """
+    wrong = re.fullmatch(r"[+-]?[\d.]+(,\d+)+(\.\d*)?", field.strip()) is not None
+    return ": a number has a decimal point, and no other commas or points" if wrong else ""
+
+
 def read_table(path: str | Path, delimiter: str | None = None) -> Table:
     """Read a table; ``delimiter`` is a character or one of comma, tab, semicolon, bar [default: guessed]."""
-    text = read_text(path)
+    text = read_file(path)
     name = str(path)
     cut = _guess(name, text) if delimiter is None else _given(delimiter)
     rows = list(_rows(name, text, cut))

@@ -23,7 +23,7 @@ In files with tabs a line that begins with ``#`` and has no tab is a comment; a 
 from dataclasses import dataclass
 from pathlib import Path
 
-from unspool.data.source import read_text
+from unspool.data.source import read_file
 from unspool.data.table import Column, Table, read_table
 from unspool.errors import EmptyInput, InputError
 
@@ -72,7 +72,7 @@ def _place(path: str | Path, name: str, column: Column | None, default: int) -> 
 
 
 def _from_columns(path: str | Path, token: int, tag: int, need_tags: bool) -> Tagged:
-    lines = read_text(path, newlines="lf").split("\n")
+    lines = read_file(path, newlines="lf").split("\n")
     tabs = any("\t" in line for line in lines)
     groups: list[list[tuple[int, list[str]]]] = [[]]
     for number, line in enumerate(lines, 1):
@@ -93,6 +93,8 @@ def _from_columns(path: str | Path, token: int, tag: int, need_tags: bool) -> Ta
     for column in (token, tag) if tagged else (token,):
         if not -width <= column < width:
             raise InputError(f"{path}: no column {column}; there are {width}, numbered from 0")
+    if tagged and token % width == tag % width:
+        raise InputError(f"{path}: token and tag are the same column, {token % width}")
     return Tagged(
         str(path),
         [[fields[token] for _, fields in group] for group in groups],
@@ -107,6 +109,12 @@ def _from_table(
     words = table.text("token" if token is None else token)
     tagged = need_tags or tag is not None or "tag" in table.names
     tags = table.text("tag" if tag is None else tag) if tagged else None
+    if tagged and table.find("token" if token is None else token) == table.find(
+        "tag" if tag is None else tag
+    ):
+        raise InputError(
+            f"{table.name}: token and tag are the same column, {token if tag is None else tag!r}"
+        )
     names = table.text("sequence" if sequence is None else sequence)
     for i, each in enumerate(tags or ()):
         if not each:

@@ -28,7 +28,7 @@ import numpy as np
 
 from unspool.config import from_choice
 from unspool.data.arrays import Real
-from unspool.data.source import read_text
+from unspool.data.source import read_file
 from unspool.data.table import as_number
 from unspool.errors import EmptyInput, InputError
 
@@ -73,7 +73,7 @@ class Series:
 def read_ts(path: str | Path, missing: str = "refuse") -> Series:
     """Read all series of a file; ``missing`` is refuse, or nan to have NaN in the place of what is missing."""
     from_choice("missing", missing, ("refuse", "nan"))
-    lines = [line.strip() for line in read_text(path, newlines="lf").split("\n")]
+    lines = [line.strip() for line in read_file(path, newlines="lf").split("\n")]
     header, begin = _header(path, lines)
     if header.stamped:
         raise InputError(f"{path}: @timestamps true: values with times of their own are not read")

@@ -4,6 +4,7 @@ Rules, all of them stated here and nowhere else:
 
 - The times are the column that is given, or the first of those named like a time (date, time, year, month …),
   or the first column, if it holds dates, or whole numbers that rise by equal steps. They are passed through.
+  A column of dates that do not rise, or one of which is no date, is an error and never passed over.
 - The numbers are the columns that are given, or all others that have a number in any row; those without one
   are left out, and the table remembers which. Text among numbers is an error that names row and column.
 - A value that is missing, and a step that has no row, are errors by default (``refuse``). ``interpolate`` puts
@@ -21,8 +22,8 @@ from numpy.typing import NDArray
 
 from unspool.config import from_choice
 from unspool.data.arrays import Real
-from unspool.data.clock import Clock, read_clock
-from unspool.data.table import Column, Table, as_number, read_table
+from unspool.data.clock import Clock, fault, read_clock
+from unspool.data.table import Column, Table, as_number, comma, read_table
 from unspool.errors import InputError
 
 NAMED = (
@@ -41,6 +42,7 @@ NAMED = (
     "t",
 )
 MISSING = ("refuse", "interpolate", "mask")
+IGNORE = ", or say --time none"
 HINT = "fill it, or say how: --missing interpolate or --missing mask"
 
 
@@ -91,9 +93,10 @@ def read_timetable(
     at = _time_column(table, time, columns)
     clock = read_clock(table.text(at)) if at is not None else None
     if at is not None and clock is None and time is not None:
+        _refuse(table, at, "", numbers=True)
         raise InputError(f"{table.name}: column {table.names[at]!r} is no column of times that rise")
     at = at if clock is not None else None
-    steps = _steps(table, at, clock, missing)
+    steps = _steps(table, at, clock, missing, "" if time is not None else IGNORE)
     chosen, left_out = _numbers(table, at, columns)
     found = {table.names[i]: _values(table, i, steps, missing) for i in chosen}
     return TimeTable(
@@ -109,9 +112,12 @@ def _time_column(table: Table, time: Column | None, columns: Sequence[Column] | 
     taken = {table.find(column) for column in columns or ()}
     free = [i for i in range(len(table.names)) if i not in taken]
     named = [i for i in free if table.names[i].lower() in NAMED]
-    for i in named + free[:1]:
-        clock = read_clock(table.text(i)) if i == 0 or i in named else None
-        if clock is None or (len(free) == 1 and not columns):
+    if len(free) == 1 and not columns:
+        return None
+    for i in named + [i for i in free[:1] if i == 0 and i not in named]:
+        clock = read_clock(table.text(i))
+        if clock is None:
+            _refuse(table, i)
             continue
         whole = all(value is not None and value == round(value) for value in map(as_number, table.text(i)))
         regular = clock.kind != "numbers" or (
@@ -120,14 +126,24 @@ def _time_column(table: Table, time: Column | None, columns: Sequence[Column] | 
         rises = clock.kind != "numbers" or i in named or _rises(clock.numbers(table.text(i)))
         if regular and rises:
             return i
+    for i in named:
+        _refuse(table, i, numbers=True)
     return None
+
+
+def _refuse(table: Table, column: int, hint: str = IGNORE, *, numbers: bool = False) -> None:
+    """Raise where a column is mostly times, with the first row that keeps it from being a clock."""
+    if (found := fault(table.text(column), numbers=numbers)) is not None:
+        row, why = found
+        what = f"{table.place(row, column)}: {table.rows[row][column]!r} {why}"
+        raise InputError(f"{what}; {'sort the rows' if 'row' in why else 'mend it'}{hint}")
 
 
 def _rises(numbers: Sequence[int | None]) -> bool:
     return numbers == list(range(len(numbers)))
 
 
-def _steps(table: Table, at: int | None, clock: Clock | None, missing: str) -> NDArray[np.int64]:
+def _steps(table: Table, at: int | None, clock: Clock | None, missing: str, hint: str) -> NDArray[np.int64]:
     """Give the number of every row, and refuse times that fall back or, unless filled, leave steps out."""
     if clock is None or at is None:
         return np.arange(len(table))
@@ -139,7 +155,9 @@ def _steps(table: Table, at: int | None, clock: Clock | None, missing: str) -> N
                 f"{where} is no whole number of steps after {clock.begin!r}; use --time none to ignore times"
             )
         if number <= before:
-            raise InputError(f"{where} does not come after the row above it; sort the rows, each time once")
+            raise InputError(
+                f"{where} does not come after the row above it; sort the rows, each time once{hint}"
+            )
         if number > before + 1 and missing == "refuse":
             raise InputError(f"{where}: {number - before - 1} steps before it have no row; {HINT}")
         before = number
@@ -151,6 +169,9 @@ def _numbers(table: Table, at: int | None, columns: Sequence[Column] | None) -> 
         return [table.find(column) for column in columns], []
     others = [i for i in range(len(table.names)) if i != at]
     chosen = [i for i in others if any(_is_number(field) for field in table.text(i))]
+    for i in others:
+        if i not in chosen and comma(table.rows[0][i]):
+            table.numbers(i)
     if not chosen:
         raise InputError(f"{table.name}: no column of numbers; there are {', '.join(table.names)}")
     return chosen, [table.names[i] for i in others if i not in chosen]

@@ -1,11 +1,28 @@
-"""An empty figure, and a figure in a file."""
+"""An empty figure, and a figure in a file.
 
+Letters that the usual font lacks, as Chinese ones, are drawn in a font that is installed and has them.
+"""
+
+import re
+import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 from unspool.errors import FileError, InputError, MissingExtra
 
 FORMATS = (".png", ".svg", ".pdf")
+USUAL = "DejaVu Sans"
+WIDE = (
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei", "PingFang SC", "Hiragino Sans GB", "Heiti SC", "STHeiti", "Microsoft YaHei", "SimHei", "SimSun",
+    "Arial Unicode MS", "Droid Sans Fallback", "Noto Serif CJK SC", "Noto Serif CJK JP",
+)  # fmt: skip
+"""Fonts with Chinese, Japanese and Korean letters, the first that is installed is taken."""
+WIDE_FILES = re.compile(
+    "Noto(Sans|Serif)CJK|SourceHanSans|wqy|PingFang|Hiragino|STHeiti|msyh|simhei|simsun", re.I
+)
+LACKED = re.compile(r"Glyph (\d+) .*missing from", re.S)
 BLUE, ORANGE, GREEN, GREY = "#2166ac", "#d6604d", "#1b7837", "#888888"
 
 
@@ -25,15 +42,55 @@ def new_axes(columns: int = 1, width: float = 6.4, height: float = 4.4) -> tuple
 def save(figure: Any, path: str | Path) -> None:
     """Write a figure to a file, in the format that its name ends with."""
     check_format(path)
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written: {error.strerror}") from error
+    lacked = _write(figure, path)
+    if lacked and (family := _wide_font()) is not None:
+        from matplotlib.text import Text
+
+        for text in figure.findobj(Text):
+            text.set_fontfamily([USUAL, family])
+        lacked = _write(figure, path)
+    if lacked:
+        print(
+            f"{path}: no font here has {' '.join(lacked[:8])}, drawn as boxes; install one that does, as Noto Sans CJK",
+            file=sys.stderr,
+        )
+
+
+def _write(figure: Any, path: str | Path) -> list[str]:
+    """Write a figure, and give the letters that its fonts lack."""
+    lacked = dict[str, None]()
+    with warnings.catch_warnings(record=True) as met:
+        warnings.filterwarnings("always", message="Glyph")
+        try:
+            figure.savefig(path, dpi=150)
+        except OSError as error:
+            raise FileError(f"{path}: cannot be written: {error.strerror}") from error
+    for each in met:
+        if found := LACKED.match(str(each.message)):
+            lacked[chr(int(found[1]))] = None
+        else:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    return list(lacked)
+
+
+def _wide_font() -> str | None:
+    """Find an installed font with wide letters; one that came after matplotlib listed all is found as well."""
+    from matplotlib import font_manager
+
+    known = {font.name for font in font_manager.fontManager.ttflist}
+    if not known & set(WIDE):
+        for path in font_manager.findSystemFonts():
+            if WIDE_FILES.match(Path(path).stem):
+                font_manager.fontManager.addfont(path)
+        known = {font.name for font in font_manager.fontManager.ttflist}
+    return next((name for name in WIDE if name in known), None)
 
 
 def check_format(path: str | Path) -> None:
     """Refuse a name that ends with no format of pictures, before any work is done for it."""
     if Path(path).suffix.lower() not in FORMATS:
         raise InputError(f"{path}: expected a name that ends with {', '.join(FORMATS)}")
+    if Path(path).is_dir():
+        raise FileError(f"{path}: cannot be written: a folder of that name is there")
     if not Path(path).absolute().parent.is_dir():
         raise FileError(f"{path}: cannot be written: there is no folder {Path(path).parent}")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.config import at_least
 from unspool.data.arrays import Real, Whole
 from unspool.errors import InputError
 from unspool.forecast.baselines import Baseline, Naive, fit_autoregressive, fit_window_mlp
@@ -161,10 +162,9 @@ def rolling_origins(count: int, test: int, horizon: int, stride: int) -> Whole:
     >>> rolling_origins(20, test=5, horizon=2, stride=2).tolist()
     [15, 17]
     """
-    if not horizon <= test < count or stride < 1:
-        raise InputError(
-            f"test is {test}: expected {horizon} (the horizon) … {count - 1} of {count} values, and a stride from 1"
-        )
+    at_least("stride", stride, 1)
+    if not horizon <= test < count:
+        raise InputError(f"test is {test}: expected {horizon} (the horizon) … {count - 1} of {count} values")
     return np.arange(count - test, count - horizon + 1, stride)
 
 

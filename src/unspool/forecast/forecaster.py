@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from unspool.config import at_least
+from unspool.config import above_zero, at_least
 from unspool.data.arrays import Real, Whole
 from unspool.errors import InputError
 from unspool.forecast.change import Change, choose_change
@@ -43,6 +43,8 @@ from unspool.values import CellName
 
 FEWEST = 8
 """Windows with their targets, to learn anything from."""
+LARGEST = 1e150
+"""The largest value whose square is a number."""
 
 
 class Progress(NamedTuple):
@@ -198,7 +200,9 @@ class Forecaster:
     def plan(self, values: Real) -> Layout:
         """Choose season, change and window for a series, and refuse one that is too short."""
         at_least("horizon", self.horizon, 1)
-        at_least("members", self.members, 0)
+        for name in ("members", "window", "hidden", "steps", "seed"):
+            at_least(name, getattr(self, name), 0)
+        above_zero("learning_rate", self.learning_rate)
         if self.horizon >= len(values):
             raise InputError(
                 f"horizon is {self.horizon}, longer than the series, which has {len(values)} values"
@@ -281,6 +285,12 @@ def checked(y: Any, name: str) -> Real:
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         raise InputError(
             f"{name}: value {at + 1} is {values[at]}; expected finite numbers: fill what is missing"
+        )
+    if np.abs(values).max() > LARGEST:
+        at = int(np.argmax(np.abs(values)))
+        raise InputError(
+            f"{name}: value {at + 1} is {values[at]:g}: values too large; expected none beyond ±{LARGEST:g}: "
+            "divide them all by a power of ten"
         )
     if np.ptp(values) == 0:
         raise InputError(f"{name}: all {len(values)} values are {values[0]:g}; there is nothing to learn")

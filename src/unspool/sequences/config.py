@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from unspool.config import ModelConfig, at_least, from_choice, share_of_one
+from unspool.config import ModelConfig, above_zero, at_least, from_choice, share_of_one
 from unspool.errors import InputError
 from unspool.values import CellName
 
@@ -22,8 +22,8 @@ Shape = Literal["one-to-one", "one-to-many", "many-to-one", "many-to-many", "enc
 Head = Literal["classes", "numbers", "distribution"]
 SHAPES = ("one-to-one", "one-to-many", "many-to-one", "many-to-many", "encoder-decoder")
 HEADS = ("classes", "numbers", "distribution")
-BOS, EOS = 1, 2
-"""Where a decoder gives tokens: the ids of <bos>, which it reads first, and of <eos>, which ends a row."""
+UNK, BOS, EOS = 0, 1, 2
+"""Where a decoder gives tokens: the ids of <unk>, of <bos>, which it reads first, and of <eos>, which ends a row."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +189,7 @@ class FitConfig:
             raise InputError(f"minutes is {self.minutes!r}; expected a number above 0")
         for name in ("validation", "warmup"):
             share_of_one(name, getattr(self, name))
+        above_zero("learning_rate", self.learning_rate)
         if self.patience and not self.validation:
             raise InputError("patience needs rows set aside: give validation, for instance 0.1")
 

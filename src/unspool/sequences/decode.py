@@ -1,7 +1,8 @@
 """Writing an answer one step at a time: the most probable token, a beam of hypotheses, a draw, or numbers.
 
 What was written is read in the next step; the state goes from step to step. A row's answer never depends on
-the rows beside it, and a beam of one is greedy to the bit.
+the rows beside it, and a beam of one is greedy to the bit. <unk> and <bos> are never written: of all
+sequences without them the most probable is sought, and log P is what the network gives it among all.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import numpy as np
 from unspool.model import State
 from unspool.sequences.attention import attend
 from unspool.sequences.batches import SequenceBatch
-from unspool.sequences.config import BOS, EOS
+from unspool.sequences.config import BOS, EOS, UNK
 from unspool.sequences.elementwise import sigmoid, softmax
 from unspool.sequences.heads import output
 from unspool.sequences.network import Network, NetworkWeights
 from unspool.values import Floats, Ids
+
+UNWRITTEN = [UNK, BOS]
 
 
 class Written(NamedTuple):
@@ -75,6 +78,7 @@ def beam(
     tokens = np.zeros((B, width, 0), np.int32)
     for _ in range(longest):
         log_p = log_softmax(decoder.step(last)).reshape(B, width, K)
+        log_p[:, :, UNWRITTEN] = -np.inf
         log_p[ended] = -np.inf  # what has ended goes on at no cost, in one way
         log_p[ended, EOS] = 0
         total = (scores[:, :, None] + log_p).reshape(B, width * K)
@@ -85,7 +89,7 @@ def beam(
             [np.take_along_axis(tokens, parents[:, :, None], axis=1), new[:, :, None]], axis=2
         )
         ended = np.take_along_axis(ended, parents, axis=1) | (new == EOS)
-        if ended.all():
+        if (ended | np.isneginf(scores)).all():
             break
         decoder.choose((np.arange(B)[:, None] * width + parents).reshape(-1).astype(np.int32))
         last = new.reshape(-1)
@@ -109,10 +113,12 @@ def draw(
     ended = np.zeros(batch.B, bool)
     for _ in range(longest):
         o = decoder.step(last)
-        p = softmax(o / np.float32(temperature)).astype(np.float64)
+        can = o.copy()
+        can[:, UNWRITTEN] = -np.inf
+        p = softmax(can / np.float32(temperature)).astype(np.float64)
         u = np.array([rng.random() for rng in rngs])
         sums = np.cumsum(p, axis=1)
-        last = np.minimum((sums < u[:, None] * sums[:, -1:]).sum(axis=1), o.shape[1] - 1).astype(np.int32)
+        last = np.minimum((sums <= u[:, None] * sums[:, -1:]).sum(axis=1), o.shape[1] - 1).astype(np.int32)
         scores += np.where(ended, 0.0, np.take_along_axis(log_softmax(o), last[:, None], axis=1)[:, 0])
         tokens.append(np.where(ended, EOS, last).astype(np.int32))
         ended |= last == EOS

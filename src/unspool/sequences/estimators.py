@@ -17,7 +17,7 @@ import numpy as np
 from unspool.errors import InputError
 from unspool.sequences.config import Head, SequenceConfig, Shape
 from unspool.sequences.elementwise import softmax
-from unspool.sequences.estimator import SCORED, Estimator, labels_of
+from unspool.sequences.estimator import SCORED, Estimator, labels_of, refuse_none
 from unspool.sequences.heads import mean_and_spread, output
 from unspool.sequences.inputs import Coder, ValueCoder
 from unspool.values import Floats
@@ -40,6 +40,8 @@ class SequenceClassifier(Estimator):
         return _pooled(super().network_config(coder, head, outputs), self.pool)
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
+        if not 0 <= self.balance <= 1:
+            raise InputError(f"balance is {self.balance!r}; expected a number from 0 to 1")
         labels = labels_of(y, len(x))
         if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
             raise InputError(
@@ -47,7 +49,7 @@ class SequenceClassifier(Estimator):
             )
         self.classes_, ids, counts = np.unique(labels, return_inverse=True, return_counts=True)
         if len(self.classes_) < 2:
-            raise InputError(f"there is only one class, {self.classes_[0]!r}: nothing to tell apart")
+            raise InputError(f"there is only one class, {self.classes_.tolist()[0]!r}: nothing to tell apart")
         self.class_prior_ = counts / counts.sum()
         return ids.astype(np.int32), "classes", len(self.classes_)
 
@@ -111,20 +113,29 @@ class SequenceRegressor(Estimator):
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         head: Head = "distribution" if self.spread else "numbers"
         if self.every_step:
-            self.target_coder_ = ValueCoder.learn(y)
+            self.target_coder_ = ValueCoder.learn(y, name="y")
             return self.target_coder_.encode(y), head, self.target_coder_.size
-        numbers = np.asarray(y, np.float64)
+        try:
+            numbers = np.asarray(y, np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"y holds something that is not a number: {error}") from error
         if len(numbers) != len(x) or numbers.ndim not in (1, 2):
             raise InputError(
                 f"y has shape {numbers.shape}; expected ({len(x)},) or ({len(x)}, numbers), a row a sequence"
             )
         self.single_ = numbers.ndim == 1
         rows = numbers.reshape(len(x), 1, -1)
-        self.target_coder_ = ValueCoder.learn(rows)
+        self.target_coder_ = ValueCoder.learn(rows, name="y")
         return self.target_coder_.encode(rows)[:, 0], head, rows.shape[2]
 
     def predict_distribution(self, X: Any) -> tuple[Any, Any]:
-        """Return the mean and the spread of every number; the spread is None where none was learned."""
+        """Return the mean and the spread of every number; it takes a fit with spread=True."""
+        means, spreads = self._parts(X)
+        if spreads is None:
+            raise InputError("no spread was learned: fit with spread=True, or ask predict for the mean alone")
+        return means, spreads
+
+    def _parts(self, X: Any) -> tuple[Any, Any]:
         found = self._outputs(X)
         config, coder = self.network_.config, self.target_coder_
         if config.head == "numbers":
@@ -142,7 +153,7 @@ class SequenceRegressor(Estimator):
 
     def predict(self, X: Any) -> Any:
         """Return the numbers, or the mean of their distribution."""
-        return self.predict_distribution(X)[0]
+        return self._parts(X)[0]
 
     def score(self, X: Any, y: Any) -> float:
         """Return R²: 1 is perfect, 0 is as good as the mean of y."""
@@ -176,6 +187,8 @@ class SequenceTagger(Estimator):
                     f"sequence {number} has {len(steps)} steps and labels of shape {row.shape}; expected one a step"
                 )
         filled = [row for row in rows if len(row)]
+        for number, row in enumerate(rows):
+            refuse_none(row, f"the labels of sequence {number}")
         self.classes_ = np.unique(np.concatenate(filled)) if filled else np.zeros(0)
         if len(self.classes_) < 2:
             raise InputError(f"there is only one label, {self.classes_.tolist()}: nothing to tell apart")

@@ -18,6 +18,8 @@ from unspool.data.vocab import Vocab
 from unspool.errors import EmptyInput, InputError
 from unspool.values import Floats, Ids
 
+LARGEST = 1e150
+"""The largest value whose square is a number."""
 RESERVED = ("<bos>", "<eos>")
 
 
@@ -121,9 +123,9 @@ class ValueCoder:
     spread: Floats  # X
 
     @staticmethod
-    def learn(X: Any, *, standardise: bool = True) -> ValueCoder:
+    def learn(X: Any, *, standardise: bool = True, name: str = "X") -> ValueCoder:
         """Measure the training part; without `standardise`, numbers are taken as they are."""
-        rows = _value_rows(X)
+        rows = _value_rows(X, name=name)
         every = rows.reshape(-1, rows.shape[2]) if isinstance(rows, np.ndarray) else np.concatenate(rows)
         channels = every.shape[1]
         if not standardise or not len(every):
@@ -184,6 +186,8 @@ def coder_from_json(content: dict[str, Any], vocab: Vocab | None) -> Coder:
 
 def as_sequences(X: Any) -> Any:
     """Return X as an array or a list; refuse what is neither."""
+    if isinstance(X, str | bytes):
+        raise InputError("X is one string; expected a list of sequences: pass [X]")
     if hasattr(X, "toarray"):
         raise InputError("X is sparse, and sparse input is not supported: pass X.toarray()")
     if hasattr(X, "__array__") and not isinstance(X, np.ndarray):
@@ -201,29 +205,29 @@ def holds_tokens(X: Any) -> bool:
     return False
 
 
-def _value_rows(X: Any, channels: int | None = None) -> Any:
+def _value_rows(X: Any, channels: int | None = None, name: str = "X") -> Any:
     """Return float64 (n, tau, X), or a list of (tau, X) where lengths differ; say where a number is not one."""
     if isinstance(X, np.ndarray) and X.dtype != object:
         if X.ndim not in (2, 3):
             raise InputError(
-                f"X has shape {X.shape}; expected (n, tau) or (n, tau, channels). "
+                f"{name} has shape {X.shape}; expected (n, tau) or (n, tau, channels). "
                 "Reshape your data: X.reshape(1, -1) makes one sequence of one channel"
             )
-        rows = _finite(X if X.ndim == 3 else X[:, :, None])
+        rows = _finite(X if X.ndim == 3 else X[:, :, None], name)
         if not len(rows):
             raise EmptyInput("there is not one sequence: 0 samples")
         if not rows.shape[2]:
             raise EmptyInput(f"X has shape {X.shape}: 0 feature(s), where a step needs at least one number")
     else:
-        rows = _ragged(X)
+        rows = _ragged(X, name)
     have = rows[0].shape[1]
     if channels is not None and have != channels:
         raise InputError(f"X has {have} channels a step; this was fitted on {channels}")
     return rows
 
 
-def _ragged(X: Any) -> Any:
-    rows = [_finite(np.asarray(each), number) for number, each in enumerate(X)]
+def _ragged(X: Any, name: str) -> Any:
+    rows = [_finite(np.asarray(each), name, number) for number, each in enumerate(X)]
     if not rows:
         raise EmptyInput("there is not one sequence: 0 samples")
     filled = [row for row in rows if row.size]
@@ -238,21 +242,27 @@ def _ragged(X: Any) -> Any:
     return shaped
 
 
-def _finite(values: Any, number: int | None = None) -> Any:
+def _finite(values: Any, name: str, number: int | None = None) -> Any:
     if values.dtype.kind == "c":
         raise InputError("Complex data not supported: a sequence holds real numbers")
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        where = "X" if number is None else f"sequence {number}"
+        where = name if number is None else f"{name}, sequence {number}"
         raise InputError(f"{where} holds something that is not a number: {error}") from error
     if not np.isfinite(numbers).all():
         at = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
         place = at if number is None else (number, *at)
         names = ", ".join(
-            f"{name} {i}" for name, i in zip(("sequence", "step", "channel"), place, strict=False)
+            f"{axis} {i}" for axis, i in zip(("sequence", "step", "channel"), place, strict=False)
         )
-        raise InputError(f"X has {numbers[at]} at {names}: NaN and infinity are not numbers that can be read")
+        raise InputError(
+            f"{name} has {numbers[at]} at {names}: NaN and infinity are not numbers that can be read"
+        )
+    if numbers.size and np.abs(numbers).max() > LARGEST:
+        raise InputError(
+            f"{name} has {numbers.flat[np.abs(numbers).argmax()]:g}: values too large; expected none beyond ±{LARGEST:g}"
+        )
     return numbers
 
 

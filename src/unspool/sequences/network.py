@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unspool.bptt import Gradient
+from unspool.config import at_least
 from unspool.errors import InputError
 from unspool.kernel import ops
 from unspool.model import Masks, Model, Output, State
@@ -121,6 +122,7 @@ class Network:
     @staticmethod
     def fresh(config: SequenceConfig, seed: int) -> Network:
         """Return a network with new parameters: the same for the same seed."""
+        at_least("seed", seed, 0)
         return Network(config, begin_network(config, np.random.default_rng(seed)))
 
     def weights(self) -> NetworkWeights:

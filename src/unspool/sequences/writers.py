@@ -14,13 +14,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from unspool.config import at_least
+from unspool.data.vocab import UNK
 from unspool.errors import InputError
-from unspool.sequences.batches import SequenceBatch
+from unspool.sequences.batches import Examples, SequenceBatch
 from unspool.sequences.config import EOS, Head, SequenceConfig, Shape
 from unspool.sequences.decode import Written, beam, draw, roll_out
 from unspool.sequences.estimator import SCORED, Estimator
 from unspool.sequences.heads import mean_and_spread
-from unspool.sequences.inputs import Coder, TokenCoder, ValueCoder, holds_tokens
+from unspool.sequences.inputs import Coder, TokenCoder, ValueCoder, as_sequences, holds_tokens
 from unspool.sequences.network import NetworkWeights
 from unspool.values import Floats
 
@@ -47,6 +49,9 @@ class SequenceTranslator(Estimator):
         return SequenceConfig(**(config.to_json() | {"attention": self.attention}))
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
+        at_least("beam", self.beam, 1)
+        if isinstance(y, str):
+            raise InputError("y is one string; expected a list with a target for each input")
         if len(y) != len(x):
             raise InputError(f"there are {len(x)} inputs and {len(y)} targets; expected as many")
         if holds_tokens(y):
@@ -54,7 +59,7 @@ class SequenceTranslator(Estimator):
             rows = [np.append(ids, EOS).astype(np.int32) for ids in self.target_coder_.encode(y)]
             self.longest_ = 2 * max(map(len, rows)) if self.longest is None else self.longest
             return rows, "classes", self.target_coder_.size
-        self.target_coder_ = ValueCoder.learn(y)
+        self.target_coder_ = ValueCoder.learn(y, name="y")
         rows = list(self.target_coder_.encode(y))
         self.longest_ = max(map(len, rows)) if self.longest is None else self.longest
         return rows, "distribution" if self.spread else "numbers", self.target_coder_.size
@@ -90,6 +95,7 @@ class SequenceTranslator(Estimator):
         return list(roll_out(self.network_, batch, weights, steps=self.longest_).swapaxes(0, 1))
 
     def _written(self, X: Any, write: Callable[[SequenceBatch, NetworkWeights], list[Any]]) -> list[Any]:
+        at_least("beam", self.beam, 1)
         examples, weights = self._examples(X), self.network_.weights()
         found = list[Any]([None] * len(examples))
         for batch in examples.batches(max(1, SCORED // self.beam), aligned=False):
@@ -144,11 +150,24 @@ class SequenceGenerator(SequenceTranslator):
             return array.reshape(len(array), 1)
         return array.reshape(len(array), 1, -1)
 
+    def _examples(self, X: Any) -> Examples:
+        coder = getattr(self, "coder_", None)
+        if isinstance(coder, TokenCoder):
+            special = {UNK, *coder.vocab.reserved_tokens}
+            classes = [token for token in coder.vocab.idx_to_token if token not in special]
+            for number, (token,) in enumerate(self._many(as_sequences(X))):
+                if isinstance(token, str) and token not in classes:
+                    raise InputError(
+                        f"X[{number}]: the class {token!r} was never seen in training; there are {', '.join(classes)}"
+                    )
+        return super()._examples(X)
+
     def sample(self, X: Any, *, temperature: float = 1.0, seed: int = 0) -> list[Any]:
         """Draw one sequence of tokens for each class or vector."""
         coder = self._fitted_coder()
         if not isinstance(coder, TokenCoder):
             raise InputError("only tokens can be drawn: numbers are predicted")
+        at_least("seed", seed, 0)
         if not 0 < temperature < 1e6:
             raise InputError(f"temperature is {temperature!r}; expected a number above 0")
 
