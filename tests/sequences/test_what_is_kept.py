@@ -237,3 +237,10 @@ def test_a_pipe_is_refused_before_a_byte_of_it_is_read(tmp_path):
         with pytest.raises(InputError, match=r"neither a file nor a folder: .* write it to a file"):
             run("translate", "fit", *given, "--out", tmp_path / "run", *OPTIONS)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_sequence_that_does_not_fit_in_memory_is_refused_before_anything_is_tried():
+    with pytest.raises(InputError, match=r"sequence 4 has 9,000,000 steps.*GiB"):
+        SequenceClassifier(hidden=256, epochs=1).fit(
+            ["ab", "ba", "aa", "bb", "a" * 9_000_000], ["x", "y", "x", "y", "x"]
+        )

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unspool.errors import Diverged, InputError
+from unspool.memory import available, bytes_of_training
 from unspool.optimise import Optimiser, OptimiserConfig
 from unspool.schedule import Cosine, updates_a_second
 from unspool.sequences.batches import Examples, Rows, SequenceBatch
@@ -94,6 +95,7 @@ def endless(
 
 def plan(network: Network, examples: Examples, config: FitConfig) -> FitConfig:
     """Fix the number of updates: those of the epochs, or fewer where the minutes do not suffice."""
+    refuse_what_does_not_fit(network, examples, config.B)
     if config.steps is not None:
         return config
     steps = config.epochs * per_epoch(len(examples), config)
@@ -102,6 +104,19 @@ def plan(network: Network, examples: Examples, config: FitConfig) -> FitConfig:
         rate = updates_a_second(_thrown_away(network, examples, config), seconds=min(1.5, seconds / 20))
         steps = max(1, min(steps, int(seconds * rate)))
     return replace(config, steps=steps)
+
+
+def refuse_what_does_not_fit(network: Network, examples: Examples, B: int) -> None:
+    """Raise where the longest sequence, beside others in a batch, would need more memory than there is."""
+    lengths = [len(each) for each in examples.x]
+    longest = int(np.argmax(lengths))
+    rows = min(B, len(lengths))
+    needed, there = bytes_of_training(network.encoder.config, rows, lengths[longest]), available()
+    if needed > there:
+        raise InputError(
+            f"sequence {longest} has {lengths[longest]:,} steps: a batch of {rows} such rows needs about "
+            f"{needed / 2**30:,.1f} GiB, and {there / 2**30:,.1f} are free; cut it, or take a smaller batch"
+        )
 
 
 def per_epoch(n: int, config: FitConfig) -> int:
