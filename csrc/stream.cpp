@@ -46,7 +46,7 @@ void Stream::step(int32_t id) {
       a.ids__tB = &id;
     }
     const auto forward = layer.cell == ELMAN ? k.elman_forward : layer.cell == LSTM ? k.lstm_forward : k.gru_forward;
-    const bool large = layer.H * layer.H * gates_of(layer.cell) * 4 > (5 << 19);  // else waiting for each other costs more than it saves
+    const bool large = layer.H * layer.H * gates_of(layer.cell) * 4 > (5 << 17);  // else waiting for each other costs more than it saves
     if (large) parallel([&](Team team) { forward(a, team); });
     else forward(a, self);
     std::memcpy(layer.h.at, layer.h.at + layer.H, (size_t)layer.H * 4);
