@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -32,6 +32,11 @@ FLOAT, ID = np.dtype(np.float32), np.dtype(np.int32)
 
 COPIED = 2**28
 """Values that lie otherwise than the kernels need are copied, up to this many: 1 GiB of float32."""
+
+
+def _as_needed(value: Any, dtype: np.dtype[Any]) -> TypeGuard[Floats]:
+    """Look once, as is nearly always enough: every further check costs as much as a small product."""
+    return type(value) is np.ndarray and value.dtype is dtype and value.flags.carray and _refusal is None
 
 
 def _typed(value: Any, name: str, dtype: type[np.generic]) -> Any:
@@ -60,7 +65,7 @@ def _array(value: Any, name: str, dtype: type[np.generic]) -> Any:
 
 def _written(value: Any, name: str) -> Floats:
     """Check an array that is changed in place: a copy of it would be of no use."""
-    if type(value) is np.ndarray and value.dtype is FLOAT and value.flags.carray and _refusal is None:
+    if _as_needed(value, FLOAT):
         return value
     flags = _typed(value, name, np.float32).flags
     if not (flags.c_contiguous and flags.aligned and flags.writeable):
@@ -76,13 +81,13 @@ def _written_rows(value: Any, name: str) -> Floats:
 
 
 def _floats(value: Any, name: str) -> Floats:
-    if type(value) is np.ndarray and value.dtype is FLOAT and value.flags.carray and _refusal is None:
-        return value  # as nearly always: every check costs as much as a small product
+    if _as_needed(value, FLOAT):
+        return value
     return _array(value, name, np.float32)  # type: ignore[no-any-return]
 
 
 def _ids(value: Any, name: str) -> Ids:
-    if type(value) is np.ndarray and value.dtype is ID and value.flags.carray and _refusal is None:
+    if _as_needed(value, ID):
         return value
     return _array(value, name, np.int32)  # type: ignore[no-any-return]
 
