@@ -9,7 +9,8 @@
 //   da(t) = act'(a(t)) dh(t)
 
 template <int A> struct Activated {
-  static inline V of(V a) { return activate<A>(a); }  // 10.9
+  static const bool nothing = false;
+  template <class T> static inline __attribute__((always_inline)) T of(T a) { return activate<A>(a); }  // 10.9
 };
 
 template <int A> static void elman_forward_as(const WindowArgs& a, Team team) {

@@ -69,7 +69,7 @@ static inline double log_positive(double x) {
 
 enum Activation : int { TANH = 0, RELU = 1, SIGMOID = 2, IDENTITY = 3 };
 
-template <int A, class T> static inline T activate(T a) {
+template <int A, class T> static inline __attribute__((always_inline)) T activate(T a) {
   if constexpr (A == TANH) return tanh(a);
   const T none = all<T>(0.0f);
   if constexpr (A == RELU) return select(none < a, a, select(a < none, none, a));  // NaN stays NaN

@@ -12,44 +12,60 @@ static const int MR = 6, NP = 1, ACCUMULATORS = 6;
 #else
 static const int MR = 6, NP = 1, ACCUMULATORS = 6;
 #endif
+static const bool FINISH_IN_REGISTERS = ACCUMULATORS > 16;  // else what becomes of a sum is computed once it is stored
 static const int64_t KC = 256;  // how much of k a tile takes at a time: two panels of it stay in the first cache
+
+// What will be needed next: N lines of it are called for in every four steps of a tile, so far to the next four, so far to each.
+struct Ahead {
+  const float* at;  // nullptr: nothing
+  int64_t down, panel;
+};
 
 // One step of acc += A B. A(i, k) is a[i * lda + k], or a[k * MR + i] when packed.
 template <int M, int N, bool PACKED>
-static inline __attribute__((always_inline)) void tile_step(const float* a, int64_t lda, const float* b, int64_t panel, V (&acc)[M][N]) {
+static inline __attribute__((always_inline)) void tile_step(const float* const (&a)[M / 2 + 1], int64_t k, int64_t lda, const float* b, int64_t panel, V (&acc)[M][N]) {
   V column[N];
 #pragma GCC unroll 8
   for (int j = 0; j < N; j++) column[j] = load(b + j * panel);
 #pragma GCC unroll 8
   for (int i = 0; i < M; i++) {
-    const V row = set1(PACKED ? a[i] : a[i * lda]);
+    const float* at = PACKED ? a[0] + k + i : a[i / 2] + k + i % 2 * lda;
+    if (N == 1 || (N == 2 && i % 2 == 0)) {
 #pragma GCC unroll 8
-    for (int j = 0; j < N; j++) acc[i][j] = fma(row, column[j], acc[i][j]);
+      for (int j = 0; j < N; j++) add_product(acc[i][j], at, column[j]);
+    } else {
+      const V row = set1(*at);
+#pragma GCC unroll 8
+      for (int j = 0; j < N; j++) add_product(acc[i][j], row, column[j]);
+    }
   }
 }
-// Four steps at a time: a loop of a quarter of the rounds, whose end is foreseen. `ahead` is what will be needed next: its
-// lines are called for on the way, N for four steps.
+// Four steps at a time: a loop of a quarter of the rounds, whose end is foreseen.
 template <int M, int N, bool PACKED, bool AHEAD>
 static inline __attribute__((always_inline)) void tile_steps(const float* a, int64_t lda, const float* b, int64_t down, int64_t panel, int64_t K,
-                                                             V (&acc)[M][N], const float* ahead) {
+                                                             V (&acc)[M][N], const Ahead& ahead) {
   const int64_t next = PACKED ? MR : 1;
+  const float* pairs[M / 2 + 1];  // every second row of A
+#pragma GCC unroll 8
+  for (int i = 0; i <= M / 2; i++) pairs[i] = a + 2 * i * lda;
   int64_t k = 0;
+  const float* line = ahead.at;
   for (; k + 4 <= K; k += 4) {
     if constexpr (AHEAD) {
-      const int64_t line = k / 4 * LANES;
 #pragma GCC unroll 8
-      for (int j = 0; j < N; j++) __builtin_prefetch(ahead + (PACKED ? line * N + j * LANES : line + j * panel), 0, 2);
+      for (int j = 0; j < N; j++) __builtin_prefetch(line + j * ahead.panel, 0, 2);
+      line += ahead.down;
     }
 #pragma GCC unroll 4
-    for (int u = 0; u < 4; u++) tile_step<M, N, PACKED>(a + (k + u) * next, lda, b + (k + u) * down, panel, acc);
+    for (int u = 0; u < 4; u++) tile_step<M, N, PACKED>(pairs, (k + u) * next, lda, b + (k + u) * down, panel, acc);
   }
-  for (; k < K; k++) tile_step<M, N, PACKED>(a + k * next, lda, b + k * down, panel, acc);
+  for (; k < K; k++) tile_step<M, N, PACKED>(pairs, k * next, lda, b + k * down, panel, acc);
 }
 template <int M, int N, bool PACKED>
 static inline __attribute__((always_inline)) void tile(const float* a, int64_t lda, const float* b, int64_t down, int64_t panel, int64_t K,
-                                                       V (&acc)[M][N], const float* ahead) {
-  if (ahead) tile_steps<M, N, PACKED, true>(a, lda, b, down, panel, K, acc, ahead);
-  else tile_steps<M, N, PACKED, false>(a, lda, b, down, panel, K, acc, nullptr);
+                                                       V (&acc)[M][N], const Ahead& ahead) {
+  if (ahead.at) tile_steps<M, N, PACKED, true>(a, lda, b, down, panel, K, acc, ahead);
+  else tile_steps<M, N, PACKED, false>(a, lda, b, down, panel, K, acc, ahead);
 }
 
 // Where the columns of a panel lie, and how many there are.
@@ -95,10 +111,27 @@ template <int N> static inline Group<N> group_at(const Packed& B, int64_t panel)
 
 // What becomes of an element when its sum is complete: nothing, or a function of it.
 struct AsItIs {
-  static inline V of(V v) { return v; }
+  static const bool nothing = true;
+  template <class T> static inline __attribute__((always_inline)) T of(T v) { return v; }
 };
 
-template <class Finish, int M, int N> static inline void product_tile(const Product& p, const Group<N>& g, int64_t m, int64_t k, int64_t kc, const float* ahead) {
+// The same after the tile has been stored, where the registers are too few for its sums and for constants: two rows at a time.
+template <class Finish, int M, int N> static inline void finish_tile(float* to, int64_t ldc, const Group<N>& g) {
+  if constexpr (!Finish::nothing)
+    for (int j = 0; j < N; j++) {
+      const int n = g.at[j].n;
+      float* at = to + g.at[j].at;
+      int i = 0;
+      for (; i + 2 <= M; i += 2, at += 2 * ldc) {
+        const Pair done = Finish::of(Pair{get<V>(at, n), get<V>(at + ldc, n)});
+        put(at, n, done.a);
+        put(at + ldc, n, done.b);
+      }
+      if (i < M) put(at, n, Finish::of(get<V>(at, n)));
+    }
+}
+
+template <class Finish, int M, int N> static inline void product_tile(const Product& p, const Group<N>& g, int64_t m, int64_t k, int64_t kc, const Ahead& ahead) {
   V acc[M][N];
   float* to = p.C + m * p.ldc + p.shift;
   if (k == 0 && !p.start) {
@@ -123,7 +156,8 @@ template <class Finish, int M, int N> static inline void product_tile(const Prod
     }
   }
   tile<M, N, false>(p.A + m * p.lda + k, p.lda, p.B.at + (g.panel * p.B.K + p.first_k + k) * LANES, LANES, p.B.K * LANES, kc, acc, ahead);
-  if (k + kc == p.K) {
+  const bool done = k + kc == p.K;
+  if (FINISH_IN_REGISTERS && done) {
 #pragma GCC unroll 8
     for (int i = 0; i < M; i++)
 #pragma GCC unroll 8
@@ -140,9 +174,10 @@ template <class Finish, int M, int N> static inline void product_tile(const Prod
 #pragma GCC unroll 8
       for (int j = 0; j < N; j++) store_n(to + i * p.ldc + g.at[j].at, acc[i][j], g.at[j].n);
   }
+  if (!FINISH_IN_REGISTERS && done) finish_tile<Finish, M, N>(to, p.ldc, g);
 }
 
-template <class Finish, int M, int N> static inline void tile_of(const Product& p, const Group<N>& g, int rows, int64_t m, int64_t k, int64_t kc, const float* ahead) {
+template <class Finish, int M, int N> static inline void tile_of(const Product& p, const Group<N>& g, int rows, int64_t m, int64_t k, int64_t kc, const Ahead& ahead) {
   if constexpr (M * N <= ACCUMULATORS) {
     if (rows == M) return product_tile<Finish, M, N>(p, g, m, k, kc, ahead);
   }
@@ -156,14 +191,14 @@ template <class Finish, int N> static inline void panel_group(const Product& p, 
   for (int64_t k = 0; k < p.K || k == 0;) {
     const int64_t kc = p.M <= MR ? p.K : (p.K - k < KC + KC / 2 ? p.K - k : KC);
     int64_t tiles = (p.M + MR - 1) / MR;
-    const float* ahead = nullptr;
+    Ahead ahead = {nullptr, LANES, p.B.K * LANES};
     if (p.ahead && (k + kc < p.K || next >= 0))
-      ahead = p.B.at + (k + kc < p.K ? panel * p.B.K + p.first_k + k + kc : next * p.B.K + p.first_k) * LANES;
+      ahead.at = p.B.at + (k + kc < p.K ? panel * p.B.K + p.first_k + k + kc : next * p.B.K + p.first_k) * LANES;
     for (int64_t m = 0; tiles > 0; tiles--) {
       const int rows = (int)((p.M - m + tiles - 1) / tiles);  // 17 rows are 6 + 6 + 5, not 8 + 8 + 1
       tile_of<Finish, MR, N>(p, g, rows, m, k, kc, ahead);
       m += rows;
-      if (ahead) ahead += kc / 4 * LANES;
+      if (ahead.at) ahead.at += kc / 4 * LANES;
     }
     k += kc;
     if (kc == 0) break;
@@ -248,7 +283,9 @@ template <int N> static inline void take_up(V (&acc)[MR][N], const float* C, int
       for (int j = 0; j < N; j++) acc[i][j] = load(C + i * ldc + j * LANES);
     return;
   }
+#pragma GCC unroll 8
   for (int i = 0; i < MR; i++)
+#pragma GCC unroll 8
     for (int j = 0; j < N; j++) acc[i][j] = i < rows ? load_to(C + i * ldc, j * LANES, columns) : zero();
 }
 template <int N> static inline void put_down(V (&acc)[MR][N], float* C, int64_t ldc, int rows, int64_t columns) {
@@ -259,8 +296,11 @@ template <int N> static inline void put_down(V (&acc)[MR][N], float* C, int64_t 
       for (int j = 0; j < N; j++) store(C + i * ldc + j * LANES, acc[i][j]);
     return;
   }
-  for (int i = 0; i < rows; i++)
-    for (int j = 0; j < N; j++) store_to(C + i * ldc, j * LANES, columns, acc[i][j]);
+#pragma GCC unroll 8
+  for (int i = 0; i < MR; i++)
+#pragma GCC unroll 8
+    for (int j = 0; j < N; j++)
+      if (i < rows) store_to(C + i * ldc, j * LANES, columns, acc[i][j]);
 }
 
 // The rows of B from the last to the first: packed into panels, or as they lie.
@@ -269,8 +309,22 @@ struct Right {
   int64_t down, panel;  // how far to the next row, and to the next sixteen columns
 };
 
+// The next block's rows of B, to be called for on the way: each tile takes some lines, `stride` apart.
+struct Coming {
+  const float* at;
+  int64_t stride, rows, lines, row, line;
+
+  Ahead next(int64_t n, int N) {  // for a tile that calls for n
+    if (line >= lines) return {nullptr, 0, 0};
+    const Ahead ahead = {at + row * stride + line * LANES, N * stride, stride};
+    row += n;
+    if (row >= rows) row = 0, line++;
+    return ahead;
+  }
+};
+
 template <int N> static inline void outer_panels(const OuterArgs& a, int64_t m, int64_t n, const float* Ap, const Right& B,
-                                                 int64_t R, int64_t j, bool fresh, const float* ahead, const float* end) {
+                                                 int64_t R, int64_t j, bool fresh, Coming& coming) {
   for (; j + (N - 1) * LANES < a.N; j += N * LANES) {
     for (int64_t i = 0; i < n; i += MR) {
       V acc[MR][N];
@@ -284,13 +338,11 @@ template <int N> static inline void outer_panels(const OuterArgs& a, int64_t m, 
       } else {
         take_up<N>(acc, C, a.ldc, live, a.N - j);
       }
-      tile<MR, N, true>(Ap + i * R, 0, B.at + j / LANES * B.panel, B.down, B.panel, R, acc,
-                          ahead < end ? ahead : nullptr);
-      ahead += R * (LANES / 4) * N;
+      tile<MR, N, true>(Ap + i * R, 0, B.at + j / LANES * B.panel, B.down, B.panel, R, acc, coming.next(R / 4 * N, N));
       put_down<N>(acc, C, a.ldc, live, a.N - j);
     }
   }
-  if constexpr (N > 1) outer_panels<N / 2>(a, m, n, Ap, B, R, j, fresh, ahead, end);
+  if constexpr (N > 1) outer_panels<N / 2>(a, m, n, Ap, B, R, j, fresh, coming);
 }
 
 static inline void add_row(float* to, const float* row, int64_t n) {
@@ -324,17 +376,17 @@ static void outer(const OuterArgs& whole, Team team) {
     return;
   }
   float* Ap = a.room + team.index * outer_room(whole.N);
-  float* Bp = Ap + OUTER_ROWS * (OUTER_COLUMNS + 16);
+  float* Bp = Ap + OUTER_A_ROOM;
   // Narrow rows of B that few columns of A meet are not worth packing: a block of them stays in the first cache.
   const bool as_it_lies = a.N % LANES == 0 && a.ldb <= 64 && mine.end - mine.begin <= 128;
   const int64_t most = as_it_lies ? OUTER_ROWS / 2 : OUTER_ROWS;
   for (int64_t top = a.R; top > 0; top -= most) {
     const int64_t R = top < most ? top : most;
     const bool fresh = top == a.R && !a.accumulate;
-    const Right B = as_it_lies ? Right{a.B + (top - 1) * a.ldb, -a.ldb, LANES} : Right{Bp, LANES, R * LANES};
+    const Right B = as_it_lies ? Right{a.B + (top - 1) * a.ldb, -a.ldb, LANES} : Right{Bp, LANES, (R + 1) * LANES};
     for (int64_t r = 0; r < R && !as_it_lies; r++) {
       const float* row = a.B + (top - 1 - r) * a.ldb;
-      for (int64_t j = 0; j < a.N; j += LANES) store(Bp + j * R + r * LANES, load_to(row, j, a.N));
+      for (int64_t j = 0; j < a.N; j += LANES) store(Bp + j * (R + 1) + r * LANES, load_to(row, j, a.N));
     }
     for (int64_t m = mine.begin, n; m < mine.end; m += n) {
       const int64_t end = m < a.gap_at && a.gap_at < mine.end ? a.gap_at : mine.end;
@@ -346,9 +398,10 @@ static void outer(const OuterArgs& whole, Team team) {
         if (a.sum && m >= a.gap_at) add_row(a.sum + m - a.gap_at, row, n);
       }
       // While the first columns are multiplied, the next block's rows of B are on their way.
-      const int64_t next = top - R < most ? 0 : top - R - most;
-      const bool first = m == mine.begin && a.ldb == a.N;
-      outer_panels<NP>(a, m, n, Ap, B, R, 0, fresh, a.B + next * a.ldb, first ? a.B + (top - R) * a.ldb : nullptr);
+      const int64_t next = top - R < most ? 0 : top - R - most, rows = top - R - next;
+      Coming coming = a.ldb == a.N ? Coming{a.B + next * a.ldb, LANES, rows * a.N / LANES, 1, 0, 0} : Coming{a.B + next * a.ldb, a.ldb, rows, a.N / LANES, 0, 0};
+      if (m > mine.begin || rows == 0) coming.lines = 0;
+      outer_panels<NP>(a, m, n, Ap, B, R, 0, fresh, coming);
     }
   }
 }
