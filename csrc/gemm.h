@@ -235,6 +235,14 @@ static void pack(const PackArgs& a, Team team) {
     const Place at = place(s, panel);
     float* to = a.to + panel * s.K * LANES;
     if (!a.transposed) {
+      const int64_t FEW = 4;  // so many lines of a row at once, where they lie side by side
+      if (panel + FEW <= mine.end && place(s, panel + FEW - 1).at == at.at + (FEW - 1) * LANES && place(s, panel + FEW - 1).n == LANES) {
+        for (int64_t k = 0; k < s.K; k++)
+#pragma GCC unroll 4
+          for (int64_t j = 0; j < FEW; j++) store(to + (j * s.K + k) * LANES, load(a.source + k * a.stride + at.at + j * LANES));
+        panel += FEW - 1;
+        continue;
+      }
       for (int64_t k = 0; k < s.K; k++) store(to + k * LANES, load_n(a.source + k * a.stride + at.at, at.n));
       continue;
     }
