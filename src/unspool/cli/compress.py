@@ -59,9 +59,10 @@ def compress_command(
     """
     if threads is not None:
         set_threads(threads)
+    data = read_whole(file)
     out = out or file.with_name(file.name + SUFFIX)
     check_new(out)
-    model, data = TextModel.load(run), read_whole(file)
+    model = TextModel.load(run)
     console = Console(highlight=False, quiet=json)
     with going(console) as progress:
         task = progress.add_task("", total=None)

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from unspool.cli.compress import going
 from unspool.cli.options import Flag
-from unspool.compress import Container, decompress, identity, model_within
+from unspool.compress import Container, decompress, model_within
 from unspool.errors import FileError, InputError
 from unspool.files import check_new, read_whole, write_whole
 from unspool.kernel.ops import set_threads
@@ -43,8 +43,9 @@ def decompress_command(
     if threads is not None:
         set_threads(threads)
     console = Console(highlight=False, quiet=json)
+    content = read_whole(file)
     with _named(file):
-        container = Container.from_bytes(read_whole(file))
+        container = Container.from_bytes(content)
     out = out or file.with_name(_safe(file, container.name))
     check_new(out)
     model = _model(file, container, run)
@@ -64,23 +65,15 @@ def _model(file: Path, container: Container, run: Path | None) -> TextModel | No
     """Load the model that is needed: of the run that was given, the one within, or of the run where it was."""
     if container.way == "stored":
         return None
-    if run is not None:
-        model, where = TextModel.load(run), run
-    elif (within := model_within(container)) is not None:
-        return within
-    else:
-        where = Path(container.run)
-        if not where.is_dir():
-            raise FileError(
-                f"{file}: the run that it was made with is not at {where} any more; give it with --run"
-            )
-        model = TextModel.load(where)
-    if identity(model) != container.identity:
-        raise InputError(
-            f"{file}: made with another model than that of {where}, or before that was trained on; "
-            "give the run that it was made with: --run"
+    if run is None and container.model:
+        with _named(file):
+            return model_within(container)
+    where = run or Path(container.run)
+    if run is None and not where.is_dir():
+        raise FileError(
+            f"{file}: the run that it was made with is not at {where} any more; give it with --run"
         )
-    return model
+    return TextModel.load(where)
 
 
 def _safe(file: Path, name: str) -> str:
@@ -96,5 +89,4 @@ def _named(file: Path) -> Iterator[None]:
     try:
         yield
     except (FileError, InputError) as error:
-        named = str(error).startswith(str(file))
-        raise type(error)(str(error) if named else f"{file}: {error}") from error
+        raise type(error)(f"{file}: {error}") from error

@@ -18,6 +18,7 @@ import hashlib
 import io
 import json
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,6 +33,9 @@ from unspool.evaluate import in_silence
 from unspool.language import TextModel
 
 __all__ = ["Container", "Packed", "compress", "decompress", "identity", "model_within"]
+
+FILES = (checkpoint.CONFIG, checkpoint.VOCAB, checkpoint.MODEL)
+"""The files of a run that are needed to use its model."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,9 @@ def decompress(container: Container, model: TextModel | None, *, told: Told = in
     elif model is None:
         raise InputError("decompress: this needs the model that it was made with")
     elif identity(model) != container.identity:
-        raise InputError("made with another model, or with this one before it was trained on")
+        raise InputError(
+            "made with another model, or with this one before it was trained on; give the run that it was made with"
+        )
     else:
         try:
             data = decode(model, container.payload, container.tokens, container.way, told=told)
@@ -107,17 +113,16 @@ def identity(model: TextModel) -> bytes:
     return digest.digest()[:16]
 
 
-def model_within(container: Container) -> TextModel | None:
-    """Give the model that a container carries, if it does."""
-    if not container.model:
-        return None
-    with (
-        TemporaryDirectory(prefix="unspool-") as place,
-        zipfile.ZipFile(io.BytesIO(container.model)) as files,
-    ):
-        for name in (checkpoint.CONFIG, checkpoint.VOCAB, checkpoint.MODEL):
-            (Path(place) / name).write_bytes(files.read(name))
-        return TextModel.load(place)
+def model_within(container: Container) -> TextModel:
+    """Give the model that a container carries."""
+    try:
+        with TemporaryDirectory(prefix="unspool-") as place:
+            with zipfile.ZipFile(io.BytesIO(container.model)) as files:
+                for name in FILES:
+                    (Path(place) / name).write_bytes(files.read(name))
+            return TextModel.load(place)
+    except (zipfile.BadZipFile, zlib.error, KeyError) as error:
+        raise FileError(f"damaged: the model in it cannot be read: {error}; take it from a copy") from error
 
 
 def _packed_model(model: TextModel) -> bytes:
@@ -125,7 +130,7 @@ def _packed_model(model: TextModel) -> bytes:
     packed = io.BytesIO()
     with TemporaryDirectory(prefix="unspool-") as place, zipfile.ZipFile(packed, "w") as files:
         model.save(Path(place))
-        for name in (checkpoint.CONFIG, checkpoint.VOCAB, checkpoint.MODEL):
+        for name in FILES:
             entry = zipfile.ZipInfo(name)  # of no time
             files.writestr(entry, (Path(place) / name).read_bytes(), zipfile.ZIP_DEFLATED, 9)
     return packed.getvalue()

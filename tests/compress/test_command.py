@@ -1,0 +1,152 @@
+"""`unspool compress` and `unspool decompress` as people use them: as processes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from unspool.cli.compress import compress_command
+from unspool.cli.decompress import decompress_command
+from unspool.compress import Container, compress
+from unspool.estimator import LanguageModel
+from unspool.language import TextModel
+
+TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 60
+SIZES = {"hidden": 16, "batch": 4, "window": 16, "learning_rate": 0.01, "dropout": 0.0}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "run"
+    LanguageModel(steps=60, out=out, **SIZES).fit(TEXT)
+    return out
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Path:
+    path = tmp_path / "story.txt"
+    path.write_bytes((TEXT[:800] + "— été 時\r\n").encode())
+    return path
+
+
+def unspool(*arguments: object, check: int = 0) -> str:
+    """Run a command; give what it prints, or the one line that it says where it fails."""
+    command = [sys.executable, "-m", "unspool", *map(str, arguments)]
+    environment = os.environ | {"UNSPOOL_THREADS": "1"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", env=environment, check=False
+    )
+    assert done.returncode == check, done.stderr
+    if check:
+        assert done.stderr.count("\n") == 1 and done.stdout == ""
+    return done.stderr if check else done.stdout
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_goes_and_comes_back(run: Path, story: Path) -> None:
+    printed = unspool("compress", run, story)
+    for word in (
+        "gzip -9",
+        "bzip2 -9",
+        "xz -9e",
+        "promised by the network",
+        "written",
+        "of header",
+        "unknown",
+    ):
+        assert word in printed
+    data = story.read_bytes()
+    story.unlink()
+    assert f"{len(data):,} bytes, as they were" in unspool("decompress", f"{story}.unspool")
+    assert story.read_bytes() == data
+    assert names(story.parent) == ["story.txt", "story.txt.unspool"]
+
+
+def test_figures_for_a_script(run: Path, story: Path, tmp_path: Path) -> None:
+    story.write_text(TEXT[:900])
+    found = json.loads(unspool("compress", run, story, "--out", tmp_path / "a", "--json"))
+    judged = json.loads(unspool("evaluate", run, story, "--order", 0, "--json"))
+    assert found["nats"] == judged["network"]["nats"] and found["unknown"] == 0
+    written = (tmp_path / "a").stat().st_size
+    assert found["written_bytes"] == written == found["coded_bytes"] + found["header_bytes"]
+    exact = found["promised_bits"] + found["first_token_bits"]
+    assert exact - 1 < 8 * found["coded_bytes"] < 1.001 * exact + 8
+    assert set(found["others"]) == {"gzip -9", "bzip2 -9", "xz -9e"}
+    again = json.loads(unspool("decompress", tmp_path / "a", "--out", tmp_path / "b", "--json"))
+    assert again["sha256"] == found["sha256"] and (tmp_path / "b").read_bytes() == story.read_bytes()
+
+
+def test_a_file_with_its_model_needs_no_run(run: Path, story: Path, tmp_path: Path) -> None:
+    unspool("compress", run, story, "--with-model", "--out", tmp_path / "whole")
+    assert str(run).encode() not in (tmp_path / "whole").read_bytes()
+    unspool("decompress", tmp_path / "whole", "--out", tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == story.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def refused(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with files that cannot be used."""
+    folder = tmp_path_factory.mktemp("refused")
+    kept = compress(
+        TextModel.load(run), TEXT[:500].encode(), name="x.txt", run=str(folder / "gone")
+    ).container
+    content = kept.to_bytes()
+    (folder / "good").write_bytes(content)
+    (folder / "cut").write_bytes(content[:-9])
+    (folder / "text").write_text(TEXT)
+    away = Container(**{**vars(kept), "name": "../away.txt"})
+    (folder / "away").write_bytes(away.to_bytes())
+    LanguageModel(steps=2, seed=1, out=folder / "other", **SIZES).fit(TEXT)
+    LanguageModel(steps=2, tokens="word", out=folder / "words", **SIZES).fit(TEXT)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["decompress", "cut"], "damaged or cut short"),
+        (["decompress", "text"], "not a file of unspool compress"),
+        (["decompress", "nothing"], "cannot be read"),
+        (["decompress", "good"], "gone any more; give it with --run"),
+        (["decompress", "good", "--run", "other"], "another model"),
+        (["decompress", "good", "--out", "text"], "something is there already"),
+        (["decompress", "good", "--out", "no/x"], "is no folder"),
+        (["decompress", "away"], "'../away.txt', is none to write to; give --out"),
+        (["compress", "words", "text"], "--tokens char or byte"),
+        (["compress", "other", "text", "--out", "good"], "something is there already"),
+        (["compress", "other", "nothing"], "cannot be read"),
+        (["compress", "other", "."], "cannot be read"),
+        (["compress", "nothing", "text"], "no such run"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_used_is_one_line_and_nothing_is_written(
+    arguments: list[str], says: str, refused: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(refused)
+    before = names(refused)
+    assert says in unspool(*arguments, check=2)
+    assert names(refused) == before and not (refused.parent / "away.txt").exists()
+
+
+def test_control_c_leaves_nothing(run: Path, story: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for what in ("rich.progress.Progress.update", "os.fsync"):  # while it computes, and while it writes
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(what, stop)
+            compress_command(run, story)
+        assert names(story.parent) == ["story.txt"]
+    compress_command(run, story, json=True)
+    for what in ("rich.progress.Progress.update", "os.fsync"):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(what, stop)
+            decompress_command(story.with_name("story.txt.unspool"), out=story.with_name("again"))
+        assert names(story.parent) == ["story.txt", "story.txt.unspool"]
