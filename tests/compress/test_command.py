@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from unspool.cli.compress import compress_command
-from unspool.cli.decompress import decompress_command
+from unspool.cli import main
 from unspool.compress import Container, compress
 from unspool.estimator import LanguageModel
 from unspool.language import TextModel
+
+pytestmark = pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 60
 SIZES = {"hidden": 16, "batch": 4, "window": 16, "learning_rate": 0.01, "dropout": 0.0}
@@ -32,17 +33,23 @@ def story(tmp_path: Path) -> Path:
     return path
 
 
-def unspool(*arguments: object, check: int = 0) -> str:
-    """Run a command; give what it prints, or the one line that it says where it fails."""
+def unspool(*arguments: object) -> str:
+    """Run a command in a process of its own; give what it prints."""
     command = [sys.executable, "-m", "unspool", *map(str, arguments)]
     environment = os.environ | {"UNSPOOL_THREADS": "1"}
     done = subprocess.run(
         command, capture_output=True, text=True, encoding="utf-8", env=environment, check=False
     )
-    assert done.returncode == check, done.stderr
-    if check:
-        assert done.stderr.count("\n") == 1 and done.stdout == ""
-    return done.stderr if check else done.stdout
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def called(patch: pytest.MonkeyPatch, arguments: list[object]) -> object:
+    """Run a command here, to its exit code."""
+    patch.setattr(sys, "argv", ["unspool", *map(str, arguments)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code
 
 
 def names(folder: Path) -> list[str]:
@@ -127,26 +134,33 @@ def refused(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_cannot_be_used_is_one_line_and_nothing_is_written(
-    arguments: list[str], says: str, refused: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[object],
+    says: str,
+    refused: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(refused)
     before = names(refused)
-    assert says in unspool(*arguments, check=2)
+    assert called(monkeypatch, arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.count("\n") == 1 and says in printed.err
     assert names(refused) == before and not (refused.parent / "away.txt").exists()
 
 
-def test_control_c_leaves_nothing(run: Path, story: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("when", ["rich.progress.Progress.update", "os.fsync"])  # computing, writing
+def test_control_c_leaves_nothing(
+    when: str, run: Path, story: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    for what in ("rich.progress.Progress.update", "os.fsync"):  # while it computes, and while it writes
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(what, stop)
-            compress_command(run, story)
-        assert names(story.parent) == ["story.txt"]
-    compress_command(run, story, json=True)
-    for what in ("rich.progress.Progress.update", "os.fsync"):
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(what, stop)
-            decompress_command(story.with_name("story.txt.unspool"), out=story.with_name("again"))
-        assert names(story.parent) == ["story.txt", "story.txt.unspool"]
+    kept = story.with_name("kept")
+    model = TextModel.load(run)
+    kept.write_bytes(compress(model, story.read_bytes(), run=str(run)).container.to_bytes())
+    for command in (["compress", run, story], ["decompress", kept, "--out", story.with_name("again")]):
+        before = names(story.parent)
+        with monkeypatch.context() as patch:
+            patch.setattr(when, stop)
+            assert called(patch, command) == 130
+        assert names(story.parent) == before and capsys.readouterr().err == "unspool: stopped\n"
