@@ -14,8 +14,7 @@ token has a frequency of zero, so any text can be coded.
 array([1073741825, 1073741825,  537052768,          1])
 """
 
-from math import isqrt
-from typing import Any
+from math import isfinite, isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,8 @@ from unspool.values import Floats
 
 Whole = NDArray[np.int64]
 
-STEPS = 2048
+SHIFT = 11
+STEPS = 1 << SHIFT
 """Steps of the exponent between a frequency and half of it."""
 UNIT = 30
 """The most probable token has the frequency 2^UNIT + 1."""
@@ -39,7 +39,7 @@ def _table() -> Whole:
     """Give 2^UNIT · 2^(-i / STEPS), rounded down, from square roots of whole numbers."""
     precise = 128
     root = 1 << precise - 1
-    for _ in range(STEPS.bit_length() - 1):
+    for _ in range(SHIFT):
         root = isqrt(root << precise)  # at the end 2^(-1 / STEPS)
     powers = [1 << precise]
     while len(powers) < STEPS:
@@ -52,9 +52,14 @@ TABLE = _table()
 
 def frequencies(o: Floats) -> Whole:
     """Give the frequencies of all tokens for outputs o, (K,) or (rows, K)."""
-    top: Any = o.max(axis=-1, keepdims=True).astype(np.float64)
-    if not np.isfinite(top).all():
+    top = o.max(axis=-1, keepdims=True).astype(np.float64)
+    if not isfinite(top.sum()):
         raise InputError("the network's outputs are not finite numbers: nothing can be coded with it")
-    d = np.minimum((top - o) * STEPS_A_NAT, BEYOND).astype(np.int64)  # (1)
-    f: Whole = (TABLE[d & STEPS - 1] >> d // STEPS) + 1  # (2)
+    steps = top - o
+    steps *= STEPS_A_NAT
+    d = np.minimum(steps, BEYOND, out=steps).astype(np.int64)  # (1)
+    f: Whole = TABLE.take(d & STEPS - 1)
+    d >>= SHIFT
+    f >>= d
+    f += 1  # (2)
     return f
