@@ -10,6 +10,8 @@ import pytest
 
 from unspool.cli import main
 from unspool.compress import Container, compress
+from unspool.compress.others import OTHERS, growth
+from unspool.draw.compress import draw_growth
 from unspool.estimator import LanguageModel
 from unspool.language import TextModel
 
@@ -164,3 +166,19 @@ def test_control_c_leaves_nothing(
             patch.setattr(when, stop)
             assert called(patch, command) == 130
         assert names(story.parent) == before and capsys.readouterr().err == "unspool: stopped\n"
+
+
+def test_a_picture_of_the_bits_by_the_bytes_read(run: Path, story: Path, tmp_path: Path) -> None:
+    data, model = story.read_bytes(), TextModel.load(run)
+    packed = compress(model, data)
+    found = growth(model, data, packed)
+    assert list(found) == ["the network", "its bits alone", *OTHERS]
+    for name, (read, bits) in found.items():
+        assert read[-1] == len(data) and len(read) == len(bits), name
+    assert found["gzip -9"][1][-1] == 8 * len(OTHERS["gzip -9"](data)) / len(data)
+    header = len(packed.container.to_bytes()) - len(packed.container.payload)
+    alone = found["its bits alone"][1][-1] * len(data)
+    assert abs(alone - 8 * len(packed.coded.payload)) < 8  # each token's bits add up to those written
+    assert found["the network"][1][-1] == pytest.approx((alone + 8 * header) / len(data))
+    draw_growth(found, tmp_path / "growth.svg")
+    assert "its bits alone" in (tmp_path / "growth.svg").read_text()

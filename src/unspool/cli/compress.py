@@ -1,11 +1,8 @@
 """`unspool compress`: a file in as many bits as the model promises, beside the programs that everybody has."""
 
-import bz2
-import gzip
+import hashlib
 import json as jsonlib
-import lzma
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +13,14 @@ from rich.table import Table
 from unspool.cli.options import Flag
 from unspool.compress import Packed, compress
 from unspool.compress.coding import Coded
+from unspool.compress.others import OTHERS, growth
+from unspool.draw.compress import draw_growth
+from unspool.draw.figure import check_format, new_axes
 from unspool.files import check_new, read_whole, write_whole
 from unspool.kernel.ops import set_threads
 from unspool.language import TextModel
 
 SUFFIX = ".unspool"
-OTHERS: dict[str, Callable[[bytes], bytes]] = {
-    "gzip -9": lambda data: gzip.compress(data, 9),
-    "bzip2 -9": lambda data: bz2.compress(data, 9),
-    "xz -9e": lambda data: lzma.compress(data, preset=9 | lzma.PRESET_EXTREME),
-}
 
 
 def compress_command(
@@ -35,6 +30,7 @@ def compress_command(
     *,
     out: Path | None = None,
     with_model: Flag = False,
+    plot: Path | None = None,
     threads: int | None = None,
     json: Flag = False,
 ) -> None:
@@ -52,6 +48,8 @@ def compress_command(
         The file to write; it must not be there yet [default: FILE.unspool].
     with_model
         Put the model into the file too, so that it can be read without the run.
+    plot
+        A picture: bits per byte of the first so many bytes of the file, beside the other programs.
     threads
         How many threads; it changes no bit of the result.
     json
@@ -62,6 +60,9 @@ def compress_command(
     data = read_whole(file)
     out = out or file.with_name(file.name + SUFFIX)
     check_new(out)
+    if plot is not None:
+        check_format(plot)
+        new_axes()  # says now, not later, if it cannot draw
     model = TextModel.load(run)
     console = Console(highlight=False, quiet=json)
     with going(console) as progress:
@@ -77,8 +78,15 @@ def compress_command(
     content = packed.container.to_bytes()
     others = {name: len(press(data)) for name, press in OTHERS.items()}
     write_whole(out, content)
+    if plot is not None:
+        draw_growth(growth(model, data, packed), plot)
     if json:
-        print(jsonlib.dumps(_as_json(run, file, out, packed, len(content), others), ensure_ascii=False))
+        print(
+            jsonlib.dumps(
+                _as_json(run, file, out, packed, len(content), others, hashlib.sha256(data).hexdigest()),
+                ensure_ascii=False,
+            )
+        )
     else:
         _print(console, file, out, packed, len(content), others)
 
@@ -97,7 +105,7 @@ def going(console: Console) -> Progress:
 
 
 def _as_json(
-    run: Path, file: Path, out: Path, packed: Packed, written: int, others: dict[str, int]
+    run: Path, file: Path, out: Path, packed: Packed, written: int, others: dict[str, int], sha256: str
 ) -> dict[str, Any]:
     kept, coded = packed.container, packed.coded
     return {
@@ -117,7 +125,7 @@ def _as_json(
         "header_bytes": written - len(kept.payload) - len(kept.model),
         "written_bytes": written,
         "bits_per_byte": 8 * written / kept.length if kept.length else None,
-        "sha256": kept.sha256.hex(),
+        "sha256": sha256,
         "model": kept.identity.hex(),
         "others": others,
     }

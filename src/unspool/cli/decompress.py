@@ -1,5 +1,6 @@
 """`unspool decompress`: a compressed file back, to the byte, or one line that says why not."""
 
+import hashlib
 import json as jsonlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,11 +54,12 @@ def decompress_command(
         task = progress.add_task("", total=container.tokens)
         data = decompress(container, model, told=lambda done, _: progress.update(task, completed=done))
     write_whole(out, data)
+    sha256 = hashlib.sha256(data).hexdigest()
     if json:
-        found = {"file": str(file), "out": str(out), "bytes": len(data), "sha256": container.sha256.hex()}
+        found = {"file": str(file), "out": str(out), "bytes": len(data), "sha256": sha256}
         print(jsonlib.dumps(found, ensure_ascii=False))
     else:
-        same = f"{len(data):,} bytes, as they were: SHA-256 {container.sha256.hex()}"
+        same = f"{len(data):,} bytes, as they were: SHA-256 {sha256}"
         console.print(f"{out}: {same}", soft_wrap=True)
 
 

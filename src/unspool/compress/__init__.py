@@ -65,7 +65,7 @@ def compress(
     container = Container(
         "stored" if stored else coded.way,
         identity(model),
-        hashlib.sha256(data).digest(),
+        _check(data),
         len(data),
         coded.tokens,
         name,
@@ -91,13 +91,13 @@ def decompress(container: Container, model: TextModel | None, *, told: Told = in
             data = decode(model, container.payload, container.tokens, container.way, told=told)
         except (UnicodeError, KeyError) as error:  # choices that make no text
             raise FileError("damaged: what comes out is no text; take it from a copy") from error
-    if hashlib.sha256(data).digest() != container.sha256:
+    if _check(data) != container.check:
         raise FileError("damaged: what comes out does not have the hash of the original; take it from a copy")
     return data
 
 
 def identity(model: TextModel) -> bytes:
-    """Give 16 bytes that say which model this is: all that the bits depend on, and nothing else."""
+    """Give 8 bytes that say which model this is: all that the bits depend on, and nothing else."""
     config, parameters = model.model.config, model.model.parameters
     words = {
         "cell": config.cell,
@@ -110,7 +110,11 @@ def identity(model: TextModel) -> bytes:
     digest = hashlib.sha256(json.dumps(words, sort_keys=True).encode())
     for name in sorted(parameters):
         digest.update(np.ascontiguousarray(parameters[name], "<f4").tobytes())
-    return digest.digest()[:16]
+    return digest.digest()[:8]
+
+
+def _check(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()[:16]
 
 
 def model_within(container: Container) -> TextModel:

@@ -52,9 +52,10 @@ class Choices(NamedTuple):
     total: Whole
 
     @property
-    def bits(self) -> float:
-        """What they cost together."""
-        return float((np.log2(self.total) - np.log2(self.size)).sum())
+    def bits(self) -> Real:
+        """What each of them costs."""
+        bits: Real = np.log2(self.total) - np.log2(self.size)
+        return bits
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class Coded:
     """What the spelling took of the payload."""
     first_bits: float
     """What the first token took, which nothing comes before."""
+    bits: Real
+    """What each token took, its spelling included, in the order of reading."""
 
     @property
     def promised_bits(self) -> float:
@@ -92,19 +95,20 @@ def encode(model: TextModel, data: bytes, *, told: Told = in_silence) -> Coded:
     choices, of_unknown, log_probs = read_windows(model.model, ids, told)
     unknown = ids == model.vocab.unk
     flags, known = flags_of(unknown), without_unknown(choices, of_unknown, unknown)
-    counted = flags.bits + known.bits < choices.bits
-    ways = [flags, known] if counted else [choices]
-    spelling, encoder, spelled = Spelling(model.tokenizer), Encoder(), 0.0
+    bits = {"counted": flags.bits + known.bits, "network": choices.bits}
+    way: Way = "counted" if bits["counted"].sum() < bits["network"].sum() else "network"
+    ways = [flags, known] if way == "counted" else [choices]
+    spelling, encoder, spelled = Spelling(model.tokenizer), Encoder(), np.zeros(len(tokens))
     rows = [zip(*(array.tolist() for array in way), strict=True) for way in ways]
-    for token, is_unknown, *intervals in zip(tokens, unknown.tolist(), *rows, strict=True):
+    for at, (token, *intervals) in enumerate(zip(tokens, *rows, strict=True)):
         for interval in intervals:
             encoder.put(*interval)
-        if is_unknown:
-            spelled += _put_all(encoder, spelling.intervals(token))
-    way: Way = "counted" if counted else "network"
+        if unknown[at]:
+            spelled[at] = _put_all(encoder, spelling.intervals(token))
     nats = measure(log_probs).nats if len(log_probs) else 0.0
     first_bits = math.log2(len(model.vocab)) if tokens else 0.0
-    return Coded(encoder.finish(), way, len(ids), nats, int(unknown.sum()), spelled, first_bits)
+    spelled_bits, each = float(spelled.sum()), bits[way] + spelled
+    return Coded(encoder.finish(), way, len(ids), nats, int(unknown.sum()), spelled_bits, first_bits, each)
 
 
 def decode(model: TextModel, payload: bytes, tokens: int, way: Way, *, told: Told = in_silence) -> bytes:

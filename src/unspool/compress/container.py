@@ -2,18 +2,18 @@
 
     µunspool  1     the mark of such a file, and the version of its format
     way             who gave <unk> its probability: the network, a count; or the bytes as they are
-    model           16 bytes: which model is needed (the beginning of a SHA-256 of weights, sizes and vocabulary)
-    SHA-256         of the original
+    model           8 bytes: which model is needed, the beginning of a SHA-256 of weights, sizes and vocabulary
+    original        16 bytes: the beginning of its SHA-256
     length, tokens  whole numbers of seven bits a byte, the lowest first; the high bit says that more follow
     name, run       where it came from and where the model was: a length, and UTF-8
     model           a length and the model itself, where the file carries it
     payload         the range coder's bytes
     CRC-32          of all before it
 
->>> kept = Container("network", b"m" * 16, b"s" * 32, 1000, 990, "a.txt", "", b"", b"the bits")
+>>> kept = Container("network", b"m" * 8, b"s" * 16, 1000, 990, "a.txt", "", b"", b"the bits")
 >>> content = kept.to_bytes()
 >>> len(content) - len(kept.payload), Container.from_bytes(content) == kept
-(74, True)
+(50, True)
 >>> Container.from_bytes(content[:-1])
 Traceback (most recent call last):
 unspool.errors.FileError: damaged or cut short: its bytes do not have the checksum at its end; take it from a copy
@@ -37,9 +37,9 @@ class Container:
 
     way: Way
     identity: bytes
-    """Of the model: 16 bytes."""
-    sha256: bytes
-    """Of the original: 32 bytes."""
+    """Of the model: 8 bytes."""
+    check: bytes
+    """Of the original: 16 bytes."""
     length: int
     """Bytes of the original."""
     tokens: int
@@ -53,7 +53,7 @@ class Container:
 
     def to_bytes(self) -> bytes:
         """Give the file's content."""
-        parts = [MARK, bytes([VERSION, WAYS.index(self.way)]), self.identity, self.sha256]
+        parts = [MARK, bytes([VERSION, WAYS.index(self.way)]), self.identity, self.check]
         parts += [_number(self.length), _number(self.tokens)]
         for field in (self.name.encode(*UTF8), self.run.encode(*UTF8), self.model):
             parts += [_number(len(field)), field]
@@ -83,10 +83,10 @@ DAMAGED = "damaged or cut short: its bytes do not have the checksum at its end; 
 
 def _read(fields: "_Fields") -> Container:
     way = WAYS[fields.take(1)[0]]
-    identity, sha256, length, tokens = fields.take(16), fields.take(32), fields.number(), fields.number()
+    identity, check, length, tokens = fields.take(8), fields.take(16), fields.number(), fields.number()
     name, run = (fields.take(fields.number()).decode(*UTF8) for _ in range(2))
     model = fields.take(fields.number())
-    return Container(way, identity, sha256, length, tokens, name, run, model, fields.rest())
+    return Container(way, identity, check, length, tokens, name, run, model, fields.rest())
 
 
 class _Fields:

@@ -11,7 +11,7 @@ A logarithm is off by less than ln 2 / 2048 = 0.0003, which costs half of its va
 token has a frequency of zero, so any text can be coded.
 
 >>> frequencies(np.float32([0.0, 0.0, -0.6931472, -100.0]))
-array([1073741825, 1073741825,  537052768,          1])
+array([1073741825, 1073741825,  536870913,          1])
 """
 
 from math import isfinite, isqrt

@@ -73,6 +73,12 @@ def join(tokenizer: Tokenizer, tokens: list[str]) -> bytes:
     return "".join(tokens).encode("utf-8", "surrogateescape")
 
 
+def widths(tokenizer: Tokenizer, tokens: list[str]) -> list[int]:
+    """Say how many bytes each token stands for."""
+    known = {token: len(join(tokenizer, [token])) for token in set(tokens)}
+    return [known[token] for token in tokens]
+
+
 class Spelling:
     """Learns which characters are spelled; both sides have one, and both learn the same."""
 
