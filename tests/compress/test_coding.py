@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cases import CELLS, config_of
 from unspool.compress import coding, compress, decompress, identity, model_within
 from unspool.compress.coding import decode, encode, flags_of, read_windows
-from unspool.compress.container import Container
+from unspool.compress.container import MARK, VERSION, Container
 from unspool.compress.frequencies import frequencies
 from unspool.compress.spelling import Spelling, cut, join
 from unspool.config import ModelConfig
@@ -223,6 +223,17 @@ def test_any_damage_to_a_container_is_found(trained):
         Container.from_bytes(content + b"\0")
     with pytest.raises(FileError, match="later unspool"):
         Container.from_bytes(content[:8] + b"\x02" + content[9:])
+
+
+@given(st.binary(max_size=90))
+def test_a_container_of_any_bytes_is_read_or_refused(fields):
+    content = MARK + bytes([VERSION]) + fields
+    content += zlib.crc32(content).to_bytes(4, "big")
+    try:
+        kept = Container.from_bytes(content)
+    except FileError:
+        return
+    assert Container.from_bytes(kept.to_bytes()) == kept
 
 
 @settings(max_examples=40, deadline=None)

@@ -1,16 +1,22 @@
 """`unspool compress` and `unspool decompress` as people use them: as processes."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from unspool.cli import main
+from unspool.cli.compress import reads_alike
 from unspool.compress import Container, compress
 from unspool.compress.others import OTHERS, growth
+from unspool.data.corpus import read_part
+from unspool.data.settings import Settings
+from unspool.data.source import Source
 from unspool.draw.compress import draw_growth
 from unspool.estimator import LanguageModel
 from unspool.language import TextModel
@@ -52,6 +58,10 @@ def called(patch: pytest.MonkeyPatch, arguments: list[object]) -> object:
     with pytest.raises(SystemExit) as end:
         main()
     return end.value.code
+
+
+def text_of(data: bytes) -> Source:
+    return Source("data", data=io.BytesIO(data))
 
 
 def names(folder: Path) -> list[str]:
@@ -182,3 +192,22 @@ def test_a_picture_of_the_bits_by_the_bytes_read(run: Path, story: Path, tmp_pat
     assert found["the network"][1][-1] == pytest.approx((alone + 8 * header) / len(data))
     draw_growth(found, tmp_path / "growth.svg")
     assert "its bits alone" in (tmp_path / "growth.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("settings", "data", "alike"),
+    [
+        (Settings(), b"a\r\n", True),
+        (Settings(newlines="lf"), b"a\n", True),
+        (Settings(newlines="lf"), b"a\r\n", False),
+        (Settings(clean=True), b"a", False),
+        (Settings(), b"\xef\xbb\xbfa", False),
+    ],
+)
+def test_it_is_known_where_evaluate_would_read_something_else(
+    settings: Settings, data: bytes, alike: bool, run: Path
+) -> None:
+    model = replace(TextModel.load(run), settings=settings)
+    assert reads_alike(model, data) is alike
+    read = read_part(text_of(data), model.vocab, model.tokenizer, settings)
+    assert (len(read.ids) == len(data)) is alike or settings.clean

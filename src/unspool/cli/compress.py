@@ -14,6 +14,7 @@ from unspool.cli.options import Flag
 from unspool.compress import Packed, compress
 from unspool.compress.coding import Coded
 from unspool.compress.others import OTHERS, growth
+from unspool.data.source import BOM
 from unspool.draw.compress import draw_growth
 from unspool.draw.figure import check_format, new_axes
 from unspool.files import check_new, read_whole, write_whole
@@ -88,7 +89,7 @@ def compress_command(
             )
         )
     else:
-        _print(console, file, out, packed, len(content), others)
+        _print(console, file, out, packed, len(content), others, reads_alike(model, data))
 
 
 def going(console: Console) -> Progress:
@@ -131,8 +132,15 @@ def _as_json(
     }
 
 
+def reads_alike(model: TextModel, data: bytes) -> bool:
+    """Say whether `unspool evaluate` reads the same: it cleans, unpacks and mends line ends where the run says so."""
+    settings = model.settings
+    mended = settings.newlines == "lf" and b"\r" in data
+    return not (settings.clean or mended or data.startswith((BOM, b"\x1f\x8b")))
+
+
 def _print(
-    console: Console, file: Path, out: Path, packed: Packed, written: int, others: dict[str, int]
+    console: Console, file: Path, out: Path, packed: Packed, written: int, others: dict[str, int], alike: bool
 ) -> None:
     kept, coded = packed.container, packed.coded
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -146,8 +154,8 @@ def _print(
         table.add_row(name, f"{size:,}", *shares, style="bold green" if name == "written" else None)
     console.print(f"{file}: {kept.length:,} bytes, {coded.tokens:,} tokens", soft_wrap=True)
     if coded.tokens > 1:
-        per_token = f"{coded.nats:.4f} nats a token, as unspool evaluate says; then the bits are written"
-        console.print(per_token, style="dim", soft_wrap=True)
+        says = ", as unspool evaluate says" if alike else ", read as it is"
+        console.print(f"{coded.nats:.4f} nats a token{says}", style="dim", soft_wrap=True)
     console.print()
     console.print(table)
     console.print()
@@ -166,7 +174,7 @@ def _of_what(packed: Packed, written: int) -> str:
         )
     parts = [f"{math.ceil(coded.token_bits / 8):,} bytes for the tokens{_excess(coded)}"]
     if coded.unknown:
-        parts.append(f"{coded.spelled_bits / 8:,.0f} to spell {coded.unknown:,} unknown ones")
+        parts.append(f"{coded.spelled_bits / 8:,.0f} to spell what is unknown ({coded.unknown:,})")
     parts.append(f"{header:,} of header")
     parts += [f"{len(kept.model):,} of model"] if kept.model else []
     return f"written: {', '.join(parts)}"
@@ -175,4 +183,5 @@ def _of_what(packed: Packed, written: int) -> str:
 def _excess(coded: Coded) -> str:
     if not coded.promised_bits:
         return ""
-    return f" ({coded.token_bits / coded.promised_bits - 1:+.3%} of what was promised)"
+    excess = coded.token_bits / coded.promised_bits - 1
+    return f" ({abs(excess):.3%} {'more' if excess > 0 else 'less'} than promised)"
