@@ -29,7 +29,7 @@ from unspool.compress.frequencies import Whole, frequencies
 from unspool.compress.spelling import Interval, Spelling, cut, join
 from unspool.data.arrays import Ids, Real
 from unspool.errors import InputError
-from unspool.evaluate import in_silence
+from unspool.evaluate import WINDOW, in_silence
 from unspool.language import TextModel
 from unspool.measure import measure
 from unspool.model import Model
@@ -39,7 +39,7 @@ Way: TypeAlias = Literal["network", "counted"]
 """Who says how probable an unknown token is."""
 Told: TypeAlias = Callable[[int, int], None]
 VALUES = 1 << 20
-"""Outputs that are held at once: a window is as long as that allows."""
+"""Outputs that are held at once: where there are many tokens, a window is shorter."""
 OFTEN = 256
 """The reader tells how far it is every so many tokens."""
 
@@ -97,18 +97,25 @@ def encode(model: TextModel, data: bytes, *, told: Told = in_silence) -> Coded:
     flags, known = flags_of(unknown), without_unknown(choices, of_unknown, unknown)
     bits = {"counted": flags.bits + known.bits, "network": choices.bits}
     way: Way = "counted" if bits["counted"].sum() < bits["network"].sum() else "network"
-    ways = [flags, known] if way == "counted" else [choices]
+    payload, spelled = _write(model, tokens, unknown, [flags, known] if way == "counted" else [choices])
+    nats = measure(log_probs).nats if len(log_probs) else 0.0
+    first_bits = math.log2(len(model.vocab)) if tokens else 0.0
+    each, spelled_bits = bits[way] + spelled, float(spelled.sum())
+    return Coded(payload, way, len(ids), nats, int(unknown.sum()), spelled_bits, first_bits, each)
+
+
+def _write(
+    model: TextModel, tokens: list[str], unknown: NDArray[np.bool_], ways: list[Choices]
+) -> tuple[bytes, Real]:
+    """Code each token's choices and spell the unknown ones; give the bytes, and what the spelling of each took."""
     spelling, encoder, spelled = Spelling(model.tokenizer), Encoder(), np.zeros(len(tokens))
-    rows = [zip(*(array.tolist() for array in way), strict=True) for way in ways]
+    rows = [zip(*(field.tolist() for field in choices), strict=True) for choices in ways]
     for at, (token, *intervals) in enumerate(zip(tokens, *rows, strict=True)):
         for interval in intervals:
             encoder.put(*interval)
         if unknown[at]:
             spelled[at] = _put_all(encoder, spelling.intervals(token))
-    nats = measure(log_probs).nats if len(log_probs) else 0.0
-    first_bits = math.log2(len(model.vocab)) if tokens else 0.0
-    spelled_bits, each = float(spelled.sum()), bits[way] + spelled
-    return Coded(encoder.finish(), way, len(ids), nats, int(unknown.sum()), spelled_bits, first_bits, each)
+    return encoder.finish(), spelled
 
 
 def decode(model: TextModel, payload: bytes, tokens: int, way: Way, *, told: Told = in_silence) -> bytes:
@@ -142,7 +149,7 @@ def check(model: Model) -> None:
 def read_windows(model: Model, ids: Ids, told: Told = in_silence) -> tuple[Choices, Whole, Real]:
     """Read a text in windows; give the choice of each token, the frequency of <unk> there, and log P of all but one."""
     K, weights, state = model.config.outputs, model.weights(), None
-    window, log_probs = max(1, VALUES // K), [np.zeros(0)]
+    window, log_probs = max(1, min(WINDOW, VALUES // K)), [np.zeros(0)]
     found = [_choices(np.ones((len(ids[:1]), K), np.int64), ids[:1])]
     for at in range(0, len(ids) - 1, window):
         here = ids[at : at + window + 1, None]  # tau+1 1
