@@ -12,9 +12,12 @@ from unspool.turing.run import Pair
 
 MOST = 120
 """So many steps are drawn."""
-LEFT, RIGHT, TOP, GAP, SMALL = 104.0, 96.0, 66.0, 52.0, 10.5
-COLOURS = ("soft", "blue", "orange", "green", "purple", "gold", "red")
-"""The colours of the symbols, from the blank on."""
+LEFT, RIGHT, TOP, GAP, SMALL = 112.0, 92.0, 92.0, 54.0, 10.5
+WIDEST = 40.0
+"""The width of a step where they are few."""
+KINDS = {"e": "green", "g": "gold", "l": "blue", "r": "orange"}
+COLOURS = ("blue", "orange", "green", "purple", "gold", "red")
+"""The colours of the symbols behind the blank, which has none."""
 
 
 def draw_machine(
@@ -24,7 +27,7 @@ def draw_machine(
     shown = pairs[: MOST + 1]
     left_out += len(pairs) - len(shown)
     unit_rows = _unit_rows(network, shown)
-    wide = min(26.0, max(7.5, 720 / len(shown)))
+    wide = min(WIDEST, max(7.5, 760 / len(shown)))
     cells = _cells([pair.network for pair in shown])
     tall = min(wide, 22.0, max(4.0, 420 / len(cells)))
     row = 13.0 if len(unit_rows) < 40 else 10.0
@@ -55,7 +58,7 @@ def draw_automaton(
 ) -> None:
     """Draw the units of an automaton while it reads the first symbols of a word into an SVG file."""
     count = min(len(states), MOST + 1)
-    wide = min(26.0, max(7.5, 720 / count))
+    wide = min(WIDEST, max(7.5, 760 / count))
     rows = [(label, [float(step[i]) for step in values[:count]]) for i, label in enumerate(labels)]
     canvas = Canvas(max(LEFT + wide * count + RIGHT, 560), TOP + 34 + 16 * len(rows) + 48, title)
     canvas.text(20, 26, title, font_size=15, font_weight=600)
@@ -82,7 +85,7 @@ def heat_rows(
         for t, value in enumerate(values):
             if value > 0:
                 canvas.tag("rect", x=left + t * wide + 0.5, y=y + 1.0, width=wide - 1, height=tall - 2, rx=1.5,
-                           style=f"fill:var(--{'green' if label[0] in 'eg' else 'blue' if label[0] == 'l' else 'orange'})",
+                           style=f"fill:var(--{KINDS.get(label[0], 'soft')})",
                            fill_opacity=0.12 + 0.78 * value)  # fmt: skip
 
 
@@ -107,7 +110,7 @@ def _tape(
     box: tuple[float, float, float],
 ) -> None:
     top, wide, tall = box
-    _head(canvas, top - 20, "tape and head, as decoded from the units")
+    _head(canvas, top - 22, "tape and head, as decoded from the units")
     _bands(canvas, [each.state for each in configurations], top, wide)
     symbols = network.machine.symbols
     for t, each in enumerate(configurations):
@@ -116,7 +119,7 @@ def _tape(
             x, y = LEFT + t * wide, top + (i - cells.start) * tall
             number = symbols.index(symbol)
             if number:
-                colour = COLOURS[1 + (number - 1) % 6]
+                colour = COLOURS[(number - 1) % len(COLOURS)]
                 canvas.tag("rect", x=x + 0.5, y=y + 0.5, width=wide - 1, height=tall - 1, rx=2.0, style=f"fill:var(--{colour})", fill_opacity=0.22)  # fmt: skip
             if number and min(wide, tall) >= 9:
                 canvas.text(x + wide / 2, y + tall * 0.5 + 4, symbol, text_anchor="middle", font_size=min(12.0, 0.8 * tall))  # fmt: skip
@@ -163,7 +166,10 @@ def _stacks(canvas: Canvas, network: Network, pairs: Sequence[Pair], box: tuple[
             (LEFT + (t + 0.5) * wide + side, place(float(getattr(p.truth, name))))
             for t, p in enumerate(pairs)
         ]
-        canvas.path(points, fill="none", style=f"stroke:var(--{colour})", stroke_width=1, stroke_opacity=0.45)
+        if wide > 12:
+            canvas.path(
+                points, fill="none", style=f"stroke:var(--{colour})", stroke_width=1, stroke_opacity=0.45
+            )
         for x, y in points:
             canvas.tag("circle", cx=x, cy=y, r=min(3.2, 0.3 * wide), style=f"fill:var(--{colour})")
     for q in (0.0, 0.25, 0.5, 0.75):
