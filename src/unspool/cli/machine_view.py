@@ -11,10 +11,10 @@ from rich.text import Text
 
 from unspool.turing.automaton import Automaton
 from unspool.turing.builtin import AUTOMATA, MACHINES
-from unspool.turing.floating import Lasted, Precision
+from unspool.turing.floating import PRECISIONS, Lasted, Watch
 from unspool.turing.machine import Configuration
 from unspool.turing.network import Network
-from unspool.turing.run import Pair, Truth
+from unspool.turing.run import Pair
 
 SHOWN, FIRST, LAST = 32, 16, 8
 """Up to so many steps are printed; of more, the first and the last."""
@@ -27,34 +27,30 @@ MARGIN = 10
 class Followed:
     """What is kept of a run while it goes by: the first steps (all where `most` is None) and the last."""
 
-    def __init__(self, network: Network, most: int | None) -> None:
-        self.network, self.most = network, most
+    def __init__(self, network: Network, tape: str, most: int | None) -> None:
+        self.network, self.most, self.steps = network, most, -1
         self.first: list[Pair] = []
         self.last: deque[Pair] = deque(maxlen=LAST)
-        self.truth: list[Truth] = []
-        self.floats: dict[Precision, Lasted] = {}
+        self.floats = {precision: Watch(network, tape, precision) for precision in PRECISIONS}
         self.disagree: int | None = None
         self.bits = 0
 
     def add(self, pair: Pair) -> None:
-        """Keep a step."""
+        """Keep a step; the one before the first is number 0."""
+        self.steps += 1
         if self.most is None or len(self.first) <= self.most:
             self.first.append(pair)
         self.last.append(pair)
         if not pair.agree and self.disagree is None:
-            self.disagree = len(self.truth)
-        self.truth.append(pair.truth)
+            self.disagree = self.steps
+        for watch in self.floats.values():
+            watch.see(pair.truth)
         self.bits = max(self.bits, *(q.denominator.bit_length() - 1 for q in (pair.truth.l, pair.truth.r)))
-
-    @property
-    def steps(self) -> int:
-        """How many steps were made."""
-        return len(self.truth) - 1
 
     @property
     def halted(self) -> bool:
         """Whether the machine is in a halting state."""
-        return self.truth[-1].state in self.network.machine.halting
+        return self.last[-1].machine.state in self.network.machine.halting
 
     def rows(self) -> list[tuple[int, Pair] | None]:
         """The steps to print, with their numbers; None is where some are left out."""
@@ -114,8 +110,8 @@ def conclude(console: Console, followed: Followed) -> None:
     each = (network.base - 1).bit_length()
     digits = _counted(-(-followed.bits // each), "digit")
     _line(console, "digits", f"the longest stack took {digits} of base {network.base}, {followed.bits:,} bits behind the point")  # fmt: skip
-    for precision, found in followed.floats.items():
-        _line(console, precision, _told(found))
+    for precision, watch in followed.floats.items():
+        _line(console, precision, _told(watch.lasted))
 
 
 def print_automaton(

@@ -23,7 +23,6 @@ from unspool.turing.automaton import Automaton
 from unspool.turing.builtin import AUTOMATA, BUILTIN, MACHINES, find
 from unspool.turing.compile import compile_machine
 from unspool.turing.engine import automaton_model, read_states, unit_labels, word_ids
-from unspool.turing.floating import PRECISIONS, lasted
 from unspool.turing.machine import Configuration
 from unspool.turing.network import Network, Rationals
 from unspool.turing.run import Pair, side_by_side
@@ -104,12 +103,9 @@ def _machine(
     view.introduce(console, network, tape)
     if weights is not None:
         write_whole(weights, (jsonlib.dumps(_weights(network), ensure_ascii=False) + "\n").encode("utf-8"))
-    followed = Followed(network, most=None if json else MOST)
+    followed = Followed(network, tape, most=None if json else MOST)
     for pair in _with_a_bar(side_by_side(network, tape, steps), steps):
         followed.add(pair)
-    followed.floats = {
-        precision: lasted(network, tape, followed.truth, precision) for precision in PRECISIONS
-    }
     if picture is not None:
         title = f"{machine.name}, {f'tape {tape}' if tape else 'empty tape'}"
         first = followed.first[: MOST + 1]
@@ -177,7 +173,7 @@ def _as_json(network: Network, tape: str, followed: Followed) -> dict[str, Any]:
         "halted": followed.halted,
         "agree": followed.disagree is None,
         "bits": followed.bits,
-        **{precision: found._asdict() for precision, found in followed.floats.items()},
+        **{precision: watch.lasted._asdict() for precision, watch in followed.floats.items()},
         "run": [
             {"machine": told(pair.machine), "network": told(pair.network), "l": str(pair.truth.l), "r": str(pair.truth.r)}
             for pair in followed.first

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from unspool.errors import InputError
+from unspool.values import once
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,12 @@ class Automaton:
                     f"the transition of state {state!r} at {symbol!r} enters {to!r}, which has no transitions"
                 )
 
-    @property
+    @once
     def states(self) -> tuple[str, ...]:
         """All states, in the order of their rules."""
         return tuple(dict.fromkeys(state for state, _ in self.rules))
 
-    @property
+    @once
     def symbols(self) -> tuple[str, ...]:
         """All symbols, sorted."""
         return tuple(sorted({symbol for _, symbol in self.rules}))

@@ -6,7 +6,7 @@ the far end of a longer tape is rounded away. The machine does not notice until 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import chain, repeat
 from typing import Literal, NamedTuple
@@ -32,7 +32,7 @@ class Lasted(NamedTuple):
     state: int | None
 
 
-def lasted(network: Network, word: str, truth: Sequence[Truth], precision: Precision) -> Lasted:
+def lasted(network: Network, word: str, truth: Iterable[Truth], precision: Precision) -> Lasted:
     """Run a network in floats and compare it with what is true, step by step, until its state is wrong.
 
     >>> from unspool.turing.builtin import find
@@ -42,19 +42,35 @@ def lasted(network: Network, word: str, truth: Sequence[Truth], precision: Preci
     >>> [lasted(network, word, truth_of(network, word, 100), "float32") for word in ("1" * 7, "1" * 12)]
     [Lasted(tape=None, state=None), Lasted(tape=0, state=9)]
     """
-    kinds = np.array([unit.kind for unit in network.units])
-    controls = {
-        q: np.array([unit.kind == "e" and not unit.at and unit.state == q for unit in network.units])
-        for q in network.machine.states
-    }
-    tape = None
-    for t, (h, true) in enumerate(zip(states(network, word, precision), truth, strict=False)):
-        if any(h[on].sum() != (q == true.state) for q, on in controls.items()):
-            return Lasted(t if tape is None else tape, t)
-        held = tuple(Fraction(float(h[kinds == kind].sum())) for kind in "lr")
-        if tape is None and held != (true.l, true.r):
-            tape = t
-    return Lasted(tape, None)
+    watch = Watch(network, word, precision)
+    for true in truth:
+        watch.see(true)
+    return watch.lasted
+
+
+class Watch:
+    """A network in floats that goes along with an exact one, until its state is wrong."""
+
+    def __init__(self, network: Network, word: str, precision: Precision) -> None:
+        self.lasted, self.t = Lasted(None, None), 0
+        self._states = states(network, word, precision)
+        self._stacks = [np.array([unit.kind == kind for unit in network.units]) for kind in "lr"]
+        self._controls = {
+            q: np.array([unit.kind == "e" and not unit.at and unit.state == q for unit in network.units])
+            for q in network.machine.states
+        }
+
+    def see(self, true: Truth) -> None:
+        """Make a step and compare it with what is true."""
+        if self.lasted.state is not None:
+            return
+        h, tape = next(self._states), self.lasted.tape
+        if tape is None:
+            held = tuple(Fraction(float(h[on].sum())) for on in self._stacks)
+            tape = self.t if held != (true.l, true.r) else None
+        wrong = any(h[on].sum() != (q == true.state) for q, on in self._controls.items())
+        self.lasted = Lasted(self.t if wrong and tape is None else tape, self.t if wrong else None)
+        self.t += 1
 
 
 def states(network: Network, word: str, precision: Precision) -> Iterator[Floats]:
