@@ -9,6 +9,7 @@ from unspool.errors import InputError
 from unspool.turing.automaton import Automaton
 from unspool.turing.machine import Machine
 from unspool.turing.parse import from_values, load
+from unspool.turing.universal import RULES
 
 BUILTIN = "builtin:"
 
@@ -75,6 +76,7 @@ MACHINES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "bb4": ("busy beaver, 4 states: 107 steps, 13 ones", "", _beaver("1RB1LB_1LA0LC_1RH1LD_1RD0RA")),
     "bb5": ("busy beaver, 5 states: 47,176,870 steps, 4,098 ones", "", _beaver("1RB1LC_1RC1RB_1RD0LE_1LA1LD_1RH0LA")),
     "wolfram": ("2 states, 3 symbols, never halts; universal on a prepared endless tape", "", _beaver("1RB2LA1LA_2LA2RB0RA", "012")),
+    "universal": ("runs any machine with the symbols 0 and 1 that is written on its tape", ">1Rtt,1Ltt:1Lt,1R#O", _machine("seek", "halted wrong", RULES)),
 }  # fmt: skip
 """By name: what it does, a tape to try, and the machine."""
 

@@ -113,15 +113,16 @@ def _updates(machine: Machine, base: int, units: list[Unit]) -> dict[Unit, Affin
     r_after = {"R": r * base - d_r, "S": r + (d_w - d_r) / base}  # (6), (7)
     r_after["L"] = (r_after["S"] + d_l) / base  # (8)
     l_after = {"R": (l + d_w) / base, "S": l, "L": l * base - d_l}
+    tops = {v: (r_after[v] * base, l_after[v] * base) for v in MOVES}
     seen: dict[Unit, Affine] = {}
     for u in units:
         if u.kind in "lr":
             seen[u] = (l_after if u.kind == "l" else r_after)[u.move] + n[u.move] - 1  # (9)
         elif u.kind == "g":
-            seen[u] = l_after[u.move] * base - (2 * u.at - 1) + (n[u.move] - 1) * base  # (11)
+            seen[u] = tops[u.move][1] - (2 * u.at - 1) + (n[u.move] - 1) * base  # (11)
         else:
             enters = n_state.get((u.state, u.move), Affine())
-            above = r_after[u.move] * base - (2 * u.at - 1) + (enters - 1) * base
+            above = tops[u.move][0] - (2 * u.at - 1) + (enters - 1) * base
             seen[u] = above if u.at else enters  # (10)
     return seen
 

@@ -37,13 +37,9 @@ class Exact:
 
     def __init__(self, network: Network) -> None:
         self.network = network
-        self.scale = math.lcm(
-            *(w.denominator for part in (network.W, network.U, network.b) for w in part.flat)
-        )
-        self.W, self.U, self.b = (
-            np.array([int(w * self.scale) for w in part.flat], object).reshape(part.shape)
-            for part in (network.W, network.U, network.b)
-        )
+        parts = (network.W, network.U, network.b)
+        self.scale = math.lcm(*{weight.denominator for part in parts for weight in part.flat})
+        self.W, self.U, self.b = (_times(part, self.scale) for part in parts)
         self._places = {
             kind: [i for i, unit in enumerate(network.units) if unit.kind == kind] for kind in ("l", "r")
         }
@@ -100,6 +96,11 @@ class Exact:
         )
         assert left is not None and right is not None, "both are numbers of stacks"
         return Configuration(self.control(moment)[0], left[::-1], right, head)
+
+
+def _times(part: Rationals, scale: int) -> Rationals:
+    whole = [weight.numerator * (scale // weight.denominator) for weight in part.flat]
+    return np.array(whole, object).reshape(part.shape)
 
 
 class Truth(NamedTuple):
