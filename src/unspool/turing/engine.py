@@ -3,7 +3,7 @@
 An automaton needs units that are 0 or 1 only, and these a float holds (Minsky 1967). With a unit e[q,a] for every state q that symbol a
 can lead to, which is on where a was read last and led to q,
 
-    e[q,a](t) = relu(Σ_{p: δ(p,a) = q} s[p](t-1) + x[a](t) - 1),   s[q] = Σ_a e[q,a],   o(t) = s(t)                       (1)
+    e[q,a] ← relu(Σ_{p: δ(p,a) = q} s[p] + x_a(t) - 1),   s[q] = Σ_a e[q,a],   o(t) = s                                    (1)
 
 and one unit that is on in h(0) only, where the start begins. So a word of any length is read exactly.
 
