@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unspool.errors import InputError
 from unspool.turing.builtin import MACHINES, find
 from unspool.turing.compile import compile_machine
 from unspool.turing.machine import MOVES, Configuration, Machine, Rule, simulate
@@ -173,3 +174,10 @@ def test_a_number_of_no_stack_is_told() -> None:
     made = network("increment")  # _ 0 1: the digits 0 2 4 of base 8
     assert made.symbols(4, 8) == "1"
     assert [made.symbols(*each) for each in ((1, 8), (6, 8), (1, 3), (9, 8))] == [None] * 4
+
+
+def test_a_machine_too_large_is_refused_before_it_fills_the_memory() -> None:
+    names = [f"q{i}" for i in range(300)]
+    rules = {(q, a): Rule(a, "R", names[i - 1]) for i, q in enumerate(names) for a in SYMBOLS}
+    with pytest.raises(InputError, match=r"large needs 2,131 units; expected at most 2,000"):
+        compile_machine(Machine("large", "_", "q0", (), rules))

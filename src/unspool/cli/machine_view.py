@@ -45,7 +45,7 @@ class Followed:
             self.disagree = self.steps
         for watch in self.floats.values():
             watch.see(pair.truth)
-        self.bits = max(self.bits, *(q.denominator.bit_length() - 1 for q in (pair.truth.l, pair.truth.r)))
+        self.bits = max(self.bits, *(z.denominator.bit_length() - 1 for z in (pair.truth.l, pair.truth.r)))
 
     @property
     def halted(self) -> bool:
@@ -88,7 +88,7 @@ def print_steps(console: Console, followed: Followed) -> None:
         cells = [f"{t:,}"]
         for each in (pair.machine, pair.network):
             cells += [each.state, _near(each, blank, near)]
-        cells += [_digits(q, base, near) for q in (pair.truth.l, pair.truth.r)]
+        cells += [_digits(z, base, near) for z in (pair.truth.l, pair.truth.r)]
         rows.append((*cells, "" if pair.agree else "DISAGREE"))
     names = ("step", "machine", "", "network", "", f"l, base {base}", f"r, base {base}", "")
     _columns(console, names, rows)
@@ -156,19 +156,19 @@ def _near(configuration: Configuration, blank: str, near: int) -> str:
     return ("…" if len(left) > near else "") + cut + ("…" if len(right) > near + 1 else "")
 
 
-def _digits(q: Fraction, base: int, near: int) -> str:
+def _digits(z: Fraction, base: int, near: int) -> str:
     """Write a number below 1 in a base, as far as there is room.
 
     >>> _digits(Fraction(5, 8), 4, 18), _digits(Fraction(0), 4, 18), _digits(Fraction(1, 3), 16, 4)
     ('0.22', '0', '0.5555…')
     """
     if base > len(DIGITS):
-        return f"{float(q):.12g}"
+        return f"{float(z):.12g}"
     found = ""
-    while q and len(found) < near:
-        digit = int(q * base)
-        found, q = found + DIGITS[digit], q * base - digit
-    return ("0." if found else "0") + found + ("…" if q else "")
+    while z and len(found) < near:
+        digit = int(z * base)
+        found, z = found + DIGITS[digit], z * base - digit
+    return ("0." if found else "0") + found + ("…" if z else "")
 
 
 def _told(found: Lasted) -> str:

@@ -107,7 +107,7 @@ def _machine(
     for pair in _with_a_bar(side_by_side(network, tape, steps), steps):
         followed.add(pair)
     if picture is not None:
-        title = f"{machine.name}, {f'tape {tape}' if tape else 'empty tape'}"
+        title = f"{machine.name}, {f'tape {_short(tape)}' if tape else 'empty tape'}"
         first = followed.first[: MOST + 1]
         draw_machine(
             network, first, picture, f"{title}: {len(network.units)} units", followed.steps + 1 - len(first)
@@ -145,7 +145,7 @@ def _automaton(console: Console, automaton: Automaton, word: str, json: bool, pi
         labels = unit_labels(automaton)
         h = model.forward(word_ids(automaton, word[:MOST])).h[:, 0]
         values = np.vstack([model.parameters["layer0.h0"], h]).tolist()
-        title = f"{automaton.name}, word {word if len(word) <= 40 else word[:39] + '…'}: {len(labels)} units"
+        title = f"{automaton.name}, word {_short(word)}: {len(labels)} units"
         draw_automaton(labels, values, word, true, picture, title)
     accepted, agree = true[-1] in automaton.accepting, true == read
     if json:
@@ -156,6 +156,10 @@ def _automaton(console: Console, automaton: Automaton, word: str, json: bool, pi
         print(jsonlib.dumps(content, ensure_ascii=False))
     view.print_automaton(console, automaton, word, model.config.hidden, true, read)
     return agree
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= 40 else word[:39] + "…"
 
 
 def _as_json(network: Network, tape: str, followed: Followed) -> dict[str, Any]:

@@ -152,8 +152,8 @@ def _stacks(canvas: Canvas, network: Network, pairs: Sequence[Pair], box: tuple[
     right, symbols, base = LEFT + wide * len(pairs), network.machine.symbols, network.base
     most = (2 * len(symbols) - 2) / (base - 1)  # the largest number of a stack
 
-    def place(q: float) -> float:
-        return top + tall * (1 - q / most) if most else top + tall
+    def place(z: float) -> float:
+        return top + tall * (1 - z / most) if most else top + tall
 
     for s, symbol in enumerate(symbols):
         _band(canvas, place, (2 * s / base, (2 * s + most) / base), right)
@@ -172,9 +172,9 @@ def _stacks(canvas: Canvas, network: Network, pairs: Sequence[Pair], box: tuple[
             )
         for x, y in points:
             canvas.tag("circle", cx=x, cy=y, r=min(3.2, 0.3 * wide), style=f"fill:var(--{colour})")
-    for q in (0.0, 0.25, 0.5, 0.75):
-        if q <= most:
-            canvas.text(LEFT - 8, place(q) + 4, f"{q:g}", text_anchor="end", class_="soft", font_size=SMALL)
+    for z in (0.0, 0.25, 0.5, 0.75):
+        if z <= most:
+            canvas.text(LEFT - 8, place(z) + 4, f"{z:g}", text_anchor="end", class_="soft", font_size=SMALL)
     for x, label, colour in ((LEFT - 60, "l, left", "blue"), (LEFT - 60, "r, right", "orange")):
         y = top + tall * (0.38 if colour == "blue" else 0.46)
         canvas.tag("circle", cx=x - 26, cy=y - 4, r=3.2, style=f"fill:var(--{colour})")

@@ -11,19 +11,19 @@ Sums over units that need no unit of their own:
 
 The stacks after the step, were its move v; all are affine, and all are numbers of stacks, below 1, whatever the move is:
 
-    r^R = B r - d_r          l^R = (l + d_w) / B                             pop right, push left                        (6)
-    r^S = r + (d_w - d_r)/B  l^S = l                                         write                                       (7)
-    r^L = (r^S + d_l) / B    l^L = B l - d_l                                 push right, pop left                        (8)
+    r^R = β r - d_r          l^R = (l + d_w) / β                             pop right, push left                        (6)
+    r^S = r + (d_w - d_r)/β  l^S = l                                         write                                       (7)
+    r^L = (r^S + d_l) / β    l^L = β l - d_l                                 push right, pop left                        (8)
 
 and the units after the step, where σ lets through what belongs to the move that is made, and tells what the new tops are:
 
     r[v] ← σ(r^v + n[v] - 1)                    l[v] ← σ(l^v + n[v] - 1)                                                 (9)
-    e[q,v,0] ← σ(n[q,v])                        e[q,v,a] ← σ(B r^v - (2a - 1) + B (n[q,v] - 1))                         (10)
-    g[v,a] ← σ(B l^v - (2a - 1) + B (n[v] - 1))                                                                         (11)
+    e[q,v,0] ← σ(n[q,v])                        e[q,v,a] ← σ(β r^v - (2a - 1) + β (n[q,v] - 1))                         (10)
+    g[v,a] ← σ(β l^v - (2a - 1) + β (n[v] - 1))                                                                         (11)
 
-A word comes through U x(t), from its end to its beginning, and then the sign to start; h(0) = 0. Symbol a is pushed: r[L] gets 2a/B + 1.
-Start puts 1 to r[S] and e[start,S,0], B to e[start,S,a]. As no state is on yet, d_r is 0 and r^R is no stack but B r: every input holds
-r[R] down by B and e[q,R,a] by B². A machine that has halted stays (rule: write what was read, S), so it is a fixed point of the network.
+A word comes through U x(t), from its end to its beginning, and then the sign to start; h(0) = 0. Symbol a is pushed: r[L] gets 2a/β + 1.
+Start puts 1 to r[S] and e[start,S,0], β to e[start,S,a]. As no state is on yet, d_r is 0 and r^R is no stack but β r: every input holds
+r[R] down by β and e[q,R,a] by β². A machine that has halted stays (rule: write what was read, S), so it is a fixed point of the network.
 """
 
 from __future__ import annotations
@@ -33,8 +33,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from unspool.errors import InputError
 from unspool.turing.machine import MOVES, Machine, Move
 from unspool.turing.network import Network, Unit
+
+MOST_UNITS = 2000
+"""W has as many fractions as the square of this."""
 
 
 class Affine:
@@ -76,6 +80,10 @@ def compile_machine(machine: Machine) -> Network:
     units = [Unit("e", v, q, a) for q, v in entered for a in range(m)]
     units += [Unit("g", v, at=a) for v in moves for a in range(1, m)]
     units += [Unit("l", v) for v in moves] + [Unit("r", v) for v in moves]
+    if len(units) > MOST_UNITS:
+        raise InputError(
+            f"{machine.name} needs {len(units):,} units; expected at most {MOST_UNITS:,}: use fewer states or symbols"
+        )
     seen = _updates(machine, base, units)
     place = {unit: i for i, unit in enumerate(units)}
     W = np.full((len(units), len(units)), Fraction(0), object)

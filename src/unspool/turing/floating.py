@@ -1,6 +1,6 @@
 """The same network in floats: right for as long as the stacks fit, and when it goes wrong.
 
-A stack of n symbols in base B = 2^k is a number with up to nk digits after the binary point. A float32 has 24 digits, a float64 has 53:
+A stack of n symbols in base β = 2^k is a number with up to nk digits after the binary point. A float32 has 24 digits, a float64 has 53:
 the far end of a longer tape is rounded away. The machine does not notice until it comes back to that place.
 """
 

@@ -3,13 +3,13 @@
     h(t) = σ(W h(t-1) + U x(t) + b),   σ(a) = min(1, max(0, a))
 
 The tape of a machine is two stacks, both with their top at the head: what stands left of it, and the cell under it with what
-stands right of it. With m symbols, the blank being number 0, and a base B ≥ 2m, a stack of symbols number s₁, s₂, … from its top on is
+stands right of it. With m symbols, the blank being number 0, and a base β ≥ 2m, a stack of symbols number s₁, s₂, … from its top on is
 
-    q = 2 s₁ / B + 2 s₂ / B² + …
+    z = 2 s₁ / β + 2 s₂ / β² + …
 
-Only the even digits occur, so these numbers are a Cantor set, and between two that differ at the top there is a gap: B q is at most
-2s + (2m-2)/(B-1) < 2s + 1 where the top is s, and at least 2s + 2 where it is larger. Blanks without end are the number 0.
-B is a power of two, so that a float holds every weight and, as long as it has digits enough, every state.
+Only the even digits occur, so these numbers are a Cantor set, and between two that differ at the top there is a gap: β z is at most
+2s + (2m-2)/(β-1) < 2s + 1 where the top is s, and at least 2s + 2 where it is larger. Blanks without end are the number 0.
+β is a power of two, so that a float holds every weight and, as long as it has digits enough, every state.
 """
 
 from __future__ import annotations
@@ -90,17 +90,17 @@ class Network:
 
     def number(self, stack: str) -> Fraction:
         """Return the number of a stack, its top first."""
-        q = Fraction(0)
+        z = Fraction(0)
         for symbol in reversed(stack):
-            q = (q + 2 * self.machine.symbols.index(symbol)) / self.base
-        return q
+            z = (z + 2 * self.machine.symbols.index(symbol)) / self.base
+        return z
 
     def symbols(self, numerator: int, denominator: int) -> str | None:
         """Return the stack of a number, its top first; None where the number stands for none.
 
         >>> from unspool.turing.builtin import find
         >>> from unspool.turing.compile import compile_machine
-        >>> network = compile_machine(find("builtin:increment"))  # the symbols _ 0 1, B = 8
+        >>> network = compile_machine(find("builtin:increment"))  # the symbols _ 0 1, β = 8
         >>> network.number("1_0"), network.symbols(258, 512), network.symbols(1, 8)
         (Fraction(129, 256), '1_0', None)
         """
