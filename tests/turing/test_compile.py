@@ -1,5 +1,6 @@
 """A machine and its network are the same, exactly, at every step: C12."""
 
+import functools
 import itertools
 from fractions import Fraction
 
@@ -18,6 +19,7 @@ from unspool.turing.run import Exact, Moment, side_by_side
 SYMBOLS = "_abcdef"
 
 
+@functools.cache
 def network(name: str) -> Network:
     found = find(f"builtin:{name}")
     assert isinstance(found, Machine)
@@ -37,7 +39,7 @@ def machines(draw: st.DrawFn, states: int = 5, symbols: int = 4) -> Machine:
     return Machine("random", "_", "A", halting, dict(zip(pairs, rules, strict=True)))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(machine=machines(), data=st.data())
 def test_the_network_is_the_machine_at_every_step(machine: Machine, data: st.DataObject) -> None:
     made = compile_machine(machine)

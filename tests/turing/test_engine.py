@@ -1,5 +1,6 @@
 """Automata in the engine, exactly; machines in floats, as long as these last: C12."""
 
+import functools
 import itertools
 import random
 
@@ -25,6 +26,7 @@ def automaton(name: str) -> Automaton:
     return found
 
 
+@functools.cache
 def network(name: str) -> Network:
     found = find(f"builtin:{name}")
     assert isinstance(found, Machine)

@@ -106,14 +106,16 @@ def _updates(machine: Machine, base: int, units: list[Unit]) -> dict[Unit, Affin
     """What every unit sees, by the equations above."""
     number = {symbol: a for a, symbol in enumerate(machine.symbols)}
     of = {kind: [unit for unit in units if unit.kind == kind] for kind in ("e", "g", "l", "r")}
+    control: dict[tuple[str, int], list[Unit]] = {}
+    for u in of["e"]:
+        control.setdefault((u.state, u.at), []).append(u)
     r, l = _total(of["r"]), _total(of["l"])  # (1)  # noqa: E741
     d_r, d_l = _total(u for u in of["e"] if u.at) * 2, _total(of["g"]) * 2  # (2)
     d_w = Affine()
     n_state: dict[tuple[str, Move], Affine] = {}
     for p in machine.states:
         for symbol, a in number.items():
-            here = _total(u for u in of["e"] if (u.state, u.at) == (p, a))
-            here -= _total(u for u in of["e"] if (u.state, u.at) == (p, a + 1))  # (3)
+            here = _total(control.get((p, a), ())) - _total(control.get((p, a + 1), ()))  # (3)
             rule = machine.rule(p, symbol)
             d_w += here * (2 * number[rule.write])  # (4)
             n_state[rule.to, rule.move] = n_state.get((rule.to, rule.move), Affine()) + here  # (5)

@@ -67,11 +67,12 @@ class Machine:
         for symbol in self.symbols:
             if len(symbol) != 1:
                 raise InputError(f"the symbol {symbol!r} has {len(symbol)} characters; expected one")
+        states = set(self.states)
         for (state, symbol), rule in self.rules.items():
             at = f"the transition of state {state!r} at {symbol!r}"
             if rule.move not in MOVES:
                 raise InputError(f"{at} moves {rule.move!r}; expected L, S (stay) or R")
-            if rule.to not in self.states:
+            if rule.to not in states:
                 raise InputError(f"{at} enters {rule.to!r}, which has no transitions and is not halting")
             if state in self.halting:
                 raise InputError(f"{at} leaves a halting state; leave it out, or the state from halting")
