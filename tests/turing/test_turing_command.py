@@ -116,6 +116,14 @@ def test_a_machine_of_ones_own(turing, tmp_path: Path) -> None:
     assert code == 0 and "halted in done after 5 steps: 0110[_]" in out
 
 
+def test_a_machine_that_has_halted_before_it_begins(turing, tmp_path: Path) -> None:
+    path = tmp_path / "nothing.json"
+    path.write_text('{"blank": "_", "start": "H", "halting": ["H"], "transitions": {}}')
+    code, out, _ = turing(path, "__", "--picture", tmp_path / "nothing.svg")
+    assert code == 0 and "halted in H after 0 steps: [_]" in out and "base 2" in out
+    assert (tmp_path / "nothing.svg").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -80,7 +80,8 @@ def heat_rows(
     left, top, wide, tall = box
     for i, (label, values) in enumerate(rows):
         y = top + i * tall
-        canvas.text(left - 8, y + tall * 0.76, label, text_anchor="end", font_size=min(SMALL, tall * 0.9), class_="soft")  # fmt: skip
+        name = label if len(label) <= 18 else f"{label[:8]}…{label[-9:]}"
+        canvas.text(left - 8, y + tall * 0.76, name, text_anchor="end", font_size=min(SMALL, tall * 0.9), class_="soft")  # fmt: skip
         canvas.line(left, y + tall, left + wide * len(values), y + tall, class_="grid")
         for t, value in enumerate(values):
             if value > 0:
