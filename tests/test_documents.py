@@ -15,6 +15,7 @@ PAGES = [
     "docs/data-files.md",
     "docs/forecast.md",
     "docs/language-model.md",
+    "docs/compress.md",
     "docs/sequences.md",
     "docs/unfolding.md",
     "docs/inspect.md",
