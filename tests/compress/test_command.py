@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -132,7 +133,7 @@ def refused(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["decompress", "cut"], "damaged or cut short"),
         (["decompress", "text"], "not a file of unspool compress"),
         (["decompress", "nothing"], "cannot be read"),
-        (["decompress", "good"], "gone any more; give it with --run"),
+        (["decompress", "good"], "gone; give it with --run"),
         (["decompress", "good", "--run", "other"], "another model"),
         (["decompress", "good", "--out", "text"], "something is there already"),
         (["decompress", "good", "--out", "no/x"], "is no folder"),
@@ -211,3 +212,18 @@ def test_it_is_known_where_evaluate_would_read_something_else(
     assert reads_alike(model, data) is alike
     read = read_part(text_of(data), model.vocab, model.tokenizer, settings)
     assert (len(read.ids) == len(data)) is alike or settings.clean
+
+
+def test_the_run_is_found_from_the_files_own_folder(run, monkeypatch, tmp_path):
+    contents = []
+    for place in (tmp_path / "one", tmp_path / "another" / "deeper"):
+        shutil.copytree(run, place / "run")
+        (place / "story.txt").write_text(TEXT)
+        monkeypatch.chdir(place)
+        assert called(monkeypatch, ["compress", "run", "story.txt"]) == 0
+        (place / "story.txt").unlink()
+        contents.append((place / "story.txt.unspool").read_bytes())
+        monkeypatch.chdir(tmp_path)
+        assert called(monkeypatch, ["decompress", place / "story.txt.unspool"]) == 0
+        assert (place / "story.txt").read_text() == TEXT
+    assert contents[0] == contents[1] and str(tmp_path).encode() not in contents[0]

@@ -3,6 +3,7 @@
 import hashlib
 import json as jsonlib
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,9 @@ def compress_command(
             model,
             data,
             name=file.name,
-            run=str(run.absolute()),
+            run=os.path.relpath(
+                run, out.parent
+            ),  # from where the file is: no names of other folders, the same bytes anywhere
             with_model=with_model,
             told=lambda done, of: progress.update(task, completed=done, total=of),
         )

@@ -70,11 +70,9 @@ def _model(file: Path, container: Container, run: Path | None) -> TextModel | No
     if run is None and container.model:
         with _named(file):
             return model_within(container)
-    where = run or Path(container.run)
+    where = run or file.parent / container.run
     if run is None and not where.is_dir():
-        raise FileError(
-            f"{file}: the run that it was made with is not at {where} any more; give it with --run"
-        )
+        raise FileError(f"{file}: the run that it was made with is not at {where}; give it with --run")
     return TextModel.load(where)
 
 

@@ -46,7 +46,7 @@ class Container:
     name: str
     """What the original was called."""
     run: str
-    """Where the model was; empty where the file carries it."""
+    """Where the model was, seen from the file; empty where the file carries it."""
     model: bytes
     """The model itself, or nothing."""
     payload: bytes
