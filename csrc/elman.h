@@ -25,7 +25,7 @@ template <int A> static void elman_forward_as(const WindowArgs& a, Team team) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
       start_rows(a, a.H, t, b, n, start);
       gate_panels(a.W, s, 0, 1, [&](int64_t first, int64_t last) {
-        product<Activated<A>>({n, h_seen + b * a.H, a.H, a.W, first, last, start, 0, h + b * a.H, a.H, 0, 0, a.H, k % 2 == 1, s.meet});  // 10.8
+        product<Activated<A>>({n, h_seen + b * a.H, a.H, a.W, first, last, start, 0, h + b * a.H, a.H, 0, 0, a.H, k % 2 == 1, s.ahead});  // 10.8
       });
       for (int64_t i = b; a.lengths__B && i < b + n; i++)
         if (!alive(a, t, i)) copy_units(s, h + i * a.H, h_before + i * a.H);

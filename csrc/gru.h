@@ -22,10 +22,10 @@ static void gru_forward(const WindowArgs& a, Team team) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
       start_rows(a, 3 * H, t, b, n, start);
       gate_panels(a.W, s, 0, 2, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H, k % 2 == 1, s.meet});
+        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H, k % 2 == 1, s.ahead});
       });
       gate_panels(a.W, s, 2, 1, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, bias, -2 * H, gates + b * G, G, H, 0, H, k % 2 == 1, s.meet});
+        product({n, h_seen + b * H, H, a.W, first, last, bias, -2 * H, gates + b * G, G, H, 0, H, k % 2 == 1, s.ahead});
       });
       for (int64_t i = b; i < b + n; i++) {
         float *row = gates + i * G, *h = a.hs__tBH + after(a, t) + i * H;

@@ -17,7 +17,7 @@ static void lstm_forward(const WindowArgs& a, Team team) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
       start_rows(a, G, t, b, n, start);
       gate_panels(a.W, s, 0, 4, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H, k % 2 == 1, s.meet});
+        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H, k % 2 == 1, s.ahead});
       });
       for (int64_t r = b; r < b + n; r++) {
         float* row = gates + r * G;

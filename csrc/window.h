@@ -1,17 +1,19 @@
 // What the recurrences share: how a window's work is split among threads, and the walk through time.
 
 // Rows of the batch belong to threads, and each thread takes its rows through all steps without waiting. Where
-// W is too large for a core's own cache, or the rows are too few, units belong to threads instead: each keeps
-// its columns of W, and all meet at every step. Either way the bits are the same.
+// W is too large for a core's own cache and the rows are too few to make up for reading all of it at every step, units
+// belong to threads instead: each keeps its columns of W, and all meet at every step. Either way the bits are the same.
 struct Split {
   Range rows, units;
   bool meet;
+  bool ahead;  // W is larger than a core's own cache: its panels are called for before they are needed
 };
 static inline Split split(const WindowArgs& a, int gates, Team team) {
   const int64_t bytes = a.H * a.H * gates * 4;
-  const bool by_units = team.count > 1 && (a.B < team.count ? bytes > (1 << 19) : bytes > (3 << 19));
-  if (by_units) return {{0, a.B}, share(a.H, LANES, team.index, team.count), true};
-  return {share(a.B, 1, team.index, team.count), {0, a.H}, false};
+  const bool large = bytes > (3 << 19);
+  const bool by_units = team.count > 1 && (a.B < team.count ? bytes > (1 << 19) : large && a.B < 32 * team.count);  // as measured
+  if (by_units) return {{0, a.B}, share(a.H, LANES, team.index, team.count), true, true};
+  return {share(a.B, 1, team.index, team.count), {0, a.H}, false, large};
 }
 
 static inline void meet(const Split& s, Team team) {
@@ -66,7 +68,7 @@ static inline void carry_back(const WindowArgs& a, const Split& s, const float* 
     const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
     for (int64_t i = 0; i < n; i++) start[i] = to + (b + i) * a.H;
     product({n, da + b * lda, lda, a.W, s.units.begin / LANES, (s.units.end + LANES - 1) / LANES, fresh ? nullptr : start, 0,
-             to + b * a.H, a.H, 0, first_k, K, backwards, s.meet});
+             to + b * a.H, a.H, 0, first_k, K, backwards, s.ahead});
   }
 }
 
