@@ -10,8 +10,7 @@ from typing import Literal
 from cyclopts import App
 from rich.console import Console
 
-from unspool.cli.fit_options import Forecasting, OfData, OfOutput, Shown
-from unspool.cli.fitting import check_before
+from unspool.cli.fit_options import Forecasting
 from unspool.cli.forecasting import (
     about,
     backtest_as_json,
@@ -29,7 +28,8 @@ from unspool.cli.forecasting import (
     show_backtest,
     values_of,
 )
-from unspool.cli.options import Flag
+from unspool.cli.options import Flag, OfData, OfOutput, Shown
+from unspool.cli.refusals import check_before
 from unspool.data.timetable import read_timetable
 from unspool.draw.forecast import draw_backtest
 from unspool.forecast.backtest import Backtesting, trial

@@ -13,8 +13,8 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from unspool.cli.fit_options import Forecasting, names_of
-from unspool.cli.fitting import as_column
+from unspool.cli.fit_options import Forecasting, as_column
+from unspool.cli.options import names_of
 from unspool.data.arrays import Real
 from unspool.data.timetable import TimeTable, Values, read_timetable
 from unspool.draw.forecast import draw_forecast

@@ -9,10 +9,12 @@ import numpy as np
 from cyclopts import App
 from rich.console import Console
 
-from unspool.cli.fit_options import Column, FitOptions, OfData, OfNetwork, OfTime, OfTraining, Shown
-from unspool.cli.fits import Read, Work, begin
-from unspool.cli.fitting import as_column, check_before, refuse_unknown, refuse_unlabelled, rows_aside
-from unspool.cli.following import draw_scores, show_scores
+from unspool.cli.fit import Read, Work, begin
+from unspool.cli.fit_options import Column, FitOptions, as_column
+from unspool.cli.held_out import rows_aside
+from unspool.cli.options import OfData, OfNetwork, OfTime, OfTraining, Shown
+from unspool.cli.refusals import check_before, refuse_unknown, refuse_unlabelled
+from unspool.cli.scores import draw_scores, show_scores
 from unspool.data.tagged import Tagged, read_tagged
 from unspool.errors import InputError
 from unspool.sequences.estimators import SequenceTagger

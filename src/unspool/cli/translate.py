@@ -10,18 +10,11 @@ from cyclopts import App, Parameter
 from rich.console import Console
 from rich.table import Table
 
-from unspool.cli.fit_options import (
-    DATA,
-    FitOptions,
-    OfData,
-    OfNetwork,
-    OfOutput,
-    OfTime,
-    OfTraining,
-    Shown,
-)
-from unspool.cli.fits import Read, Work, begin
-from unspool.cli.fitting import check_before, rows_aside
+from unspool.cli.fit import Read, Work, begin
+from unspool.cli.fit_options import FitOptions
+from unspool.cli.held_out import rows_aside
+from unspool.cli.options import DATA, OfData, OfNetwork, OfOutput, OfTime, OfTraining, Shown
+from unspool.cli.refusals import check_before
 from unspool.data.pairs import Pairs, read_pairs
 from unspool.draw.weights import draw_weights
 from unspool.errors import InputError

@@ -1,62 +1,15 @@
-"""What a terminal shows while an estimator is fitted: a bar with the time left; plain lines in a file."""
+"""What a terminal shows of answers that are judged: figures of every class, and what is taken for what."""
 
-from collections.abc import Generator
-from contextlib import closing
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from unspool.cli.stopping import Stop
 from unspool.draw.confusion import draw_confusion
-from unspool.sequences.estimator import Estimator
-from unspool.sequences.fit import Report
 from unspool.sequences.scores import Scores
 
 SHOWN = 40
 """Of more classes than this, the most frequent are shown."""
-LINES = 10
-"""How many plain lines a fit makes where there is no terminal."""
-
-
-def follow(console: Console, estimator: Estimator, reports: Generator[Report], stop: Stop) -> int | None:
-    """Run a fit to its end and show where it stands; give the update after which it was stopped, if it was."""
-    bar = Progress(
-        TextColumn("  {task.description}"),
-        BarColumn(bar_width=30),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        console=console,
-        disable=not console.is_terminal or console.quiet,
-        transient=True,
-    )
-    report = None
-    with bar, closing(reports):
-        task, valid = bar.add_task("fitting", total=None), ""
-        for report in reports:
-            if report.valid is not None:
-                valid = f" · set aside {report.valid:.4f}{' *' if report.best else ''}"
-            said = f"loss {report.loss:.4f}{valid}"
-            bar.update(task, completed=report.step, total=report.steps, description=said)
-            if not console.is_terminal and _due(report):
-                console.print(
-                    f"  update {report.step:,} of {report.steps:,} · {report.seconds:.1f} s, "
-                    f"{report.seconds / report.step * (report.steps - report.step):.0f} s left · {said}",
-                    soft_wrap=True,
-                )
-            if stop():
-                return report.step
-    if report is not None:
-        stopped = "" if report.step == report.steps else ", stopped early"
-        kept = f"{stopped}, the best parameters kept" if estimator.validation else ""
-        console.print(f"  {report.step:,} updates in {report.seconds:.1f} s{kept}", soft_wrap=True)
-    return None
-
-
-def _due(report: Report) -> bool:
-    every = max(1, report.steps // LINES)
-    return report.step % every == 0 or report.step == report.steps
 
 
 def scores_table(scores: Scores) -> Table:
