@@ -2,7 +2,7 @@
 
 import math
 import time as clocks
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,19 @@ def about(table: TimeTable, name: str) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"{table.name}: column {name!r}: {error}") from error
+
+
+def check_all(table: TimeTable, checks: Mapping[str, Callable[[], object]]) -> None:
+    """Check every column before any is learned, and name all that cannot be used at once."""
+    faults: dict[str, list[str]] = {}
+    for name, check in checks.items():
+        try:
+            check()
+        except InputError as error:
+            faults.setdefault(str(error), []).append(repr(name))
+    if faults:
+        told = (f"column{'s' * (len(of) > 1)} {', '.join(of)}: {fault}" for fault, of in faults.items())
+        raise InputError(f"{table.name}: {'; '.join(told)}")
 
 
 def values_of(test: str, count: int) -> int:
