@@ -21,9 +21,10 @@ struct Ahead {
   int64_t down, panel;
 };
 
-// One step of acc += A B. A(i, k) is a[i * lda + k], or a[k * MR + i] when packed.
+// One step of acc += A B. A(i, k) is a[i / 2][k] or, for odd i, lda further; when packed, a[0][k + i]. Of two panels, half of the
+// rows are spread over the lanes as they are multiplied: one instruction less for each, as many more reads as there is room for.
 template <int M, int N, bool PACKED>
-static inline __attribute__((always_inline)) void tile_step(const float* const (&a)[M / 2 + 1], int64_t k, int64_t lda, const float* b, int64_t panel, V (&acc)[M][N]) {
+static inline __attribute__((always_inline)) void tile_step(const float* const (&a)[(M + 1) / 2], int64_t k, int64_t lda, const float* b, int64_t panel, V (&acc)[M][N]) {
   V column[N];
 #pragma GCC unroll 8
   for (int j = 0; j < N; j++) column[j] = load(b + j * panel);
@@ -45,9 +46,9 @@ template <int M, int N, bool PACKED, bool AHEAD>
 static inline __attribute__((always_inline)) void tile_steps(const float* a, int64_t lda, const float* b, int64_t down, int64_t panel, int64_t K,
                                                              V (&acc)[M][N], const Ahead& ahead) {
   const int64_t next = PACKED ? MR : 1;
-  const float* pairs[M / 2 + 1];  // every second row of A
+  const float* pairs[(M + 1) / 2];  // every second row of A
 #pragma GCC unroll 8
-  for (int i = 0; i <= M / 2; i++) pairs[i] = a + 2 * i * lda;
+  for (int i = 0; i < (M + 1) / 2; i++) pairs[i] = a + 2 * i * lda;
   int64_t k = 0;
   const float* line = ahead.at;
   for (; k + 4 <= K; k += 4) {
@@ -236,7 +237,8 @@ static void pack(const PackArgs& a, Team team) {
     float* to = a.to + panel * s.K * LANES;
     if (!a.transposed) {
       const int64_t FEW = 4;  // so many lines of a row at once, where they lie side by side
-      if (panel + FEW <= mine.end && place(s, panel + FEW - 1).at == at.at + (FEW - 1) * LANES && place(s, panel + FEW - 1).n == LANES) {
+      const Place last = panel + FEW <= mine.end ? place(s, panel + FEW - 1) : at;
+      if (last.at == at.at + (FEW - 1) * LANES && last.n == LANES) {
         for (int64_t k = 0; k < s.K; k++)
 #pragma GCC unroll 4
           for (int64_t j = 0; j < FEW; j++) store(to + (j * s.K + k) * LANES, load(a.source + k * a.stride + at.at + j * LANES));
@@ -407,7 +409,8 @@ static void outer(const OuterArgs& whole, Team team) {
       }
       // While the first columns are multiplied, the next block's rows of B are on their way.
       const int64_t next = top - R < most ? 0 : top - R - most, rows = top - R - next;
-      Coming coming = a.ldb == a.N ? Coming{a.B + next * a.ldb, LANES, rows * a.N / LANES, 1, 0, 0} : Coming{a.B + next * a.ldb, a.ldb, rows, a.N / LANES, 0, 0};
+      Coming coming = {a.B + next * a.ldb, a.ldb, rows, a.N / LANES, 0, 0};
+      if (a.ldb == a.N) coming.stride = LANES, coming.rows = rows * a.N / LANES, coming.lines = 1;  // side by side: in the order of the memory
       if (m > mine.begin || rows == 0) coming.lines = 0;
       outer_panels<NP>(a, m, n, Ap, B, R, 0, fresh, coming);
     }

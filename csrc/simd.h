@@ -166,12 +166,13 @@ static const int LANES = 16;
 static inline V zero() { return set1(0.0f); }
 
 // sum += a b, where sum stays in the register that it has: left alone, the compiler copies sums about, or reads b anew for
-// every row of a tile. The second form spreads a number of the memory over the lanes in the same instruction.
+// every row of a tile. The second form spreads a number of the memory over the lanes in the same instruction. The order of
+// the factors is the same in both: it decides which of two NaNs is handed on.
 #if defined(UNSPOOL_AVX512) && !defined(UNSPOOL_SANITIZE)
-static inline void add_product(V& sum, V a, V b) { asm("vfmadd231ps %2, %1, %0" : "+v"(sum.x) : "v"(a.x), "v"(b.x)); }
+static inline void add_product(V& sum, V a, V b) { asm("vfmadd231ps %2, %1, %0" : "+v"(sum.x) : "v"(b.x), "v"(a.x)); }
 static inline void add_product(V& sum, const float* a, V b) { asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum.x) : "v"(b.x), "m"(*a)); }
 #elif defined(UNSPOOL_AVX2) && !defined(UNSPOOL_SANITIZE)
-static inline void add_product(__m256& sum, __m256 a, __m256 b) { asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b)); }
+static inline void add_product(__m256& sum, __m256 a, __m256 b) { asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(b), "x"(a)); }
 static inline void add_product(V& sum, V a, V b) { add_product(sum.x, a.x, b.x), add_product(sum.y, a.y, b.y); }
 static inline void add_product(V& sum, const float* a, V b) { add_product(sum, set1(*a), b); }
 #else

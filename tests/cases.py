@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from unspool.config import ModelConfig
-from unspool.model import Masks, Model
+from unspool.model import Model
 from unspool.optimise import Optimiser, OptimiserConfig
 from unspool.train import update
+from unspool.values import Masks
 
 CELLS = ("elman", "gru", "lstm")
 INPUTS = {

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from unspool.bptt import Gradient
 from unspool.config import ModelConfig, from_choice
 from unspool.errors import InputError
-from unspool.model import Masks, Model, Output, State, Weights
-from unspool.values import Floats, Ids, Loss, bytes_of_tape
+from unspool.model import Model
+from unspool.values import Floats, Ids, Loss, Masks, Output, State, bytes_of_tape
+from unspool.weights import Weights
 
 Memory = Literal["full", "sqrt"]
 

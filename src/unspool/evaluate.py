@@ -23,7 +23,8 @@ from unspool.data.arrays import Ids, Real
 from unspool.data.parts import Part
 from unspool.errors import InputError
 from unspool.measure import LanguageModel, Measure, measure
-from unspool.model import Model, State
+from unspool.model import Model
+from unspool.values import State
 
 WINDOW = 1024
 """Steps read at once: enough for one product over all of them, little enough for the memory."""

@@ -23,10 +23,10 @@ import numpy as np
 from unspool.errors import InputError
 from unspool.kernel.reference import slope
 from unspool.linear import spectral_radius
-from unspool.model import Model, State
+from unspool.model import Model
 from unspool.parameters import prefix
 from unspool.twin import Twin, refuse_feedback
-from unspool.values import Floats, Ids, Tape
+from unspool.values import Floats, Ids, State, Tape
 
 EXACT = 256
 """Up to this many values a state, products of Jacobians are made."""

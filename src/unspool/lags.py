@@ -21,10 +21,10 @@ import numpy as np
 
 from unspool.errors import InputError
 from unspool.kernel import reference
-from unspool.model import Model, State
+from unspool.model import Model
 from unspool.parameters import prefix
 from unspool.twin import Seen, Twin, at_every_step, check_targets, refuse_feedback
-from unspool.values import Floats, Ids, Tape
+from unspool.values import Floats, Ids, State, Tape
 
 
 @dataclass(frozen=True)

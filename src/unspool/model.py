@@ -8,9 +8,6 @@ backward takes the tape and the gradient of the output.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,76 +15,12 @@ from unspool.bptt import Gradient, bptt
 from unspool.config import ModelConfig
 from unspool.errors import InputError
 from unspool.feedback import AT, NOTHING, bptt_feedback, outputs_before, run_freely, unroll_feedback
+from unspool.inputs import as_int32, check_input, check_state, told, without_padding
 from unspool.kernel import ops
 from unspool.parameters import Parameters, begin, prefix
-from unspool.unroll import LayerWeights, unroll
-from unspool.values import Floats, Ids, Loss, Tape, once
-
-State = list[tuple[Floats, Floats | None]]
-"""(h, s) of every layer and direction, each (B, H); s is the LSTM's and None elsewhere."""
-
-
-@dataclass
-class Weights:
-    """Parameters laid out for the kernels. Made once an update; stale when the parameters change."""
-
-    config: ModelConfig
-    parameters: Parameters
-
-    @once
-    def layers(self) -> list[list[LayerWeights]]:
-        """By layer, then by direction."""
-        config, p = self.config, self.parameters
-        return [
-            [self._layer(p, layer, bool(reverse)) for reverse in range(config.directions)]
-            for layer in range(config.layers)
-        ]
-
-    def _layer(self, p: Parameters, layer: int, reverse: bool) -> LayerWeights:
-        at, config = prefix(layer, reverse), self.config
-        E = p["E"] if layer == 0 and config.embedding and config.looks_up else None
-        d = p[at + "d"] if at + "d" in p.shapes else None
-        W = p[at + ("R" if config.pattern == "output" else "W")]
-        return LayerWeights(config.cell, config.activation, reverse, p.stored(at + "U"), W, p[at + "b"], d, E)
-
-    @once
-    def V(self) -> tuple[ops.Packed, ops.Packed]:
-        """The output's matrix, for o(t) and for the gradient of h(t)."""
-        V = self.parameters["E" if self.config.tied else "V"]
-        return ops.pack(V, transposed=True), ops.pack(V)
-
-
-class Masks(NamedTuple):
-    """Dropout for one window: the same masks at every step."""
-
-    outputs: list[Floats] | None  # a layer, B width
-    states: list[Floats] | None  # a layer and direction, B H
-
-
-class LayerTape(NamedTuple):
-    """What one layer leaves: what it read, a tape a direction, and its dropout mask."""
-
-    x: Floats | Ids
-    directions: list[Tape]
-    mask: Floats | None
-    before: Ids | None = None
-    """Where the output is the only way back, the outputs before each step, tau B."""
-
-
-class Output(NamedTuple):
-    """What a window gives."""
-
-    h: Floats  # tau B width, of the last layer
-    state: State
-    tape: list[LayerTape]
-    ids: Ids | None  # tau B, the tokens that were read, padding made harmless
-
-    @property
-    def end(self) -> Floats:
-        """The last layer's state after the whole sequence, each row's and each direction's own: B width."""
-        ends = [tape.h_end for tape in self.tape[-1].directions]
-        end: Floats = ends[0] if len(ends) == 1 else np.concatenate(ends, axis=1)
-        return end if self.tape[-1].mask is None else end * self.tape[-1].mask
+from unspool.unroll import unroll
+from unspool.values import Floats, Ids, LayerTape, Loss, Masks, Output, State
+from unspool.weights import Weights
 
 
 class Model:
@@ -179,10 +112,10 @@ class Model:
         once; without them, and where `own` (tau, B) says so, the model's own outputs do, step by step.
         """
         config = self.config
-        self._check_input(x, lengths)
+        check_input(config, x, lengths)
         weights = weights or self.weights()
         state = self.start(x.shape[1]) if state is None else state
-        self._check_state(state, "state")
+        check_state(config, state, "state")
         ids = None if config.dense else without_padding(x, lengths)
         if ids is not None:
             x = ids if config.looks_up else self._embed(ids)
@@ -233,26 +166,6 @@ class Model:
         h = tape.h if mask is None else ops.scale_rows(np.ascontiguousarray(tape.h), mask)
         return Output(h, [(last, None)], [LayerTape(x, [tape], mask, before)], ids)
 
-    def _check_input(self, x: Floats | Ids, lengths: Ids | None) -> None:
-        if not isinstance(x, np.ndarray):
-            raise InputError(f"x is a {type(x).__name__}; expected a NumPy array")
-        if self.config.dense:
-            if x.ndim != 3 or x.shape[2] != self.config.inputs:
-                raise InputError(f"x has shape {x.shape}; expected (tau, B, {self.config.inputs})")
-        elif x.ndim != 2 or x.dtype.kind not in "iu":
-            raise InputError(f"x has shape {x.shape} of {x.dtype}; expected tokens (tau, B) as int32")
-        if lengths is not None and np.shape(lengths) != x.shape[1:2]:
-            raise InputError(
-                f"lengths has shape {np.shape(lengths)}; expected {x.shape[1:2]}, one for each row"
-            )
-
-    def _check_state(self, state: State, name: str) -> None:
-        parts = self.config.layers * self.config.directions
-        if len(state) != parts:
-            raise InputError(f"{name} has {len(state)} parts; expected {parts}, one a layer and direction")
-        if not all(isinstance(part, tuple) and len(part) == 2 for part in state):
-            raise InputError(f"{name} must be made of (h, s), with None for s but in an LSTM")
-
     def _embed(self, ids: Ids) -> Floats:
         return ops.gather(self.parameters["E"], ids.reshape(-1)).reshape(*ids.shape, self.config.embedding)
 
@@ -272,9 +185,9 @@ class Model:
         h = self.seen_by_output(output)
         if not isinstance(y, np.ndarray) or y.shape != h.shape[:-1] or y.dtype.kind not in "iu":
             what = "one target for each row" if h.ndim == 2 else "one target for each step and row"
-            raise InputError(f"y is {_told(y)}; expected {h.shape[:-1]} of int32, {what}")
+            raise InputError(f"y is {told(y)}; expected {h.shape[:-1]} of int32, {what}")
         weights = weights or self.weights()
-        c, y = self.parameters["c"], _as_int32(y, "y")
+        c, y = self.parameters["c"], as_int32(y, "y")
         if gradient is None:
             return ops.softmax_cross_entropy(h, weights.V, c, y, scale=scale)
         (dV, dc), held = gradient.to_add("E" if self.config.tied else "V", "c")
@@ -330,7 +243,7 @@ class Model:
         if dh is not None and np.shape(dh) != expected:
             raise InputError(f"dh has shape {np.shape(dh)}; expected {expected}")
         if d_end is not None:
-            self._check_state(d_end, "d_end")
+            check_state(config, d_end, "d_end")
         if config.pattern == "output":
             return self._backward_feedback(output, dh, gradient, weights, want_dx)
         if config.pattern == "last" and dh is not None:
@@ -411,29 +324,6 @@ class Model:
         weights = weights or self.weights()
         E = self.parameters["E"] if self.config.embedding else None
         gradient.finish(E, weights.layers[0])
-
-
-def without_padding(ids: Ids, lengths: Ids | None) -> Ids:
-    """Return the tokens as int32, with 0 beyond a row's length: what stands there is never looked at."""
-    if lengths is not None:
-        ids = np.where(np.arange(len(ids))[:, None] < lengths, ids, 0)
-    return np.ascontiguousarray(_as_int32(ids, "x"))
-
-
-def _as_int32(ids: Ids, name: str) -> Ids:
-    """Return whole numbers as int32; one that it cannot hold is refused and not wrapped around."""
-    if ids.dtype == np.int32:
-        return ids
-    if ids.size and not (int(ids.min()) >= -(2**31) and int(ids.max()) < 2**31):
-        raise InputError(f"{name} holds a number beyond int32")
-    return ids.astype(np.int32)
-
-
-def _told(value: object) -> str:
-    """Return what an argument is, for a message."""
-    if isinstance(value, np.ndarray):
-        return f"{value.shape} of {value.dtype}"
-    return f"a {type(value).__name__}"
 
 
 def _stream(step: int, place: int, kind: int) -> int:

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from unspool.errors import InputError
-from unspool.model import Model, State
+from unspool.model import Model
 from unspool.parameters import prefix
 from unspool.twin import Seen, Twin, at_every_step, check_targets
-from unspool.values import Backward, Floats, Ids
+from unspool.values import Backward, Floats, Ids, State
 
 TOO_MANY = 2**27
 """Values that `shares` returns at most: 1 GiB of float64."""

@@ -13,9 +13,10 @@ from unspool.backpropagate import Memory, Passed, backpropagate
 from unspool.bptt import Gradient
 from unspool.errors import Diverged, InputError
 from unspool.kernel import ops
-from unspool.model import Model, State
+from unspool.model import Model
 from unspool.optimise import Optimiser
 from unspool.truncation import FULL, Past, Stretch, Truncation, Window
+from unspool.values import State
 
 
 class Report(NamedTuple):

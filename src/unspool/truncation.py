@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 
 from unspool.errors import InputError
 from unspool.kernel import ops
-from unspool.model import State
-from unspool.values import Floats, Ids
+from unspool.values import Floats, Ids, State
 
 FORMS = "full, truncated:K, truncated:K1,K2 with K2 at least K1, or random:P with P above 0 and at most 1"
 LEAST = 1e-3

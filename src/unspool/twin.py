@@ -14,10 +14,11 @@ import numpy as np
 from unspool.config import ModelConfig
 from unspool.errors import InputError
 from unspool.feedback import AT, NOTHING, outputs_before
+from unspool.inputs import without_padding
 from unspool.kernel import reference
-from unspool.model import Model, State, without_padding
+from unspool.model import Model
 from unspool.parameters import prefix
-from unspool.values import Backward, Floats, Ids, Tape
+from unspool.values import Backward, Floats, Ids, State, Tape
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,43 @@ def bytes_of_tape(cell: CellName, tau: int, B: int, H: int, *, keep: bool = Fals
     return 4 * (steps + (tau if keep else 0)) * B * H
 
 
+State = list[tuple[Floats, Floats | None]]
+"""(h, s) of every layer and direction, each (B, H); s is the LSTM's and None elsewhere."""
+
+
+class Masks(NamedTuple):
+    """Dropout for one window: the same masks at every step."""
+
+    outputs: list[Floats] | None  # a layer, B width
+    states: list[Floats] | None  # a layer and direction, B H
+
+
+class LayerTape(NamedTuple):
+    """What one layer leaves: what it read, a tape a direction, and its dropout mask."""
+
+    x: Floats | Ids
+    directions: list[Tape]
+    mask: Floats | None
+    before: Ids | None = None
+    """Where the output is the only way back, the outputs before each step, tau B."""
+
+
+class Output(NamedTuple):
+    """What a window gives."""
+
+    h: Floats  # tau B width, of the last layer
+    state: State
+    tape: list[LayerTape]
+    ids: Ids | None  # tau B, the tokens that were read, padding made harmless
+
+    @property
+    def end(self) -> Floats:
+        """The last layer's state after the whole sequence, each row's and each direction's own: B width."""
+        ends = [tape.h_end for tape in self.tape[-1].directions]
+        end: Floats = ends[0] if len(ends) == 1 else np.concatenate(ends, axis=1)
+        return end if self.tape[-1].mask is None else end * self.tape[-1].mask
+
+
 class Backward(NamedTuple):
     """The gradients that a window's backward pass finds."""
 

@@ -24,9 +24,10 @@ from unspool.errors import InputError
 from unspool.graph.network import fold
 from unspool.graph.operations import OPERATIONS, Reads
 from unspool.graph.structure import At, Unfolded
-from unspool.model import Model, State, without_padding
+from unspool.inputs import without_padding
+from unspool.model import Model
 from unspool.parameters import prefix
-from unspool.values import Floats, Ids
+from unspool.values import Floats, Ids, State
 
 FITS = 2**32
 """The values of a trace may take this many bytes."""

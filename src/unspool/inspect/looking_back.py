@@ -16,8 +16,8 @@ import numpy as np
 
 from unspool.jacobians import Influence, horizon, influence, radii
 from unspool.lags import ByLag, gradient_by_lag
-from unspool.model import Model, State
-from unspool.values import Ids
+from unspool.model import Model
+from unspool.values import Ids, State
 
 FARTHEST = 128
 """The largest lag that is looked at."""

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from unspool.data.tokens import Tokenizer
 from unspool.errors import InputError
 from unspool.kernel import ops
-from unspool.model import Model, State
-from unspool.values import Floats, Ids
+from unspool.model import Model
+from unspool.values import Floats, Ids, State
 
 WINDOW = 256
 """Steps read at once: the probabilities of all tokens are never kept for more."""

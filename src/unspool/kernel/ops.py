@@ -1,4 +1,4 @@
-"""The native kernels, as Python sees them. The only file that imports the compiled module.
+"""The native kernels, as Python sees them.
 
 Every function has a twin of the same name and signature in `reference`, in plain NumPy: that is the
 specification. Here arrays are float32 and ids int32; anything else is refused rather than converted, since a
@@ -12,13 +12,26 @@ that a step sits in, or the instruction set.
 from __future__ import annotations
 
 import math
-import os
-from typing import Any, TypeGuard
 
 import numpy as np
 
 from unspool.errors import InputError
 from unspool.kernel import _native
+from unspool.kernel.arrays import (
+    as_flat,
+    as_floats,
+    as_ids,
+    as_matrix,
+    as_rows,
+    as_written,
+    as_written_rows,
+    chosen,
+    maybe_floats,
+)
+from unspool.kernel.machine import choose_isa as choose_isa
+from unspool.kernel.machine import heed_environment as heed_environment
+from unspool.kernel.machine import kernel_info as kernel_info
+from unspool.kernel.machine import set_threads as set_threads
 from unspool.values import Activation, Backward, CellName, Floats, Ids, Lookup, Loss, Tape
 
 Packed = _native.Panels
@@ -26,97 +39,6 @@ Stream = _native.Stream
 CELLS: dict[str, int] = {"elman": 0, "lstm": 1, "gru": 2}
 GATES: dict[str, int] = {"elman": 1, "lstm": 4, "gru": 3}
 ACTIVATIONS: dict[str, int] = {"tanh": 0, "relu": 1, "sigmoid": 2, "identity": 3}
-
-
-FLOAT, ID = np.dtype(np.float32), np.dtype(np.int32)
-
-COPIED = 2**28
-"""Values that lie otherwise than the kernels need are copied, up to this many: 1 GiB of float32."""
-
-
-def _as_needed(value: Any, dtype: np.dtype[Any]) -> TypeGuard[Floats]:
-    """Look once, as is nearly always enough: every further check costs as much as a small product."""
-    return type(value) is np.ndarray and value.dtype is dtype and value.flags.carray and _refusal is None
-
-
-def _typed(value: Any, name: str, dtype: type[np.generic]) -> Any:
-    if _refusal is not None:
-        raise _refusal
-    if not isinstance(value, np.ndarray):
-        raise InputError(f"{name} is a {type(value).__name__}; expected a NumPy array of {dtype.__name__}")
-    if value.dtype != dtype:
-        raise InputError(
-            f"{name} holds {value.dtype}; expected {dtype.__name__}: "
-            f"convert it with {name}.astype(numpy.{dtype.__name__})"
-        )
-    return value
-
-
-def _array(value: Any, name: str, dtype: type[np.generic]) -> Any:
-    flags = _typed(value, name, dtype).flags
-    if flags.c_contiguous and flags.aligned:
-        return value
-    if value.size > COPIED:
-        raise InputError(
-            f"{name} of shape {value.shape} is not C-contiguous, and too large to be copied here"
-        )
-    return np.array(value, order="C")
-
-
-def _written(value: Any, name: str) -> Floats:
-    """Check an array that is changed in place: a copy of it would be of no use."""
-    if _as_needed(value, FLOAT):
-        return value
-    flags = _typed(value, name, np.float32).flags
-    if not (flags.c_contiguous and flags.aligned and flags.writeable):
-        raise InputError(f"{name} must be C-contiguous and writeable: it is written in place")
-    return value  # type: ignore[no-any-return]
-
-
-def _written_rows(value: Any, name: str) -> Floats:
-    """Check a matrix that is changed in place; its rows may lie at any distance."""
-    if _rows(value, name) is not value or not value.flags.writeable:
-        raise InputError(f"{name} must have contiguous rows and be writeable: it is written in place")
-    return value
-
-
-def _floats(value: Any, name: str) -> Floats:
-    if _as_needed(value, FLOAT):
-        return value
-    return _array(value, name, np.float32)  # type: ignore[no-any-return]
-
-
-def _ids(value: Any, name: str) -> Ids:
-    if _as_needed(value, ID):
-        return value
-    return _array(value, name, np.int32)  # type: ignore[no-any-return]
-
-
-def _maybe(value: Any, name: str) -> Floats | None:
-    return None if value is None else _floats(value, name)
-
-
-def _rows(value: Any, name: str) -> Floats:
-    """Check a matrix whose rows may lie at any distance: a slice of columns needs no copy."""
-    if type(value) is np.ndarray and value.dtype is FLOAT and value.ndim == 2 and _refusal is None:
-        if value.flags.carray and value.size:
-            return value
-        near, far = value.strides[1], value.strides[0]
-        if near == 4 and far % 4 == 0 and far >= 4 * value.shape[1] > 0 and value.flags.aligned:
-            return value
-    return _matrix(_floats(value, name), name)
-
-
-def _matrix(value: Floats, name: str) -> Floats:
-    if value.ndim != 2:
-        raise InputError(f"{name} has shape {value.shape}; expected two dimensions")
-    return value
-
-
-def _choice(value: str, among: dict[str, int], name: str) -> int:
-    if not isinstance(value, str) or value not in among:
-        raise InputError(f"{name} is {value!r}; expected one of {', '.join(among)}")
-    return among[value]
 
 
 def zeros(shape: tuple[int, ...]) -> Floats:
@@ -130,7 +52,7 @@ def zeros(shape: tuple[int, ...]) -> Floats:
 
 def pack(W: Floats | Packed, *, transposed: bool = False, groups: int = 1) -> Packed:
     """Lay out W (K, N), or W^T of W (N, K), for products with rows on the left; reusable until W changes."""
-    return W if isinstance(W, Packed) else Packed(_rows(W, "W"), transposed, groups)
+    return W if isinstance(W, Packed) else Packed(as_rows(W, "W"), transposed, groups)
 
 
 def matmul(
@@ -155,14 +77,16 @@ def matmul(
     if transpose_a:
         if isinstance(b, Packed) or transpose_b or start is not None:
             raise InputError("with transpose_a, b must be an array as it is, and sums go to `out`")
-        onto = None if out is None else _written(out, "out")
+        onto = None if out is None else as_written(out, "out")
         c = _native.outer_product(
-            _rows(a, "a"), _rows(b, "b"), onto, accumulate, None, None, True, None, True
+            as_rows(a, "a"), as_rows(b, "b"), onto, accumulate, None, None, True, None, True
         )
         return c if onto is None else onto
     if out is not None:
         raise InputError("`out` goes with transpose_a; pass `start` to begin a product from values")
-    return _native.rows_product(_rows(a, "a"), pack(b, transposed=transpose_b), _maybe(start, "start"))
+    return _native.rows_product(
+        as_rows(a, "a"), pack(b, transposed=transpose_b), maybe_floats(start, "start")
+    )
 
 
 def sum_over_time(
@@ -183,41 +107,43 @@ def sum_over_time(
     """
     table = ids = None
     if lookup is not None:
-        table, ids = _written_rows(lookup.table, "table"), _ids(lookup.ids, "ids")
-    onto = _written(out, "out")
+        table, ids = as_written_rows(lookup.table, "table"), as_ids(lookup.ids, "ids")
+    onto = as_written(out, "out")
     _native.outer_product(
-        _rows(da, "da"),
-        _rows(past, "past"),
+        as_rows(da, "da"),
+        as_rows(past, "past"),
         onto,
         accumulate,
         table,
         ids,
         accumulate_lookup,
-        None if d is None else _written(d, "d"),
+        None if d is None else as_written(d, "d"),
         accumulate_d,
     )
 
 
 def column_sum(a: Floats, *, out: Floats | None = None, accumulate: bool = True) -> Floats:
     """Return the sum over the rows of a, from the last to the first; added to `out` or written over it."""
-    onto = None if out is None else _written(out, "out")
-    s = _native.column_sum(_rows(a, "a"), onto, accumulate)
+    onto = None if out is None else as_written(out, "out")
+    s = _native.column_sum(as_rows(a, "a"), onto, accumulate)
     return s if onto is None else onto
 
 
 def gather(table: Floats, ids: Ids) -> Floats:
     """Return table[ids] as rows, one for each id."""
-    return _native.gather(_matrix(_floats(table, "table"), "table"), _ids(ids, "ids"))
+    return _native.gather(as_matrix(as_floats(table, "table"), "table"), as_ids(ids, "ids"))
 
 
 def shift_rows(x: Floats, b: Floats) -> Floats:
     """Return x with b added to each of its rows."""
-    return _native.shift_rows(_rows(x, "x"), _floats(b, "b"))
+    return _native.shift_rows(as_rows(x, "x"), as_floats(b, "b"))
 
 
 def scatter_add(table: Floats, ids: Ids, rows: Floats, *, accumulate: bool = True) -> None:
     """Add each row to table[its id], from the last row to the first; to zero without `accumulate`."""
-    _native.scatter_add(_written_rows(table, "table"), _ids(ids, "ids"), _rows(rows, "rows"), accumulate)
+    _native.scatter_add(
+        as_written_rows(table, "table"), as_ids(ids, "ids"), as_rows(rows, "rows"), accumulate
+    )
 
 
 def window_forward(
@@ -237,21 +163,21 @@ def window_forward(
 
     Row b lives for lengths[b] steps, then its state is frozen. With `reverse`, time runs from tau to 1.
     """
-    kind = _choice(cell, CELLS, "cell")
-    act = _choice(activation, ACTIVATIONS, "activation")
+    kind = chosen(cell, CELLS, "cell")
+    act = chosen(activation, ACTIVATIONS, "activation")
     looked_up = isinstance(p, Lookup)
-    lengths = None if lengths is None else _ids(lengths, "lengths")
-    keep = _maybe(keep, "keep")
+    lengths = None if lengths is None else as_ids(lengths, "lengths")
+    keep = maybe_floats(keep, "keep")
     hs, ss, gates, kept = _native.window_forward(
         kind,
         act,
-        None if looked_up else _floats(p, "p"),
-        _floats(p.table, "table") if isinstance(p, Lookup) else None,
-        _ids(p.ids, "ids") if isinstance(p, Lookup) else None,
+        None if looked_up else as_floats(p, "p"),
+        as_floats(p.table, "table") if isinstance(p, Lookup) else None,
+        as_ids(p.ids, "ids") if isinstance(p, Lookup) else None,
         pack(W, transposed=True, groups=GATES[cell]),
-        _floats(h0, "h0"),
-        _maybe(s0, "s0"),
-        _maybe(d, "d"),
+        as_floats(h0, "h0"),
+        maybe_floats(s0, "s0"),
+        maybe_floats(d, "d"),
         lengths,
         reverse,
         keep,
@@ -275,24 +201,24 @@ def window_backward(
     `consume`, da is written over the tape's gates (an Elman network's over dh): a third of the memory less to
     pass through, and the tape has been used up.
     """
-    dh, gates = _maybe(dh, "dh"), _maybe(tape.gates, "gates")
+    dh, gates = maybe_floats(dh, "dh"), maybe_floats(tape.gates, "gates")
     over = dh if gates is None else gates
     if consume and over is not None:
-        over = _written(over, "dh" if gates is None else "gates")
+        over = as_written(over, "dh" if gates is None else "gates")
     da, dh0, ds0 = _native.window_backward(
-        _choice(tape.cell, CELLS, "cell"),
-        _choice(tape.activation, ACTIVATIONS, "activation"),
+        chosen(tape.cell, CELLS, "cell"),
+        chosen(tape.activation, ACTIVATIONS, "activation"),
         pack(W),
-        _floats(tape.hs, "hs"),
-        _maybe(tape.ss, "ss"),
+        as_floats(tape.hs, "hs"),
+        maybe_floats(tape.ss, "ss"),
         gates,
-        None if tape.lengths is None else _ids(tape.lengths, "lengths"),
+        None if tape.lengths is None else as_ids(tape.lengths, "lengths"),
         tape.reverse,
-        _maybe(tape.keep, "keep"),
+        maybe_floats(tape.keep, "keep"),
         dh,
-        _maybe(dh_end, "dh_end"),
-        _maybe(ds_end, "ds_end"),
-        _maybe(xi, "xi"),
+        maybe_floats(dh_end, "dh_end"),
+        maybe_floats(ds_end, "ds_end"),
+        maybe_floats(xi, "xi"),
         consume,
     )
     if da is None:
@@ -321,7 +247,7 @@ def softmax_cross_entropy(
     forward, backward = V if isinstance(V, tuple) else (pack(V, transposed=True), None)
     if dV is not None and backward is None:
         backward = pack(V)  # type: ignore[arg-type]
-    h, y = _floats(h, "h"), _ids(y, "y")
+    h, y = as_floats(h, "h"), as_ids(y, "y")
     if h.shape[:-1] != y.shape or h.ndim not in (2, 3):
         raise InputError(
             f"h has shape {h.shape} and y {y.shape}; expected (rows, H) and (rows,), or (tau, B, H) and (tau, B)"
@@ -330,12 +256,12 @@ def softmax_cross_entropy(
         h.reshape(y.size, h.shape[-1]),
         forward,
         backward if dV is not None else None,
-        _maybe(c, "c"),
+        maybe_floats(c, "c"),
         y.reshape(-1),
         y.shape[1] if y.ndim == 2 else 0,
         scale,
-        None if dV is None else _written(dV, "dV"),
-        None if dV is None or dc is None else _written(dc, "dc"),
+        None if dV is None else as_written(dV, "dV"),
+        None if dV is None or dc is None else as_written(dc, "dc"),
         accumulate,
     )
     return Loss(total, count, each.reshape(y.shape), None if dh is None else dh.reshape(h.shape))
@@ -343,7 +269,7 @@ def softmax_cross_entropy(
 
 def global_norm(g: Floats) -> float:
     """Return the Euclidean norm, summed in double precision in a fixed order."""
-    return _native.global_norm(_flat(_floats(g, "g"), "g"))
+    return _native.global_norm(as_flat(as_floats(g, "g"), "g"))
 
 
 def adam(
@@ -367,8 +293,8 @@ def adam(
     if step < 1:
         raise InputError(f"step is {step}; expected 1 or more")
     _native.adam(
-        _flat(_written(p, "p"), "p"), _flat(_floats(g, "g"), "g"), _flat(_written(m, "m"), "m"),
-        _flat(_written(v, "v"), "v"), scale, learning_rate, beta1, beta2, epsilon, decay, 1.0 - beta1**step,
+        as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g"), as_flat(as_written(m, "m"), "m"),
+        as_flat(as_written(v, "v"), "v"), scale, learning_rate, beta1, beta2, epsilon, decay, 1.0 - beta1**step,
         (1.0 - beta2**step) ** 0.5,
     )  # fmt: skip
 
@@ -384,15 +310,9 @@ def sgd(
     scale: float = 1.0,
 ) -> None:
     """Update p (and the momentum m) in place: p -= learning_rate (momentum m + scale g + decay p)."""
-    flat_m = None if m is None else _flat(_written(m, "m"), "m")
-    flat_p, flat_g = _flat(_written(p, "p"), "p"), _flat(_floats(g, "g"), "g")
+    flat_m = None if m is None else as_flat(as_written(m, "m"), "m")
+    flat_p, flat_g = as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g")
     _native.sgd(flat_p, flat_g, flat_m, scale, learning_rate, momentum, decay)
-
-
-def _flat(value: Floats, name: str) -> Floats:
-    if value.ndim != 1:
-        raise InputError(f"{name} has shape {value.shape}; expected one flat vector")
-    return value
 
 
 def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:
@@ -409,59 +329,14 @@ def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float)
 
 def scale_rows(x: Floats, mask: Floats) -> Floats:
     """Return x (tau, B, H) times a mask (B, H): the same mask at every step."""
-    return _native.scale_rows(_floats(x, "x"), _floats(mask, "mask"))
+    return _native.scale_rows(as_floats(x, "x"), as_floats(mask, "mask"))
 
 
 def activate(a: Floats, activation: Activation) -> Floats:
     """Apply the activation of a hidden unit to every value, for a layer without a recurrence."""
-    return _native.activate(_floats(a, "a"), _choice(activation, ACTIVATIONS, "activation"), False)
+    return _native.activate(as_floats(a, "a"), chosen(activation, ACTIVATIONS, "activation"), False)
 
 
 def slope(h: Floats, activation: Activation) -> Floats:
     """Return the derivative of the activation, from its value."""
-    return _native.activate(_floats(h, "h"), _choice(activation, ACTIVATIONS, "activation"), True)
-
-
-def kernel_info() -> dict[str, Any]:
-    """Return the instruction set in use, those that this machine has, and the threads of a call.
-
-    `UNSPOOL_ISA` forces an instruction set, `UNSPOOL_THREADS` a number of threads.
-    """
-    if _refusal is not None:
-        raise _refusal
-    return {"isa": _native.isa(), "available": _native.available().split(), "threads": _native.threads()}
-
-
-def set_threads(count: int) -> None:
-    """Use this many threads from now on. The results are the same bits for any number."""
-    try:
-        _native.set_threads(count)
-    except TypeError:
-        raise InputError(f"count is {count!r}; expected a whole number from 1 to 256") from None
-
-
-def choose_isa(name: str) -> None:
-    """Use this instruction set from now on. The results are the same bits for any."""
-    try:
-        _native.choose_isa(name)
-    except TypeError:
-        raise InputError(f"name is {name!r}; expected one of {_native.available()}") from None
-
-
-def heed_environment() -> None:
-    """Follow UNSPOOL_ISA and UNSPOOL_THREADS. A bad value is an error when the kernels are first used."""
-    if isa := os.environ.get("UNSPOOL_ISA"):
-        if isa not in _native.available().split():
-            raise InputError(f"UNSPOOL_ISA is {isa!r}; this machine has {_native.available()}")
-        choose_isa(isa)
-    if threads := os.environ.get("UNSPOOL_THREADS"):
-        if not (threads.isdecimal() and 1 <= int(threads) <= 256):
-            raise InputError(f"UNSPOOL_THREADS is {threads!r}; expected a number from 1 to 256")
-        set_threads(int(threads))
-
-
-try:
-    heed_environment()
-    _refusal: InputError | None = None
-except InputError as error:  # importing must not fail: the command line could not say why in one line
-    _refusal = error
+    return _native.activate(as_floats(h, "h"), chosen(activation, ACTIVATIONS, "activation"), True)

@@ -12,14 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unspool.model import State
 from unspool.sequences.attention import attend
 from unspool.sequences.batches import SequenceBatch
 from unspool.sequences.config import BOS, EOS, UNK
 from unspool.sequences.elementwise import sigmoid, softmax
 from unspool.sequences.heads import output
 from unspool.sequences.network import Network, NetworkWeights
-from unspool.values import Floats, Ids
+from unspool.values import Floats, Ids, State
 
 UNWRITTEN = [UNK, BOS]
 

@@ -21,14 +21,14 @@ from unspool.bptt import Gradient
 from unspool.config import at_least
 from unspool.errors import InputError
 from unspool.kernel import ops
-from unspool.model import Masks, Model, Output, State
+from unspool.model import Model
 from unspool.parameters import Parameters
 from unspool.sequences.attention import AttentionTape, AttentionWeights, attend, attend_backward
 from unspool.sequences.batches import SequenceBatch
 from unspool.sequences.config import BOS, SequenceConfig
 from unspool.sequences.heads import head_loss, output
 from unspool.sequences.layout import Part, begin_network
-from unspool.values import Floats, Ids, Loss
+from unspool.values import Floats, Ids, Loss, Masks, Output, State
 
 
 class NetworkWeights:

@@ -1,0 +1,53 @@
+"""Which instruction set and how many threads the kernels use; neither changes a bit of any result."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from unspool.errors import InputError
+from unspool.kernel import _native, arrays
+
+
+def kernel_info() -> dict[str, Any]:
+    """Return the instruction set in use, those that this machine has, and the threads of a call.
+
+    `UNSPOOL_ISA` forces an instruction set, `UNSPOOL_THREADS` a number of threads.
+    """
+    if arrays.refusal is not None:
+        raise arrays.refusal
+    return {"isa": _native.isa(), "available": _native.available().split(), "threads": _native.threads()}
+
+
+def set_threads(count: int) -> None:
+    """Use this many threads from now on. The results are the same bits for any number."""
+    try:
+        _native.set_threads(count)
+    except TypeError:
+        raise InputError(f"count is {count!r}; expected a whole number from 1 to 256") from None
+
+
+def choose_isa(name: str) -> None:
+    """Use this instruction set from now on. The results are the same bits for any."""
+    try:
+        _native.choose_isa(name)
+    except TypeError:
+        raise InputError(f"name is {name!r}; expected one of {_native.available()}") from None
+
+
+def heed_environment() -> None:
+    """Follow UNSPOOL_ISA and UNSPOOL_THREADS. A bad value is an error when the kernels are first used."""
+    if isa := os.environ.get("UNSPOOL_ISA"):
+        if isa not in _native.available().split():
+            raise InputError(f"UNSPOOL_ISA is {isa!r}; this machine has {_native.available()}")
+        choose_isa(isa)
+    if threads := os.environ.get("UNSPOOL_THREADS"):
+        if not (threads.isdecimal() and 1 <= int(threads) <= 256):
+            raise InputError(f"UNSPOOL_THREADS is {threads!r}; expected a number from 1 to 256")
+        set_threads(int(threads))
+
+
+try:
+    heed_environment()
+except InputError as error:  # importing must not fail: the command line could not say why in one line
+    arrays.refusal = error
