@@ -5,13 +5,12 @@ Importing the package loads nothing, so this is the first thing that happens; Nu
 
 import os
 import signal
-import sys
 from types import FrameType
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
     """End at once: nothing has begun, and no import on the way can take the interrupt for its own."""
-    os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, b"unspool: stopped\n")
+    os.write(2, b"unspool: stopped\n")
     os._exit(128 + number)
 
 

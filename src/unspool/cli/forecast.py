@@ -12,23 +12,25 @@ from cyclopts import App
 from rich.console import Console
 
 from unspool.cli.fit_options import Forecasting
-from unspool.cli.forecasting import (
+from unspool.cli.forecast_columns import (
     about,
-    backtest_as_json,
     check_all,
     check_level,
-    describe,
-    draw_forecasts,
-    follow,
     forecast_columns,
-    forecast_table,
-    forecasts_as_json,
-    picture_of,
     read_columns,
     remembered,
     settings_of,
-    show_backtest,
     values_of,
+)
+from unspool.cli.forecast_view import (
+    backtest_as_json,
+    describe,
+    draw_forecasts,
+    follow,
+    forecast_table,
+    forecasts_as_json,
+    picture_of,
+    show_backtest,
 )
 from unspool.cli.options import Flag, OfData, OfOutput, Shown
 from unspool.cli.refusals import check_before
