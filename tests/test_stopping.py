@@ -65,6 +65,9 @@ def test_importing_the_package_loads_none_of_its_modules_and_train_stays_the_fun
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "\nTrue True True\n"
+    alone = "import unspool; print(unspool.errors.InputError.__name__, hasattr(unspool, '__wrapped__'))"
+    done = subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True, check=True)
+    assert done.stdout == "InputError False\n"
     assert set(unspool.__all__) <= set(dir(unspool))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         unspool.nothing  # noqa: B018

@@ -48,9 +48,15 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _PLACES:
-        raise AttributeError(f"module 'unspool' has no attribute {name!r}")
-    return getattr(import_module(f"unspool.{_PLACES[name]}"), name)
+    """Give what stands in _PLACES, or one of the package's modules."""
+    if name in _PLACES:
+        return getattr(import_module(f"unspool.{_PLACES[name]}"), name)
+    try:
+        return import_module(f"unspool.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"unspool.{name}":
+            raise
+        raise AttributeError(f"module 'unspool' has no attribute {name!r}") from None
 
 
 def __dir__() -> list[str]:
