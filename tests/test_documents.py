@@ -23,6 +23,7 @@ PAGES = [
     "docs/bptt.md",
     "docs/truncation.md",
     "docs/vanishing.md",
+    "docs/turing.md",
 ]
 BOTH = PAGES + [page.replace(".md", ".zh-CN.md") for page in PAGES]
 PROSE = [*BOTH, "CHANGELOG.md", "CONTRIBUTING.md"]

@@ -88,6 +88,11 @@ app.command(
     name="check-gradients",
     help="Prove the gradients of a model: hand formulas, finite differences, PyTorch, side by side.",
 )
+app.command(
+    "unspool.cli.turing:turing",
+    name="turing",
+    help="Compile a Turing machine or an automaton into a recurrent network, and run both exactly, side by side.",
+)
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+"""Machines compiled into recurrent networks: finite automata, and Turing machines run exactly."""

@@ -1,0 +1,94 @@
+"""The same network in floats: right for as long as the stacks fit, and when it goes wrong.
+
+A stack of n symbols in base β = 2^k is a number with up to nk digits after the binary point. A float32 has 24 digits, a float64 has 53:
+the far end of a longer tape is rounded away. The machine does not notice until it comes back to that place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from itertools import chain, repeat
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from unspool.kernel import reference
+from unspool.turing.engine import machine_model
+from unspool.turing.network import Network
+from unspool.turing.run import Truth
+from unspool.values import Floats, Lookup
+
+Precision = Literal["float32", "float64"]
+PRECISIONS: tuple[Precision, ...] = ("float32", "float64")
+WINDOW = 256
+"""So many steps are run at once."""
+
+
+class Lasted(NamedTuple):
+    """The first step after which something is wrong; None where nothing was."""
+
+    tape: int | None
+    state: int | None
+
+
+def lasted(network: Network, word: str, truth: Iterable[Truth], precision: Precision) -> Lasted:
+    """Run a network in floats and compare it with what is true, step by step, until its state is wrong.
+
+    >>> from unspool.turing.builtin import find
+    >>> from unspool.turing.compile import compile_machine
+    >>> from unspool.turing.run import truth_of
+    >>> network = compile_machine(find("builtin:increment"))
+    >>> [lasted(network, word, truth_of(network, word, 100), "float32") for word in ("1" * 7, "1" * 12)]
+    [Lasted(tape=None, state=None), Lasted(tape=0, state=9)]
+    """
+    watch = Watch(network, word, precision)
+    for true in truth:
+        watch.see(true)
+    return watch.lasted
+
+
+class Watch:
+    """A network in floats that goes along with an exact one, until its state is wrong."""
+
+    def __init__(self, network: Network, word: str, precision: Precision) -> None:
+        self.lasted, self.t = Lasted(None, None), 0
+        self._states = states(network, word, precision)
+        self._stacks = [np.array([unit.kind == kind for unit in network.units]) for kind in "lr"]
+        self._controls = {
+            q: np.array([unit.kind == "e" and not unit.at and unit.state == q for unit in network.units])
+            for q in network.machine.states
+        }
+
+    def see(self, true: Truth) -> None:
+        """Make a step and compare it with what is true."""
+        if self.lasted.state is not None:
+            return
+        h, tape = next(self._states), self.lasted.tape
+        if tape is None:
+            held = tuple(Fraction(float(h[on].sum())) for on in self._stacks)
+            tape = self.t if held != (true.l, true.r) else None
+        wrong = any(h[on].sum() != (q == true.state) for q, on in self._controls.items())
+        self.lasted = Lasted(self.t if wrong and tape is None else tape, self.t if wrong else None)
+        self.t += 1
+
+
+def states(network: Network, word: str, precision: Precision) -> Iterator[Floats]:
+    """Give the hidden units before the first step and after each, without end: float32 by the engine, float64 by its NumPy twin."""
+    model, H = machine_model(network), len(network.units)
+    weights, table = model.weights(), model.table()
+    W = model.parameters["layer0.W"].astype(precision)
+    h = np.zeros((1, 2 * H), precision)
+    nothing = [network.start + 1] * WINDOW
+    first = network.inputs(word)
+    for ids in chain([first], repeat(nothing)):
+        x = np.array(ids, np.int32)[:, None]
+        if precision == "float32":
+            hs = model.forward(x, [(h, None)], weights=weights).h
+        else:
+            hs = reference.window_forward(
+                "elman", Lookup(table.astype(precision), x), W, h, activation="relu"
+            ).h
+        h = hs[-1]
+        values = hs[:, 0, :H] - hs[:, 0, H:]
+        yield from values[-1:] if ids is first else values

@@ -1,0 +1,133 @@
+"""A Turing machine as a value, and its direct run: the authority that a network is held against.
+
+A finite control stands on a tape without ends, blank but for a word. By δ(state, symbol) = (write, move, to) a step writes
+a symbol under the head, moves the head by one cell (L, R) or none (S), and enters a state. In a halting state nothing follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from unspool.errors import InputError
+from unspool.values import once
+
+Move = Literal["L", "S", "R"]
+MOVES: tuple[Move, ...] = ("L", "S", "R")
+
+
+class Rule(NamedTuple):
+    """What a step does."""
+
+    write: str
+    move: Move
+    to: str
+
+
+class Configuration(NamedTuple):
+    """All there is to know at one moment: the state, the tape on both sides, and where the head is."""
+
+    state: str
+    left: str
+    """What stands left of the head, the nearest cell last, without the blanks before it."""
+    right: str
+    """What stands under the head and right of it, without the blanks behind it."""
+    head: int
+    """The head's cell; the word begins at 0."""
+
+    def shown(self, blank: str) -> str:
+        """Write the tape with brackets around the cell under the head.
+
+        >>> Configuration("A", "10", "", 2).shown("_")
+        '10[_]'
+        """
+        return f"{self.left}[{self.right[:1] or blank}]{self.right[1:]}"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """States, symbols and a rule for every pair of them, checked when made.
+
+    >>> flip = Machine("flip", "_", "go", ("done",), {
+    ...     ("go", "0"): Rule("1", "R", "go"), ("go", "1"): Rule("0", "R", "go"), ("go", "_"): Rule("_", "S", "done")})
+    >>> flip.symbols
+    ('_', '0', '1')
+    >>> [each.shown("_") for each in simulate(flip, "10")]
+    ['[1]0', '0[0]', '01[_]', '01[_]']
+    """
+
+    name: str
+    blank: str
+    start: str
+    halting: tuple[str, ...]
+    rules: Mapping[tuple[str, str], Rule]
+
+    def __post_init__(self) -> None:
+        for symbol in self.symbols:
+            if len(symbol) != 1:
+                raise InputError(f"the symbol {symbol!r} has {len(symbol)} characters; expected one")
+        states = set(self.states)
+        for (state, symbol), rule in self.rules.items():
+            at = f"the transition of state {state!r} at {symbol!r}"
+            if rule.move not in MOVES:
+                raise InputError(f"{at} moves {rule.move!r}; expected L, S (stay) or R")
+            if rule.to not in states:
+                raise InputError(f"{at} enters {rule.to!r}, which has no transitions and is not halting")
+            if state in self.halting:
+                raise InputError(f"{at} leaves a halting state; leave it out, or the state from halting")
+        if self.start not in self.states:
+            raise InputError(
+                f"the start is {self.start!r}; expected one of the states {_listed(self.states)}"
+            )
+        for state in self.states:
+            for symbol in self.symbols:
+                if state not in self.halting and (state, symbol) not in self.rules:
+                    raise InputError(
+                        f"state {state!r} has no transition at {symbol!r}; give one, or * for all others"
+                    )
+
+    @once
+    def states(self) -> tuple[str, ...]:
+        """All states: those with rules in the order of these, then the halting ones."""
+        return tuple(dict.fromkeys([state for state, _ in self.rules] + list(self.halting)))
+
+    @once
+    def symbols(self) -> tuple[str, ...]:
+        """All symbols: the blank first, then the others sorted."""
+        used = {symbol for _, symbol in self.rules} | {rule.write for rule in self.rules.values()}
+        return (self.blank, *sorted(used - {self.blank}))
+
+    def rule(self, state: str, symbol: str) -> Rule:
+        """Return what a step does; a machine that has halted keeps everything as it is."""
+        return Rule(symbol, "S", state) if state in self.halting else self.rules[state, symbol]
+
+    def check(self, word: str) -> None:
+        """Raise where a word has a symbol that this machine does not know."""
+        for i, symbol in enumerate(word):
+            if symbol not in self.symbols:
+                raise InputError(
+                    f"the tape has {symbol!r} at place {i}; {self.name} knows {' '.join(self.symbols)}"
+                )
+
+
+def simulate(machine: Machine, word: str) -> Iterator[Configuration]:
+    """Run a machine as it is defined: its configuration before the first step and after each, until it halts."""
+    machine.check(word)
+    tape, state, head = dict(enumerate(word)), machine.start, 0
+    low, high = 0, len(word)
+    while True:
+        cells = [tape.get(i, machine.blank) for i in range(low, high)]
+        left, right = "".join(cells[: head - low]), "".join(cells[head - low :])
+        yield Configuration(state, left.lstrip(machine.blank), right.rstrip(machine.blank), head)
+        if state in machine.halting:
+            return
+        write, move, state = machine.rules[state, tape.get(head, machine.blank)]
+        tape[head] = write
+        low, high = min(low, head), max(high, head + 1)
+        head += {"L": -1, "S": 0, "R": 1}[move]
+        low, high = min(low, head), max(high, head)
+
+
+def _listed(names: tuple[str, ...], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
