@@ -16,6 +16,7 @@ PAGES = [
     "docs/commands.md",
     "docs/forecast.md",
     "docs/language-model.md",
+    "docs/compress.md",
     "docs/sequences.md",
     "docs/unfolding.md",
     "docs/inspect.md",

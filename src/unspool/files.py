@@ -36,10 +36,29 @@ def write_whole(path: str | Path, content: bytes) -> None:
             os.fsync(file.fileno())
         beside.replace(path)
         sync(beside.parent)
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
+        if not isinstance(error, OSError):  # Ctrl-C
+            raise
         raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def check_new(path: str | Path) -> None:
+    """Raise unless a new file can be made here: before the work, and nothing of the user's is written over."""
+    place, folder = Path(path), Path(path).absolute().parent
+    try:
+        place.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise FileError(f"{path}: cannot be written: {error.strerror}; give another --out") from error
+    else:
+        raise FileError(f"{path}: something is there already; give another --out")
+    if not folder.is_dir():
+        raise FileError(f"{path}: cannot be written: {folder} is no folder; give another --out")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise FileError(f"{path}: cannot be written: {folder} cannot be written to; give another --out")
 
 
 def read_whole(path: str | Path) -> bytes:

@@ -12,7 +12,7 @@ True
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from unspool.data.arrays import Ids
 from unspool.data.corpus import as_read, encode_text, read_part, spell_ids
 from unspool.data.settings import Settings
 from unspool.data.source import Names, text_itself
-from unspool.data.tokens import Tokenizer, make_tokenizer
+from unspool.data.tokens import Tokenizer, describe, make_tokenizer
 from unspool.data.vocab import Vocab
 from unspool.errors import FileError, InputError
 from unspool.evaluate import Network, evaluate, in_time
@@ -62,6 +62,18 @@ class TextModel:
         settings = Settings.from_json(content["run"]["settings"])
         tokenizer = make_tokenizer(**content["tokenizer"])
         return TextModel(model, vocab, tokenizer, settings, content["run"]["backward"], about)
+
+    def save(self, folder: Path) -> None:
+        """Write what `load` needs into a folder that is there: a run that can be used, but not gone on with."""
+        self.vocab.save(folder / checkpoint.VOCAB)
+        content = {
+            "run": {"settings": asdict(self.settings), "backward": self.backward},
+            "model": self.model.config.to_json(),
+            "tokenizer": describe(self.tokenizer),
+            "vocab": self.vocab.sha256,
+        }
+        checkpoint.write_config(folder, "language", content)
+        checkpoint.save_model(folder / checkpoint.MODEL, self.model, self.about or {})
 
     def encode(self, text: str) -> Ids:
         """Turn a text into ids, in the order of the text; what is unknown becomes <unk>."""

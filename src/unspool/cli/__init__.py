@@ -49,6 +49,16 @@ app.command(
     help="Let a model write on from a prompt, as it comes.",
 )
 app.command(
+    "unspool.cli.compress:compress_command",
+    name="compress",
+    help="A file in as many bits as the model promises, beside gzip, bzip2 and xz.",
+)
+app.command(
+    "unspool.cli.decompress:decompress_command",
+    name="decompress",
+    help="A compressed file back, to the byte.",
+)
+app.command(
     "unspool.cli.classify:app",
     name="classify",
     help="A sequence to a class: learn it from a table, a folder, .npz or .ts, and use it.",

@@ -63,10 +63,13 @@ class SubwordTokenizer:
         """Put pieces together to a text; what is not UTF-8 becomes U+FFFD."""
         return "".join(self.spell(tokens))
 
+    def decode_bytes(self, tokens: Iterable[str]) -> bytes:
+        """Put pieces together to bytes, whatever they are."""
+        return bytes(map(_byte_of_sign().__getitem__, "".join(tokens)))
+
     def spell(self, tokens: Iterable[str]) -> Iterator[str]:
         """Give the characters that each piece completes."""
-        value = _byte_of_sign()
-        return spell_bytes(bytes(map(value.__getitem__, token)) for token in tokens)
+        return spell_bytes(self.decode_bytes([token]) for token in tokens)
 
     def safe_cut(self, text: str) -> int:
         """Cut before the last blank that stands alone between two words."""

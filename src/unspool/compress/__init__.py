@@ -1,0 +1,140 @@
+"""The bits are real: a file in as many bits as the model's cross-entropy says, and back to the byte.
+
+>>> from unspool.config import ModelConfig
+>>> from unspool.data.settings import Settings
+>>> from unspool.data.tokens import make_tokenizer
+>>> from unspool.data.vocab import Vocab
+>>> from unspool.model import Model
+>>> network = Model.fresh(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)
+>>> model = TextModel(network, Vocab(list("abracadabra")), make_tokenizer("char"), Settings())
+>>> packed = compress(model, b"abracadabra " * 20)
+>>> packed.container.way, len(packed.container.payload)
+('counted', 83)
+>>> decompress(packed.container, model) == b"abracadabra " * 20
+True
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from unspool import checkpoint
+from unspool.compress.coding import Coded, Told, decode, encode
+from unspool.compress.container import Container
+from unspool.errors import FileError, InputError
+from unspool.evaluate import in_silence
+from unspool.language import TextModel
+
+__all__ = ["Container", "Packed", "compress", "decompress", "identity", "model_within"]
+
+FILES = (checkpoint.CONFIG, checkpoint.VOCAB, checkpoint.MODEL)
+"""The files of a run that are needed to use its model."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A file's container, and the figures of how it came about."""
+
+    container: Container
+    coded: Coded
+
+
+def compress(
+    model: TextModel,
+    data: bytes,
+    *,
+    name: str = "",
+    run: str = "",
+    with_model: bool = False,
+    told: Told = in_silence,
+) -> Packed:
+    """Put bytes into a container; where the network would need more than they are, they stay as they are.
+
+    `name` and `run` are kept as they are given, to say later what it was and where the model is.
+    """
+    coded = encode(model, data, told=told)
+    stored = len(coded.payload) >= len(data)
+    inside = _packed_model(model) if with_model and not stored else b""
+    container = Container(
+        "stored" if stored else coded.way,
+        identity(model),
+        _check(data),
+        len(data),
+        coded.tokens,
+        name,
+        "" if inside or stored else run,
+        inside,
+        data if stored else coded.payload,
+    )
+    return Packed(container, coded)
+
+
+def decompress(container: Container, model: TextModel | None, *, told: Told = in_silence) -> bytes:
+    """Give the bytes back: those that went in, or an error, never others."""
+    if container.way == "stored":
+        data = container.payload
+    elif model is None:
+        raise InputError("decompress: this needs the model that it was made with")
+    elif identity(model) != container.identity:
+        raise InputError(
+            "made with another model, or with this one before it was trained on; give the run that it was made with"
+        )
+    else:
+        try:
+            data = decode(model, container.payload, container.tokens, container.way, told=told)
+        except (UnicodeError, KeyError) as error:  # choices that make no text
+            raise FileError("damaged: what comes out is no text; take it from a copy") from error
+    if _check(data) != container.check:
+        raise FileError("damaged: what comes out does not have the hash of the original; take it from a copy")
+    return data
+
+
+def identity(model: TextModel) -> bytes:
+    """Give 8 bytes that say which model this is: all that the bits depend on, and nothing else."""
+    config, parameters = model.model.config, model.model.parameters
+    words = {
+        "cell": config.cell,
+        "activation": config.activation,
+        "shapes": parameters.shapes,
+        "vocabulary": model.vocab.sha256,
+        "tokens": model.tokenizer.kind.partition(":")[0],
+        "backward": model.backward,
+    }
+    digest = hashlib.sha256(json.dumps(words, sort_keys=True).encode())
+    for name in sorted(parameters):
+        digest.update(np.ascontiguousarray(parameters[name], "<f4").tobytes())
+    return digest.digest()[:8]
+
+
+def _check(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()[:16]
+
+
+def model_within(container: Container) -> TextModel:
+    """Give the model that a container carries."""
+    try:
+        with TemporaryDirectory(prefix="unspool-") as place:
+            with zipfile.ZipFile(io.BytesIO(container.model)) as files:
+                for name in FILES:
+                    (Path(place) / name).write_bytes(files.read(name))
+            return TextModel.load(place)
+    except (zipfile.BadZipFile, zlib.error, KeyError) as error:
+        raise FileError(f"damaged: the model in it cannot be read: {error}; take it from a copy") from error
+
+
+def _packed_model(model: TextModel) -> bytes:
+    """Give a model as the run's files that are needed to read with it, in one archive, always the same bytes."""
+    packed = io.BytesIO()
+    with TemporaryDirectory(prefix="unspool-") as place, zipfile.ZipFile(packed, "w") as files:
+        model.save(Path(place))
+        for name in FILES:
+            entry = zipfile.ZipInfo(name)  # of no time
+            files.writestr(entry, (Path(place) / name).read_bytes(), zipfile.ZIP_DEFLATED, 9)
+    return packed.getvalue()

@@ -1,0 +1,278 @@
+"""Files through a model and back: any bytes, any tokens, any network; what it costs; what is refused."""
+
+import math
+import zlib
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from cases import CELLS, config_of
+from unspool.compress import coding, compress, decompress, identity, model_within
+from unspool.compress.coding import decode, encode, flags_of, read_windows
+from unspool.compress.container import MARK, VERSION, Container
+from unspool.compress.frequencies import frequencies
+from unspool.compress.spelling import Spelling, cut, join
+from unspool.config import ModelConfig
+from unspool.data.settings import Settings
+from unspool.data.source import text_itself
+from unspool.data.tokens import make_tokenizer
+from unspool.data.vocab import Vocab
+from unspool.errors import FileError, InputError
+from unspool.estimator import LanguageModel
+from unspool.events import RunConfig
+from unspool.kernel import ops
+from unspool.language import TextModel
+from unspool.model import Model
+from unspool.run import run
+from unspool.stream import Stream
+
+SENTENCE = "she sells sea shells by the sea shore; the shells she sells are sea shells, I'm sure.\n"
+STRANGE = [
+    b"",
+    b"s",
+    b"\xff",
+    b"\xef\xbb\xbfshe sells\r\n",
+    "she sells 貝殼 🐚🐚 by the sea\n".encode(),
+    b"she \xe8\xb2 sells \xed\xb2\x80 \x00\x80\xff",
+    bytes(range(256)) * 2,
+]
+
+
+def model_of(kind="char", *, backward=False, text=SENTENCE, min_freq=0, seed=1, **more):
+    """An untrained model of some text."""
+    tokenizer = make_tokenizer(kind)
+    if kind.startswith("subword"):
+        tokenizer.learn([text])
+    tokens = tokenizer.encode_text(text)
+    met = Vocab(tokens, min_freq).token_freqs
+    unmet = [(token, 0) for token in tokenizer.alphabet() if token not in dict(met)]
+    vocab = Vocab.from_freqs([*met, *unmet], min_freq)
+    config = ModelConfig(**{"cell": "gru", "inputs": len(vocab), "outputs": len(vocab), "hidden": 12} | more)
+    return TextModel(
+        Model.fresh(config, seed=seed), vocab, tokenizer, Settings(kind, min_freq=min_freq), backward
+    )
+
+
+MODELS = {
+    "char": model_of(),
+    "char, some unknown": model_of(min_freq=4),
+    "char, all unknown": model_of(min_freq=10**6),
+    "char, backward": model_of(backward=True),
+    "byte": model_of("byte"),
+    "byte, some unknown": model_of("byte", min_freq=4),
+    "subword": model_of("subword:300"),
+    "subword, some unknown": model_of("subword:300", min_freq=2),
+    "jieba": model_of("jieba"),
+}
+
+
+@pytest.fixture(scope="module")
+def trained():
+    made = LanguageModel(hidden=32, batch=4, window=32, steps=150, learning_rate=0.01, dropout=0.0)
+    return made.fit(SENTENCE * 60).text_model_
+
+
+def through(model, data, way=None):
+    """A file through the coder, without the container; `way` is forced where it is given."""
+    made = encode(model, data)
+    assert way in (None, made.way)
+    return decode(model, made.payload, made.tokens, made.way)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("data", [*STRANGE, SENTENCE.encode() * 3], ids=range(len(STRANGE) + 1))
+def test_any_file_comes_back_to_the_byte(name, data):
+    assert through(MODELS[name], data) == data
+    packed = compress(MODELS[name], data)
+    assert decompress(packed.container, MODELS[name]) == data
+    assert len(packed.container.payload) <= len(data)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.one_of(st.binary(max_size=60), st.text(max_size=40).map(lambda text: text.encode())))
+@example(data=b"\xed\xa0\x80\xed\xb0\x80 \xf4\x90\x80\x80 \xc0\x80")  # surrogates, too large, too long
+def test_whatever_the_bytes_are(name, data):
+    assert join(MODELS[name].tokenizer, cut(MODELS[name].tokenizer, data)) == data
+    assert through(MODELS[name], data) == data
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("kind", ["one-hot", "embedded", "tied", "tied and gathered"])
+def test_windows_and_single_steps_see_the_same_frequencies(cell, kind, monkeypatch):
+    model = Model.fresh(config_of(cell, kind, 16, layers=2, learn_h0=True), seed=3)
+    model.parameters.flat[:] *= 3
+    K = model.config.outputs
+    ids = np.random.default_rng(4).integers(0, K, 70).astype(np.int32)
+    stream, rows = Stream(model), [np.ones(K, np.int64)]
+    for token in ids[:-1].tolist():
+        stream.read(token)
+        rows.append(frequencies(stream.logits()))
+    f = np.stack(rows)
+    at = np.arange(len(ids))
+    expected = f.cumsum(1)[at, ids] - f[at, ids], f[at, ids], f.sum(1), f[:, 0]
+    for isa, threads, window in product(ops.kernel_info()["available"], (1, 2), (1, 7, 1000)):
+        ops.choose_isa(isa)
+        ops.set_threads(threads)
+        monkeypatch.setattr(coding, "VALUES", window * K)
+        choices, of_unknown, _ = read_windows(model, ids)
+        for mine, other in zip((*choices, of_unknown), expected, strict=True):
+            assert (mine == other).all()
+
+
+def test_the_bits_are_those_that_evaluate_reports(trained):
+    data = (SENTENCE * 3 + "she shells the sea; the sea shells she.\n" * 5).encode()
+    made, judged = encode(trained, data), trained.measure(text_itself(data.decode()))
+    assert made.nats == judged.nats and made.tokens == judged.targets + 1
+    assert made.promised_bits == judged.nats * judged.targets / math.log(2)
+    assert made.way == "network" and made.unknown == 0
+    exact = made.promised_bits + math.log2(len(trained.vocab))
+    assert exact - 1 < 8 * len(made.payload) < exact * 1.001 + 8
+    assert len(made.payload) < len(zlib.compress(data, 9))
+    assert through(trained, data) == data
+
+
+def test_unknown_tokens_cost_what_they_are_not_what_a_network_that_never_met_one_thinks(trained):
+    data = (SENTENCE + "貝殼在海邊，她賣貝殼。\n" * 8).encode()
+    made = encode(trained, data)
+    assert made.way == "counted" and made.unknown == 8 * 11  # the line ends are known
+    assert 8 * len(made.payload) < made.promised_bits + made.spelled_bits
+    assert through(trained, data, "counted") == data
+
+
+def test_a_network_that_knows_unknown_tokens_is_asked():
+    given = {"hidden": 24, "B": 4, "tau": 32, "steps": 120, "learning_rate": 0.02, "dropout": 0.0}
+    config = RunConfig(
+        sources=("a text",), given=given, settings=Settings(min_freq=200, split=(0.9, 0.1, 0.0))
+    )
+    prepared, *_, judged = run(config, texts=[text_itself(SENTENCE * 60)])
+    corpus = prepared.corpus
+    model = TextModel(judged.model, corpus.vocab, corpus.tokenizer, corpus.settings)
+    data = (SENTENCE * 4).encode()
+    made = encode(model, data)
+    assert made.way == "network" and made.unknown > 20
+    exact = made.promised_bits + made.spelled_bits + math.log2(len(model.vocab))
+    assert abs(8 * len(made.payload) - exact) < 8 + exact * 0.001
+    assert through(model, data, "network") == data
+
+
+@given(st.lists(st.booleans(), max_size=80))
+def test_flags_count_what_came_before(unknown):
+    choices, seen, before = flags_of(np.array(unknown, np.bool_)), {False: [0, 0], True: [0, 0]}, False
+    for each, start, size, total in zip(unknown, *choices, strict=True):
+        known, ones = (2 * n + 1 for n in seen[before])
+        assert (start, size, total) == ((0, ones, known + ones) if each else (ones, known, known + ones))
+        seen[before][each] += 1
+        before = each
+
+
+def test_spelling_learns_what_it_spells():
+    spelling = Spelling(make_tokenizer("char"))
+    first, second = (list(spelling.intervals("貝")) for _ in range(2))
+    assert first == [(0, 1, 1), (ord("貝"), 1, 0x110001)]
+    assert second == [(0, 1, 3)]  # once, and D + 1 = 2 for a new one
+    assert list(Spelling(make_tokenizer("jieba")).intervals("a"))[-1][0] == 0x110000  # its end
+
+
+def test_tokens_that_lose_text_are_refused():
+    with pytest.raises(InputError, match="--tokens char or byte"):
+        encode(model_of("word"), b"she sells")
+
+
+def test_networks_that_cannot_go_token_by_token_are_refused():
+    model = model_of(bidirectional=True)
+    with pytest.raises(InputError, match="one direction"):
+        encode(model, b"she sells")
+
+
+def test_what_the_network_cannot_shorten_stays_as_it_is():
+    data = np.random.default_rng(0).bytes(500)
+    packed = compress(MODELS["char"], data, run="somewhere", with_model=True)
+    assert packed.container.way == "stored" and packed.container.payload == data
+    assert packed.container.run == "" and packed.container.model == b""
+    assert decompress(packed.container, None) == data
+
+
+def test_progress_is_told_to_the_end(trained):
+    data, heard = SENTENCE.encode() * 20, []
+    made = encode(trained, data, told=lambda *both: heard.append(both))
+    decode(trained, made.payload, made.tokens, made.way, told=lambda *both: heard.append(both))
+    assert heard.count((made.tokens, made.tokens)) == 2
+    assert all(done <= of == made.tokens for done, of in heard)
+
+
+def test_a_container_is_read_as_it_was_written(trained):
+    kept = compress(trained, SENTENCE.encode(), name="a\udcff é.txt", run="/there").container
+    assert Container.from_bytes(kept.to_bytes()) == kept
+    assert (kept.name, kept.run, kept.length, kept.tokens) == ("a\udcff é.txt", "/there", 86, 86)
+
+
+def test_any_damage_to_a_container_is_found(trained):
+    content = compress(trained, SENTENCE.encode(), name="a.txt").container.to_bytes()
+    for at in range(len(content)):
+        changed = content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :]
+        with pytest.raises(FileError):
+            Container.from_bytes(changed)
+        with pytest.raises(FileError):
+            Container.from_bytes(content[:at])
+    with pytest.raises(FileError, match="cut short"):
+        Container.from_bytes(content + b"\0")
+    with pytest.raises(FileError, match="later unspool"):
+        Container.from_bytes(content[:8] + b"\x02" + content[9:])
+
+
+@given(st.binary(max_size=90))
+def test_a_container_of_any_bytes_is_read_or_refused(fields):
+    content = MARK + bytes([VERSION]) + fields
+    content += zlib.crc32(content).to_bytes(4, "big")
+    try:
+        kept = Container.from_bytes(content)
+    except FileError:
+        return
+    assert Container.from_bytes(kept.to_bytes()) == kept
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 255), st.integers(0, 200))
+def test_a_wrong_payload_never_comes_out_as_a_file(at, by, tokens):
+    model, data = MODELS["char, some unknown"], SENTENCE.encode() * 2
+    kept = compress(model, data).container
+    at %= len(kept.payload)
+    payload = kept.payload[:at] + bytes([kept.payload[at] ^ by]) + kept.payload[at + 1 :]
+    with pytest.raises(FileError, match="damaged"):
+        decompress(replace(kept, payload=payload), model)
+    if tokens != kept.tokens:
+        with pytest.raises(FileError, match="damaged"):
+            decompress(replace(kept, tokens=tokens), model)
+
+
+def test_another_model_is_refused():
+    kept = compress(MODELS["char"], SENTENCE.encode() * 3).container
+    for other in (
+        model_of(seed=2),
+        model_of(text=SENTENCE + "s" * 9),
+        model_of(backward=True),
+        model_of(hidden=13),
+    ):
+        with pytest.raises(InputError, match="another model"):
+            decompress(kept, other)
+    with pytest.raises(InputError, match="needs the model"):
+        decompress(kept, None)
+    assert identity(model_of()) == identity(MODELS["char"])
+    assert identity(model_of(dropout=0.5)) == identity(MODELS["char"])  # no bit depends on it here
+
+
+@pytest.mark.parametrize("kind", ["char", "byte", "subword:300"])
+def test_a_container_can_carry_its_model(kind):
+    data, model = SENTENCE.encode() * 9, model_of(kind, backward=True)
+    model.model.parameters["c"][1:25] = 5  # the frequent ones
+    one, two = (compress(model, data, run="/there", with_model=True).container for _ in range(2))
+    assert one == two and one.way == "network" and one.run == ""
+    again = Container.from_bytes(one.to_bytes())
+    assert decompress(again, model_within(again)) == data
+    with pytest.raises(FileError, match="model in it"):
+        model_within(replace(one, model=one.model[:-30]))

@@ -1,0 +1,229 @@
+"""`unspool compress` and `unspool decompress` as people use them: as processes."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from unspool.cli import main
+from unspool.cli.compress import reads_alike
+from unspool.compress import Container, compress
+from unspool.compress.others import OTHERS, growth
+from unspool.data.corpus import read_part
+from unspool.data.settings import Settings
+from unspool.data.source import Source
+from unspool.draw.compress import draw_growth
+from unspool.estimator import LanguageModel
+from unspool.language import TextModel
+
+pytestmark = pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
+
+TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 60
+SIZES = {"hidden": 16, "batch": 4, "window": 16, "learning_rate": 0.01, "dropout": 0.0}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "run"
+    LanguageModel(steps=60, out=out, **SIZES).fit(TEXT)
+    return out
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Path:
+    path = tmp_path / "story.txt"
+    path.write_bytes((TEXT[:800] + "— été 時\r\n").encode())
+    return path
+
+
+def unspool(*arguments: object) -> str:
+    """Run a command in a process of its own; give what it prints."""
+    command = [sys.executable, "-m", "unspool", *map(str, arguments)]
+    environment = os.environ | {"UNSPOOL_THREADS": "1"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def called(patch: pytest.MonkeyPatch, arguments: list[object]) -> object:
+    """Run a command here, to its exit code."""
+    patch.setattr(sys, "argv", ["unspool", *map(str, arguments)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code
+
+
+def text_of(data: bytes) -> Source:
+    return Source("data", data=io.BytesIO(data))
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_goes_and_comes_back(run: Path, story: Path) -> None:
+    printed = unspool("compress", run, story)
+    for word in (
+        "gzip -9",
+        "bzip2 -9",
+        "xz -9e",
+        "promised by the network",
+        "written",
+        "of header",
+        "unknown",
+    ):
+        assert word in printed
+    data = story.read_bytes()
+    story.unlink()
+    assert f"{len(data):,} bytes, as they were" in unspool("decompress", f"{story}.unspool")
+    assert story.read_bytes() == data
+    assert names(story.parent) == ["story.txt", "story.txt.unspool"]
+
+
+def test_figures_for_a_script(run: Path, story: Path, tmp_path: Path) -> None:
+    story.write_text(TEXT[:900])
+    found = json.loads(unspool("compress", run, story, "--out", tmp_path / "a", "--json"))
+    judged = json.loads(unspool("evaluate", run, story, "--order", 0, "--json"))
+    assert found["nats"] == judged["network"]["nats"] and found["unknown"] == 0
+    written = (tmp_path / "a").stat().st_size
+    assert found["written_bytes"] == written == found["coded_bytes"] + found["header_bytes"]
+    exact = found["promised_bits"] + found["first_token_bits"]
+    assert exact - 1 < 8 * found["coded_bytes"] < 1.001 * exact + 8
+    assert set(found["others"]) == {"gzip -9", "bzip2 -9", "xz -9e"}
+    again = json.loads(unspool("decompress", tmp_path / "a", "--out", tmp_path / "b", "--json"))
+    assert again["sha256"] == found["sha256"] and (tmp_path / "b").read_bytes() == story.read_bytes()
+
+
+def test_a_file_with_its_model_needs_no_run(run: Path, story: Path, tmp_path: Path) -> None:
+    unspool("compress", run, story, "--with-model", "--out", tmp_path / "whole")
+    assert str(run).encode() not in (tmp_path / "whole").read_bytes()
+    unspool("decompress", tmp_path / "whole", "--out", tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == story.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def refused(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with files that cannot be used."""
+    folder = tmp_path_factory.mktemp("refused")
+    kept = compress(
+        TextModel.load(run), TEXT[:500].encode(), name="x.txt", run=str(folder / "gone")
+    ).container
+    content = kept.to_bytes()
+    (folder / "good").write_bytes(content)
+    (folder / "cut").write_bytes(content[:-9])
+    (folder / "text").write_text(TEXT)
+    away = Container(**{**vars(kept), "name": "../away.txt"})
+    (folder / "away").write_bytes(away.to_bytes())
+    LanguageModel(steps=2, seed=1, out=folder / "other", **SIZES).fit(TEXT)
+    LanguageModel(steps=2, tokens="word", out=folder / "words", **SIZES).fit(TEXT)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["decompress", "cut"], "damaged or cut short"),
+        (["decompress", "text"], "not a file of unspool compress"),
+        (["decompress", "nothing"], "cannot be read"),
+        (["decompress", "good"], "gone; give it with --run"),
+        (["decompress", "good", "--run", "other"], "another model"),
+        (["decompress", "good", "--out", "text"], "something is there already"),
+        (["decompress", "good", "--out", "no/x"], "is no folder"),
+        (["decompress", "away"], "'../away.txt', is none to write to; give --out"),
+        (["compress", "words", "text"], "--tokens char or byte"),
+        (["compress", "other", "text", "--out", "good"], "something is there already"),
+        (["compress", "other", "nothing"], "cannot be read"),
+        (["compress", "other", "."], "cannot be read"),
+        (["compress", "nothing", "text"], "no such run"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_used_is_one_line_and_nothing_is_written(
+    arguments: list[object],
+    says: str,
+    refused: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(refused)
+    before = names(refused)
+    assert called(monkeypatch, arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.count("\n") == 1 and says in printed.err
+    assert names(refused) == before and not (refused.parent / "away.txt").exists()
+
+
+@pytest.mark.parametrize("when", ["rich.progress.Progress.update", "os.fsync"])  # computing, writing
+def test_control_c_leaves_nothing(
+    when: str, run: Path, story: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    kept = story.with_name("kept")
+    model = TextModel.load(run)
+    kept.write_bytes(compress(model, story.read_bytes(), run=str(run)).container.to_bytes())
+    for command in (["compress", run, story], ["decompress", kept, "--out", story.with_name("again")]):
+        before = names(story.parent)
+        with monkeypatch.context() as patch:
+            patch.setattr(when, stop)
+            assert called(patch, command) == 130
+        assert names(story.parent) == before and capsys.readouterr().err == "unspool: stopped\n"
+
+
+def test_a_picture_of_the_bits_by_the_bytes_read(run: Path, story: Path, tmp_path: Path) -> None:
+    data, model = story.read_bytes(), TextModel.load(run)
+    packed = compress(model, data)
+    found = growth(model, data, packed)
+    assert list(found) == ["the network", "its bits alone", *OTHERS]
+    for name, (read, bits) in found.items():
+        assert read[-1] == len(data) and len(read) == len(bits), name
+    assert found["gzip -9"][1][-1] == 8 * len(OTHERS["gzip -9"](data)) / len(data)
+    header = len(packed.container.to_bytes()) - len(packed.container.payload)
+    alone = found["its bits alone"][1][-1] * len(data)
+    assert abs(alone - 8 * len(packed.coded.payload)) < 8  # each token's bits add up to those written
+    assert found["the network"][1][-1] == pytest.approx((alone + 8 * header) / len(data))
+    draw_growth(found, tmp_path / "growth.svg")
+    assert "its bits alone" in (tmp_path / "growth.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("settings", "data", "alike"),
+    [
+        (Settings(), b"a\r\n", True),
+        (Settings(newlines="lf"), b"a\n", True),
+        (Settings(newlines="lf"), b"a\r\n", False),
+        (Settings(clean=True), b"a", False),
+        (Settings(), b"\xef\xbb\xbfa", False),
+    ],
+)
+def test_it_is_known_where_evaluate_would_read_something_else(
+    settings: Settings, data: bytes, alike: bool, run: Path
+) -> None:
+    model = replace(TextModel.load(run), settings=settings)
+    assert reads_alike(model, data) is alike
+    read = read_part(text_of(data), model.vocab, model.tokenizer, settings)
+    assert (len(read.ids) == len(data)) is alike or settings.clean
+
+
+def test_the_run_is_found_from_the_files_own_folder(run, monkeypatch, tmp_path):
+    contents = []
+    for place in (tmp_path / "one", tmp_path / "another" / "deeper"):
+        shutil.copytree(run, place / "run")
+        (place / "story.txt").write_text(TEXT)
+        monkeypatch.chdir(place)
+        assert called(monkeypatch, ["compress", "run", "story.txt"]) == 0
+        (place / "story.txt").unlink()
+        contents.append((place / "story.txt.unspool").read_bytes())
+        monkeypatch.chdir(tmp_path)
+        assert called(monkeypatch, ["decompress", place / "story.txt.unspool"]) == 0
+        assert (place / "story.txt").read_text() == TEXT
+    assert contents[0] == contents[1] and str(tmp_path).encode() not in contents[0]
