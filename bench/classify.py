@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from table import save, show
-from unspool.cli.fitting import held_out
+from unspool.cli.held_out import held_out
 from unspool.data.labelled import read_labelled
 from unspool.sequences import SequenceClassifier
 from unspool.sequences.scores import score

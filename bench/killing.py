@@ -1,12 +1,13 @@
 """Runs that are interrupted and killed: do they go on to the same bits, and is there ever a half-written file?
 
-Two experiments. *Interrupted*: for every cell, `unspool train` and `unspool resume` as processes are ended by
-Ctrl-C, SIGTERM and SIGKILL in turn, at random updates, with one and two threads in turn, until the run is done;
-its parameters and its training state must equal those of a run never stopped, bit for bit. *Killed*: a process
-that saves after every update is killed (SIGKILL) at random moments; after each kill the run must load, model and
-training state, and no file under its own name may be half-written.
+Two experiments. *Interrupted*: for every cell of `unspool train`, and for `classify fit`, `tag fit` and `translate fit`,
+the command and `unspool resume` as processes are ended by Ctrl-C, SIGTERM, SIGHUP and SIGKILL in turn, at random
+updates, with one and two threads in turn, until the run is done; its parameters and its training state (a fit that has
+ended has none) must equal those of a run never stopped, bit for bit. *Killed*: a process that saves after every update
+is killed (SIGKILL) at random moments; after each kill the run must load, model and training state, and no file under its
+own name may be half-written.
 
-    python bench/killing.py [--interrupts 20] [--kills 200] [--seed 0]
+    python bench/killing.py [--interrupts 20] [--kills 200] [--seed 0] [--only train classify tag translate]
 """
 
 from __future__ import annotations
@@ -19,82 +20,129 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from table import save, show
 from unspool.checkpoint import MODEL, TRAINING, read_arrays
+from unspool.errors import FileError
 from unspool.events import RunConfig
 from unspool.keeping import Keeping
 from unspool.language import TextModel
 from unspool.run import resume, run
+from unspool.sequences import SequenceClassifier, SequenceTagger, SequenceTranslator
+from unspool.sequences.store import load
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 100
+WORDS = ["ab" * (1 + i % 4) + "cd"[i % 2] for i in range(60)]
+DATA = {
+    "train": ("story.txt", TEXT),
+    "classify": ("names.csv", "text,label\n" + "".join(f"{word},{word[-1]}\n" for word in WORDS)),
+    "tag": ("tags.conll", "\n\n".join("\n".join(f"{c} {c.upper()}" for c in word) for word in WORDS) + "\n"),
+    "translate": ("pairs.tsv", "".join(f"{word}\t{word.upper()}\n" for word in WORDS)),
+}
 SIZES = ["--hidden", "40", "--batch", "4", "--window", "16", "--dropout", "0.1", "--recurrent-dropout", "0.1"]
+SMALL = ["--hidden", "24", "--batch", "4", "--dropout", "0.1", "--validation", "0.2", "--patience", "0"]
+CELLS = ("elman", "gru", "lstm")
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 STEPS = 400
 
 
-def command(arguments: list[object], threads: int) -> subprocess.Popen[bytes]:
+def command(arguments: Iterable[object], threads: int) -> subprocess.Popen[bytes]:
     environment = os.environ | {"UNSPOOL_THREADS": str(threads)}
     line = [sys.executable, "-m", "unspool", *map(str, arguments)]
     return subprocess.Popen(line, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def step_of(out: Path) -> int:
-    return read_arrays(out / TRAINING)[1]["step"] if (out / TRAINING).exists() else 0
+    """Say after which update a run was saved last; 0 where it has not begun, or has ended and holds no state."""
+    try:
+        return int(read_arrays(out / TRAINING)[1]["step"])
+    except FileError:
+        return 0
 
 
-def interrupted(cell: str, story: Path, place: Path, times: int, rng: random.Random) -> dict[str, object]:
-    """Interrupt one cell's run so many times, and compare it with the one never stopped."""
-    whole, out = place / f"{cell}-whole", place / f"{cell}-cut"
-    settings = ["--steps", STEPS, "--cell", cell, "--save-every", 1, *SIZES]
-    command(["train", story, "--out", whole, *settings], 1).wait()
+def state_of(out: Path) -> dict[str, bytes]:
+    arrays = read_arrays(out / TRAINING)[0] if (out / TRAINING).exists() else {}
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
+def interrupted(
+    name: str, begin: list[object], place: Path, times: int, rng: random.Random
+) -> dict[str, object]:
+    """Interrupt one command's run so many times, and compare it with the one never stopped."""
+    whole, out = place / f"{name}-whole", place / f"{name}-cut"
+    settings = [*begin, "--steps", STEPS, "--save-every", 1]
+    command([*settings, "--out", whole], 1).wait()
     at = sorted(rng.sample(range(1, STEPS - 5), times))
     ended: dict[str, int] = {}
     for number, step in enumerate(at):
-        kind = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)[number % 3]
-        begin = ["resume", out, "--save-every", 1] if number else ["train", story, "--out", out, *settings]
-        process = command(begin, 1 + number % 2)
+        kind = SIGNALS[number % len(SIGNALS)]
+        line = ["resume", out, "--save-every", 1] if number else [*settings, "--out", out]
+        process = command(line, 1 + number % 2)
         while process.poll() is None and step_of(out) < step:
             time.sleep(0.001)
         process.send_signal(kind)
         code = process.wait()
         ended[kind.name] = ended.get(kind.name, 0) + (code != 0)
-        print(f"\r{cell}: {number + 1} of {times} ", end="", file=sys.stderr)
+        print(f"\r{name}: {number + 1} of {times} ", end="", file=sys.stderr)
     command(["resume", out], 2).wait()
-    one, two = (read_arrays(each / TRAINING)[0] for each in (whole, out))
-    same = one.keys() == two.keys() and all((one[name] == two[name]).all() for name in one)
     same_model = (whole / MODEL).read_bytes() == (out / MODEL).read_bytes()
-    return {"cell": cell, "ended": ended, "same training state": same, "same model": same_model}
+    return {
+        "command": name,
+        "ended": ended,
+        "same training state": state_of(whole) == state_of(out),
+        "same model": same_model,
+    }
 
 
-def killed(story: Path, place: Path, times: int, rng: random.Random) -> dict[str, object]:
-    """Kill a process that saves after every update, so many times, and load what it left."""
-    out = place / "killed"
+def language(story: Path, out: Path) -> tuple[Callable[[], object], Callable[[], object]]:
+    """Begin a run of a language model; give what goes on with it and what loads it."""
     given = {"cell": "lstm", "hidden": 64, "B": 4, "tau": 8, "steps": 10_000_000}
     events = run(RunConfig(sources=(str(story),), given=given, validations=5000), out=out)
     while not out.exists():
         next(events)
     events.close()
+    return lambda: list(resume(out, keeping=Keeping(steps=1))), lambda: TextModel.load(out)
+
+
+def fitted(name: str, out: Path) -> tuple[Callable[[], object], Callable[[], object]]:
+    """Begin a fit in a run; give what goes on with it and what loads it."""
+    make, targets = {
+        "classify": (SequenceClassifier, [word[-1] for word in WORDS]),
+        "tag": (SequenceTagger, [list(word.upper()) for word in WORDS]),
+        "translate": (SequenceTranslator, [word.upper() for word in WORDS]),
+    }[name]
+    model = make(hidden=64, batch_size=4, steps=10_000_000, validation=0.2, patience=0)
+    model.fitting(WORDS, targets, run=out).close()
+    return lambda: list(model.fitting(WORDS, targets, run=out, save_every=1)), lambda: load(out)
+
+
+def killed(name: str, story: Path, place: Path, times: int, rng: random.Random) -> dict[str, object]:
+    """Kill a process that saves after every update, so many times, and load what it left."""
+    out = place / f"{name}-killed"
+    go_on, look = language(story, out) if name == "train" else fitted(name, out)
     halves = refused = 0
     for number in range(times):
-        child = os.fork()
+        before, child = step_of(out), os.fork()
         if child == 0:
-            for _ in resume(out, keeping=Keeping(steps=1)):
-                pass
+            go_on()
             os._exit(1)
-        time.sleep(0.03 + 0.1 * rng.random())
+        while step_of(out) == before:
+            time.sleep(0.001)
+        time.sleep(0.05 * rng.random())
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         halves += any(out.glob("*unfinished*"))
         try:
-            TextModel.load(out)
+            look()
             read_arrays(out / TRAINING)
         except Exception as error:
             print(error)
             refused += 1
-        print(f"\rkilled: {number + 1} of {times} ", end="", file=sys.stderr)
-    next(resume(out))
+        print(f"\r{name} killed: {number + 1} of {times} ", end="", file=sys.stderr)
     return {
+        "command": name,
         "kills": times,
         "in the middle of a save": halves,
         "not loadable": refused,
@@ -103,23 +151,32 @@ def killed(story: Path, place: Path, times: int, rng: random.Random) -> dict[str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--interrupts", type=int, default=20)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", choices=list(DATA), default=list(DATA))
     options = parser.parse_args()
     rng = random.Random(options.seed)
+    rows, kills = list[dict[str, object]](), list[dict[str, object]]()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        story = place / "story.txt"
-        story.write_text(TEXT)
-        rows = [interrupted(cell, story, place, options.interrupts, rng) for cell in ("elman", "gru", "lstm")]
-        kills = killed(story, place, options.kills, rng)
+        for name in options.only:
+            data = place / DATA[name][0]
+            data.write_text(DATA[name][1])
+            trained = {f"train {cell}": ["train", data, "--cell", cell, *SIZES] for cell in CELLS}
+            begins = trained if name == "train" else {name: [name, "fit", data, *SMALL]}
+            for called, begin in begins.items():
+                rows.append(interrupted(called, begin, place, options.interrupts, rng))
+            kills.append(killed(name, data, place, options.kills, rng))
     print(file=sys.stderr)
     show(list(rows[0]), [list(row.values()) for row in rows])
-    show(list(kills), [list(kills.values())])
+    show(list(kills[0]), [list(row.values()) for row in kills])
     save("killing", {"interrupted": rows, "killed": kills})
-    if not all(row["same model"] and row["same training state"] for row in rows) or kills["not loadable"]:
+    same = all(row["same model"] and row["same training state"] for row in rows)
+    if not same or any(row["not loadable"] for row in kills):
         sys.exit(1)
 
 

@@ -8,7 +8,7 @@ import pytest
 from cases import CELLS, config_of
 from unspool import check_gradients as module
 from unspool.check_gradients import check_gradients
-from unspool.cli.check_gradients import check_command
+from unspool.cli.check_gradients import Options, check_command
 from unspool.config import ModelConfig
 from unspool.errors import InputError
 from unspool.model import Model
@@ -44,14 +44,14 @@ def test_a_wrong_gradient_is_found(wrong, monkeypatch, capsys):
 
     monkeypatch.setattr(module, wrong, off)
     with pytest.raises(SystemExit) as stopped:
-        check_command(hidden=5, values=4)
+        check_command(options=Options(hidden=5, values=4))
     assert stopped.value.code == 1
     assert "NOT all agree: layer0.W" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_command_prints_json_and_works_without_pytorch(monkeypatch, capsys):
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
-    check_command(cell="lstm", hidden=4, values=3, json=True)
+    check_command(options=Options(cell="lstm", hidden=4, values=3, json=True))
     found = json.loads(capsys.readouterr().out)
     assert found["agree"] is True
     assert [each["hand_and_torch"] for each in found["parameters"]] == [None] * 5

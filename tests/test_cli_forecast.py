@@ -178,3 +178,44 @@ def test_other_slips_are_said(
     capsys.readouterr()
     assert run(monkeypatch, "fit", data, "--out", tmp_path / "r") == 2
     assert "a run is there already; give another --out\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("act", ["fit", "backtest"])
+def test_all_columns_that_cannot_be_used_are_named_at_once_and_before_any_is_learned(
+    act: str,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = ["--out", tmp_path / "run"] if act == "fit" else []
+    monkeypatch.setattr("unspool.forecast.forecaster.Forecaster.fitting", lambda *_: pytest.fail("learned"))
+    assert run(monkeypatch, act, data, *out, "--columns", "sales", "profit", "cost", "9", *QUICK) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"unspool: {data}: no columns 'profit', 9; there are 'month', 'sales'")
+    rows = "".join(f"{t},{t % 7 + t % 3},5,{t % 5 if t > 90 else 3}\n" for t in range(96))
+    table = tmp_path / "flat.csv"
+    table.write_text("t,good,flat,late\n" + rows)
+    assert run(monkeypatch, act, table, *out, *QUICK) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"unspool: {table}: column 'flat': the series: all 96 values are 5; there is")
+    late = (
+        "column 'late': the series: all 77 values are 3"  # before the first origin, and so for backtest alone
+    )
+    assert (late in said) == (act == "backtest")
+    assert len(said.splitlines()) == 1 and not (tmp_path / "run").exists()
+    assert run(monkeypatch, act, table, *out, *QUICK, "--seed", "-1") == 2
+    assert (
+        "column 'flat': " in (said := capsys.readouterr().err) and "'good'" in said and "seed is -1" in said
+    )
+
+
+def test_all_columns_of_a_run_that_are_missing_are_named_at_once(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    assert run(monkeypatch, "fit", data, "--out", out, *QUICK) == 0
+    capsys.readouterr()
+    (tmp_path / "other.csv").write_text("month,price\n2008-01,1\n2008-02,2\n")
+    assert run(monkeypatch, "predict", out, tmp_path / "other.csv") == 2
+    assert "no columns 'sales', 'cost'; there are 'month', 'price'" in capsys.readouterr().err

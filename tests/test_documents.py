@@ -13,6 +13,7 @@ PAGES = [
     "docs/notation.md",
     "docs/engine.md",
     "docs/data-files.md",
+    "docs/commands.md",
     "docs/forecast.md",
     "docs/language-model.md",
     "docs/compress.md",

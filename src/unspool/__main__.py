@@ -1,5 +1,27 @@
-"""``python -m unspool``: the command line."""
+"""The command `unspool`, and ``python -m unspool``: from here on, Ctrl-C is a line and exit code 130.
 
-from unspool.cli import main
+Importing the package loads nothing, so this is the first thing that happens; NumPy and the rest come after it.
+"""
 
-main()
+import os
+import signal
+from types import FrameType
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    """End at once: nothing has begun, and no import on the way can take the interrupt for its own."""
+    os.write(2, b"unspool: stopped\n")
+    os._exit(128 + number)
+
+
+_heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not where a shell has it ignored
+if _heeded:
+    signal.signal(signal.SIGINT, _leave)
+
+from unspool.cli import main  # noqa: E402
+
+if _heeded:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+if __name__ == "__main__":
+    main()

@@ -78,7 +78,10 @@ HOLES = "date,a,b\n2020-01,1,\n2020-02,?,2\n2020-03,3,NA\n2020-04,4,4\n"
 
 
 def test_missing_values_are_refused_and_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"row 2 \(line 3\), column 'a': the value is missing; .*--missing"):
+    with pytest.raises(
+        InputError,
+        match=r"row 2 \(line 3\), column 'a': the value is missing, and there are more in 'b'; .*--missing",
+    ):
         read_timetable(written(tmp_path, HOLES))
 
 

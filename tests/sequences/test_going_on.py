@@ -233,7 +233,7 @@ def stopped(tmp_path, monkeypatch, *more):
 
 @pytest.fixture(autouse=True)
 def _signals():
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

@@ -2,7 +2,7 @@
 
 import json as jsonlib
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,24 +16,48 @@ from unspool.check_gradients import EXACT, HAND, Compared, check_gradients
 from unspool.cli.options import Flag
 from unspool.config import ModelConfig
 from unspool.model import Model
+from unspool.values import Activation
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `check-gradients` is given."""
+
+    cell: Literal["elman", "gru", "lstm"] = "elman"
+    """elman, gru or lstm."""
+    hidden: int = 16
+    """Units of a layer."""
+    layers: int = 1
+    """How many layers."""
+    pattern: str = "10.3"
+    """10.3 (hidden), 10.4 (output) or 10.5 (last)."""
+    activation: Activation = "tanh"
+    """The Elman cell's."""
+    bidirectional: Flag = False
+    """Both directions."""
+    vocabulary: int = 12
+    """How many tokens."""
+    steps: int = 12
+    """Steps of the random window."""
+    rows: int = 3
+    """Rows of the random window."""
+    values: int = 24
+    """How many values of each parameter are nudged for the differences."""
+    seed: int = 0
+    """Where the fresh model, the window and the choice of values come from."""
+    json: Flag = False
+    """Print JSON."""
+
+    def fresh(self) -> Model:
+        """Make a model of these sizes."""
+        names = ("cell", "hidden", "layers", "pattern", "activation", "bidirectional")
+        sizes = {name: getattr(self, name) for name in names}
+        return Model.fresh(ModelConfig(inputs=self.vocabulary, outputs=self.vocabulary, **sizes), self.seed)
 
 
 def check_command(
-    run: Annotated[Path | None, Parameter(negative="")] = None,
-    /,
-    *,
-    cell: Literal["elman", "gru", "lstm"] = "elman",
-    hidden: int = 16,
-    layers: int = 1,
-    pattern: str = "10.3",
-    activation: Literal["tanh", "relu", "sigmoid", "identity"] = "tanh",
-    bidirectional: Flag = False,
-    vocabulary: int = 12,
-    steps: int = 12,
-    rows: int = 3,
-    values: int = 24,
-    seed: int = 0,
-    json: Flag = False,
+    run: Annotated[Path | None, Parameter(negative="")] = None, /, *, options: Options = Options()
 ) -> None:
     """Prove the gradients of a trained or a fresh model; the exit code is 0 only if all ways agree.
 
@@ -41,53 +65,22 @@ def check_command(
     ----------
     run
         The folder of a run; without one, a fresh model of the sizes below.
-    cell
-        elman, gru or lstm.
-    hidden
-        Units of a layer.
-    layers
-        How many layers.
-    pattern
-        10.3 (hidden), 10.4 (output) or 10.5 (last).
-    activation
-        The Elman cell's.
-    bidirectional
-        Both directions.
-    vocabulary
-        How many tokens.
-    steps
-        Steps of the random window.
-    rows
-        Rows of the random window.
-    values
-        How many values of each parameter are nudged for the differences.
-    seed
-        Where the fresh model, the window and the choice of values come from.
-    json
-        Print JSON.
     """
-    if run is not None:
-        model = checkpoint.load_model(run / checkpoint.MODEL)[0]
-    else:
-        model = Model.fresh(
-            ModelConfig(
-                inputs=vocabulary, outputs=vocabulary, cell=cell, hidden=hidden, layers=layers,
-                pattern=pattern, activation=activation, bidirectional=bidirectional,  # type: ignore[arg-type]
-            ),
-            seed,
-        )  # fmt: skip
-    console = Console(highlight=False, quiet=json)
+    model = options.fresh() if run is None else checkpoint.load_model(run / checkpoint.MODEL)[0]
+    console = Console(highlight=False, quiet=options.json)
     with console.status("comparing …") as status:
         found = check_gradients(
-            model, tau=steps, B=rows, nudged=values, seed=seed, told=lambda name: status.update(f"{name} …")
+            model,
+            tau=options.steps,
+            B=options.rows,
+            nudged=options.values,
+            seed=options.seed,
+            told=lambda name: status.update(f"{name} …"),
         )
     good = all(each.agrees for each in found)
-    if json:
-        print(
-            jsonlib.dumps(
-                {"agree": good, "parameters": [asdict(each) | {"agrees": each.agrees} for each in found]}
-            )
-        )
+    if options.json:
+        rows = [asdict(each) | {"agrees": each.agrees} for each in found]
+        print(jsonlib.dumps({"agree": good, "parameters": rows}))
     else:
         console.print(_table(found))
         console.print(_verdict(found, good), soft_wrap=True)

@@ -1,7 +1,8 @@
 """`unspool classify fit` and `unspool classify predict`: a sequence to a class."""
 
 import json as jsonlib
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,22 +10,17 @@ import numpy as np
 from cyclopts import App
 from rich.console import Console
 
-from unspool.cli.fit_options import Column, FitOptions, OfData, OfNetwork, OfTraining, Shown
-from unspool.cli.fits import Read, Work, begin
-from unspool.cli.fitting import (
-    as_column,
-    check_before,
-    held_out,
-    refuse_empty,
-    refuse_unknown,
-    refuse_unlabelled,
-)
-from unspool.cli.following import draw_scores, show_scores
-from unspool.data.labelled import Labelled, read_labelled
+from unspool.cli.fit import Read, Work, begin
+from unspool.cli.fit_options import Column, FitOptions, as_column
+from unspool.cli.held_out import held_out
+from unspool.cli.options import OfData, OfNetwork, OfTraining, Shown
+from unspool.cli.predict import as_in_the_fit, load_fitted
+from unspool.cli.refusals import check_before, refuse_empty, refuse_unknown, refuse_unlabelled
+from unspool.cli.scores import draw_scores, show_scores
+from unspool.data.labelled import Labelled, Usual, read_labelled
 from unspool.errors import InputError
 from unspool.sequences.estimators import SequenceClassifier
 from unspool.sequences.scores import score
-from unspool.sequences.store import load
 
 app = App(name="classify", help="A sequence to a class: texts, names, recordings, series.")
 
@@ -64,6 +60,13 @@ class Options(FitOptions, Columns):
 class Asked(Shown, Columns):
     """What `classify predict` is given."""
 
+    text: OfData[Column] = None
+    """The column with the texts: its name, or its number from 0 [default: as in the fit]."""
+    label: OfData[Column] = None
+    """The column with the classes; none: there is none [default: as in the fit, where it is there]."""
+    delimiter: OfData[str | None] = None
+    """What stands between the fields of a table [default: as in the fit, or guessed]."""
+
 
 @app.command
 def fit(data: Path, /, *, options: Options) -> None:
@@ -89,8 +92,10 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
         A file or folder as for fit; labels may be missing.
     """
     check_before(None, options.plot, options.threads)
-    model: SequenceClassifier = load(run, "classify")
-    read = read_labelled(data, *_columns(options), need_labels=False)
+    model: SequenceClassifier = load_fitted(run, "classify")
+    read = _asked(run, data, options)
+    if read.blank:
+        print(f"unspool: {_blank(read)}", file=sys.stderr)
     refuse_unlabelled(options.plot, read.labels, data)
     refuse_empty(read)
     proba = model.predict_proba(read.sequences)
@@ -114,15 +119,31 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
         show_scores(console, scores, str(data))
 
 
+def _asked(run: Path, data: Path, options: Asked) -> Labelled:
+    """Read what is asked about, as the fit read its data where nothing else is said."""
+    known = as_in_the_fit(run, "classify", data)
+    usual = Usual(as_column(known.get("text", "text")), as_column(known.get("label", "label")))
+    options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
+    return read_labelled(data, *_columns(options), need_labels=False, usual=usual)
+
+
+def _blank(data: Labelled) -> str:
+    return f"{data.name}: {data.blank:,} blank {'line is' if data.blank == 1 else 'lines are'} no example: skipped"
+
+
 def _columns(options: Columns) -> tuple[Any, Any, str | None]:
     return as_column(options.text), as_column(options.label), options.delimiter
 
 
 def _read(data: Path, options: Options) -> Read:
     learned, judged = _parts(data, options)
-    return Read(
-        learned.sequences, learned.labels, judged, _described(learned, judged), {"inputs": _kind(learned)}
+    said = "\n".join(
+        [
+            _described(learned, judged),
+            *(f"  {_blank(each)}" for each in (learned, judged) if each and each.blank),
+        ]
     )
+    return Read(learned.sequences, learned.labels, judged, said, {"inputs": _kind(learned)})
 
 
 def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
@@ -140,13 +161,15 @@ def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
         refuse_unknown(judged.labels or (), judged.places, learned.classes)
         return learned, judged
     rows, kept = held_out(learned.labels, options.hold_out, options.seed)
-    return _part(learned, rows), _part(learned, kept) if kept else None
+    return _part(learned, rows, learned.blank), _part(learned, kept) if kept else None
 
 
-def _part(data: Labelled, rows: list[int]) -> Labelled:
+def _part(data: Labelled, rows: list[int], blank: int = 0) -> Labelled:
     sequences: Any = [data.sequences[i] for i in rows]
     assert data.labels is not None
-    return Labelled(data.name, sequences, [data.labels[i] for i in rows], [data.places[i] for i in rows])
+    return Labelled(
+        data.name, sequences, [data.labels[i] for i in rows], [data.places[i] for i in rows], blank
+    )
 
 
 def _kind(data: Labelled) -> str:

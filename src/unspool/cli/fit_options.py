@@ -1,55 +1,31 @@
-"""The options that fitting commands have in common: each stands here once, with its help under it.
-
-A command's own class puts these together, adds what it alone has, and gives other defaults where it needs them;
-cyclopts makes an option of every field.
-
-    class Options(FitOptions, Columns): …      the help lists Columns first, then FitOptions
-"""
+"""The options of commands that fit something other than a language model: sequences, and series of numbers."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from cyclopts import Group, Parameter
+from cyclopts import Parameter
 
-from unspool.cli.options import Flag
+from unspool.cli.options import (
+    DATA,
+    Kept,
+    OfData,
+    OfNetwork,
+    OfOutput,
+    OfTime,
+    OfTraining,
+    names_of,
+)
 from unspool.values import CellName
 
-T = TypeVar("T")
-DATA = Group("Data", sort_key=1)
-TIME = Group("Time", sort_key=2)
-NETWORK = Group("Network", sort_key=3)
-TRAINING = Group("Training", sort_key=4)
-OUTPUT = Group("Output", sort_key=5)
-OfData: TypeAlias = Annotated[T, Parameter(group=DATA)]
-OfTime: TypeAlias = Annotated[T, Parameter(group=TIME)]
-OfNetwork: TypeAlias = Annotated[T, Parameter(group=NETWORK)]
-OfTraining: TypeAlias = Annotated[T, Parameter(group=TRAINING)]
-OfOutput: TypeAlias = Annotated[T, Parameter(group=OUTPUT)]
-
 Column: TypeAlias = str | None
+"""A column's name, or its number from 0."""
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """How a command works and what it shows."""
-
-    threads: OfTime[int | None] = None
-    """How many threads; it changes no bit of the result."""
-    json: OfOutput[Flag] = False
-    """Print the result as JSON, and nothing else."""
-    plot: OfOutput[Path | None] = None
-    """Draw the confusion matrix into this file (.png, .svg, .pdf): needs labels."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kept(Shown):
-    """The same of a command that keeps what it does in a run."""
-
-    save_every: OfOutput[int | None] = None
-    """Save the state after every so many updates [default: every half minute]."""
+def as_column(name: Column) -> Any:
+    """Read a column's number from 0 as a number, anything else as its name."""
+    return int(name) if name is not None and name.isdecimal() else name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,8 +132,3 @@ class Forecasting:
     """Where all random numbers come from."""
     level: OfOutput[float] = 0.8
     """The share of what comes that the band should hold."""
-
-
-def names_of(kind: type[Any]) -> list[str]:
-    """Give the names of a dataclass's fields."""
-    return [field.name for field in fields(kind)]

@@ -17,6 +17,20 @@ from unspool.events import Changed, Event, Judged, Planned, Prepared, RunConfig,
 from unspool.journal import entries
 from unspool.kernel.ops import kernel_info
 
+CALLED = {"B": "batch", "tau": "window"}
+"""What the recipe's letters are called among the options; all else has one name."""
+TAKEN = (
+    "batches",
+    "bptt",
+    "memory",
+    "optimiser",
+    "backward",
+    "seed",
+    "validations",
+    "validation_tokens",
+)
+"""What a run takes from the options as it is."""
+
 
 class Board:
     """Curves for TensorBoard."""
@@ -105,7 +119,6 @@ def repeat(config: RunConfig) -> str:
     """Give the command that makes the same run again, to the bit, with every chosen number in it."""
     recipe = config.fixed
     command = ["unspool", "train", *config.sources, "--steps", str(recipe.steps)]
-    names = {"B": "batch", "tau": "window"}
     for name, value in asdict(recipe).items():
         if name == "tied":
             command += ["--tied"] if value else ["--no-tied"]
@@ -113,22 +126,13 @@ def repeat(config: RunConfig) -> str:
             told = ",".join(f"{at}:{steps}" for at, steps in value)
             command += ["--plans", told] if told else []
         elif name != "steps":
-            command += [f"--{names.get(name, name).replace('_', '-')}", str(value)]
+            command += [f"--{CALLED.get(name, name).replace('_', '-')}", str(value)]
     usual = RunConfig()
     for name, value in vars(config.settings).items():
         if value != getattr(usual.settings, name) and name != "reserved":
             flat = value if isinstance(value, tuple) else [value]
             command += [f"--{name.replace('_', '-')}", *(str(v) for v in flat if v is not True)]
-    for name in (
-        "batches",
-        "bptt",
-        "memory",
-        "optimiser",
-        "backward",
-        "seed",
-        "validations",
-        "validation_tokens",
-    ):
+    for name in TAKEN:
         value = getattr(config, name)
         if value != getattr(usual, name):
             command += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]

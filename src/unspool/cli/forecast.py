@@ -4,32 +4,37 @@ import csv
 import json as jsonlib
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from cyclopts import App
 from rich.console import Console
 
-from unspool.cli.fit_options import Forecasting, OfData, OfOutput, Shown
-from unspool.cli.fitting import check_before
-from unspool.cli.forecasting import (
+from unspool.cli.fit_options import Forecasting
+from unspool.cli.forecast_columns import (
     about,
-    backtest_as_json,
+    check_all,
     check_level,
-    describe,
-    draw_forecasts,
-    follow,
     forecast_columns,
-    forecast_table,
-    forecasts_as_json,
-    picture_of,
     read_columns,
     remembered,
     settings_of,
-    show_backtest,
     values_of,
 )
-from unspool.cli.options import Flag
+from unspool.cli.forecast_view import (
+    backtest_as_json,
+    describe,
+    draw_forecasts,
+    follow,
+    forecast_table,
+    forecasts_as_json,
+    picture_of,
+    show_backtest,
+)
+from unspool.cli.options import Flag, OfData, OfOutput, Shown
+from unspool.cli.refusals import check_before
+from unspool.data.arrays import Real
 from unspool.data.timetable import read_timetable
 from unspool.draw.forecast import draw_backtest
 from unspool.forecast.backtest import Backtesting, trial
@@ -95,9 +100,8 @@ def fit(data: Path, /, *, options: Options) -> None:
     settings = settings_of(options)
     table = read_columns(data, options)
     describe(console, table)
-    for name, values in table.columns.items():
-        with about(table, name):
-            Forecaster(**settings).plan(checked(values.y, "the series"))
+    columns = table.columns.items()
+    check_all(table, {name: partial(_plan, Forecaster(**settings), values.y) for name, values in columns})
     models, judged = {}, {}
     for name, values in table.columns.items():
         model = Forecaster(**settings)
@@ -124,6 +128,10 @@ def fit(data: Path, /, *, options: Options) -> None:
                 }
             )
         )
+
+
+def _plan(model: Forecaster, y: Real) -> None:
+    model.plan(checked(y, "the series"))
 
 
 @app.command
@@ -180,16 +188,25 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
     settings = settings_of(options)
     table = read_columns(data, options)
     describe(console, table)
+    works = {
+        name: Backtesting(
+            Forecaster(**settings),
+            values.y,
+            values_of(options.test, len(values.y)),
+            options.stride,
+            options.level,
+            values.known,
+        )
+        for name, values in table.columns.items()
+    }
+    check_all(table, {name: work.check for name, work in works.items()})
     judged = {}
-    for name, values in table.columns.items():
-        model = Forecaster(**settings)
-        kept = values_of(options.test, len(values.y))
-        work = Backtesting(model, values.y, kept, options.stride, options.level, values.known)
+    for name, work in works.items():
         with about(table, name):
             follow(console, name, work.forecaster, work.steps())
         assert work.result is not None
         judged[name] = work.result
-        show_backtest(console, f"{name}, the last {kept:,} values", work.result)
+        show_backtest(console, f"{name}, the last {work.test:,} values", work.result)
     for name, found in judged.items():
         if options.plot is not None:
             y, begin = table.columns[name].y, table.columns[name].begin

@@ -4,6 +4,7 @@ import json as jsonlib
 import secrets
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -18,89 +19,81 @@ from unspool.language import TextModel
 from unspool.reader import Reader
 
 
-def generate(
-    run: Path,
-    /,
-    *,
-    prompt: Annotated[str, Parameter(allow_leading_hyphen=True)] = "",
-    prompt_file: Path | None = None,
-    length: Annotated[int, Parameter(name=["--length", "--max-new-tokens"])] = 400,
-    temperature: float = 1.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    greedy: Flag = False,
-    seed: int | None = None,
-    samples: Annotated[int, Parameter(name=["--samples", "--num-return-sequences"])] = 1,
-    state: Path | None = None,
-    save_state: Path | None = None,
-    threads: int | None = None,
-    json: Flag = False,
-) -> None:
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `generate` is given."""
+
+    prompt: Annotated[str, Parameter(allow_leading_hyphen=True)] = ""
+    """The text to go on from; what the model does not know is read as <unk>, and said."""
+    prompt_file: Path | None = None
+    """A file with the text to go on from."""
+    length: Annotated[int, Parameter(name=["--length", "--max-new-tokens"])] = 400
+    """How many tokens to write."""
+    temperature: float = 1.0
+    """Below 1 bolder, above 1 wilder; 0 always takes the most probable token."""
+    top_k: int = 0
+    """Draw only from so many of the most probable tokens; 0: from all."""
+    top_p: float = 1.0
+    """Draw only from the fewest tokens that reach this share together; 1: from all."""
+    greedy: Flag = False
+    """Always take the most probable token."""
+    seed: int | None = None
+    """Where the random numbers come from: the same seed gives the same text everywhere [default: a new one]."""
+    samples: Annotated[int, Parameter(name=["--samples", "--num-return-sequences"])] = 1
+    """How many texts to write, each from the same prompt with a seed of its own: SEED, SEED + 1, …"""
+    state: Path | None = None
+    """Go on from a saved state instead of from nothing; the prompt, if any, is read after it."""
+    save_state: Path | None = None
+    """Save the state at the end, to go on from it later."""
+    threads: int | None = None
+    """How many threads; it changes no bit of the result."""
+    json: Flag = False
+    """Print JSON."""
+
+    def sampling(self) -> Sampling:
+        """Give how tokens are drawn; refuse what cannot be asked for."""
+        for name, value, least in (("length", self.length, 0), ("samples", self.samples, 1)):
+            if value < least:
+                raise InputError(f"{name} is {value}; expected {least} or more")
+        if self.save_state is not None and self.samples > 1:
+            raise InputError("--save-state keeps one state; use it with one sample")
+        return Sampling(0.0 if self.greedy else self.temperature, self.top_k, self.top_p)
+
+
+def generate(run: Path, /, *, options: Options = Options()) -> None:
     """Let a model write on from a prompt.
 
     Parameters
     ----------
     run
         The folder of the run.
-    prompt
-        The text to go on from; what the model does not know is read as <unk>, and said.
-    prompt_file
-        A file with the text to go on from.
-    length
-        How many tokens to write.
-    temperature
-        Below 1 bolder, above 1 wilder; 0 always takes the most probable token.
-    top_k
-        Draw only from so many of the most probable tokens; 0: from all.
-    top_p
-        Draw only from the fewest tokens that reach this share together; 1: from all.
-    greedy
-        Always take the most probable token.
-    seed
-        Where the random numbers come from: the same seed gives the same text everywhere [default: a new one].
-    samples
-        How many texts to write, each from the same prompt with a seed of its own: SEED, SEED + 1, …
-    state
-        Go on from a saved state instead of from nothing; the prompt, if any, is read after it.
-    save_state
-        Save the state at the end, to go on from it later.
-    threads
-        How many threads; it changes no bit of the result.
-    json
-        Print JSON.
     """
-    if threads is not None:
-        set_threads(threads)
-    for name, value, least in (("length", length, 0), ("samples", samples, 1)):
-        if value < least:
-            raise InputError(f"{name} is {value}; expected {least} or more")
-    if save_state is not None and samples > 1:
-        raise InputError("--save-state keeps one state; use it with one sample")
-    sampling = Sampling(0.0 if greedy else temperature, top_k, top_p)
-    model = TextModel.load(run)
-    prompt = _prompt(prompt, prompt_file)
-    _say_unknown(model, prompt)
-    reader = Reader(model)
-    if state is not None:
-        reader.load(state)
-    seed = _seed(seed, reader)
+    if options.threads is not None:
+        set_threads(options.threads)
+    sampling = options.sampling()
+    reader, prompt = Reader(TextModel.load(run)), _prompt(options.prompt, options.prompt_file)
+    _say_unknown(reader.model, prompt)
+    if options.state is not None:
+        reader.load(options.state)
+    seed = _seed(options.seed, reader)
     reader.read(prompt)
     if reader.pending is None:
         reader.read_start()
     texts = list[str]()
     begun = reader.copy_state()
-    for number in range(samples):
+    for number in range(options.samples):
         if number:
             reader.restore(begun)
             reader.drawn = 0
-        if samples > 1 and not json:
+        if options.samples > 1 and not options.json:
             print("\n" * (number > 0) + f"--- sample {number + 1}, seed {seed + number}")
-        tokens = islice(reader.write(seed + number, sampling), length)
-        texts.append(_show(reader, prompt, tokens, quiet=json))
-    if save_state is not None:
-        reader.save(save_state, seed)
-    if json:
-        content = {"run": str(run), "prompt": prompt, "seed": seed, "length": length, "texts": texts}
+        tokens = islice(reader.write(seed + number, sampling), options.length)
+        texts.append(_show(reader, prompt, tokens, quiet=options.json))
+    if options.save_state is not None:
+        reader.save(options.save_state, seed)
+    if options.json:
+        content = {"run": str(run), "prompt": prompt, "seed": seed, "length": options.length, "texts": texts}
         print(jsonlib.dumps(content, ensure_ascii=False))
 
 

@@ -1,6 +1,7 @@
 """`unspool graph`: a network as a graph, folded and unfolded, in a picture or in words."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -26,22 +27,41 @@ CELLS = ("elman", "gru", "lstm")
 SUFFIXES = (".svg", ".json", ".dot", ".gv", ".mmd", ".md")
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `graph` is given."""
+
+    out: Path | None = None
+    """The file: .svg is a picture, .json can be read again, .dot or .gv is Graphviz's, .mmd or .md Mermaid
+    [default: Mermaid, to the terminal]."""
+    tau: int | None = None
+    """For how many steps it is unfolded [default: 3, or the length of the text]."""
+    text: str | None = None
+    """With a run: what it reads."""
+    cell: str | None = None
+    """elman, gru, lstm; or plain and driven, the dynamical systems s(t) = f(s(t-1); θ) and f(s(t-1), x(t); θ)."""
+    hidden: int = 128
+    """H."""
+    inputs: int = 65
+    """How many tokens there are."""
+    layers: int = 1
+    """How many layers stand on each other."""
+    bidirectional: Flag = False
+    """Whether each layer also reads from the end to the beginning."""
+    embedding: int = 0
+    """The width of the token table E; 0: one-hot tokens."""
+    activation: Activation = "tanh"
+    """The Elman network's: tanh, relu, sigmoid or identity."""
+    pattern: Literal["10.3", "10.4", "10.5"] = "10.3"
+    """The figure of the book: 10.3, an output at every step; 10.4, only the output comes back; 10.5, one output at
+    the end."""
+    folded: Flag = False
+    """In DOT and Mermaid: the folded graph instead of the unfolded one. A picture shows both."""
+
+
 def graph(
-    run: Annotated[Path | None, Parameter(negative="")] = None,
-    /,
-    *,
-    out: Path | None = None,
-    tau: int | None = None,
-    text: str | None = None,
-    cell: str | None = None,
-    hidden: int = 128,
-    inputs: int = 65,
-    layers: int = 1,
-    bidirectional: Flag = False,
-    embedding: int = 0,
-    activation: Activation = "tanh",
-    pattern: Literal["10.3", "10.4", "10.5"] = "10.3",
-    folded: Flag = False,
+    run: Annotated[Path | None, Parameter(negative="")] = None, /, *, options: Options = Options()
 ) -> None:
     """Draw a recurrent network folded and unfolded, or write it as JSON, DOT or Mermaid.
 
@@ -51,68 +71,48 @@ def graph(
     ----------
     run
         The folder of a run [default: a network that the options describe].
-    out
-        The file: .svg is a picture, .json can be read again, .dot or .gv is Graphviz's, .mmd or .md Mermaid
-        [default: Mermaid, to the terminal].
-    tau
-        For how many steps it is unfolded [default: 3, or the length of the text].
-    text
-        With a run: what it reads.
-    cell
-        elman, gru, lstm; or plain and driven, the dynamical systems s(t) = f(s(t-1); θ) and f(s(t-1), x(t); θ).
-    hidden
-        H.
-    inputs
-        How many tokens there are.
-    layers
-        How many layers stand on each other.
-    bidirectional
-        Whether each layer also reads from the end to the beginning.
-    embedding
-        The width of the token table E; 0: one-hot tokens.
-    activation
-        The Elman network's: tanh, relu, sigmoid or identity.
-    pattern
-        The figure of the book: 10.3, an output at every step; 10.4, only the output comes back; 10.5, one output at
-        the end.
-    folded
-        In DOT and Mermaid: the folded graph instead of the unfolded one. A picture shows both.
     """
+    out, tau = options.out, options.tau
     if out is not None and out.suffix.lower() not in SUFFIXES:
         raise InputError(f"{out}: expected a name that ends with {', '.join(SUFFIXES)}")
     labels: dict[At, str] = {}
     made: Folded | Trace
     if run is not None:
-        made, labels = _of_run(run, text, tau)
-    elif text is not None:
-        raise InputError("--text goes with a run: a network without a vocabulary cannot read")
-    elif cell in SYSTEMS:
-        made = SYSTEMS[cell]()
-    elif cell is None or cell in CELLS:
-        made = fold(
-            ModelConfig(
-                cell=cell or "elman",  # type: ignore[arg-type]
-                inputs=inputs,
-                outputs=inputs,
-                hidden=hidden,
-                layers=layers,
-                bidirectional=bidirectional,
-                embedding=embedding,
-                activation=activation,
-                pattern=PATTERNS[pattern],
-            )
-        )
+        made, labels = _of_run(run, options.text, tau)
     else:
-        raise InputError(f"cell is {cell!r}; expected one of {', '.join((*CELLS, *SYSTEMS))}")
+        made = _described(options)
     unfolded = made.unfold(3 if tau is None else tau) if isinstance(made, Folded) else made
     if out is not None and out.suffix.lower() == ".svg":
         save_graph(unfolded, out, labels=labels)
         return
-    words = _words(unfolded, out, folded)
+    words = _words(unfolded, out, options.folded)
     if out is None:
         print(words)
     else:
         write_whole(out, (words + "\n").encode("utf-8"))
+
+
+def _described(options: Options) -> Folded:
+    """Give the network that the options describe, or a dynamical system."""
+    if options.text is not None:
+        raise InputError("--text goes with a run: a network without a vocabulary cannot read")
+    if options.cell in SYSTEMS:
+        return SYSTEMS[options.cell]()
+    if options.cell not in (None, *CELLS):
+        raise InputError(f"cell is {options.cell!r}; expected one of {', '.join((*CELLS, *SYSTEMS))}")
+    return fold(
+        ModelConfig(
+            cell=options.cell or "elman",  # type: ignore[arg-type]
+            inputs=options.inputs,
+            outputs=options.inputs,
+            hidden=options.hidden,
+            layers=options.layers,
+            bidirectional=options.bidirectional,
+            embedding=options.embedding,
+            activation=options.activation,
+            pattern=PATTERNS[options.pattern],
+        )
+    )
 
 
 def _of_run(run: Path, text: str | None, tau: int | None) -> tuple[Folded | Trace, dict[At, str]]:

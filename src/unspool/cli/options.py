@@ -1,14 +1,61 @@
-"""Options that several commands have in common."""
+"""Options that several commands have in common: each stands here once, with its help under it.
 
-from typing import Annotated, TypeAlias
+A command's own class puts these together, adds what it alone has, and gives other defaults where it needs them;
+cyclopts makes an option of every field.
+
+    class Options(Shown, Saved): …      the help lists what Saved has first, then what Shown has
+"""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from cyclopts import Group, Parameter
 
 Flag: TypeAlias = Annotated[bool, Parameter(negative="")]
 """Without a second option that takes the first one back."""
 
+T = TypeVar("T")
 TEXT = Group("Text", sort_key=1)
+DATA = Group("Data", sort_key=1)
 TIME = Group("Time", sort_key=2)
-NETWORK = Group("Network (what is not given is chosen for the text and the time)", sort_key=3)
-TRAINING = Group("Training (what is not given is chosen for the text and the time)", sort_key=4)
+NETWORK = Group("Network", sort_key=3)
+TRAINING = Group("Training", sort_key=4)
 OUTPUT = Group("Output", sort_key=5)
+OfText: TypeAlias = Annotated[T, Parameter(group=TEXT)]
+OfData: TypeAlias = Annotated[T, Parameter(group=DATA)]
+OfTime: TypeAlias = Annotated[T, Parameter(group=TIME)]
+OfNetwork: TypeAlias = Annotated[T, Parameter(group=NETWORK)]
+OfTraining: TypeAlias = Annotated[T, Parameter(group=TRAINING)]
+OfOutput: TypeAlias = Annotated[T, Parameter(group=OUTPUT)]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """How a command works and what it shows."""
+
+    threads: OfTime[int | None] = None
+    """How many threads; it changes no bit of the result."""
+    json: OfOutput[Flag] = False
+    """Print the result as JSON, and nothing else."""
+    plot: OfOutput[Path | None] = None
+    """Draw the confusion matrix into this file (.png, .svg, .pdf): needs labels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    """How a command keeps what it does in a run."""
+
+    save_every: OfOutput[int | None] = None
+    """Save the state after every so many updates [default: every half minute]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept(Saved, Shown):
+    """What does not decide the result of a command that keeps what it does in a run."""
+
+
+def names_of(kind: type[Any]) -> list[str]:
+    """Give the names of a dataclass's fields."""
+    return [field.name for field in fields(kind)]

@@ -7,10 +7,9 @@ from rich.console import Console
 
 from unspool import checkpoint
 from unspool.cli.classify import CLASSIFY
-from unspool.cli.fit_options import Kept, OfOutput
-from unspool.cli.fits import Work, go_on
+from unspool.cli.fit import Work, go_on
 from unspool.cli.follow import follow
-from unspool.cli.options import Flag
+from unspool.cli.options import Flag, Kept, OfOutput
 from unspool.cli.stopping import Stop
 from unspool.cli.tag import TAG
 from unspool.cli.translate import TRANSLATE

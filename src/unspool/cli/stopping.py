@@ -1,5 +1,6 @@
-"""Ctrl-C and a polite end of the process, while something is trained."""
+"""Ctrl-C, a polite end of the process and a closed terminal, while something is trained."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -9,11 +10,12 @@ from typing import NoReturn
 
 
 class Stop:
-    """Ctrl-C or a polite end of the process: the update is finished and all is saved; the second is at once."""
+    """A signal to stop: the update is finished and all is saved; the second is at once."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
         self._now = False
+        self._terminals: list[int] = []
 
     def __call__(self) -> bool:
         """Say whether a stop was asked for."""
@@ -30,9 +32,13 @@ class Stop:
         return hear
 
     def listen(self) -> None:
-        """From now on, heed the signals."""
+        """From now on, heed the signals; a closed terminal too, unless nohup has it ignored."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._heed)
+        hangup = getattr(signal, "SIGHUP", None)  # there is none on Windows
+        if hangup is not None and signal.getsignal(hangup) != signal.SIG_IGN:
+            self._terminals = [number for number in (1, 2) if os.isatty(number)]
+            signal.signal(hangup, self._hang_up)
 
     def at_once(self) -> None:
         """From now on there is nothing to save: the first signal is at once, also one that has come already."""
@@ -44,6 +50,15 @@ class Stop:
         now, self.signal = self._now or self.signal is not None, self.signal or number
         if now:
             raise KeyboardInterrupt
+
+    def _hang_up(self, number: int, frame: FrameType | None) -> None:
+        """Say what is still to be said to nobody: writing to a terminal that is closed is an error."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for terminal in self._terminals:
+            os.dup2(nowhere, terminal)
+        os.close(nowhere)
+        if self.signal is None:  # the terminal and the shell may both tell of it
+            self._heed(number, frame)
 
     def leave(self, out: Path, step: int | None) -> NoReturn:
         """Say after which update it was, or that it was at once, and how to go on; end as the signal would have."""

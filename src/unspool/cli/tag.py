@@ -1,7 +1,7 @@
 """`unspool tag fit` and `unspool tag predict`: a label for every step of a sequence."""
 
 import json as jsonlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +9,17 @@ import numpy as np
 from cyclopts import App
 from rich.console import Console
 
-from unspool.cli.fit_options import Column, FitOptions, OfData, OfNetwork, OfTime, OfTraining, Shown
-from unspool.cli.fits import Read, Work, begin
-from unspool.cli.fitting import as_column, check_before, refuse_unknown, refuse_unlabelled, rows_aside
-from unspool.cli.following import draw_scores, show_scores
-from unspool.data.tagged import Tagged, read_tagged
+from unspool.cli.fit import Read, Work, begin
+from unspool.cli.fit_options import Column, FitOptions, as_column
+from unspool.cli.held_out import rows_aside
+from unspool.cli.options import OfData, OfNetwork, OfTime, OfTraining, Shown
+from unspool.cli.predict import as_in_the_fit, load_fitted
+from unspool.cli.refusals import check_before, refuse_unknown, refuse_unlabelled
+from unspool.cli.scores import draw_scores, show_scores
+from unspool.data.tagged import Tagged, Usual, read_tagged
 from unspool.errors import InputError
 from unspool.sequences.estimators import SequenceTagger
 from unspool.sequences.scores import score
-from unspool.sequences.store import load
 
 app = App(name="tag", help="A label for every step: words to their parts of speech, and the like.")
 
@@ -49,6 +51,15 @@ class Options(FitOptions, Columns):
 class Asked(Shown, Columns):
     """What `tag predict` is given."""
 
+    token: OfData[Column] = None
+    """The column with the tokens [default: as in the fit]."""
+    tag: OfData[Column] = None
+    """The column with the labels; none: there is none [default: as in the fit, where it is there]."""
+    sequence: OfData[Column] = None
+    """In a table: the column that names the sequence [default: as in the fit]."""
+    delimiter: OfData[str | None] = None
+    """What stands between the fields of a table [default: as in the fit, or guessed]."""
+
 
 @app.command
 def fit(data: Path, /, *, options: Options) -> None:
@@ -75,8 +86,11 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
         A file as for fit; labels may be missing.
     """
     check_before(None, options.plot, options.threads)
-    model: SequenceTagger = load(run, "tag")
-    read = read_tagged(data, *_columns(options), need_tags=False)
+    model: SequenceTagger = load_fitted(run, "tag")
+    known = as_in_the_fit(run, "tag", data)
+    usual = Usual(*(as_column(known.get(name)) for name in Usual._fields))
+    options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
+    read = read_tagged(data, *_columns(options), need_tags=False, usual=usual)
     refuse_unlabelled(options.plot, read.tags, data)
     _refuse_unknown(read, [str(name) for name in model.classes_])
     answers = [row.tolist() for row in model.predict(read.tokens)]

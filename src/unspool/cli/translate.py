@@ -10,27 +10,22 @@ from cyclopts import App, Parameter
 from rich.console import Console
 from rich.table import Table
 
-from unspool.cli.fit_options import (
-    DATA,
-    FitOptions,
-    OfData,
-    OfNetwork,
-    OfOutput,
-    OfTime,
-    OfTraining,
-    Shown,
-)
-from unspool.cli.fits import Read, Work, begin
-from unspool.cli.fitting import check_before, rows_aside
+from unspool.cli.fit import Read, Work, begin
+from unspool.cli.fit_options import FitOptions
+from unspool.cli.held_out import rows_aside
+from unspool.cli.options import DATA, OfData, OfNetwork, OfOutput, OfTime, OfTraining, Shown
+from unspool.cli.predict import as_in_the_fit, load_fitted
+from unspool.cli.refusals import check_before
 from unspool.data.pairs import Pairs, read_pairs
 from unspool.draw.weights import draw_weights
 from unspool.errors import InputError
 from unspool.sequences.scores import error_rate
-from unspool.sequences.store import load
 from unspool.sequences.writers import SequenceTranslator
 
 app = App(name="translate", help="A text to a text of another length, learned from pairs.")
 SHOWN = 8
+WIDEST = 1000
+"""No beam beyond this: time and memory grow with it, and what it finds has long stopped changing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +60,8 @@ class Options(FitOptions, Columns):
 class Asked(Shown, Columns):
     """What `translate predict` is given."""
 
+    columns: Annotated[tuple[int, int] | None, Parameter(group=DATA, negative="")] = None
+    """Which two columns, counted from 0, where there are more than two [default: as in the fit]."""
     beam: OfOutput[int | None] = None
     """How many beginnings are followed; 1: greedy [default: as it was fitted]."""
     plot: OfOutput[Path | None] = None
@@ -95,11 +92,13 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
         Texts, one a line, or pairs with a tab between.
     """
     check_before(None, options.plot, options.threads)
-    model: SequenceTranslator = load(run, "translate")
+    model: SequenceTranslator = load_fitted(run, "translate")
     if options.beam is not None:
         _refuse_beam(options.beam)
         model.beam = options.beam
-    read: Pairs = read_pairs(data, options.columns, need_targets=False)
+    known = as_in_the_fit(run, "translate", data).get("columns")
+    usual = None if known is None else (known[0], known[1])
+    read: Pairs = read_pairs(data, options.columns, need_targets=False, usual=usual)
     written = model.predict_scored(read.sources)
     if options.plot is not None:
         draw_weights(*model.attention_of(read.sources[0]), options.plot)
@@ -116,8 +115,10 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
 
 
 def _refuse_beam(beam: int) -> None:
-    if beam < 1:
-        raise InputError(f"beam is {beam}; expected 1 or more")
+    if not 1 <= beam <= WIDEST:
+        raise InputError(
+            f"beam is {beam}; expected 1 to {WIDEST:,}: each beginning has a state of its own to be kept and gone on with"
+        )
 
 
 def _read(data: Path, options: Options) -> Read:

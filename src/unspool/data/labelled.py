@@ -11,15 +11,15 @@
 >>> _ = (folder / "Greek.txt").write_text("Adamou\\nPapadia\\n")
 >>> _ = (folder / "Irish.txt").write_text("Adam\\n\\nO'Neal\\n")
 >>> found = read_labelled(folder)
->>> found.sequences, found.labels
-(['Adamou', 'Papadia', 'Adam', "O'Neal"], ['Greek', 'Greek', 'Irish', 'Irish'])
+>>> found.sequences, found.labels, found.blank
+(['Adamou', 'Papadia', 'Adam', "O'Neal"], ['Greek', 'Greek', 'Irish', 'Irish'], 1)
 >>> place.cleanup()
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -43,6 +43,8 @@ class Labelled:
     """One a sequence; None where the file has none and none were asked for."""
     places: list[str]
     """Where each sequence stands, for messages: ``names.csv: row 3 (line 4)``."""
+    blank: int = 0
+    """How many lines of a folder's files hold nothing, and so no example."""
 
     def __len__(self) -> int:
         return len(self.sequences)
@@ -58,6 +60,16 @@ class Labelled:
         return sorted(set(self.labels or ()))
 
 
+class Usual(NamedTuple):
+    """The columns of a table where nobody chooses others."""
+
+    text: Column = "text"
+    label: Column = "label"
+
+
+USUAL = Usual()
+
+
 def read_labelled(
     path: str | Path,
     text: Column | None = None,
@@ -65,11 +77,12 @@ def read_labelled(
     delimiter: str | None = None,
     missing: str = "refuse",
     need_labels: bool = True,
+    usual: Usual = USUAL,
 ) -> Labelled:
     """Read sequences and their labels from a table, a folder, .npz or .ts, told apart by the name.
 
-    ``text`` and ``label`` choose a table's columns [default: columns of those names]. Without ``need_labels``
-    a file may have none: something to predict.
+    ``text`` and ``label`` choose a table's columns [default: the usual ones]. Without ``need_labels`` a file may
+    have none, or ``none`` says so: something to predict.
     """
     path = Path(path)
     kind = "folder" if path.is_dir() else path.name.lower().removesuffix(".gz").rpartition(".")[2]
@@ -86,7 +99,7 @@ def read_labelled(
         places = [f"{path}: line {line}" for line in series.lines]
         labelled = Labelled(str(path), series.sequences, series.labels, places)
     else:
-        labelled = _from_table(read_table(path, delimiter), text, label, need_labels)
+        labelled = _from_table(read_table(path, delimiter), text, label, need_labels, usual)
     if need_labels and labelled.labels is None:
         raise InputError(f"{path}: its sequences have no labels, and there is nothing to learn without")
     return labelled
@@ -100,17 +113,18 @@ def read_classes(folder: str | Path) -> Labelled:
     paths = class_files(folder)
     if not paths:
         raise EmptyInput(f"{folder}: no class in it; expected files named like LABEL.txt, a line an example")
-    sequences, labels, places = list[str](), list[str](), list[str]()
+    sequences, labels, places, blank = list[str](), list[str](), list[str](), 0
     for path in paths:
         before = len(sequences)
-        for number, line in enumerate(read_file(path, newlines="lf").split("\n"), 1):
+        for number, line in enumerate(read_file(path, newlines="lf").removesuffix("\n").split("\n"), 1):
+            blank += not line.strip()
             if line.strip():
                 sequences.append(line.strip())
                 labels.append(_label(path))
                 places.append(f"{path}: line {number}")
         if len(sequences) == before:
             raise EmptyInput(f"{path}: a class without an example; expected one a line")
-    return Labelled(str(folder), sequences, labels, places)
+    return Labelled(str(folder), sequences, labels, places, blank)
 
 
 def class_files(folder: Path) -> list[Path]:
@@ -125,14 +139,15 @@ def _label(path: Path) -> str:
     return "" if name.startswith(".") or f".{suffix.lower()}" not in TEXTS else stem
 
 
-def _from_table(table: Table, text: Column | None, label: Column | None, need_labels: bool) -> Labelled:
-    texts = table.text("text" if text is None else text)
-    at = "label" if label is None else label
-    there = not isinstance(at, str) or at in table.names
-    if not there and not need_labels and label is None:
+def _from_table(
+    table: Table, text: Column | None, label: Column | None, need_labels: bool, usual: Usual
+) -> Labelled:
+    text, at = usual.text if text is None else text, usual.label if label is None else label
+    texts = table.text(text)
+    if not need_labels and _without_labels(table, text, label, at):
         labels = None
     else:
-        if table.find(at) == table.find("text" if text is None else text):
+        if table.find(at) == table.find(text):
             raise InputError(
                 f"{table.name}: text and label are the same column, {table.names[table.find(at)]!r}"
             )
@@ -142,3 +157,10 @@ def _from_table(table: Table, text: Column | None, label: Column | None, need_la
                 raise InputError(f"{table.place(i, at)}: the label is missing")
     places = [f"{table.name}: row {i} (line {line})" for i, line in enumerate(table.lines, 1)]
     return Labelled(table.name, texts, labels, places)
+
+
+def _without_labels(table: Table, text: Column, label: Column | None, at: Column) -> bool:
+    """Say whether a table has no labels: none are said to be there, or the usual column is none or the texts'."""
+    if label is not None:
+        return label == "none" and not table.has(label)
+    return not table.has(at) or table.find(at) == table.find(text)

@@ -34,10 +34,16 @@ class Pairs:
         return len(self.sources)
 
 
-def read_pairs(path: str | Path, columns: tuple[int, int] | None = None, need_targets: bool = True) -> Pairs:
+def read_pairs(
+    path: str | Path,
+    columns: tuple[int, int] | None = None,
+    need_targets: bool = True,
+    usual: tuple[int, int] | None = None,
+) -> Pairs:
     """Read pairs; ``columns`` says which two, counted from 0, where a line has more than two.
 
-    Without ``need_targets`` a file of one column is fine: something to translate.
+    If it does not, the ``usual`` two are read where there are so many columns. Without ``need_targets`` a file
+    of one column is fine: something to translate.
     """
     if columns is not None and columns[0] == columns[1]:
         raise InputError(f"columns are {columns[0]} and {columns[1]}; expected two different ones")
@@ -52,6 +58,8 @@ def read_pairs(path: str | Path, columns: tuple[int, int] | None = None, need_ta
         raise InputError(f"{path}: line {blank} is empty; expected a text on every line")
     width = len(rows[0][1])
     alone = not need_targets and width == 1
+    if columns is None and usual is not None and max(usual) < width:
+        columns = usual
     if width > 2 and columns is None:
         raise InputError(f"{path}: {width} columns; say which two are the pair, as --columns 0 1")
     source, target = columns or (0, 1)

@@ -27,7 +27,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,17 +63,25 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def has(self, column: Column) -> bool:
+        """Say whether there is such a column."""
+        if isinstance(column, str):
+            return column in self.names
+        return -len(self.names) <= column < len(self.names)
+
     def find(self, column: Column) -> int:
         """Give the number of a column; a name that is not there is an error that lists those that are."""
-        if isinstance(column, str) and column in self.names:
-            return self.names.index(column)
-        if isinstance(column, int) and -len(self.names) <= column < len(self.names):
-            return column % len(self.names)
-        there = ", ".join(repr(name) for name in self.names)
-        how = f"; its fields were cut at {DELIMITERS.get(self.delimiter, repr(self.delimiter))}"
-        raise InputError(
-            f"{self.name}: no column {column!r}; there are {there}{how if len(self.names) == 1 else ''}"
-        )
+        self.refuse_missing([column])
+        return self.names.index(column) if isinstance(column, str) else column % len(self.names)
+
+    def refuse_missing(self, columns: Iterable[Column]) -> None:
+        """Raise where columns are not there, with the names of all of them and of those that are."""
+        missing = [repr(column) for column in columns if not self.has(column)]
+        if missing:
+            there = ", ".join(repr(name) for name in self.names)
+            how = f"; its fields were cut at {DELIMITERS.get(self.delimiter, repr(self.delimiter))}"
+            what = f"no column{'s' * (len(missing) > 1)} {', '.join(missing)}"
+            raise InputError(f"{self.name}: {what}; there are {there}{how if len(self.names) == 1 else ''}")
 
     def place(self, row: int, column: Column) -> str:
         """Name a field for a message: the row counts from 0 here, and from 1 in the message."""

@@ -22,6 +22,7 @@ In files with tabs a line that begins with ``#`` and has no tab is a comment; a 
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from unspool.data.source import read_file
 from unspool.data.table import Column, Table, read_table
@@ -45,6 +46,17 @@ class Tagged:
         return len(self.tokens)
 
 
+class Usual(NamedTuple):
+    """The columns where nobody chooses others; None: the first and the last, in a table those of these names."""
+
+    token: Column | None = None
+    tag: Column | None = None
+    sequence: Column | None = None
+
+
+USUAL = Usual()
+
+
 def read_tagged(
     path: str | Path,
     token: Column | None = None,
@@ -52,26 +64,24 @@ def read_tagged(
     sequence: Column | None = None,
     delimiter: str | None = None,
     need_tags: bool = True,
+    usual: Usual = USUAL,
 ) -> Tagged:
     """Read a file named .csv, .tsv or .tab as a table, any other as columns.
 
-    ``token`` and ``tag`` choose columns [default: in columns the first and the last, in a table those of these
-    names], ``sequence`` the table's column that names the sequence [default: sequence].
+    ``token`` and ``tag`` choose columns [default: the usual ones], ``sequence`` the table's column that names the
+    sequence. Without ``need_tags`` a file may have none, or ``none`` says so: something to predict.
     """
     if Path(path).name.lower().removesuffix(".gz").endswith(TABLES) or delimiter is not None:
-        return _from_table(read_table(path, delimiter), token, tag, sequence, need_tags)
+        return _from_table(read_table(path, delimiter), Usual(token, tag, sequence), need_tags, usual)
     if sequence is not None:
         raise InputError(f"{path}: sequence is for tables; in columns a blank line begins a new one")
-    return _from_columns(path, _place(path, "token", token, 0), _place(path, "tag", tag, -1), need_tags)
+    for name, column in (("token", token), ("tag", tag if need_tags or tag != "none" else None)):
+        if isinstance(column, str):
+            raise InputError(f"{path}: {name}: columns have numbers from 0 here, got {column!r}")
+    return _from_columns(path, Usual(token, tag), need_tags, usual)
 
 
-def _place(path: str | Path, name: str, column: Column | None, default: int) -> int:
-    if isinstance(column, str):
-        raise InputError(f"{path}: {name}: columns have numbers from 0 here, got {column!r}")
-    return default if column is None else column
-
-
-def _from_columns(path: str | Path, token: int, tag: int, need_tags: bool) -> Tagged:
+def _from_columns(path: str | Path, told: Usual, need_tags: bool, usual: Usual) -> Tagged:
     lines = read_file(path, newlines="lf").split("\n")
     tabs = any("\t" in line for line in lines)
     groups: list[list[tuple[int, list[str]]]] = [[]]
@@ -87,38 +97,49 @@ def _from_columns(path: str | Path, token: int, tag: int, need_tags: bool) -> Ta
     for number, fields in (row for group in groups for row in group):
         if len(fields) != width:
             raise InputError(f"{path}: line {number} has {len(fields)} columns; the first token has {width}")
-    tagged = need_tags or width > 1
     if need_tags and width < 2:
         raise InputError(f"{path}: one column only; expected a token and a tag on every line")
-    for column in (token, tag) if tagged else (token,):
+    token, tag = _two_of(width, told, need_tags, usual)
+    for column in (token,) if tag is None else (token, tag):
         if not -width <= column < width:
             raise InputError(f"{path}: no column {column}; there are {width}, numbered from 0")
-    if tagged and token % width == tag % width:
+    if tag is not None and token % width == tag % width:
         raise InputError(f"{path}: token and tag are the same column, {token % width}")
     return Tagged(
         str(path),
         [[fields[token] for _, fields in group] for group in groups],
-        [[fields[tag] for _, fields in group] for group in groups] if tagged else None,
+        None if tag is None else [[fields[tag] for _, fields in group] for group in groups],
         [[number for number, _ in group] for group in groups],
     )
 
 
-def _from_table(
-    table: Table, token: Column | None, tag: Column | None, sequence: Column | None, need_tags: bool
-) -> Tagged:
-    words = table.text("token" if token is None else token)
-    tagged = need_tags or tag is not None or "tag" in table.names
-    tags = table.text("tag" if tag is None else tag) if tagged else None
-    if tagged and table.find("token" if token is None else token) == table.find(
-        "tag" if tag is None else tag
-    ):
-        raise InputError(
-            f"{table.name}: token and tag are the same column, {token if tag is None else tag!r}"
-        )
-    names = table.text("sequence" if sequence is None else sequence)
-    for i, each in enumerate(tags or ()):
-        if not each:
-            raise InputError(f"{table.place(i, 'tag' if tag is None else tag)}: the tag is missing")
+def _two_of(width: int, told: Usual, need_tags: bool, usual: Usual) -> tuple[int, int | None]:
+    """Give the columns of the tokens and the tags, None where there are none; of the usual ones those that are there."""
+    there = [column for column in (told.token, usual.token, 0) if isinstance(column, int)]
+    token = next(column for column in there if column < width or column == told.token)
+    if not need_tags and (width == 1 or told.tag == "none"):
+        return token, None
+    if isinstance(told.tag, int):
+        return token, told.tag
+    tag = usual.tag if isinstance(usual.tag, int) else -1
+    return token, None if not need_tags and (tag >= width or tag % width == token) else tag
+
+
+def _from_table(table: Table, told: Usual, need_tags: bool, usual: Usual) -> Tagged:
+    token, tag, sequence = (
+        next(column for column in each if column is not None)
+        for each in zip(told, usual, Usual._fields, strict=True)
+    )
+    words, names = table.text(token), table.text(sequence)
+    if not need_tags and _without_tags(table, token, tag, told.tag):
+        tags = None
+    else:
+        if table.find(token) == table.find(tag):
+            raise InputError(f"{table.name}: token and tag are the same column, {tag!r}")
+        tags = table.text(tag)
+        for i, each in enumerate(tags):
+            if not each:
+                raise InputError(f"{table.place(i, tag)}: the tag is missing")
     begins = _begins(names)
     spans = list(zip(begins, [*begins[1:], len(names)], strict=True))
     return Tagged(
@@ -127,6 +148,13 @@ def _from_table(
         None if tags is None else [tags[a:b] for a, b in spans],
         [table.lines[a:b] for a, b in spans],
     )
+
+
+def _without_tags(table: Table, token: Column, tag: Column, told: Column | None) -> bool:
+    """Say whether a table has no tags: none are said to be there, or the usual column is none or the tokens'."""
+    if told is not None:
+        return told == "none" and not table.has(told)
+    return not table.has(tag) or table.find(tag) == table.find(token)
 
 
 def _begins(names: list[str]) -> list[int]:

@@ -90,6 +90,7 @@ def read_timetable(
     """Read a table of numbers in time; ``time`` is a column, or none to have no times."""
     from_choice("missing", missing, MISSING)
     table = read_table(path, delimiter)
+    table.refuse_missing(columns or ())
     at = _time_column(table, time, columns)
     clock = read_clock(table.text(at)) if at is not None else None
     if at is not None and clock is None and time is not None:
@@ -98,7 +99,9 @@ def read_timetable(
     at = at if clock is not None else None
     steps = _steps(table, at, clock, missing, "" if time is not None else IGNORE)
     chosen, left_out = _numbers(table, at, columns)
-    found = {table.names[i]: _values(table, i, steps, missing) for i in chosen}
+    read = {i: table.numbers(i, missing="nan") for i in chosen}
+    _refuse_holes(table, read, missing)
+    found = {table.names[i]: _values(values, steps, missing) for i, values in read.items()}
     return TimeTable(
         table.name, None if at is None else table.names[at], clock, found, left_out, int(steps[-1]) + 1
     )
@@ -182,15 +185,24 @@ def _is_number(field: str) -> bool:
     return value is not None and not np.isnan(value)
 
 
-def _values(table: Table, column: int, steps: NDArray[np.int64], missing: str) -> Values:
-    read = table.numbers(column, missing="nan")
-    holes = np.flatnonzero(np.isnan(read))
-    if len(holes) and missing == "refuse":
-        raise InputError(f"{table.place(int(holes[0]), column)}: the value is missing; {HINT}")
-    if np.isnan(read[-1]):
+def _refuse_holes(table: Table, read: dict[int, Real], missing: str) -> None:
+    """Raise where values are missing, with the first of them and the names of all columns that have some."""
+    holes = {i: np.flatnonzero(np.isnan(values)) for i, values in read.items()}
+    holed = [i for i in read if len(holes[i])]
+    if holed and missing == "refuse":
+        others = ", ".join(repr(table.names[i]) for i in holed[1:])
+        also = f", and there are more in {others}" if others else ""
         raise InputError(
-            f"{table.place(len(read) - 1, column)}: the last value is missing; cut the rows at the end"
+            f"{table.place(int(holes[holed[0]][0]), holed[0])}: the value is missing{also}; {HINT}"
         )
+    for i in holed:
+        if holes[i][-1] == len(table) - 1:
+            raise InputError(
+                f"{table.place(len(table) - 1, i)}: the last value is missing; cut the rows at the end"
+            )
+
+
+def _values(read: Real, steps: NDArray[np.int64], missing: str) -> Values:
     y = np.full(int(steps[-1]) + 1, np.nan)
     y[steps] = read
     begin = int(np.flatnonzero(~np.isnan(y))[0])

@@ -80,11 +80,18 @@ class Backtesting:
     """Which values count: False for what was filled in."""
     result: Backtest | None = field(default=None, init=False)
 
+    def check(self) -> None:
+        """Refuse a series that cannot be learned and forecast so, before anything is learned."""
+        y = checked(self.y, "the series")
+        self.forecaster.plan(checked(y[: self._origins()[0]], "the series"))
+
+    def _origins(self) -> Whole:
+        return rolling_origins(len(self.y), self.test, self.forecaster.horizon, self.stride)
+
     def steps(self) -> Iterator[Progress]:
         """Fit on the training part, then forecast from every origin."""
-        y = checked(self.y, "the series")
+        y, origins = checked(self.y, "the series"), self._origins()
         known = np.ones(len(y), bool) if self.scored is None else np.asarray(self.scored, bool)
-        origins = rolling_origins(len(y), self.test, self.forecaster.horizon, self.stride)
         count = int(origins[0])
         yield from self.forecaster.fitting(y[:count], known[:count])
         model = self.forecaster

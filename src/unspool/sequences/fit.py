@@ -23,7 +23,7 @@ from unspool.optimise import Optimiser, OptimiserConfig
 from unspool.schedule import Cosine, updates_a_second
 from unspool.sequences.batches import Examples, Rows, SequenceBatch
 from unspool.sequences.config import FitConfig
-from unspool.sequences.fitting import Fitting
+from unspool.sequences.fit_state import Fitting
 from unspool.sequences.network import Network
 from unspool.values import Loss
 

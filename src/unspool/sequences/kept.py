@@ -26,7 +26,7 @@ from unspool.keeping import Keeping
 from unspool.sequences.batches import Examples
 from unspool.sequences.config import FitConfig
 from unspool.sequences.fit import Report, fit
-from unspool.sequences.fitting import Fitting
+from unspool.sequences.fit_state import Fitting
 from unspool.sequences.inputs import Coder, TokenCoder
 from unspool.sequences.network import Network
 

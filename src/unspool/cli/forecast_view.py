@@ -1,72 +1,21 @@
-"""What `unspool forecast` reads, shows and writes: columns, progress, tables, pictures, JSON."""
+"""What `unspool forecast` shows and writes: progress, tables, pictures, JSON."""
 
 import math
 import time as clocks
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from unspool.cli.fit_options import Forecasting, names_of
-from unspool.cli.fitting import as_column
-from unspool.data.arrays import Real
-from unspool.data.timetable import TimeTable, Values, read_timetable
+from unspool.cli.forecast_columns import Forecasts
+from unspool.data.timetable import TimeTable
 from unspool.draw.forecast import draw_forecast
-from unspool.errors import InputError
 from unspool.forecast.backtest import Backtest
 from unspool.forecast.forecaster import Forecaster, Progress
-from unspool.forecast.store import Run
-
-
-def settings_of(options: Forecasting) -> dict[str, Any]:
-    """Read the options that are words or numbers, and give all arguments of a forecaster."""
-    check_level(options.level)
-    season, differences = options.season, options.differences
-    if season != "guess" and not season.isdecimal():
-        raise InputError(f"season is {season!r}; expected a number of steps, or guess")
-    pair = tuple(differences.split(","))
-    if differences != "guess" and pair not in {("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")}:
-        raise InputError(f"differences is {differences!r}; expected d,D as 0,1, or guess")
-    given = {name: getattr(options, name) for name in names_of(Forecaster) if hasattr(options, name)}
-    return given | {
-        "season": season if season == "guess" else int(season),
-        "differences": differences if differences == "guess" else (int(pair[0]), int(pair[1])),
-    }
-
-
-def check_level(level: float) -> None:
-    """Refuse a band that cannot be."""
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}; expected a share between 0 and 1, as 0.8")
-
-
-def read_columns(data: Path, options: Forecasting) -> TimeTable:
-    """Read the table; a column that is a number goes by its place."""
-    chosen = [as_column(column) for column in options.columns] if options.columns else None
-    return read_timetable(data, chosen, as_column(options.time), options.missing, options.delimiter)
-
-
-@contextmanager
-def about(table: TimeTable, name: str) -> Iterator[None]:
-    """Name the file and the column in whatever is wrong with it."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{table.name}: column {name!r}: {error}") from error
-
-
-def values_of(test: str, count: int) -> int:
-    """Give how many values a test part has, from a number or a share with %."""
-    share = test.removesuffix("%")
-    if not share.replace(".", "", 1).isdecimal():
-        raise InputError(f"test is {test!r}; expected a number of values, or a share as 20%")
-    return max(1, round(count * float(share) / 100)) if test.endswith("%") else int(float(share))
 
 
 def describe(console: Console, table: TimeTable) -> None:
@@ -138,49 +87,6 @@ def show_backtest(console: Console, title: str, found: Backtest) -> None:
     console.print(f"[bold]{title}[/bold]", soft_wrap=True)
     console.print(table)
     console.print()
-
-
-Forecasts = dict[str, tuple[Real, Real | None, Real | None]]
-
-
-def forecast_columns(run: Run, table: TimeTable, level: float, steps: int | None) -> Forecasts:
-    """Forecast every column from the end of a table."""
-    rows: Forecasts = {}
-    for name, model in run.forecasters.items():
-        values = table.columns[name]
-        with about(table, name):
-            phase = _phase(run, table, name, values)
-            y_hat = model.predict(steps, values.y, phase)
-            band: tuple[Real | None, Real | None] = None, None
-            if model.errors_ is not None:
-                band = model.predict_interval(level, steps, values.y, phase)
-            rows[name] = (y_hat, *band)
-    return rows
-
-
-def _phase(run: Run, table: TimeTable, name: str, values: Values) -> int:
-    """Give the place in time of a history's first value, counted from the first value that was learned."""
-    begin = (run.begins or {}).get(name, 0)
-    first = values.begin
-    if run.clock is not None and table.clock is not None:
-        number = run.clock.numbers([table.label(0)])[0]
-        if number is None or table.clock.step != run.clock.step:
-            raise InputError(
-                f"its times do not go in the steps of the run, which begin at {run.clock.begin!r}"
-            )
-        first += number
-    return first - begin
-
-
-def remembered(run: Run, name: str) -> TimeTable:
-    """Give the series that were learned as a table."""
-    begins = run.begins or {}
-    columns = {
-        column: Values(model.history_, np.ones(len(model.history_), bool), begins.get(column, 0))
-        for column, model in run.forecasters.items()
-    }
-    rows = max(each.begin + len(each.y) for each in columns.values())
-    return TimeTable(name, run.time, run.clock, columns, [], rows)
 
 
 def forecast_table(table: TimeTable, rows: Forecasts, level: float) -> Table:

@@ -5,26 +5,31 @@ is read again in the same way, and the fit goes on from its last saved state.
 """
 
 import json as jsonlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from unspool import checkpoint
-from unspool.cli.fit_options import FitOptions, Kept, names_of
-from unspool.cli.fitting import check_before
-from unspool.cli.following import follow
+from unspool.cli.fit_options import FitOptions
+from unspool.cli.options import Kept, names_of
+from unspool.cli.refusals import check_before
 from unspool.cli.stopping import Stop
 from unspool.data.labelled import class_files
 from unspool.errors import InputError
 from unspool.files import hash_of, hash_of_all
 from unspool.sequences.estimator import Estimator
+from unspool.sequences.fit import Report
 from unspool.sequences.kept import has_ended
 
 COMMAND = "command"
 """The key in the config of what the command was given."""
+LINES = 10
+"""How many plain lines a fit makes where there is no terminal."""
 
 
 class Read(NamedTuple):
@@ -127,3 +132,42 @@ def _walk(work: Work, data: Path, options: FitOptions, console: Console, more: d
         print(jsonlib.dumps(content, ensure_ascii=False))
     if "stopped" in content:
         stop.leave(options.out, content["stopped"])
+
+
+def follow(console: Console, estimator: Estimator, reports: Generator[Report], stop: Stop) -> int | None:
+    """Run a fit to its end and show where it stands; give the update after which it was stopped, if it was."""
+    bar = Progress(
+        TextColumn("  {task.description}"),
+        BarColumn(bar_width=30),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=console,
+        disable=not console.is_terminal or console.quiet,
+        transient=True,
+    )
+    report = None
+    with bar, closing(reports):
+        task, valid = bar.add_task("fitting", total=None), ""
+        for report in reports:
+            if report.valid is not None:
+                valid = f" · set aside {report.valid:.4f}{' *' if report.best else ''}"
+            said = f"loss {report.loss:.4f}{valid}"
+            bar.update(task, completed=report.step, total=report.steps, description=said)
+            if not console.is_terminal and _due(report):
+                console.print(
+                    f"  update {report.step:,} of {report.steps:,} · {report.seconds:.1f} s, "
+                    f"{report.seconds / report.step * (report.steps - report.step):.0f} s left · {said}",
+                    soft_wrap=True,
+                )
+            if stop():
+                return report.step
+    if report is not None:
+        stopped = "" if report.step == report.steps else ", stopped early"
+        kept = f"{stopped}, the best parameters kept" if estimator.validation else ""
+        console.print(f"  {report.step:,} updates in {report.seconds:.1f} s{kept}", soft_wrap=True)
+    return None
+
+
+def _due(report: Report) -> bool:
+    every = max(1, report.steps // LINES)
+    return report.step % every == 0 or report.step == report.steps

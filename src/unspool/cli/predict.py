@@ -1,0 +1,42 @@
+"""What `classify predict`, `tag predict` and `translate predict` do alike: load what was fitted, read as it was fitted."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from unspool import checkpoint
+from unspool.cli.fit import COMMAND
+from unspool.sequences.store import load
+
+COLUMNS = ("text", "label", "token", "tag", "sequence", "columns", "delimiter")
+"""The options that say how data is read."""
+
+
+def load_fitted(run: Path, kind: str) -> Any:
+    """Load the model of a run; where its fit has not ended, say whose answers these are."""
+    model = load(run, kind)
+    if (run / checkpoint.TRAINING).exists():
+        how = f"; go on with: unspool resume {run}" if COMMAND in checkpoint.read_config(run, kind) else ""
+        said = f"the fit has not ended, the answers are those after update {model.n_iter_:,}"
+        print(f"unspool: {run}: {said}{how}", file=sys.stderr)
+    return model
+
+
+def as_in_the_fit(run: Path, kind: str, data: Path) -> dict[str, Any]:
+    """Give the columns and the delimiter that the fit was given, so that other data is read alike.
+
+    Names hold for every table, numbers of columns and what stands between them only for files of the same kind.
+    A run from Python was given none.
+    """
+    content = checkpoint.read_config(run, kind)
+    told = content.get(COMMAND, {}).get("options", {})
+    alike = told and _kind(data) == _kind(Path(content["data"]))
+    found = {name: told[name] for name in COLUMNS if told.get(name) is not None}
+    if not alike:
+        found.pop("delimiter", None)
+        return {name: column for name, column in found.items() if not str(column).isdecimal()}
+    return found
+
+
+def _kind(path: Path) -> str:
+    return Path(path.name.lower().removesuffix(".gz")).suffix
