@@ -26,15 +26,21 @@ OPEN_SEAL = "0" * 64
 _SEAL = re.compile(rb'sha256\\?": ?\\?"([0-9a-f]{64})')
 
 
-def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file so that a reader, or a kill at any moment, finds the old content or the new, never a part."""
+def write_whole(path: str | Path, content: bytes, *, new: bool = False) -> None:
+    """Write a file so that a reader, or a kill at any moment, finds the old content or the new, never a part.
+
+    A `new` one takes the place of nothing, not even of what came there a moment ago.
+    """
     beside = Path(f"{path}.{os.getpid()}{UNFINISHED}")
     try:
         with beside.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        if new:
+            _put_new(beside, path)
+        else:
+            beside.replace(path)
         sync(beside.parent)
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -42,6 +48,28 @@ def write_whole(path: str | Path, content: bytes) -> None:
         if not isinstance(error, OSError):  # Ctrl-C
             raise
         raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _put_new(beside: Path, path: str | Path) -> None:
+    """Give a finished file its name, unless the name is taken."""
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        beside.replace(path)
+    else:
+        beside.unlink()
+
+
+def check_apart(*paths: str | Path | None) -> None:
+    """Raise where two files of a command are one: what is read would be lost, or what was written first."""
+    seen = set[Path]()
+    for path in paths:
+        if path is not None and Path(path).resolve() in seen:
+            raise FileError(f"{path}: is given for two things; give each a name of its own")
+        if path is not None:
+            seen.add(Path(path).resolve())
 
 
 def check_new(path: str | Path) -> None:

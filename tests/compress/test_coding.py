@@ -1,6 +1,7 @@
 """Files through a model and back: any bytes, any tokens, any network; what it costs; what is refused."""
 
 import math
+import tracemalloc
 import zlib
 from dataclasses import replace
 from itertools import product
@@ -15,7 +16,7 @@ from unspool.compress import coding, compress, decompress, identity, model_withi
 from unspool.compress.coding import decode, encode, flags_of, read_windows
 from unspool.compress.container import MARK, VERSION, Container
 from unspool.compress.frequencies import frequencies
-from unspool.compress.spelling import Spelling, cut, join
+from unspool.compress.spelling import Counts, Spelling, cut, join
 from unspool.config import ModelConfig
 from unspool.data.settings import Settings
 from unspool.data.source import text_itself
@@ -276,3 +277,36 @@ def test_a_container_can_carry_its_model(kind):
     assert decompress(again, model_within(again)) == data
     with pytest.raises(FileError, match="model in it"):
         model_within(replace(one, model=one.model[:-30]))
+
+
+@given(st.lists(st.integers(0, 40), max_size=200))
+def test_counts_are_sums_of_what_came(places):
+    counts, came = Counts(), list[int]()
+    for wanted in places:
+        place = min(wanted, len(came))
+        if place == len(came):
+            came.append(0)
+        came[place] += 1
+        counts.add(place)
+    assert (len(counts), counts.total) == (len(came), sum(came))
+    assert [counts.before(i) for i in range(len(came) + 1)] == [sum(came[:i]) for i in range(len(came) + 1)]
+    assert [counts.at(point) for point in range(sum(came))] == [
+        i for i, n in enumerate(came) for _ in range(n)
+    ]
+
+
+def test_a_long_text_does_not_keep_the_frequencies_of_every_window():
+    model = model_of(text=SENTENCE + "".join(map(chr, range(0x4E00, 0x4F90))))
+    data = SENTENCE.encode() * 400
+    tracemalloc.start()
+    encode(model, data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < len(data) * 8 * len(model.vocab) / 2
+
+
+def test_more_tokens_than_bytes_are_refused_at_once():
+    model = model_of()
+    kept = compress(model, SENTENCE.encode() * 3).container
+    with pytest.raises(FileError, match="more tokens than bytes"):
+        decompress(replace(kept, way="network", tokens=2**40), model)

@@ -19,7 +19,9 @@ from unspool.data.corpus import read_part
 from unspool.data.settings import Settings
 from unspool.data.source import Source
 from unspool.draw.compress import draw_growth
+from unspool.errors import FileError
 from unspool.estimator import LanguageModel
+from unspool.files import write_whole
 from unspool.language import TextModel
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
@@ -143,6 +145,8 @@ def refused(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["compress", "other", "nothing"], "cannot be read"),
         (["compress", "other", "."], "cannot be read"),
         (["compress", "nothing", "text"], "no such run"),
+        (["compress", "other", "text", "--plot", "text"], "is given for two things"),
+        (["compress", "other", "text", "--out", "new.png", "--plot", "new.png"], "is given for two things"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -227,3 +231,29 @@ def test_the_run_is_found_from_the_files_own_folder(run, monkeypatch, tmp_path):
         assert called(monkeypatch, ["decompress", place / "story.txt.unspool"]) == 0
         assert (place / "story.txt").read_text() == TEXT
     assert contents[0] == contents[1] and str(tmp_path).encode() not in contents[0]
+
+
+def test_the_run_is_found_through_a_linked_folder(run, monkeypatch, tmp_path):
+    shutil.copytree(run, tmp_path / "run")
+    (tmp_path / "real" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "deep")
+    (tmp_path / "a.txt").write_text(TEXT)
+    monkeypatch.chdir(tmp_path)
+    assert called(monkeypatch, ["compress", "run", "a.txt", "--out", "link/a.unspool"]) == 0
+    assert called(monkeypatch, ["decompress", "link/a.unspool", "--out", "b.txt"]) == 0
+    assert (tmp_path / "b.txt").read_text() == TEXT
+
+
+def test_a_new_file_takes_the_place_of_nothing(tmp_path):
+    write_whole(tmp_path / "a", b"new", new=True)
+    with pytest.raises(FileError, match="exists"):
+        write_whole(tmp_path / "a", b"other", new=True)
+    assert (tmp_path / "a").read_bytes() == b"new" and names(tmp_path) == ["a"]
+
+
+def test_brackets_in_a_name_are_printed_as_they_are(run, story, monkeypatch, capsys):
+    named = story.with_name("n[red]x[bold].txt")
+    named.write_bytes(story.read_bytes())
+    monkeypatch.chdir(story.parent)
+    assert called(monkeypatch, ["compress", run, named.name]) == 0
+    assert "kept         n[red]x[bold].txt.unspool" in capsys.readouterr().out

@@ -183,3 +183,14 @@ def test_a_run_that_is_there_is_not_written_over(names, tmp_path):
     (tmp_path / "run" / "mine.txt").write_text("mine")
     with pytest.raises(FileError, match="already"):
         run("classify", "fit", names, "--out", tmp_path / "run")
+
+
+def test_brackets_in_names_and_labels_are_printed_as_they_are(tmp_path, capsys):
+    rows = [f"{'ab' * (i % 3 + 1)},[/b]" if i % 2 else f"{'cd' * (i % 3 + 1)},[red]" for i in range(40)]
+    path, out = tmp_path / "n[bold]s.csv", tmp_path / "run[red]"
+    path.write_text("text,label\n" + "\n".join(rows) + "\n")
+    run("classify", "fit", path, "--out", out, *QUICK)
+    printed = capsys.readouterr().out
+    assert "[/b]" in printed and "[red]" in printed and "n[bold]s.csv" in printed and "run[red]" in printed
+    run("classify", "predict", out, path)
+    assert "[/b]" in capsys.readouterr().err

@@ -183,3 +183,19 @@ def test_a_machine_too_large_is_refused_before_it_fills_the_memory() -> None:
     rules = {(q, a): Rule(a, "R", names[i - 1]) for i, q in enumerate(names) for a in SYMBOLS}
     with pytest.raises(InputError, match=r"large needs 2,131 units; expected at most 2,000"):
         compile_machine(Machine("large", "_", "q0", (), rules))
+
+
+@given(st.integers(-3, 5000), st.integers(0, 12))
+def test_digits_are_those_of_long_division(numerator: int, places: int) -> None:
+    network, denominator = compile_machine(find("builtin:increment")), 1 << places
+
+    def divided() -> str | None:
+        found, rest = "", numerator
+        while rest:
+            digit, rest = divmod(rest * network.base, denominator)
+            if digit % 2 or not 0 <= digit < 2 * len(network.machine.symbols):
+                return None
+            found += network.machine.symbols[digit // 2]
+        return found
+
+    assert network.symbols(numerator, denominator) == divided()

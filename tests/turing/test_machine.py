@@ -163,6 +163,9 @@ def go(**rules: Any) -> dict[str, Any]:
         (EVEN | {"transitions": {"even": {"0": 1}}}, "state 'even' at '0' is 1; expected the next state"),
         ('{"start": "a", "start": "b"}', "'start' stands twice"),
         ("[" * 100_000, "nested too deeply"),
+        ("[" + "1" * 5000 + "]", "no machine: Exceeds the limit"),
+        (FLIP | {"blank": "\u0001"}, "the symbol '\\x01' cannot be shown"),
+        (FLIP | {"name": "red \u001b[31m"}, "cannot be shown"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_in_one_line(text: str | dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -189,3 +192,9 @@ def test_a_symbol_that_is_not_known_is_refused() -> None:
         next(simulate(machine("increment"), "102"))
     with pytest.raises(InputError, match="the word has 'x' at place 0; parity knows 0 1"):
         list(find("builtin:parity").run("x"))  # type: ignore[union-attr]
+
+
+def test_a_mark_of_byte_order_is_no_error(tmp_path: Path) -> None:
+    path = tmp_path / "flip.json"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(FLIP).encode())
+    assert load(path) == parse(json.dumps(FLIP), "flip")

@@ -201,3 +201,21 @@ def test_the_weights_can_be_taken_away_and_run_by_hand(turing, tmp_path: Path) -
     value = dict(zip(found["units"], h, strict=True))
     assert value["e[done,S,0]"] == 1 and value["l[S]"] == 0
     assert value["r[S]"] == Fraction(4, 8) + Fraction(2, 64) + Fraction(2, 512) + Fraction(2, 4096)  # 1000
+
+
+def test_a_machine_is_not_written_over(turing, tmp_path: Path) -> None:
+    path = tmp_path / "flip.json"
+    path.write_text(
+        '{"blank": "_", "start": "go", "halting": [], "transitions": {"go": {"_": ["_", "S", "go"]}}}'
+    )
+    before = path.read_bytes()
+    code, _, err = turing(path, "--weights", path)
+    assert code == 2 and "is given for two things" in err and path.read_bytes() == before
+    code, _, err = turing(path, "--weights", tmp_path / "no" / "a.json")
+    assert code == 2 and f"{tmp_path / 'no' / 'a.json'}: cannot be written" in err
+
+
+def test_a_long_tape_is_written_with_all_its_digits(turing) -> None:
+    code, out, _ = turing("builtin:increment", "1" * 4800, "--steps", 1, "--json")
+    z = Fraction(json.loads(out)["run"][0]["r"])
+    assert code == 0 and z.denominator.bit_length() == 3 * 4800 - 2 + 1

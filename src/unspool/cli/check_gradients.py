@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from unspool import checkpoint
 from unspool.check_gradients import EXACT, HAND, Compared, check_gradients
 from unspool.cli.options import Flag
+from unspool.cli.terminal import terminal
 from unspool.config import ModelConfig
 from unspool.model import Model
 from unspool.values import Activation
@@ -67,7 +67,7 @@ def check_command(
         The folder of a run; without one, a fresh model of the sizes below.
     """
     model = options.fresh() if run is None else checkpoint.load_model(run / checkpoint.MODEL)[0]
-    console = Console(highlight=False, quiet=options.json)
+    console = terminal(quiet=options.json)
     with console.status("comparing …") as status:
         found = check_gradients(
             model,

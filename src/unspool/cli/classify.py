@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from cyclopts import App
 from rich.console import Console
+from rich.text import Text
 
 from unspool.cli.fit import Read, Work, begin
 from unspool.cli.fit_options import Column, FitOptions, as_column
@@ -17,6 +18,7 @@ from unspool.cli.options import OfData, OfNetwork, OfTraining, Shown
 from unspool.cli.predict import as_in_the_fit, load_fitted
 from unspool.cli.refusals import check_before, refuse_empty, refuse_unknown, refuse_unlabelled
 from unspool.cli.scores import draw_scores, show_scores
+from unspool.cli.terminal import headed, terminal
 from unspool.data.labelled import Labelled, Usual, read_labelled
 from unspool.errors import InputError
 from unspool.sequences.estimators import SequenceClassifier
@@ -115,7 +117,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     for answer, p in zip(answers, proba, strict=True):
         print(f"{answer}\t{p.max():.4f}")
     if scores is not None:
-        console = Console(highlight=False, stderr=True)
+        console = terminal(stderr=True)
         show_scores(console, scores, str(data))
 
 
@@ -137,12 +139,10 @@ def _columns(options: Columns) -> tuple[Any, Any, str | None]:
 
 def _read(data: Path, options: Options) -> Read:
     learned, judged = _parts(data, options)
-    said = "\n".join(
-        [
-            _described(learned, judged),
-            *(f"  {_blank(each)}" for each in (learned, judged) if each and each.blank),
-        ]
-    )
+    said = _described(learned, judged)
+    for each in (learned, judged):
+        if each and each.blank:
+            said.append(f"\n  {_blank(each)}")
     return Read(learned.sequences, learned.labels, judged, said, {"inputs": _kind(learned)})
 
 
@@ -179,12 +179,13 @@ def _kind(data: Labelled) -> str:
     return "ids" if ids else "auto"
 
 
-def _described(learned: Labelled, judged: Labelled | None) -> str:
+def _described(learned: Labelled, judged: Labelled | None) -> Text:
     lengths = [len(each) for each in learned.sequences]
     aside = f", {len(judged):,} to judge by" if judged is not None else ""
-    return (
-        f"[bold]{learned.name}[/bold]: {len(learned):,} sequences of {min(lengths)} to {max(lengths)} steps to "
-        f"learn from{aside}; {len(learned.classes)} classes"
+    return headed(
+        learned.name,
+        f": {len(learned):,} sequences of {min(lengths)} to {max(lengths)} steps to "
+        f"learn from{aside}; {len(learned.classes)} classes",
     )
 
 

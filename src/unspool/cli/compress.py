@@ -12,13 +12,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from unspool.cli.options import Flag
+from unspool.cli.terminal import terminal
 from unspool.compress import Packed, compress
 from unspool.compress.coding import Coded
 from unspool.compress.others import OTHERS, growth
 from unspool.data.source import BOM
 from unspool.draw.compress import draw_growth
 from unspool.draw.figure import check_format, new_axes
-from unspool.files import check_new, read_whole, write_whole
+from unspool.files import check_apart, check_new, read_whole, write_whole
 from unspool.kernel.ops import set_threads
 from unspool.language import TextModel
 
@@ -62,26 +63,26 @@ def compress_command(
     data = read_whole(file)
     out = out or file.with_name(file.name + SUFFIX)
     check_new(out)
+    check_apart(file, out, plot)
     if plot is not None:
         check_format(plot)
         new_axes()  # says now, not later, if it cannot draw
     model = TextModel.load(run)
-    console = Console(highlight=False, quiet=json)
+    seen_from_there = os.path.relpath(run.resolve(), out.parent.resolve())  # the same bytes wherever both are
+    console = terminal(quiet=json)
     with going(console) as progress:
         task = progress.add_task("", total=None)
         packed = compress(
             model,
             data,
             name=file.name,
-            run=os.path.relpath(
-                run, out.parent
-            ),  # from where the file is: no names of other folders, the same bytes anywhere
+            run=seen_from_there,
             with_model=with_model,
             told=lambda done, of: progress.update(task, completed=done, total=of),
         )
     content = packed.container.to_bytes()
     others = {name: len(press(data)) for name, press in OTHERS.items()}
-    write_whole(out, content)
+    write_whole(out, content, new=True)
     if plot is not None:
         draw_growth(growth(model, data, packed), plot)
     if json:
@@ -184,7 +185,7 @@ def _of_what(packed: Packed, written: int) -> str:
 
 
 def _excess(coded: Coded) -> str:
-    if not coded.promised_bits:
+    if not coded.promised_bits or coded.way == "counted":  # what was promised counts <unk> by the network
         return ""
     excess = coded.token_bits / coded.promised_bits - 1
     return f" ({abs(excess):.3%} {'more' if excess > 0 else 'less'} than promised)"

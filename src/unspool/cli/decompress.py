@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
-
 from unspool.cli.compress import going
 from unspool.cli.options import Flag
+from unspool.cli.terminal import terminal
 from unspool.compress import Container, decompress, model_within
 from unspool.errors import FileError, InputError
 from unspool.files import check_new, read_whole, write_whole
@@ -43,7 +42,7 @@ def decompress_command(
     """
     if threads is not None:
         set_threads(threads)
-    console = Console(highlight=False, quiet=json)
+    console = terminal(quiet=json)
     content = read_whole(file)
     with _named(file):
         container = Container.from_bytes(content)
@@ -53,7 +52,7 @@ def decompress_command(
     with going(console) as progress, _named(file):
         task = progress.add_task("", total=container.tokens)
         data = decompress(container, model, told=lambda done, _: progress.update(task, completed=done))
-    write_whole(out, data)
+    write_whole(out, data, new=True)
     sha256 = hashlib.sha256(data).hexdigest()
     if json:
         found = {"file": str(file), "out": str(out), "bytes": len(data), "sha256": sha256}

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from unspool import __version__
 from unspool.baselines import lines_to_cross
+from unspool.cli.terminal import terminal
 from unspool.cli.view import Sample, View
 from unspool.data.corpus import Corpus
 from unspool.data.settings import Settings
@@ -74,7 +74,7 @@ def demo(
         _draw(record, plot)
         print(jsonlib.dumps(record.content, ensure_ascii=False))
         return
-    with View(Console(highlight=False)) as view:
+    with View(terminal()) as view:
         view.begin(kernel_info())
         record = _walk(config, view.show)
         for each in _samples(record.model, record.corpus, seed):

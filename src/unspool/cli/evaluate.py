@@ -14,6 +14,7 @@ from rich.progress import Progress
 from unspool import checkpoint
 from unspool.cli.options import Flag
 from unspool.cli.sources import Sources
+from unspool.cli.terminal import terminal
 from unspool.cli.view import measures_table, scoring
 from unspool.counting.kneser_ney import kneser_ney
 from unspool.counting.ngram import NgramCounts, count_ngrams
@@ -77,7 +78,7 @@ def evaluate_command(
         raise InputError(
             f"the {judged.name} part has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
         )
-    console = Console(highlight=False, quiet=json)
+    console = terminal(quiet=json)
     with console.status("counting n-grams …") if console.is_terminal else nullcontext():
         found = _counted(run, model, judged, order)
     with scoring(console) if console.is_terminal else Progress(disable=True) as progress:

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 from unspool import checkpoint
 from unspool.cli.fit_options import FitOptions
 from unspool.cli.options import Kept, names_of
 from unspool.cli.refusals import check_before
 from unspool.cli.stopping import Stop
+from unspool.cli.terminal import terminal
 from unspool.data.labelled import class_files
 from unspool.errors import InputError
 from unspool.files import hash_of, hash_of_all
@@ -39,7 +41,7 @@ class Read(NamedTuple):
     y: Any
     judged: Any
     """What is held out to judge by, as the command's own judge takes it; None: nothing."""
-    said: str
+    said: Text
     arguments: dict[str, Any]
     """What the data says about the estimator."""
 
@@ -62,7 +64,7 @@ def begin(work: Work, data: Path, options: FitOptions) -> None:
     files = {str(path): _hash(path) for path in (data.absolute(), test) if path is not None}
     command = {"options": replace(options, test=test).to_json(), "files": files}
     more = {"data": str(data.absolute()), COMMAND: command}
-    _walk(work, data, options, Console(highlight=False, quiet=options.json), more)
+    _walk(work, data, options, terminal(quiet=options.json), more)
 
 
 def go_on(work: Work, run: Path, kept: Kept) -> None:
@@ -74,7 +76,7 @@ def go_on(work: Work, run: Path, kept: Kept) -> None:
             f"{run}: it holds no command to go on with: it was made by an older version or from Python; "
             f"use it with unspool {work.name} predict, or fit again"
         )
-    console = Console(highlight=False, quiet=kept.json)
+    console = terminal(quiet=kept.json)
     given, files = content[COMMAND]["options"], content[COMMAND]["files"]
     for path, known in files.items():
         if _hash(Path(path)) != known:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Literal
 
 from cyclopts import App
-from rich.console import Console
 
 from unspool.cli.fit_options import Forecasting
 from unspool.cli.forecast_columns import (
@@ -34,6 +33,7 @@ from unspool.cli.forecast_view import (
 )
 from unspool.cli.options import Flag, OfData, OfOutput, Shown
 from unspool.cli.refusals import check_before
+from unspool.cli.terminal import terminal
 from unspool.data.arrays import Real
 from unspool.data.timetable import read_timetable
 from unspool.draw.forecast import draw_backtest
@@ -96,7 +96,7 @@ def fit(data: Path, /, *, options: Options) -> None:
         A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
     """
     check_before(options.out, options.plot, options.threads)
-    console = Console(highlight=False, quiet=options.json)
+    console = terminal(quiet=options.json)
     settings = settings_of(options)
     table = read_columns(data, options)
     describe(console, table)
@@ -184,7 +184,7 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
         A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
     """
     check_before(None, options.plot, options.threads)
-    console = Console(highlight=False, quiet=options.json)
+    console = terminal(quiet=options.json)
     settings = settings_of(options)
     table = read_columns(data, options)
     describe(console, table)

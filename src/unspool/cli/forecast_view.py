@@ -12,6 +12,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from unspool.cli.forecast_columns import Forecasts
+from unspool.cli.terminal import headed
 from unspool.data.timetable import TimeTable
 from unspool.draw.forecast import draw_forecast
 from unspool.forecast.backtest import Backtest
@@ -22,7 +23,7 @@ def describe(console: Console, table: TimeTable) -> None:
     """Say what was read, and what was left out or filled in."""
     span = f", {table.label(0)} to {table.label(table.rows - 1)}" if table.clock else ""
     console.print(
-        f"[bold]{table.name}[/bold]: {table.rows:,} steps{span}; {', '.join(table.columns)}", soft_wrap=True
+        headed(table.name, f": {table.rows:,} steps{span}; {', '.join(table.columns)}"), soft_wrap=True
     )
     if table.left_out:
         console.print(f"  left out, without numbers: {', '.join(table.left_out)}", soft_wrap=True)
@@ -84,7 +85,7 @@ def show_backtest(console: Console, title: str, found: Backtest) -> None:
         if covers:
             cells.append("" if row.coverage is None else f"{row.coverage:.1%}")
         table.add_row(row.name, *cells, style="bold" if row.name == "network" else None)
-    console.print(f"[bold]{title}[/bold]", soft_wrap=True)
+    console.print(headed(title), soft_wrap=True)
     console.print(table)
     console.print()
 

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from unspool.cli.options import Flag
+from unspool.cli.terminal import terminal
 from unspool.config import at_least
 from unspool.data.source import called, iter_text, resolve
 from unspool.draw.charts import path_chart, pretty, surprise_chart, told_of, units_chart
@@ -72,7 +73,7 @@ def inspect_command(
     source = TextModel.load(run)
     content, name = _beginning(text, source, skip, characters)
     _make(out)
-    console = Console(highlight=False, quiet=json)
+    console = terminal(quiet=json)
     with _stages(console) as note:
         names = [each.strip() for each in units.split(",")] if units else None
         report = inspect(

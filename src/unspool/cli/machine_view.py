@@ -90,7 +90,8 @@ def print_steps(console: Console, followed: Followed) -> None:
             cells += [each.state, _near(each, blank, near)]
         cells += [_digits(z, base, near) for z in (pair.truth.l, pair.truth.r)]
         rows.append((*cells, "" if pair.agree else "DISAGREE"))
-    names = ("step", "machine", "", "network", "", f"l, base {base}", f"r, base {base}", "")
+    written = f", base {base}" if base <= len(DIGITS) else ""
+    names = ("step", "machine", "", "network", "", f"l{written}", f"r{written}", "")
     _columns(console, names, rows)
     console.print()
 

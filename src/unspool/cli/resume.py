@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-
 from unspool import checkpoint
 from unspool.cli.classify import CLASSIFY
 from unspool.cli.fit import Work, go_on
@@ -12,6 +10,7 @@ from unspool.cli.follow import follow
 from unspool.cli.options import Flag, Kept, OfOutput
 from unspool.cli.stopping import Stop
 from unspool.cli.tag import TAG
+from unspool.cli.terminal import terminal
 from unspool.cli.translate import TRANSLATE
 from unspool.cli.view import View
 from unspool.errors import InputError
@@ -52,7 +51,7 @@ def resume(run: Path, /, *, options: Options = Options()) -> None:
         )
     if options.threads is not None:
         set_threads(options.threads)
-    view, stop = View(Console(highlight=False, quiet=options.json)), Stop()
+    view, stop = View(terminal(quiet=options.json)), Stop()
     keeping = Keeping(steps=options.save_every, stop=stop, told=stop.heeded(view.judging))
     events = resumed(run, keeping=keeping)
     follow(events, run, view, stop, json=options.json, plot=options.plot, tensorboard=options.tensorboard)

@@ -6,6 +6,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
+from unspool.cli.terminal import headed
 from unspool.draw.confusion import draw_confusion
 from unspool.sequences.scores import Scores
 
@@ -77,11 +78,12 @@ def show_scores(console: Console, scores: Scores, of: str, what: str = "sequence
     """Print accuracy, macro F1, every class, and the confusion matrix where it fits."""
     total = int(scores.confusion.sum())
     console.print(
-        f"[bold]{of}[/bold]: {total:,} {what}, accuracy {scores.accuracy:.4f}, macro F1 {scores.macro_f1:.4f}\n",
+        headed(of, f": {total:,} {what}, accuracy {scores.accuracy:.4f}, macro F1 {scores.macro_f1:.4f}\n"),
         soft_wrap=True,
     )
     console.print(scores_table(scores))
-    lines = confusion_lines(scores, max(console.width, 100)) if len(scores.classes) < SHOWN else []
+    room = console.width if console.is_terminal else max(console.width, 100)
+    lines = confusion_lines(scores, room) if len(scores.classes) <= SHOWN else []
     if lines:
         console.print("\ntruth in rows, answers in columns", style="dim")
         for line in lines:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unspool.cli.sources import Reading, Sources
+from unspool.cli.terminal import terminal
 from unspool.counting.statistics import Statistics, describe_corpus
 from unspool.data.corpus import Corpus, prepare
 from unspool.draw.figure import check_format
@@ -80,7 +81,7 @@ def stats(
     if json:
         print(jsonlib.dumps(_as_json(corpus, found), ensure_ascii=False))
     else:
-        _print(Console(highlight=False), corpus, found)
+        _print(terminal(), corpus, found)
 
 
 def _as_json(corpus: Corpus, found: Statistics) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from unspool.cli.options import OfData, OfNetwork, OfTime, OfTraining, Shown
 from unspool.cli.predict import as_in_the_fit, load_fitted
 from unspool.cli.refusals import check_before, refuse_unknown, refuse_unlabelled
 from unspool.cli.scores import draw_scores, show_scores
+from unspool.cli.terminal import headed, terminal
 from unspool.data.tagged import Tagged, Usual, read_tagged
 from unspool.errors import InputError
 from unspool.sequences.estimators import SequenceTagger
@@ -104,7 +105,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     for number, (tokens, labels) in enumerate(zip(read.tokens, answers, strict=True)):
         print("\n" * bool(number) + "\n".join(f"{t}\t{a}" for t, a in zip(tokens, labels, strict=True)))
     if scores is not None:
-        show_scores(Console(highlight=False, stderr=True), scores, str(data), "tokens")
+        show_scores(terminal(stderr=True), scores, str(data), "tokens")
 
 
 def _columns(options: Columns) -> tuple[Any, Any, Any, str | None]:
@@ -114,9 +115,10 @@ def _columns(options: Columns) -> tuple[Any, Any, Any, str | None]:
 def _read(data: Path, options: Options) -> Read:
     learned, judged = _parts(data, options)
     aside = f", {len(judged):,} to judge by" if judged else ""
-    said = (
-        f"[bold]{data}[/bold]: {len(learned):,} sequences, {sum(map(len, learned.tokens)):,} tokens to learn "
-        f"from{aside}; {len(_tags(learned))} labels"
+    said = headed(
+        str(data),
+        f": {len(learned):,} sequences, {sum(map(len, learned.tokens)):,} tokens to learn "
+        f"from{aside}; {len(_tags(learned))} labels",
     )
     return Read(learned.tokens, learned.tags, judged, said, {"inputs": "tokens"})
 

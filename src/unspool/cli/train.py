@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from cyclopts import Group, Parameter
-from rich.console import Console
 
 from unspool import checkpoint
 from unspool.cli.follow import CALLED, TAKEN, follow
 from unspool.cli.options import Flag, OfOutput, OfText, OfTime, Saved, Shown, names_of
 from unspool.cli.sources import Reading, Sources
 from unspool.cli.stopping import Stop
+from unspool.cli.terminal import terminal
 from unspool.cli.view import View
 from unspool.data.settings import Settings
 from unspool.errors import InputError
@@ -129,7 +129,7 @@ def train(text: Sources, /, *, reading: Reading = Reading(), options: Options) -
     checkpoint.check_free(options.out)
     if options.threads is not None:
         set_threads(options.threads)
-    view, stop = View(Console(highlight=False, quiet=options.json)), Stop()
+    view, stop = View(terminal(quiet=options.json)), Stop()
     keeping = Keeping(steps=options.save_every, stop=stop, told=stop.heeded(view.judging))
     events = run(config, out=options.out, keeping=keeping)
     follow(

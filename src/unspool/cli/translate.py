@@ -16,6 +16,7 @@ from unspool.cli.held_out import rows_aside
 from unspool.cli.options import DATA, OfData, OfNetwork, OfOutput, OfTime, OfTraining, Shown
 from unspool.cli.predict import as_in_the_fit, load_fitted
 from unspool.cli.refusals import check_before
+from unspool.cli.terminal import headed, terminal
 from unspool.data.pairs import Pairs, read_pairs
 from unspool.draw.weights import draw_weights
 from unspool.errors import InputError
@@ -111,7 +112,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     for text, _ in written:
         print(text)
     if scores is not None:
-        Console(highlight=False, stderr=True).print(_told(scores), soft_wrap=True)
+        terminal(stderr=True).print(_told(scores), soft_wrap=True)
 
 
 def _refuse_beam(beam: int) -> None:
@@ -127,7 +128,7 @@ def _read(data: Path, options: Options) -> Read:
         raise InputError("--plot draws attention, and --attention is none")
     sources, targets, judged = _parts(data, options)
     aside = f", {len(judged[0]):,} to judge by" if judged[0] else ""
-    said = f"[bold]{data}[/bold]: {len(sources):,} pairs to learn from{aside}"
+    said = headed(str(data), f": {len(sources):,} pairs to learn from{aside}")
     return Read(sources, targets, judged if judged[0] else None, said, {})
 
 
@@ -167,7 +168,7 @@ def _judge(
     sources, targets = judged
     written = model.predict_scored(sources)
     scores = _scores([text for text, _ in written], targets)
-    console.print(f"\n[bold]held out[/bold]: {_told(scores)}\n", soft_wrap=True)
+    console.print(headed("\nheld out", f": {_told(scores)}\n"), soft_wrap=True)
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
     for name in ("input", "written", "P", ""):
         table.add_column(name, no_wrap=name == "P")

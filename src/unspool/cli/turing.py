@@ -14,11 +14,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from unspool.cli import machine_view as view
 from unspool.cli.machine_view import Followed
 from unspool.cli.options import Flag
+from unspool.cli.terminal import terminal
 from unspool.config import at_least
-from unspool.draw.figure import check_format
+from unspool.draw.figure import check_place
 from unspool.draw.turing import MOST, draw_automaton, draw_machine
 from unspool.errors import InputError
-from unspool.files import write_whole
+from unspool.files import check_apart, write_whole
 from unspool.turing.automaton import Automaton
 from unspool.turing.builtin import AUTOMATA, BUILTIN, MACHINES, find
 from unspool.turing.compile import compile_machine
@@ -59,7 +60,7 @@ def turing(
     weights
         Write the units and W, U, b as fractions into this file (.json).
     """
-    console = Console(highlight=False, quiet=json)
+    console = terminal(quiet=json)
     if machine is None:
         known = [(BUILTIN + name, what, word) for name, (what, word, _) in (MACHINES | AUTOMATA).items()]
         if json:
@@ -71,6 +72,7 @@ def turing(
     at_least("steps", steps, 0)
     _check_name(picture, ".svg")
     _check_name(weights, ".json")
+    check_apart(machine, picture, weights)
     found = find(machine)
     if not isinstance(found, Automaton):
         found.check(tape)
@@ -87,7 +89,7 @@ def _check_name(path: Path | None, suffix: str) -> None:
     if path is not None and path.suffix.lower() != suffix:
         raise InputError(f"{path}: expected a name that ends with {suffix}")
     if path is not None:
-        check_format(path.with_suffix(".svg"))
+        check_place(path)
 
 
 def _machine(
@@ -121,7 +123,7 @@ def _machine(
 
 def _with_a_bar(pairs: Iterator[Pair], steps: int) -> Iterator[Pair]:
     """Give the pairs on, on a terminal with a bar where they are many."""
-    console = Console(stderr=True)
+    console = terminal(stderr=True)
     columns = (
         BarColumn(bar_width=28),
         TextColumn("{task.completed:,}/{task.total:,} steps at most"),
@@ -165,6 +167,8 @@ def _short(word: str) -> str:
 def _as_json(network: Network, tape: str, followed: Followed) -> dict[str, Any]:
     def told(configuration: Configuration) -> dict[str, Any]:
         return configuration._asdict()
+
+    sys.set_int_max_str_digits(0)  # the digits of a long tape
 
     return {
         "machine": network.machine.name,

@@ -86,6 +86,8 @@ def decompress(container: Container, model: TextModel | None, *, told: Told = in
         raise InputError(
             "made with another model, or with this one before it was trained on; give the run that it was made with"
         )
+    elif container.tokens > container.length + 1:
+        raise FileError("damaged: it says to hold more tokens than bytes; take it from a copy")
     else:
         try:
             data = decode(model, container.payload, container.tokens, container.way, told=told)

@@ -166,7 +166,7 @@ def _choices(f: Whole, ids: Ids) -> tuple[Whole, Whole, Whole, Whole]:
     """Give start, size and total of each row's token, and the frequency of <unk>, which is the first."""
     ends, rows = f.cumsum(1), np.arange(len(ids))
     size = f[rows, ids]
-    return ends[rows, ids] - size, size, ends[:, -1], f[:, 0]
+    return ends[rows, ids] - size, size, ends[:, -1].copy(), f[:, 0].copy()  # views would keep all of f
 
 
 def without_unknown(choices: Choices, of_unknown: Whole, unknown: NDArray[np.bool_]) -> Choices:

@@ -19,9 +19,7 @@ b'a\\xff\\xc3\\xa9'
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import accumulate
 
 from unspool.compress.coder import Decoder
 from unspool.data.characters import ByteTokenizer
@@ -79,6 +77,52 @@ def widths(tokenizer: Tokenizer, tokens: list[str]) -> list[int]:
     return [known[token] for token in tokens]
 
 
+class Counts:
+    """How often each of some things came, their sums in a tree (Fenwick 1994): all in the logarithm of their number.
+
+    >>> counts = Counts()
+    >>> for place in (0, 1, 1, 2):
+    ...     counts.add(place)
+    ...
+    >>> len(counts), counts.total, counts.before(2), [counts.at(point) for point in range(4)]
+    (3, 4, 3, [0, 1, 1, 2])
+    """
+
+    def __init__(self) -> None:
+        self._sums = [0]  # of places i - (i & -i) … i - 1
+        self.total = 0
+
+    def __len__(self) -> int:
+        return len(self._sums) - 1
+
+    def add(self, place: int) -> None:
+        """Count one of the things, or a new one, which is the next."""
+        i = place + 1
+        if i == len(self._sums):
+            self._sums.append(self.before(place) - self.before(i - (i & -i)))
+        self.total += 1
+        while i < len(self._sums):
+            self._sums[i] += 1
+            i += i & -i
+
+    def before(self, place: int) -> int:
+        """Give the sum of all before a place."""
+        found = 0
+        while place:
+            found += self._sums[place]
+            place &= place - 1
+        return found
+
+    def at(self, point: int) -> int:
+        """Give the place in whose share of 0 … total a point lies."""
+        place, step = 0, 1 << len(self).bit_length()
+        while step := step >> 1:
+            if place + step <= len(self) and self._sums[place + step] <= point:
+                place += step
+                point -= self._sums[place]
+        return place
+
+
 class Spelling:
     """Learns which characters are spelled; both sides have one, and both learn the same."""
 
@@ -86,17 +130,18 @@ class Spelling:
         self._of_one = tokenizer.kind in ("char", "byte")
         """Whether every token is one character, so that its end need not be said."""
         self._place: dict[int, int] = {}
-        self._counts = list[int]()
+        self._codes_seen = list[int]()
+        self._counts = Counts()
 
     def intervals(self, token: str) -> Iterator[Interval]:
         """Give the choices that spell a token."""
         for code in self._codes(token):
-            place, N, D = self._place.get(code), sum(self._counts), len(self._counts)
+            place, N, D = self._place.get(code), self._counts.total, len(self._counts)
             if place is None:
                 yield N, D + 1, N + D + 1
                 yield code, 1, END + 1
             else:
-                yield sum(self._counts[:place]), self._counts[place], N + D + 1
+                yield *self._share(place), N + D + 1
             self._count(code)
 
     def read(self, decoder: Decoder) -> str:
@@ -107,13 +152,12 @@ class Spelling:
         return "".join(chr(code) for code in codes if code != END)
 
     def _read(self, decoder: Decoder) -> int:
-        ends, D = list(accumulate(self._counts, initial=0)), len(self._counts)
-        N = ends[-1]
+        N, D = self._counts.total, len(self._counts)
         point = decoder.point(N + D + 1)
         if point < N:
-            place = bisect_right(ends, point) - 1
-            decoder.take(ends[place], self._counts[place])
-            code = list(self._place)[place]
+            place = self._counts.at(point)
+            decoder.take(*self._share(place))
+            code = self._codes_seen[place]
         else:
             decoder.take(N, D + 1)
             code = decoder.point(END + 1)
@@ -121,11 +165,16 @@ class Spelling:
         self._count(code)
         return code
 
+    def _share(self, place: int) -> tuple[int, int]:
+        """Give where the share of a character begins, and how large it is."""
+        start = self._counts.before(place)
+        return start, self._counts.before(place + 1) - start
+
     def _codes(self, token: str) -> list[int]:
         return [ord(character) for character in token] + ([] if self._of_one else [END])
 
     def _count(self, code: int) -> None:
         place = self._place.setdefault(code, len(self._counts))
         if place == len(self._counts):
-            self._counts.append(0)
-        self._counts[place] += 1
+            self._codes_seen.append(code)
+        self._counts.add(place)

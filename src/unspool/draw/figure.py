@@ -90,6 +90,11 @@ def check_format(path: str | Path) -> None:
     """Refuse a name that ends with no format of pictures, before any work is done for it."""
     if Path(path).suffix.lower() not in FORMATS:
         raise InputError(f"{path}: expected a name that ends with {', '.join(FORMATS)}")
+    check_place(path)
+
+
+def check_place(path: str | Path) -> None:
+    """Refuse a place where no file can be, before any work is done for it."""
     if Path(path).is_dir():
         raise FileError(f"{path}: cannot be written: a folder of that name is there")
     if not Path(path).absolute().parent.is_dir():

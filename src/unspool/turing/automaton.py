@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from unspool.errors import InputError
+from unspool.turing.machine import check_names
 from unspool.values import once
 
 
@@ -34,9 +35,8 @@ class Automaton:
         for name, state in (("start", self.start), *(("accepting state", each) for each in self.accepting)):
             if state not in self.states:
                 raise InputError(f"the {name} is {state!r}; expected a state with transitions")
+        check_names(self.name, self.states, self.symbols)
         for symbol in self.symbols:
-            if len(symbol) != 1:
-                raise InputError(f"the symbol {symbol!r} has {len(symbol)} characters; expected one")
             for state in self.states:
                 if (state, symbol) not in self.rules:
                     raise InputError(

@@ -6,7 +6,7 @@ a symbol under the head, moves the head by one cell (L, R) or none (S), and ente
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -64,9 +64,7 @@ class Machine:
     rules: Mapping[tuple[str, str], Rule]
 
     def __post_init__(self) -> None:
-        for symbol in self.symbols:
-            if len(symbol) != 1:
-                raise InputError(f"the symbol {symbol!r} has {len(symbol)} characters; expected one")
+        check_names(self.name, self.states, self.symbols)
         states = set(self.states)
         for (state, symbol), rule in self.rules.items():
             at = f"the transition of state {state!r} at {symbol!r}"
@@ -109,6 +107,16 @@ class Machine:
                 raise InputError(
                     f"the tape has {symbol!r} at place {i}; {self.name} knows {' '.join(self.symbols)}"
                 )
+
+
+def check_names(name: str, states: Sequence[str], symbols: Sequence[str]) -> None:
+    """Raise where a symbol is not one character, or a name has one that cannot be shown."""
+    for symbol in symbols:
+        if len(symbol) != 1:
+            raise InputError(f"the symbol {symbol!r} has {len(symbol)} characters; expected one")
+    for what, each in (("name", name), *(("state", q) for q in states), *(("symbol", a) for a in symbols)):
+        if not each.isprintable():
+            raise InputError(f"the {what} {each!r} cannot be shown; expected characters that can")
 
 
 def simulate(machine: Machine, word: str) -> Iterator[Configuration]:

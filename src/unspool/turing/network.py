@@ -104,12 +104,17 @@ class Network:
         >>> network.number("1_0"), network.symbols(258, 512), network.symbols(1, 8)
         (Fraction(129, 256), '1_0', None)
         """
-        found = []
-        if denominator & (denominator - 1):
-            return None  # digits would never end
-        while numerator:
-            digit, numerator = divmod(numerator * self.base, denominator)
-            if digit % 2 or not 0 <= digit < 2 * len(self.machine.symbols):
-                return None
-            found.append(self.machine.symbols[digit // 2])
-        return "".join(found)
+        width, places = (
+            self.base.bit_length() - 1,
+            denominator.bit_length() - 1,
+        )  # bits of a digit, bits behind the point
+        if denominator != 1 << places or not 0 <= numerator < denominator:
+            return None  # digits would never end, or there is one before the point
+        room = -(-places // width) * width
+        bits = f"{numerator << room - places:0{room}b}" if numerator else ""
+        digits = [int(bits[at : at + width], 2) for at in range(0, len(bits), width)]
+        if any(digit % 2 or digit >= 2 * len(self.machine.symbols) for digit in digits):
+            return None
+        while digits and not digits[-1]:
+            digits.pop()
+        return "".join(self.machine.symbols[digit // 2] for digit in digits)

@@ -27,7 +27,7 @@ T = TypeVar("T")
 def load(path: Path) -> Machine | Automaton:
     """Read a machine or an automaton from a file."""
     try:
-        return parse(read_whole(path).decode("utf-8"), path.stem)
+        return parse(read_whole(path).decode("utf-8-sig"), path.stem)
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 at byte {error.start}; expected JSON") from error
     except InputError as error:
@@ -46,6 +46,10 @@ def parse(text: str, name: str) -> Machine | Automaton:
         raise InputError(f"no JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
     except RecursionError as error:
         raise InputError("no machine: the JSON is nested too deeply") from error
+    except InputError:
+        raise
+    except ValueError as error:  # a number of thousands of digits
+        raise InputError(f"no machine: {error}") from error
     return from_values(content, name)
 
 
