@@ -3,6 +3,7 @@
 import json as jsonlib
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -115,7 +116,9 @@ def _machine(
             network, first, picture, f"{title}: {len(network.units)} units", followed.steps + 1 - len(first)
         )
     if json:
-        print(jsonlib.dumps(_as_json(network, tape, followed), ensure_ascii=False))
+        with _all_digits():
+            content = _as_json(network, tape, followed)
+        print(jsonlib.dumps(content, ensure_ascii=False))
     view.print_steps(console, followed)
     view.conclude(console, followed)
     return followed.disagree is None
@@ -164,11 +167,20 @@ def _short(word: str) -> str:
     return word if len(word) <= 40 else word[:39] + "…"
 
 
+@contextmanager
+def _all_digits() -> Iterator[None]:
+    """Let whole numbers be written however long they are: those of a long tape have thousands of digits."""
+    most = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(most)
+
+
 def _as_json(network: Network, tape: str, followed: Followed) -> dict[str, Any]:
     def told(configuration: Configuration) -> dict[str, Any]:
         return configuration._asdict()
-
-    sys.set_int_max_str_digits(0)  # the digits of a long tape
 
     return {
         "machine": network.machine.name,
