@@ -64,8 +64,8 @@ struct OuterArgs {  // C__MN = start + A__RM^T B__RN, each element one chain ove
   bool sum_fresh;
 };
 static const int64_t OUTER_ROWS = 192, OUTER_COLUMNS = 128;  // a block: so many rows of both sides, so many columns of A
-// Between two panels lies a line or more, so that they do not fall into the same places of the first cache.
-static const int64_t OUTER_A_ROOM = (OUTER_ROWS + 4) * (OUTER_COLUMNS + 16);
+static const int64_t OUTER_A_ROOM = OUTER_ROWS * (OUTER_COLUMNS + 16);
+// Between two panels of B lies a line, so that they do not fall into the same places of the first cache.
 static inline int64_t outer_room(int64_t N) { return OUTER_A_ROOM + (OUTER_ROWS + 1) * ((N + 15) / 16 * 16); }
 
 struct ColumnSumArgs {  // s__N (+)= sum over rows, from the last to the first

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from unspool.cli.options import Flag
+from unspool.cli.options import Flag, Worked
 from unspool.cli.terminal import terminal
 from unspool.compress import Packed, compress
 from unspool.compress.coding import Coded
@@ -20,7 +20,6 @@ from unspool.data.source import BOM
 from unspool.draw.compress import draw_growth
 from unspool.draw.figure import check_format, new_axes
 from unspool.files import check_apart, check_new, read_whole, write_whole
-from unspool.kernel.ops import set_threads
 from unspool.language import TextModel
 
 SUFFIX = ".unspool"
@@ -34,8 +33,7 @@ def compress_command(
     out: Path | None = None,
     with_model: Flag = False,
     plot: Path | None = None,
-    threads: int | None = None,
-    json: Flag = False,
+    worked: Worked = Worked(),
 ) -> None:
     """Write a file in as many bits as the model promises; `unspool decompress` gives it back, to the byte.
 
@@ -53,13 +51,8 @@ def compress_command(
         Put the model into the file too, so that it can be read without the run.
     plot
         A picture: bits per byte of the first so many bytes of the file, beside the other programs.
-    threads
-        How many threads; it changes no bit of the result.
-    json
-        Print JSON.
     """
-    if threads is not None:
-        set_threads(threads)
+    worked.heed()
     data = read_whole(file)
     out = out or file.with_name(file.name + SUFFIX)
     check_new(out)
@@ -69,7 +62,7 @@ def compress_command(
         new_axes()  # says now, not later, if it cannot draw
     model = TextModel.load(run)
     seen_from_there = os.path.relpath(run.resolve(), out.parent.resolve())  # the same bytes wherever both are
-    console = terminal(quiet=json)
+    console = terminal(quiet=worked.json)
     with going(console) as progress:
         task = progress.add_task("", total=None)
         packed = compress(
@@ -85,7 +78,7 @@ def compress_command(
     write_whole(out, content, new=True)
     if plot is not None:
         draw_growth(growth(model, data, packed), plot)
-    if json:
+    if worked.json:
         print(
             jsonlib.dumps(
                 _as_json(run, file, out, packed, len(content), others, hashlib.sha256(data).hexdigest()),

@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from unspool.cli.compress import going
-from unspool.cli.options import Flag
+from unspool.cli.options import Worked
 from unspool.cli.terminal import terminal
 from unspool.compress import Container, decompress, model_within
 from unspool.errors import FileError, InputError
 from unspool.files import check_new, read_whole, write_whole
-from unspool.kernel.ops import set_threads
 from unspool.language import TextModel
 
 
@@ -22,8 +21,7 @@ def decompress_command(
     *,
     run: Path | None = None,
     out: Path | None = None,
-    threads: int | None = None,
-    json: Flag = False,
+    worked: Worked = Worked(),
 ) -> None:
     """Give back the file that `unspool compress` was given, to the byte.
 
@@ -35,14 +33,9 @@ def decompress_command(
         The folder of the run that it was made with [default: the model in the file, or the run where it was].
     out
         The file to write; it must not be there yet [default: the original's name, beside the compressed file].
-    threads
-        How many threads; it changes no bit of the result.
-    json
-        Print JSON.
     """
-    if threads is not None:
-        set_threads(threads)
-    console = terminal(quiet=json)
+    worked.heed()
+    console = terminal(quiet=worked.json)
     content = read_whole(file)
     with _named(file):
         container = Container.from_bytes(content)
@@ -54,7 +47,7 @@ def decompress_command(
         data = decompress(container, model, told=lambda done, _: progress.update(task, completed=done))
     write_whole(out, data, new=True)
     sha256 = hashlib.sha256(data).hexdigest()
-    if json:
+    if worked.json:
         found = {"file": str(file), "out": str(out), "bytes": len(data), "sha256": sha256}
         print(jsonlib.dumps(found, ensure_ascii=False))
     else:

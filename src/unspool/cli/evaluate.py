@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from unspool import checkpoint
-from unspool.cli.options import Flag
+from unspool.cli.options import Flag, Worked
 from unspool.cli.sources import Sources
 from unspool.cli.terminal import terminal
 from unspool.cli.view import measures_table, scoring
@@ -22,7 +22,6 @@ from unspool.data.corpus import read_part, reopen
 from unspool.data.parts import Part
 from unspool.errors import InputError
 from unspool.evaluate import WINDOW, Network, evaluate, in_time, uniform
-from unspool.kernel.ops import set_threads
 from unspool.language import TextModel
 from unspool.measure import Measure
 
@@ -39,8 +38,7 @@ def evaluate_command(
     order: int = 6,
     backward: Flag = False,
     window: int = WINDOW,
-    threads: int | None = None,
-    json: Flag = False,
+    worked: Worked = Worked(),
 ) -> None:
     """Judge a model by a text: every target once, the state carried from the first token to the last.
 
@@ -58,13 +56,8 @@ def evaluate_command(
         Read in reverse time: for a model that was trained so.
     window
         Steps read at once; it changes no bit of the result.
-    threads
-        How many threads; it changes no bit of the result.
-    json
-        Print JSON.
     """
-    if threads is not None:
-        set_threads(threads)
+    worked.heed()
     if not 0 <= order <= LONGEST:
         raise InputError(f"order is {order}; expected 0 to {LONGEST}")
     model = TextModel.load(run)
@@ -78,14 +71,14 @@ def evaluate_command(
         raise InputError(
             f"the {judged.name} part has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
         )
-    console = terminal(quiet=json)
+    console = terminal(quiet=worked.json)
     with console.status("counting n-grams …") if console.is_terminal else nullcontext():
         found = _counted(run, model, judged, order)
     with scoring(console) if console.is_terminal else Progress(disable=True) as progress:
         task = progress.add_task("", total=len(judged.ids) - 1)
         network = Network(model.model, window, lambda done, _: progress.update(task, completed=done))
         found.append(Judged("network", evaluate(network, judged, backward=model.backward)))
-    if json:
+    if worked.json:
         print(jsonlib.dumps(_as_json(run, model, judged, found), ensure_ascii=False))
     else:
         _print(console, model, judged, found)

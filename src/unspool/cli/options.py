@@ -12,6 +12,8 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from cyclopts import Group, Parameter
 
+from unspool.kernel.ops import set_threads
+
 Flag: TypeAlias = Annotated[bool, Parameter(negative="")]
 """Without a second option that takes the first one back."""
 
@@ -28,6 +30,22 @@ OfTime: TypeAlias = Annotated[T, Parameter(group=TIME)]
 OfNetwork: TypeAlias = Annotated[T, Parameter(group=NETWORK)]
 OfTraining: TypeAlias = Annotated[T, Parameter(group=TRAINING)]
 OfOutput: TypeAlias = Annotated[T, Parameter(group=OUTPUT)]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Worked:
+    """How a command that only looks does its work."""
+
+    threads: int | None = None
+    """How many threads; it changes no bit of the result."""
+    json: Flag = False
+    """Print JSON."""
+
+    def heed(self) -> None:
+        """Use as many threads as were asked for."""
+        if self.threads is not None:
+            set_threads(self.threads)
 
 
 @Parameter(name="*")
