@@ -24,8 +24,9 @@ loaded carries a seal over all its bytes (`unspool.files`).
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +37,20 @@ from unspool.errors import FileError, InputError
 from unspool.files import (
     OPEN_SEAL,
     UNFINISHED,
-    folder_made_whole,
+    check_path,
     is_whole,
     read_whole,
     sealed,
+    why,
     write_whole,
 )
 from unspool.model import Model
 from unspool.parameters import Parameters, shapes_of
+from unspool.staging import folder_made_whole
 from unspool.values import Floats
 
+FORMATS = b"unspool-run-"
+"""How the format of every run's config begins."""
 FORMAT = "unspool-run-1"
 CONFIG, VOCAB, MODEL, TRAINING, LOG, TEXT = (
     "config.json",
@@ -55,6 +60,12 @@ CONFIG, VOCAB, MODEL, TRAINING, LOG, TEXT = (
     "log.jsonl",
     "text",
 )
+LEFT = re.compile(
+    rf"{re.escape(UNFINISHED)}[0-9a-f]{{16}}|[\w.]+\.(json|safetensors)\.\d+{re.escape(UNFINISHED)}"
+)
+"""Temporary files in a run: their names now, and in earlier versions."""
+LONGEST = 4096 - 128
+"""Bytes of the longest path of a run: the paths of its files are longer."""
 ABOUT = "unspool"
 """The key of our own words in the header of a safetensors file."""
 
@@ -118,22 +129,55 @@ def new_run(path: str | Path) -> Iterator[Path]:
 
 
 def check_free(path: str | Path) -> None:
-    """Raise unless a run can be made here: nothing of the user's is ever written over."""
+    """Raise unless a run can be made here: nothing is there but perhaps an empty folder."""
+    check_path(path)
     place = Path(path)
     try:
-        taken = place.exists() and (not place.is_dir() or any(place.iterdir()))
+        taken = os.path.lexists(place) and not (os.path.isdir(place) and not os.listdir(place))
+        if taken and os.path.exists(place / CONFIG):
+            on = "" if _at_once(place) else f", or go on with: unspool resume {path}"
+            raise FileError(f"{path}: a run is there already; give another --out{on}")
+        if taken:
+            raise FileError(f"{path}: something is there already; give another --out")
+        _check_place(place)
+    except FileError:
+        raise
     except OSError as error:
-        raise FileError(f"{path}: cannot be looked at: {error.strerror}") from error
-    if taken and (place / CONFIG).exists():
-        on = "" if _at_once(place) else f", or go on with: unspool resume {path}"
-        raise FileError(f"{path}: a run is there already; give another --out{on}")
-    if taken:
-        raise FileError(f"{path}: something is there already; give another --out")
-    above = next(each for each in place.absolute().parents if os.path.lexists(each))
+        raise FileError(f"{path}: cannot be made: {why(error)}; give another --out") from error
+
+
+def _check_place(place: Path) -> None:
+    """Raise unless a new folder can be made at a place where nothing is."""
+    whole = Path(os.path.realpath(place))
+    above = next(each for each in whole.parents if os.path.lexists(each))
+    said = f"{place}: cannot be made: "
     if not above.is_dir():
-        raise FileError(f"{path}: cannot be made: {above} is no folder; give another --out")
+        raise FileError(f"{said}{above} is no folder; give another --out")
     if not os.access(above, os.W_OK | os.X_OK):
-        raise FileError(f"{path}: cannot be made: {above} cannot be written to; give another --out")
+        raise FileError(f"{said}{above} cannot be written to; give another --out")
+    longest = os.pathconf(above, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255
+    if max(len(os.fsencode(part)) for part in whole.parts) > longest or len(os.fsencode(whole)) > LONGEST:
+        raise FileError(f"{said}the path is too long; give a shorter --out")
+    if whole.is_dir() and (whole == Path.cwd() or os.path.ismount(whole)):
+        raise FileError(f"{said}it is the working directory or a mount point; give the name of a new folder")
+    if (run := run_around(whole)) is not None:
+        raise FileError(f"{said}it is inside the run {run}; give another --out")
+
+
+def is_run(folder: Path) -> bool:
+    """Return whether a folder is a run, also where some of its files are damaged or missing."""
+    if os.path.isfile(folder / MODEL) and os.path.isfile(folder / LOG):
+        return True
+    with suppress(OSError):
+        if os.path.isfile(folder / CONFIG):
+            with (folder / CONFIG).open("rb") as file:
+                return FORMATS in file.read(1 << 16)
+    return False
+
+
+def run_around(path: str | Path) -> Path | None:
+    """Return the run that a path lies in, or None."""
+    return next((each for each in Path(os.path.realpath(path)).parents if is_run(each)), None)
 
 
 def _at_once(run: Path) -> bool:
@@ -146,8 +190,9 @@ def _at_once(run: Path) -> bool:
 
 def check_run(path: str | Path) -> Path:
     """Give the path of a run that is there, or say that it is none."""
+    check_path(path)
     place = Path(path)
-    if not place.is_dir():
+    if not os.path.isdir(place):
         raise FileError(f"{path}: no such run; expected the folder that a training wrote (--out)")
     if not (place / CONFIG).exists():
         raise FileError(f"{path}: not a run: there is no {CONFIG} in it")
@@ -193,6 +238,8 @@ def fill(parameters: Parameters, arrays: Mapping[str, Floats], path: str | Path)
 
 
 def sweep(run: Path) -> None:
-    """Remove what a process that was killed had not finished."""
-    for left in run.glob(f"*{UNFINISHED}"):
-        left.unlink(missing_ok=True)
+    """Remove the temporary files of a process that was killed; call it only with the lock of the run's log."""
+    with suppress(OSError):
+        for left in run.iterdir():
+            if LEFT.fullmatch(left.name) and left.is_file() and not left.is_symlink():
+                left.unlink(missing_ok=True)

@@ -1,15 +1,17 @@
-"""Files and folders that are whole or not there: made beside their name, synced, then renamed.
+"""Read and write files atomically: a file is written beside its name, synced, then renamed.
 
 A file that is to be trusted carries a seal: the SHA-256 of all its bytes, taken with zeros where the seal stands.
 """
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
@@ -23,78 +25,126 @@ except ImportError:  # not on this system
 UNFINISHED = ".unfinished-"
 OPEN_SEAL = "0" * 64
 """What is written where the seal will stand: {"sha256": OPEN_SEAL, …}."""
+DESCRIPTOR = re.compile(r"(?:/dev/fd|/proc/self/fd)/(\d+)|/dev/(stdin|stdout|stderr)")
+"""A path that names an open file descriptor of this process."""
+NO_LINKS = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOTSUP)
+"""Errors of a file system without hard links."""
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP)
+"""Errors of a file system without locks."""
 _SEAL = re.compile(rb'sha256\\?": ?\\?"([0-9a-f]{64})')
 
 
 def write_whole(path: str | Path, content: bytes, *, new: bool = False) -> None:
-    """Write a file so that a reader, or a kill at any moment, finds the old content or the new, never a part.
+    """Write a file atomically: a reader, or a kill at any moment, finds the old content or the new, never a part.
 
-    A `new` one takes the place of nothing, not even of what came there a moment ago.
+    An existing file is replaced and keeps its permissions; with `new` it is an error. Symbolic links are followed. A
+    device, a pipe or an open descriptor such as /dev/stdout is written to directly.
     """
-    beside = Path(f"{path}.{os.getpid()}{UNFINISHED}")
+    check_path(path)
+    beside = None
     try:
-        with beside.open("wb") as file:
+        if is_special(path):
+            return _write_through(path, content)
+        target = Path(os.path.realpath(path))
+        beside = target.parent / temporary_name()
+        with beside.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        if new:
-            _put_new(beside, path)
-        else:
-            beside.replace(path)
-        sync(beside.parent)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
-        if not isinstance(error, OSError):  # Ctrl-C
-            raise
-        raise FileError(f"{path}: cannot be written: {error.strerror or error}") from error
-
-
-def _put_new(beside: Path, path: str | Path) -> None:
-    """Give a finished file its name, unless the name is taken."""
-    try:
-        os.link(beside, path)
-    except FileExistsError:
+        put_in_place(beside, target, new=new)
+    except (FileError, BrokenPipeError):
         raise
-    except OSError:  # a file system without links
-        beside.replace(path)
-    else:
-        beside.unlink()
-
-
-def check_apart(*paths: str | Path | None) -> None:
-    """Raise where two files of a command are one: what is read would be lost, or what was written first."""
-    seen = set[Path]()
-    for path in paths:
-        if path is not None and Path(path).resolve() in seen:
-            raise FileError(f"{path}: is given for two things; give each a name of its own")
-        if path is not None:
-            seen.add(Path(path).resolve())
-
-
-def check_new(path: str | Path) -> None:
-    """Raise unless a new file can be made here: before the work, and nothing of the user's is written over."""
-    place, folder = Path(path), Path(path).absolute().parent
-    try:
-        place.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        pass
     except OSError as error:
-        raise FileError(f"{path}: cannot be written: {error.strerror}; give another --out") from error
+        raise FileError(f"{path}: cannot be written: {why(error)}") from error
+    finally:
+        if beside is not None:
+            with contextlib.suppress(OSError):
+                beside.unlink(missing_ok=True)
+
+
+def put_in_place(beside: Path, target: Path, *, new: bool) -> None:
+    """Give a finished file its name and sync the folder; with `new`, raise FileExistsError if the name is taken."""
+    if new:
+        _put_new(beside, target)
     else:
-        raise FileError(f"{path}: something is there already; give another --out")
-    if not folder.is_dir():
-        raise FileError(f"{path}: cannot be written: {folder} is no folder; give another --out")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise FileError(f"{path}: cannot be written: {folder} cannot be written to; give another --out")
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copymode(target, beside)
+        beside.replace(target)
+    sync_name(target)
+
+
+def _put_new(beside: Path, target: Path) -> None:
+    try:
+        os.link(beside, target)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+    else:
+        return
+    os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))  # reserve the name
+    try:
+        beside.replace(target)
+    except OSError:
+        target.unlink()
+        raise
+
+
+def temporary_name() -> str:
+    """Return a new name for unfinished work: short, so that it fits wherever the final name does."""
+    return f"{UNFINISHED}{secrets.token_hex(8)}"
+
+
+def is_special(path: str | Path) -> bool:
+    """Return whether a path is a device, a pipe, a socket or an open descriptor, where nothing can be replaced."""
+    if descriptor_of(path) is not None:
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def descriptor_of(path: str | Path) -> int | None:
+    """Return the number of the open descriptor that a path names, or None.
+
+    >>> descriptor_of("/dev/stdout"), descriptor_of("/dev/fd/7"), descriptor_of("out.png")
+    (1, 7, None)
+    """
+    found = DESCRIPTOR.fullmatch(str(path))
+    if found is None:
+        return None
+    return {"stdin": 0, "stdout": 1, "stderr": 2}[found[2]] if found[2] else int(found[1])
+
+
+def _write_through(path: str | Path, content: bytes) -> None:
+    number = descriptor_of(path)
+    with open(path if number is None else os.dup(number), "wb") as file:
+        file.write(content)
+
+
+def check_path(path: str | Path) -> None:
+    """Raise for a path that no file can have."""
+    try:
+        nul = b"\0" in os.fsencode(path)
+    except UnicodeEncodeError:
+        raise FileError(f"{str(path)!r}: not a path of this system: it cannot be encoded") from None
+    if nul:
+        raise FileError(f"{str(path)!r}: a path cannot contain a NUL byte; remove it")
+
+
+def why(error: OSError) -> str:
+    """Return the reason of an error of the system, without the path."""
+    return error.strerror or str(error)
 
 
 def read_whole(path: str | Path) -> bytes:
-    """Read a file; one that is not there or not ours to read is said in one line."""
+    """Read a file; raise FileError if it does not exist or cannot be read."""
+    check_path(path)
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+        raise FileError(f"{path}: cannot be read: {why(error)}") from error
 
 
 def hash_of(path: Path) -> str:
@@ -130,46 +180,26 @@ def is_whole(content: bytes) -> bool:
     return hashlib.sha256(zeros).hexdigest().encode() == found[1]
 
 
-@contextlib.contextmanager
-def folder_made_whole(folder: Path, *, may_exist: bool = False) -> Iterator[Path]:
-    """Give a folder to fill, which gets its name only when all has gone well.
+def lock(file: IO[bytes]) -> bool:
+    """Lock a file exclusively until it is closed; return False where the system or the file system has no locks.
 
-    What a process that was killed left behind is swept away by the next one.
+    Raise BlockingIOError if another process holds the lock.
     """
+    if fcntl is None:
+        return False
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(folder.parent)
-        unfinished = folder.parent / f"{UNFINISHED}{os.getpid()}-{secrets.token_hex(4)}"
-        unfinished.mkdir()
-    except OSError as error:
-        raise FileError(f"{folder.parent}: cannot be written: {error.strerror or error}") from error
-    try:
-        yield unfinished
-        _sync_all(unfinished)
-        with contextlib.suppress(OSError):  # another process may have finished the same meanwhile
-            unfinished.rename(folder)
-            sync(folder.parent)
-        if unfinished.is_dir() and not (may_exist and folder.is_dir()):
-            raise FileError(f"{folder}: cannot be written: something else is there")
-    except FileError:
-        raise
-    except OSError as error:  # a full disk, a limit on the size of files
-        raise FileError(f"{folder.parent}: cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def lock(file: IO[bytes]) -> None:
-    """Have a file for this process alone until it is closed; raise BlockingIOError where another has it.
-
-    Where a system has no such locks, two processes at one run are the user's own doing.
-    """
-    if fcntl is not None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise
+        return False
+    return True
 
 
 def sync(path: Path) -> None:
-    """Have the system put a file, or the names in a folder, onto the disk."""
+    """Sync a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -177,24 +207,11 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _sync_all(folder: Path) -> None:
-    for path in folder.rglob("*"):
-        sync(path)
-    sync(folder)
-
-
-def _sweep(place: Path) -> None:
-    for left in place.glob(f"{UNFINISHED}*"):
-        process = left.name.removeprefix(UNFINISHED).partition("-")[0]
-        if process.isdecimal() and not _alive(int(process)):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _alive(process: int) -> bool:
+def sync_name(path: Path) -> None:
+    """Sync the name of a finished file or folder to the disk."""
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+        sync(path.parent)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # this file system does not sync folders
+            said = f"{path}: written, but its folder cannot be synced to the disk: {why(error)}"
+            raise FileError(said) from error

@@ -7,12 +7,14 @@ takes the journal back to that place: what happens again is written again, once.
 import hashlib
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from unspool.errors import FileError
-from unspool.files import lock
+from unspool.files import lock, why
 
 
 class Journal:
@@ -34,23 +36,35 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with self._reported():
             self._file = path.open("a+b", buffering=0)  # a line that fails is not tried again at the end
-            self._lock()
-            self._file.seek(0)
-            self._hash = hashlib.sha256(self._file.read())
+        try:
+            with self._reported():
+                self.locked = self._lock()
+                self._file.seek(0)
+                self._hash = hashlib.sha256(self._file.read())
+        except FileError:
+            with suppress(OSError):
+                self._file.close()
+            raise
+
+    def _lock(self) -> bool:
+        """Lock the run for this process; return False where the file system has no locks."""
+        try:
+            return lock(self._file)
+        except BlockingIOError:
+            place = self.path.parent
+            raise FileError(f"{place}: another process is at work on this run; wait for it to end") from None
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Raise errors of the system as FileError."""
+        try:
+            yield
         except FileError:
             raise
         except OSError as error:
-            raise FileError(f"{path}: cannot be written: {error.strerror}") from error
-
-    def _lock(self) -> None:
-        try:
-            lock(self._file)
-        except BlockingIOError:
-            self._file.close()
-            place = self.path.parent
-            raise FileError(f"{place}: another process is at work on this run; wait for it to end") from None
+            raise FileError(f"{self.path}: cannot be written: {why(error)}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -58,37 +72,32 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        with self._reported() if error is None else suppress(OSError):
+            self._file.close()
 
     def add(self, entry: dict[str, Any]) -> None:
         """Write a line; it is in the file when this returns."""
         line = json.dumps(entry, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass") + b"\n"
-        try:
+        with self._reported():
             written = self._file.write(line)
-        except OSError as error:
-            raise FileError(f"{self.path}: cannot be written: {error.strerror}") from error
         if written != len(line):
             raise FileError(f"{self.path}: cannot be written: no space left")
         self._hash.update(line)
 
     def mark(self) -> dict[str, Any]:
         """Give the place where the journal ends now, and put all before it onto the disk."""
-        try:
+        with self._reported():
             os.fsync(self._file.fileno())
-        except OSError as error:
-            raise FileError(f"{self.path}: cannot be written: {error.strerror}") from error
-        return {"bytes": self._file.tell(), "hash": self._hash.hexdigest()}
+            return {"bytes": self._file.tell(), "hash": self._hash.hexdigest()}
 
     def back_to(self, mark: dict[str, Any]) -> None:
         """Forget what was written after a mark; refuse a journal that was another one by then.
 
         One that was deleted begins anew.
         """
-        self._file.seek(0)
-        kept = self._file.read()[: mark["bytes"]]
-        if not kept:
-            self._hash = hashlib.sha256()
-            return
+        with self._reported():
+            self._file.seek(0)
+            kept = self._file.read()[: mark["bytes"]]
         self._hash = hashlib.sha256(kept)
         if not kept:  # deleted by hand: a new one begins here
             return
@@ -96,8 +105,9 @@ class Journal:
             raise FileError(
                 f"{self.path}: damaged or changed by hand; restore it from a copy, or delete it to go on without it"
             )
-        self._file.truncate(mark["bytes"])
-        self._file.seek(0, os.SEEK_END)
+        with self._reported():
+            self._file.truncate(mark["bytes"])
+            self._file.seek(0, os.SEEK_END)
 
 
 def entries(path: Path) -> list[dict[str, Any]]:
@@ -105,5 +115,5 @@ def entries(path: Path) -> list[dict[str, Any]]:
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+        raise FileError(f"{path}: cannot be read: {why(error)}") from error
     return [json.loads(line.decode("utf-8", "surrogatepass")) for line in lines[:-1] if line]

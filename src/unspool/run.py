@@ -73,7 +73,8 @@ def resume(out: Path, *, keeping: Keeping | None = None) -> Iterator[Event]:
     content = checkpoint.read_config(out, "language")
     config = RunConfig.from_json(content["run"])
     with Journal(out / checkpoint.LOG) as journal:
-        checkpoint.sweep(out)
+        if journal.locked:
+            checkpoint.sweep(out)
         corpus = reopen(out / checkpoint.TEXT, config.settings)
         training = begin(corpus, config)
         arrays, about = checkpoint.read_arrays(out / checkpoint.TRAINING)

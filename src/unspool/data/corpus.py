@@ -42,7 +42,7 @@ from unspool.data.tokens import Indexer, Tokenizer, make_tokenizer
 from unspool.data.vocab import Vocab
 from unspool.data.words import SpaceTokenizer
 from unspool.errors import EmptyInput
-from unspool.files import folder_made_whole
+from unspool.staging import folder_made_whole
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ the estimator; `fitting` is the same as a generator of reports, for whoever want
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import closing
@@ -133,7 +134,7 @@ class Estimator:
             if run is None:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config())
                 return self._counted(fit(self.network_, examples, self.fit_config_), before)
-            if (Path(run) / checkpoint.CONFIG).exists():
+            if os.path.exists(Path(run) / checkpoint.CONFIG):
                 self.fit_config_ = planned(self, examples, run)
             else:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config())

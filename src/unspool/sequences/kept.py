@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 from unspool import checkpoint
 from unspool.errors import FileError, InputError
+from unspool.files import why
 from unspool.journal import Journal, entries
 from unspool.keeping import Keeping
 from unspool.sequences.batches import Examples
@@ -106,7 +107,8 @@ def kept_fit(estimator: Fits, examples: Examples, run: Path, keeping: Keeping) -
     network, config = estimator.network_, estimator.fit_config_
     state, training = Fitting.fresh(network, config), run / checkpoint.TRAINING
     with Journal(run / checkpoint.LOG) as journal:
-        checkpoint.sweep(run)
+        if journal.locked:
+            checkpoint.sweep(run)
         if has_ended(run):
             arrays, about = checkpoint.read_arrays(run / checkpoint.MODEL)
             estimator.n_iter_ = about["step"]
@@ -131,7 +133,14 @@ def kept_fit(estimator: Fits, examples: Examples, run: Path, keeping: Keeping) -
         keep(estimator, run, state.step)
         journal.add({"event": "fitted", "step": state.step, "seconds": state.seconds})
         journal.mark()
-        training.unlink()
+        _remove(training)
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be removed: {why(error)}") from error
 
 
 def has_ended(run: Path) -> bool:
