@@ -14,7 +14,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "unspool"
 LAYERS = {
-    "words": ["errors", "values", "config", "files"],
+    "words": ["errors", "values", "config", "files", "staging"],
     "parts": ["data", "cells", "kernel", "parameters", "measure", "counting"],
     "model": [
         "inputs",
@@ -56,6 +56,7 @@ LAYERS = {
         "compress",
         "inspect",
         "checkpoint",
+        "outputs",
         "draw",
         "sequences",
         "forecast",

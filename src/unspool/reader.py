@@ -75,7 +75,7 @@ class Reader:
         self.stream.restore([(h, s) for h, s in state])
 
     def save(self, path: Path, seed: int) -> None:
-        """Write the place to a file, for this model."""
+        """Write the place to a file, for this model, atomically; an existing file is replaced."""
         arrays: dict[str, Floats] = {}
         for i, (h, s) in enumerate(self.stream.state()):
             arrays |= {f"h.{i}": h, f"s.{i}": s}

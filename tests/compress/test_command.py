@@ -145,8 +145,8 @@ def refused(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["compress", "other", "nothing"], "cannot be read"),
         (["compress", "other", "."], "cannot be read"),
         (["compress", "nothing", "text"], "no such run"),
-        (["compress", "other", "text", "--plot", "text"], "is given for two things"),
-        (["compress", "other", "text", "--out", "new.png", "--plot", "new.png"], "is given for two things"),
+        (["compress", "other", "text", "--plot", "text"], "the command reads this file"),
+        (["compress", "other", "text", "--out", "new.png", "--plot", "new.png"], "used for two outputs"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -211,7 +211,7 @@ def test_a_machine_is_not_written_over(turing, tmp_path: Path) -> None:
     )
     before = path.read_bytes()
     code, _, err = turing(path, "--weights", path)
-    assert code == 2 and "is given for two things" in err and path.read_bytes() == before
+    assert code == 2 and "the command reads this file" in err and path.read_bytes() == before
     code, _, err = turing(path, "--weights", tmp_path / "no" / "a.json")
     assert code == 2 and f"{tmp_path / 'no' / 'a.json'}: cannot be written" in err
 

@@ -16,7 +16,7 @@ from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.held_out import held_out
 from unspool.cli.options import OfData, OfNetwork, OfTraining, Shown
 from unspool.cli.predict import as_in_the_fit, load_fitted
-from unspool.cli.refusals import check_before, refuse_empty, refuse_unknown, refuse_unlabelled
+from unspool.cli.refusals import check_before, files_of, refuse_empty, refuse_unknown, refuse_unlabelled
 from unspool.cli.scores import draw_scores, show_scores
 from unspool.cli.terminal import headed, terminal
 from unspool.data.labelled import Labelled, Usual, read_labelled
@@ -93,7 +93,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     data
         A file or folder as for fit; labels may be missing.
     """
-    check_before(None, options.plot, options.threads)
+    check_before(None, options, inputs=files_of(data))
     model: SequenceClassifier = load_fitted(run, "classify")
     read = _asked(run, data, options)
     if read.blank:
@@ -105,7 +105,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     refuse_unknown(read.labels or (), read.places, [str(name) for name in model.classes_])
     scores = None if read.labels is None else score(read.labels, answers, model.classes_.tolist())
     if options.plot is not None and scores is not None:
-        draw_scores(scores, options.plot)
+        draw_scores(scores, options.plot, force=options.force)
     if options.json:
         rows = [
             {"class": a, "probability": float(p.max()), "probabilities": p.tolist()}
@@ -199,7 +199,7 @@ def _judge(
     console.print()
     show_scores(console, scores, "held out")
     if options.plot is not None:
-        draw_scores(scores, options.plot)
+        draw_scores(scores, options.plot, force=options.force)
     return {"scores": scores.to_json()}
 
 

@@ -11,16 +11,18 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from unspool.cli.options import Flag, Worked
+from unspool.cli.options import FileOrDash, Flag, Replacing, Worked
+from unspool.cli.refusals import check_plot
 from unspool.cli.terminal import terminal
 from unspool.compress import Packed, compress
 from unspool.compress.coding import Coded
 from unspool.compress.others import OTHERS, growth
 from unspool.data.source import BOM
 from unspool.draw.compress import draw_growth
-from unspool.draw.figure import check_format, new_axes
-from unspool.files import check_apart, check_new, read_whole, write_whole
+from unspool.errors import InputError
+from unspool.files import is_special, read_whole
 from unspool.language import TextModel
+from unspool.outputs import as_output, check_outputs, is_standard_output, output, write_output
 
 SUFFIX = ".unspool"
 
@@ -30,10 +32,11 @@ def compress_command(
     file: Path,
     /,
     *,
-    out: Path | None = None,
+    out: FileOrDash = None,
     with_model: Flag = False,
     plot: Path | None = None,
     worked: Worked = Worked(),
+    replacing: Replacing = Replacing(),
 ) -> None:
     """Write a file in as many bits as the model promises; `unspool decompress` gives it back, to the byte.
 
@@ -46,7 +49,7 @@ def compress_command(
     file
         The file to compress: text or anything else, read as it is.
     out
-        The file to write; it must not be there yet [default: FILE.unspool].
+        The file to write; - is standard output [default: FILE.unspool].
     with_model
         Put the model into the file too, so that it can be read without the run.
     plot
@@ -54,15 +57,14 @@ def compress_command(
     """
     worked.heed()
     data = read_whole(file)
-    out = out or file.with_name(file.name + SUFFIX)
-    check_new(out)
-    check_apart(file, out, plot)
-    if plot is not None:
-        check_format(plot)
-        new_axes()  # says now, not later, if it cannot draw
+    out = as_output(out or file.with_name(file.name + SUFFIX))
+    refuse_two_on_output(out, json=worked.json)
+    check_outputs(out, plot, force=replacing.force, inputs=[file])
+    check_plot(plot, force=replacing.force)
     model = TextModel.load(run)
-    seen_from_there = os.path.relpath(run.resolve(), out.parent.resolve())  # the same bytes wherever both are
-    console = terminal(quiet=worked.json)
+    there = Path.cwd() if is_special(out) else out.parent.resolve()
+    seen_from_there = os.path.relpath(run.resolve(), there)  # the same bytes wherever both are
+    console = terminal(quiet=worked.json, stderr=is_standard_output(out))
     with going(console) as progress:
         task = progress.add_task("", total=None)
         packed = compress(
@@ -75,9 +77,10 @@ def compress_command(
         )
     content = packed.container.to_bytes()
     others = {name: len(press(data)) for name, press in OTHERS.items()}
-    write_whole(out, content, new=True)
+    write_output(out, content, force=replacing.force)
     if plot is not None:
-        draw_growth(growth(model, data, packed), plot)
+        with output(plot, force=replacing.force) as path:
+            draw_growth(growth(model, data, packed), path)
     if worked.json:
         print(
             jsonlib.dumps(
@@ -87,6 +90,14 @@ def compress_command(
         )
     else:
         _print(console, file, out, packed, len(content), others, reads_alike(model, data))
+
+
+def refuse_two_on_output(out: Path, *, json: bool) -> None:
+    """Raise where both the file and JSON would go to standard output."""
+    if json and is_standard_output(out):
+        raise InputError(
+            "--json and --out -: both go to standard output; give a file to --out, or leave out --json"
+        )
 
 
 def going(console: Console) -> Progress:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from unspool.cli.compress import going
-from unspool.cli.options import Worked
+from unspool.cli.compress import going, refuse_two_on_output
+from unspool.cli.options import FileOrDash, Replacing, Worked
 from unspool.cli.terminal import terminal
 from unspool.compress import Container, decompress, model_within
 from unspool.errors import FileError, InputError
-from unspool.files import check_new, read_whole, write_whole
+from unspool.files import read_whole
 from unspool.language import TextModel
+from unspool.outputs import as_output, check_outputs, is_standard_output, write_output
 
 
 def decompress_command(
@@ -20,8 +21,9 @@ def decompress_command(
     /,
     *,
     run: Path | None = None,
-    out: Path | None = None,
+    out: FileOrDash = None,
     worked: Worked = Worked(),
+    replacing: Replacing = Replacing(),
 ) -> None:
     """Give back the file that `unspool compress` was given, to the byte.
 
@@ -32,20 +34,21 @@ def decompress_command(
     run
         The folder of the run that it was made with [default: the model in the file, or the run where it was].
     out
-        The file to write; it must not be there yet [default: the original's name, beside the compressed file].
+        The file to write; - is standard output [default: the original's name, beside the compressed file].
     """
     worked.heed()
-    console = terminal(quiet=worked.json)
     content = read_whole(file)
     with _named(file):
         container = Container.from_bytes(content)
-    out = out or file.with_name(_safe(file, container.name))
-    check_new(out)
+    out = as_output(out or file.with_name(_safe(file, container.name)))
+    refuse_two_on_output(out, json=worked.json)
+    check_outputs(out, force=replacing.force, inputs=[file])
+    console = terminal(quiet=worked.json, stderr=is_standard_output(out))
     model = _model(file, container, run)
     with going(console) as progress, _named(file):
         task = progress.add_task("", total=container.tokens)
         data = decompress(container, model, told=lambda done, _: progress.update(task, completed=done))
-    write_whole(out, data, new=True)
+    write_output(out, data, force=replacing.force)
     sha256 = hashlib.sha256(data).hexdigest()
     if worked.json:
         found = {"file": str(file), "out": str(out), "bytes": len(data), "sha256": sha256}

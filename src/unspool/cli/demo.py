@@ -11,17 +11,19 @@ from cyclopts import Parameter
 
 from unspool import __version__
 from unspool.baselines import lines_to_cross
+from unspool.cli.options import Replacing
+from unspool.cli.refusals import check_plot
 from unspool.cli.terminal import terminal
 from unspool.cli.view import Sample, View
 from unspool.data.corpus import Corpus
 from unspool.data.settings import Settings
 from unspool.draw.curve import draw_curve
-from unspool.draw.figure import check_format, new_axes
 from unspool.errors import InputError
 from unspool.events import Baseline, Changed, Event, Judged, Planned, Prepared, RunConfig, Step
 from unspool.generate import Sampling, sample
 from unspool.kernel.ops import kernel_info
 from unspool.model import Model
+from unspool.outputs import output
 from unspool.run import run
 
 PROMPTS = (("The ", 0.5), ("If the ", 0.7), ("A class ", 0.9))
@@ -40,6 +42,7 @@ def demo(
     seed: int = 0,
     json: Annotated[bool, Parameter(negative="")] = False,
     plot: Path | None = None,
+    replacing: Replacing = Replacing(),
 ) -> None:
     """Train a language model on Python's own help texts, compare it with counting, let it write.
 
@@ -54,9 +57,7 @@ def demo(
     plot
         Draw the learning curve against the baselines into this file (.png, .svg, .pdf).
     """
-    if plot is not None:
-        check_format(plot)
-        new_axes()  # a missing package is said now, not after the training
+    check_plot(plot, force=replacing.force)
     if not 0 < seconds <= 1e6:
         raise InputError(f"seconds is {seconds}; expected a number above 0 and at most a million")
     config = RunConfig(
@@ -71,7 +72,7 @@ def demo(
     if json:
         record = _walk(config, lambda _: None)
         record.content["samples"] = [asdict(each) for each in _samples(record.model, record.corpus, seed)]
-        _draw(record, plot)
+        _draw(record, plot, force=replacing.force)
         print(jsonlib.dumps(record.content, ensure_ascii=False))
         return
     with View(terminal()) as view:
@@ -79,7 +80,7 @@ def demo(
         record = _walk(config, view.show)
         for each in _samples(record.model, record.corpus, seed):
             view.show_sample(each)
-        _draw(record, plot)
+        _draw(record, plot, force=replacing.force)
         view.end(NEXT)
 
 
@@ -122,12 +123,13 @@ def _walk(config: RunConfig, show: Callable[[Event], None]) -> _Record:
     return _Record(corpus, baselines, model, content)
 
 
-def _draw(record: _Record, path: Path | None) -> None:
+def _draw(record: _Record, path: Path | None, *, force: bool) -> None:
     if path is None:
         return
     curve = [(each["seconds"], each["train"], each["valid"]) for each in record.content["curve"]]
     lines = [(each.name, each.valid.nats) for each in lines_to_cross(record.baselines)]
-    draw_curve(curve, lines, path, title="unspool demo: a network learns Python's help texts")
+    with output(path, force=force) as unfinished:
+        draw_curve(curve, lines, unfinished, title="unspool demo: a network learns Python's help texts")
 
 
 def _samples(model: Model, corpus: Corpus, seed: int) -> Iterator[Sample]:

@@ -18,10 +18,9 @@ from rich.text import Text
 from unspool import checkpoint
 from unspool.cli.fit_options import FitOptions
 from unspool.cli.options import Kept, names_of
-from unspool.cli.refusals import check_before
+from unspool.cli.refusals import check_before, files_of
 from unspool.cli.stopping import Stop
 from unspool.cli.terminal import terminal
-from unspool.data.labelled import class_files
 from unspool.errors import InputError
 from unspool.files import hash_of, hash_of_all
 from unspool.sequences.estimator import Estimator
@@ -59,7 +58,7 @@ class Work(NamedTuple):
 
 def begin(work: Work, data: Path, options: FitOptions) -> None:
     """Fit from the beginning into a new run."""
-    check_before(options.out, options.plot, options.threads)
+    check_before(options.out, options, inputs=[*files_of(data), *files_of(options.test)])
     test = None if options.test is None else options.test.absolute()
     files = {str(path): _hash(path) for path in (data.absolute(), test) if path is not None}
     command = {"options": replace(options, test=test).to_json(), "files": files}
@@ -69,7 +68,6 @@ def begin(work: Work, data: Path, options: FitOptions) -> None:
 
 def go_on(work: Work, run: Path, kept: Kept) -> None:
     """Go on with a run where it was last saved."""
-    check_before(None, kept.plot, kept.threads)
     content = checkpoint.read_config(run, work.name)
     if COMMAND not in content:
         raise InputError(
@@ -78,6 +76,7 @@ def go_on(work: Work, run: Path, kept: Kept) -> None:
         )
     console = terminal(quiet=kept.json)
     given, files = content[COMMAND]["options"], content[COMMAND]["files"]
+    check_before(None, kept, inputs=[each for path in files for each in files_of(Path(path))])
     for path, known in files.items():
         if _hash(Path(path)) != known:
             raise InputError(
@@ -92,7 +91,7 @@ def go_on(work: Work, run: Path, kept: Kept) -> None:
 def _hash(path: Path) -> str:
     """Give the hash of what is read: a file, or the files of a folder that have classes."""
     if path.is_dir():
-        return hash_of_all(class_files(path))
+        return hash_of_all(files_of(path))
     passing = str(path).startswith(("/dev/stdin", "/dev/fd/", "/proc/"))
     if passing or (path.exists() and not path.is_file()):
         raise InputError(

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from unspool import checkpoint
+from unspool.cli.options import Shown
 from unspool.cli.stopping import Stop
 from unspool.cli.view import View
 from unspool.draw.curve import draw_curve
-from unspool.draw.figure import check_format, new_axes
 from unspool.errors import MissingExtra
 from unspool.events import Changed, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
 from unspool.journal import entries
 from unspool.kernel.ops import kernel_info
+from unspool.outputs import output
 
 CALLED = {"B": "batch", "tau": "window"}
 """What the recipe's letters are called among the options; all else has one name."""
@@ -61,14 +62,10 @@ def follow(
     view: View,
     stop: Stop,
     *,
-    json: bool,
-    plot: Path | None,
+    shown: Shown,
     tensorboard: bool,
 ) -> None:
     """Show a run as it goes, and say in the end what there is and how to go on."""
-    if plot is not None:
-        check_format(plot)
-        new_axes()  # a missing package is said now, not after the training
     board = Board(out / "tensorboard") if tensorboard else None
     content: dict[str, Any] = {"run": str(out), "kernel": kernel_info()}
     with view:
@@ -81,13 +78,13 @@ def follow(
             if "config" not in content:  # there is no run yet
                 raise
             content["stopped"] = None
-        if plot is not None:
-            _draw(out, content, plot)
+        if shown.plot is not None:
+            _draw(out, content, shown.plot, force=shown.force)
         if "measure" in content:
             view.kept(out)
             if content["config"]["recipe"]["plans"]:
                 view.repeat(content["repeat"])
-    if json:
+    if shown.json:
         print(jsonlib.dumps(content, ensure_ascii=False))
     if "stopped" in content:
         stop.leave(out, content["stopped"])
@@ -141,8 +138,9 @@ def repeat(config: RunConfig) -> str:
     return shlex.join([*command, "--out", "AGAIN"])
 
 
-def _draw(out: Path, content: dict[str, Any], path: Path) -> None:
+def _draw(out: Path, content: dict[str, Any], path: Path, *, force: bool) -> None:
     looks = [entry for entry in entries(out / checkpoint.LOG) if "valid" in entry]
     curve = [(each["seconds"], each["train"], each["valid"]) for each in looks]
     lines = [(each["name"], each["valid"]["nats"]) for each in content["baselines"]]
-    draw_curve(curve, lines, path, title=str(out.name))
+    with output(path, force=force) as unfinished:
+        draw_curve(curve, lines, unfinished, title=str(out.name))

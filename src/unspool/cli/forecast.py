@@ -23,12 +23,13 @@ from unspool.cli.forecast_columns import (
 )
 from unspool.cli.forecast_view import (
     backtest_as_json,
+    check_pictures,
     describe,
     draw_forecasts,
     follow,
     forecast_table,
     forecasts_as_json,
-    picture_of,
+    pictures,
     show_backtest,
 )
 from unspool.cli.options import Flag, OfData, OfOutput, Shown
@@ -40,6 +41,7 @@ from unspool.draw.forecast import draw_backtest
 from unspool.forecast.backtest import Backtesting, trial
 from unspool.forecast.forecaster import Forecaster, checked
 from unspool.forecast.store import Run, load, save
+from unspool.outputs import output
 
 app = App(
     name="forecast", help="What a series of numbers does next, with intervals, beside simple baselines."
@@ -95,10 +97,11 @@ def fit(data: Path, /, *, options: Options) -> None:
     data
         A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
     """
-    check_before(options.out, options.plot, options.threads)
+    check_before(options.out, options, inputs=[data])
     console = terminal(quiet=options.json)
     settings = settings_of(options)
     table = read_columns(data, options)
+    check_pictures(options, list(table.columns), data)
     describe(console, table)
     columns = table.columns.items()
     check_all(table, {name: partial(_plan, Forecaster(**settings), values.y) for name, values in columns})
@@ -117,7 +120,7 @@ def fit(data: Path, /, *, options: Options) -> None:
     rows = forecast_columns(run, table, options.level, None)
     console.print(forecast_table(table, rows, options.level))
     console.print(f"\nkept in {options.out}; try: unspool forecast predict {options.out}", soft_wrap=True)
-    draw_forecasts(options.plot, table, rows, options.level)
+    draw_forecasts(options, table, rows, options.level)
     if options.json:
         print(
             jsonlib.dumps(
@@ -145,7 +148,7 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
     data
         A table with the same columns: what came since, or another series [default: the series that was learned].
     """
-    check_before(None, options.plot, options.threads)
+    check_before(None, options, inputs=[data])
     check_level(options.level)
     found = load(run)
     if data is None:
@@ -154,8 +157,9 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
         table = read_timetable(
             data, list(found.forecasters), found.time or "none", options.missing, options.delimiter
         )
+    check_pictures(options, list(table.columns), data)
     rows = forecast_columns(found, table, options.level, options.steps)
-    draw_forecasts(options.plot, table, rows, options.level)
+    draw_forecasts(options, table, rows, options.level)
     if options.json:
         print(
             jsonlib.dumps(
@@ -183,10 +187,11 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
     data
         A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
     """
-    check_before(None, options.plot, options.threads)
+    check_before(None, options, inputs=[data])
     console = terminal(quiet=options.json)
     settings = settings_of(options)
     table = read_columns(data, options)
+    check_pictures(options, list(table.columns), data)
     describe(console, table)
     works = {
         name: Backtesting(
@@ -207,11 +212,11 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
         assert work.result is not None
         judged[name] = work.result
         show_backtest(console, f"{name}, the last {work.test:,} values", work.result)
-    for name, found in judged.items():
-        if options.plot is not None:
-            y, begin = table.columns[name].y, table.columns[name].begin
-            labels = [table.label(begin + i) for i in range(len(y))]
-            draw_backtest(found, y, picture_of(options.plot, name, len(judged)), labels=labels, title=name)
+    for name, path in pictures(options, list(judged)).items():
+        y, begin = table.columns[name].y, table.columns[name].begin
+        labels = [table.label(begin + i) for i in range(len(y))]
+        with output(path, force=options.force) as unfinished:
+            draw_backtest(judged[name], y, unfinished, labels=labels, title=name)
     if options.json:
         content = {name: backtest_as_json(found) for name, found in judged.items()}
         print(jsonlib.dumps({"level": options.level, "horizon": options.horizon, "columns": content}))

@@ -12,11 +12,13 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from unspool.cli.forecast_columns import Forecasts
+from unspool.cli.options import Shown
 from unspool.cli.terminal import headed
 from unspool.data.timetable import TimeTable
 from unspool.draw.forecast import draw_forecast
 from unspool.forecast.backtest import Backtest
 from unspool.forecast.forecaster import Forecaster, Progress
+from unspool.outputs import check_outputs, output
 
 
 def describe(console: Console, table: TimeTable) -> None:
@@ -106,30 +108,37 @@ def forecast_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
     return shown
 
 
-def draw_forecasts(plot: Path | None, table: TimeTable, rows: Forecasts, level: float) -> None:
+def draw_forecasts(options: Shown, table: TimeTable, rows: Forecasts, level: float) -> None:
     """Draw a picture for every column, where one is asked for."""
-    for name, (y_hat, low, high) in rows.items() if plot is not None else ():
+    for name, (y_hat, low, high) in rows.items() if options.plot is not None else ():
         y, begin = table.columns[name].y, table.columns[name].begin
         shown = min(len(y), max(6 * len(y_hat), 48))
         first = begin + len(y) - shown
         labels = [table.label(first + i) for i in range(shown + len(y_hat))]
-        assert plot is not None
-        draw_forecast(
-            y[-shown:],
-            y_hat,
-            low,
-            high,
-            picture_of(plot, name, len(rows)),
-            labels=labels,
-            level=level,
-            title=name,
-        )
+        with output(pictures(options, list(rows))[name], force=options.force) as path:
+            draw_forecast(
+                y[-shown:], y_hat, low, high, path, labels=labels, level=level, title=name
+            )  # fmt: skip
 
 
-def picture_of(plot: Path, name: str, count: int) -> Path:
-    """Give each column's picture its own name where there are several."""
-    safe = "".join(letter if letter.isalnum() else "-" for letter in name)
-    return plot if count == 1 else plot.with_stem(f"{plot.stem}-{safe}")
+def pictures(options: Shown, names: list[str]) -> dict[str, Path]:
+    """Return the path of each column's picture: of several, each has the column's name in its own."""
+    plot = options.plot
+    if plot is None or len(names) == 1:
+        return {} if plot is None else {names[0]: plot}
+    found = dict[str, Path]()
+    for name in names:
+        safe = "".join(letter if letter.isalnum() else "-" for letter in name)
+        path, number = plot.with_stem(f"{plot.stem}-{safe}"), 2
+        while path in found.values():  # names that differ only in signs
+            path, number = plot.with_stem(f"{plot.stem}-{safe}-{number}"), number + 1
+        found[name] = path
+    return found
+
+
+def check_pictures(options: Shown, names: list[str], data: Path | None) -> None:
+    """Raise unless the pictures of all columns can be written."""
+    check_outputs(*pictures(options, names).values(), force=options.force, inputs=[data])
 
 
 def backtest_as_json(found: Backtest) -> dict[str, Any]:

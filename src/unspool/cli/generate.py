@@ -11,17 +11,18 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from unspool.cli.options import Flag
+from unspool.cli.options import FileOrDash, Flag, Replacing
 from unspool.errors import InputError
 from unspool.generate import Sampling
 from unspool.kernel.ops import set_threads
 from unspool.language import TextModel
+from unspool.outputs import as_output, check_outputs, is_standard_output, output
 from unspool.reader import Reader
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Replacing):
     """What `generate` is given."""
 
     prompt: Annotated[str, Parameter(allow_leading_hyphen=True)] = ""
@@ -44,8 +45,8 @@ class Options:
     """How many texts to write, each from the same prompt with a seed of its own: SEED, SEED + 1, …"""
     state: Path | None = None
     """Go on from a saved state instead of from nothing; the prompt, if any, is read after it."""
-    save_state: Path | None = None
-    """Save the state at the end, to go on from it later."""
+    save_state: FileOrDash = None
+    """Save the state at the end, to go on from it later; with --force also to the file of --state."""
     threads: int | None = None
     """How many threads; it changes no bit of the result."""
     json: Flag = False
@@ -72,6 +73,11 @@ def generate(run: Path, /, *, options: Options = Options()) -> None:
     if options.threads is not None:
         set_threads(options.threads)
     sampling = options.sampling()
+    if options.save_state is not None and is_standard_output(as_output(options.save_state)):
+        raise InputError(
+            f"--save-state is {options.save_state}: the text goes to standard output; give a file"
+        )
+    check_outputs(options.save_state, force=options.force, inputs=[options.prompt_file])
     reader, prompt = Reader(TextModel.load(run)), _prompt(options.prompt, options.prompt_file)
     _say_unknown(reader.model, prompt)
     if options.state is not None:
@@ -91,7 +97,8 @@ def generate(run: Path, /, *, options: Options = Options()) -> None:
         tokens = islice(reader.write(seed + number, sampling), options.length)
         texts.append(_show(reader, prompt, tokens, quiet=options.json))
     if options.save_state is not None:
-        reader.save(options.save_state, seed)
+        with output(options.save_state, force=options.force) as path:
+            reader.save(path, seed)
     if options.json:
         content = {"run": str(run), "prompt": prompt, "seed": seed, "length": options.length, "texts": texts}
         print(jsonlib.dumps(content, ensure_ascii=False))

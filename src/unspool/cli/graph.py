@@ -8,11 +8,10 @@ from typing import Annotated, Literal
 import numpy as np
 from cyclopts import Parameter
 
-from unspool.cli.options import Flag
+from unspool.cli.options import Flag, Replacing
 from unspool.config import PATTERNS, ModelConfig
 from unspool.draw.graph import save_graph
 from unspool.errors import InputError
-from unspool.files import write_whole
 from unspool.graph.network import fold
 from unspool.graph.structure import At, Folded, Unfolded
 from unspool.graph.systems import driven, plain
@@ -20,6 +19,7 @@ from unspool.graph.text import to_dot, to_json, to_mermaid
 from unspool.graph.trace import Trace, trace
 from unspool.inspect.reading import pieces_of, visible
 from unspool.language import TextModel
+from unspool.outputs import check_outputs, output, write_output
 from unspool.values import Activation
 
 SYSTEMS: dict[str, Callable[[], Folded]] = {"plain": plain, "driven": driven}
@@ -29,7 +29,7 @@ SUFFIXES = (".svg", ".json", ".dot", ".gv", ".mmd", ".md")
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(Replacing):
     """What `graph` is given."""
 
     out: Path | None = None
@@ -75,6 +75,7 @@ def graph(
     out, tau = options.out, options.tau
     if out is not None and out.suffix.lower() not in SUFFIXES:
         raise InputError(f"{out}: expected a name that ends with {', '.join(SUFFIXES)}")
+    check_outputs(out, force=options.force)
     labels: dict[At, str] = {}
     made: Folded | Trace
     if run is not None:
@@ -83,13 +84,14 @@ def graph(
         made = _described(options)
     unfolded = made.unfold(3 if tau is None else tau) if isinstance(made, Folded) else made
     if out is not None and out.suffix.lower() == ".svg":
-        save_graph(unfolded, out, labels=labels)
+        with output(out, force=options.force) as path:
+            save_graph(unfolded, path, labels=labels)
         return
     words = _words(unfolded, out, options.folded)
     if out is None:
         print(words)
     else:
-        write_whole(out, (words + "\n").encode("utf-8"))
+        write_output(out, (words + "\n").encode("utf-8"), force=options.force)
 
 
 def _described(options: Options) -> Folded:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from unspool.cli.options import Flag
+from unspool.cli.options import Flag, Replacing
 from unspool.cli.terminal import terminal
 from unspool.config import at_least
 from unspool.data.source import called, iter_text, resolve
@@ -20,14 +20,20 @@ from unspool.draw.graph import save_graph
 from unspool.draw.lags import bias_chart, influence_chart
 from unspool.draw.page import page
 from unspool.draw.states import states_png
-from unspool.errors import EmptyInput, FileError
+from unspool.errors import EmptyInput
 from unspool.files import write_whole
 from unspool.inspect.report import Report, inspect, numbers
 from unspool.kernel.ops import set_threads
 from unspool.language import TextModel
+from unspool.outputs import check_output_folder, output_folder
 
 Text = Annotated[str, Parameter(allow_leading_hyphen=True)]
 STAGES = 5
+WRITTEN = (
+    *("graph.svg", "surprise.svg", "units.svg", "path.svg", "influence.svg", "bias.svg"),
+    *("states.png", "numbers.json", "report.html"),
+)
+"""The files of a report."""
 
 
 def inspect_command(
@@ -41,6 +47,7 @@ def inspect_command(
     units: str | None = None,
     threads: int | None = None,
     json: Flag = False,
+    replacing: Replacing = Replacing(),
 ) -> None:
     """Look inside a model while it reads a text.
 
@@ -54,7 +61,7 @@ def inspect_command(
     text
         A file, a folder, - for standard input or builtin:…
     out
-        The folder for the report; made if it is not there.
+        The folder to make for the report. With --force, a report that is there is replaced.
     characters
         How much of the text is read.
     skip
@@ -70,9 +77,9 @@ def inspect_command(
     at_least("skip", skip, 0)
     if threads is not None:
         set_threads(threads)
+    check_output_folder(out, force=replacing.force, known=WRITTEN)
     source = TextModel.load(run)
     content, name = _beginning(text, source, skip, characters)
-    _make(out)
     console = terminal(quiet=json)
     with _stages(console) as note:
         names = [each.strip() for each in units.split(",")] if units else None
@@ -80,7 +87,8 @@ def inspect_command(
             source, content, run=Path(run).resolve().name, name=name, units=names, note=note
         )  # fmt: skip
         note("drawing")
-        written = _write(report, out)
+        with output_folder(out, force=replacing.force, known=WRITTEN) as folder:
+            written = _write(report, folder)
     if json:
         print(jsonlib.dumps(numbers(report), ensure_ascii=False))
     else:
@@ -101,13 +109,6 @@ def _beginning(text: str, source: TextModel, skip: int, characters: int) -> tupl
             f"{called(sources)}: {len(found):,} characters; --skip {skip} leaves nothing to read"
         )
     return found[skip : skip + characters], Path(called(sources)).name
-
-
-def _make(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{out}: cannot be made: {error.strerror}") from error
 
 
 @contextmanager

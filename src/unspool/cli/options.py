@@ -17,6 +17,16 @@ from unspool.kernel.ops import set_threads
 Flag: TypeAlias = Annotated[bool, Parameter(negative="")]
 """Without a second option that takes the first one back."""
 
+
+def _no_option(type_: Any, path: Path | None) -> None:
+    """Refuse what was meant as an option: ``-`` had to be allowed, and the rest came with it."""
+    if str(path).startswith("-") and str(path) != "-":
+        raise ValueError(f"expected a file before {path}")
+
+
+FileOrDash: TypeAlias = Annotated[Path | None, Parameter(allow_leading_hyphen=True, validator=_no_option)]
+"""A file, or - for standard output."""
+
 T = TypeVar("T")
 TEXT = Group("Text", sort_key=1)
 DATA = Group("Data", sort_key=1)
@@ -30,6 +40,15 @@ OfTime: TypeAlias = Annotated[T, Parameter(group=TIME)]
 OfNetwork: TypeAlias = Annotated[T, Parameter(group=NETWORK)]
 OfTraining: TypeAlias = Annotated[T, Parameter(group=TRAINING)]
 OfOutput: TypeAlias = Annotated[T, Parameter(group=OUTPUT)]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Replacing:
+    """Whether a command replaces files."""
+
+    force: Flag = False
+    """Replace output files that exist. Runs, files in a run and files that the command reads are never replaced."""
 
 
 @Parameter(name="*")
@@ -50,7 +69,7 @@ class Worked:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class Shown(Replacing):
     """How a command works and what it shows."""
 
     threads: OfTime[int | None] = None
@@ -59,6 +78,7 @@ class Shown:
     """Print the result as JSON, and nothing else."""
     plot: OfOutput[Path | None] = None
     """Draw the confusion matrix into this file (.png, .svg, .pdf): needs labels."""
+    force: OfOutput[Flag] = False
 
 
 @dataclass(frozen=True, kw_only=True)

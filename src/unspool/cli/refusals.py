@@ -5,21 +5,46 @@ from pathlib import Path
 from typing import Any
 
 from unspool import checkpoint
-from unspool.data.labelled import Labelled
+from unspool.cli.options import Shown
+from unspool.data.labelled import Labelled, class_files
 from unspool.draw.figure import check_format, new_axes
-from unspool.errors import InputError
+from unspool.errors import FileError, InputError
+from unspool.files import why
 from unspool.kernel.ops import set_threads
+from unspool.outputs import check_outputs
 
 
-def check_before(out: Path | None, plot: Path | None, threads: int | None) -> None:
-    """Refuse what would fail only after the work."""
+def check_before(out: Path | None, shown: Shown, inputs: Iterable[Path | None] = ()) -> None:
+    """Refuse what would fail only after the work, and set the number of threads."""
     if out is not None:
         checkpoint.check_free(out)
+    check_plot(shown.plot, force=shown.force, inputs=inputs, folder=out)
+    if shown.threads is not None:
+        set_threads(shown.threads)
+
+
+def check_plot(
+    plot: Path | None,
+    *,
+    force: bool,
+    inputs: Iterable[str | Path | None] = (),
+    folder: Path | None = None,
+) -> None:
+    """Raise unless a picture can be drawn and written; `folder` is the run that the command makes."""
     if plot is not None:
         check_format(plot)
-        new_axes()
-    if threads is not None:
-        set_threads(threads)
+        check_outputs(plot, force=force, inputs=inputs, folder=folder)
+        new_axes()  # a missing package is reported now, not after the work
+
+
+def files_of(data: Path | None) -> list[Path]:
+    """Return the files that a command reads: the file itself, or the files of a folder that have classes."""
+    if data is None or not data.is_dir():
+        return [] if data is None else [data]
+    try:
+        return class_files(data)
+    except OSError as error:
+        raise FileError(f"{data}: cannot be read: {why(error)}") from error
 
 
 def refuse_empty(data: Labelled) -> None:

@@ -8,6 +8,7 @@ from unspool.cli.classify import CLASSIFY
 from unspool.cli.fit import Work, go_on
 from unspool.cli.follow import follow
 from unspool.cli.options import Flag, Kept, OfOutput
+from unspool.cli.refusals import check_before
 from unspool.cli.stopping import Stop
 from unspool.cli.tag import TAG
 from unspool.cli.terminal import terminal
@@ -15,7 +16,6 @@ from unspool.cli.translate import TRANSLATE
 from unspool.cli.view import View
 from unspool.errors import InputError
 from unspool.keeping import Keeping
-from unspool.kernel.ops import set_threads
 from unspool.run import resume as resumed
 
 WORKS: dict[str, Work] = {work.name: work for work in (CLASSIFY, TAG, TRANSLATE)}
@@ -49,9 +49,8 @@ def resume(run: Path, /, *, options: Options = Options()) -> None:
             f"{run}: a run of the kind {kind!r} cannot be gone on with from here; expected one of unspool train, "
             f"{', '.join(f'{name} fit' for name in WORKS)}"
         )
-    if options.threads is not None:
-        set_threads(options.threads)
+    check_before(None, options)
     view, stop = View(terminal(quiet=options.json)), Stop()
     keeping = Keeping(steps=options.save_every, stop=stop, told=stop.heeded(view.judging))
     events = resumed(run, keeping=keeping)
-    follow(events, run, view, stop, json=options.json, plot=options.plot, tensorboard=options.tensorboard)
+    follow(events, run, view, stop, shown=options, tensorboard=options.tensorboard)

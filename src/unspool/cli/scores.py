@@ -8,6 +8,7 @@ from rich.table import Table
 
 from unspool.cli.terminal import headed
 from unspool.draw.confusion import draw_confusion
+from unspool.outputs import output
 from unspool.sequences.scores import Scores
 
 SHOWN = 40
@@ -90,6 +91,7 @@ def show_scores(console: Console, scores: Scores, of: str, what: str = "sequence
             console.print(line, soft_wrap=True, markup=False)
 
 
-def draw_scores(scores: Scores, path: Path) -> None:
+def draw_scores(scores: Scores, path: Path, *, force: bool) -> None:
     """Draw the confusion matrix into a file."""
-    draw_confusion(scores.confusion, [each.name for each in scores.classes], path)
+    with output(path, force=force) as unfinished:
+        draw_confusion(scores.confusion, [each.name for each in scores.classes], unfinished)

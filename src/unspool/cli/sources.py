@@ -1,11 +1,14 @@
 """The texts that a command is given: files, folders, - for standard input, builtin:…"""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
 from unspool.cli.options import TEXT, Flag
+from unspool.data.source import files_in
 
 
 def _no_options(type_: Any, names: Any) -> None:
@@ -16,6 +19,12 @@ def _no_options(type_: Any, names: Any) -> None:
 
 
 Sources: TypeAlias = Annotated[list[str], Parameter(allow_leading_hyphen=True, validator=_no_options)]
+
+
+def files_read(text: Iterable[str], *more: str | None) -> list[Path]:
+    """Return the files that a command reads: its texts, and others that options name (`subword:FILE` too)."""
+    names = [*text, *(name.removeprefix("subword:") for name in more if name is not None)]
+    return [path for name in names for path in files_in(name)]
 
 
 @Parameter(name="*", group=TEXT)

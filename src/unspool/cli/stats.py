@@ -10,13 +10,16 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from unspool.cli.sources import Reading, Sources
+from unspool import checkpoint
+from unspool.cli.options import Replacing
+from unspool.cli.refusals import check_plot
+from unspool.cli.sources import Reading, Sources, files_read
 from unspool.cli.terminal import terminal
 from unspool.counting.statistics import Statistics, describe_corpus
 from unspool.data.corpus import Corpus, prepare
-from unspool.draw.figure import check_format
 from unspool.draw.zipf import draw_zipf
-from unspool.errors import InputError
+from unspool.errors import FileError, InputError
+from unspool.outputs import output
 
 Plain = Parameter(negative="")
 """Without a second option that takes the first one back."""
@@ -44,6 +47,7 @@ def stats(
     cache: Path | None = None,
     json: Annotated[bool, Plain] = False,
     plot: Path | None = None,
+    replacing: Replacing = Replacing(),
 ) -> None:
     """Count a text: sizes, frequent tokens, Zipf's law, unseen n-grams, how well n-grams predict it.
 
@@ -70,14 +74,16 @@ def stats(
     """
     if top < 0:
         raise InputError(f"top: expected 0 or more, got {top}")
-    if plot is not None:
-        check_format(plot)
+    inputs = files_read(text, reading.valid, reading.test, reading.tokens)
+    check_plot(plot, force=replacing.force, inputs=inputs, folder=cache)
+    if cache is not None and (inside := checkpoint.run_around(cache / "text")) is not None:
+        raise FileError(f"{cache}: cannot be written: it is in the run {inside}; give another --cache")
     corpus = prepare(text, cache=cache, **asdict(reading))
     found = describe_corpus(corpus, order, eps, ranks, top, backward)
     if plot is not None:
-        draw_zipf(
-            found.frequencies[:3], found.zipf[:3], plot, title=", ".join(Path(name).name for name in text)
-        )
+        title = ", ".join(Path(name).name for name in text)
+        with output(plot, force=replacing.force) as path:
+            draw_zipf(found.frequencies[:3], found.zipf[:3], path, title=title)
     if json:
         print(jsonlib.dumps(_as_json(corpus, found), ensure_ascii=False))
     else:

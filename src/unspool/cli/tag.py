@@ -14,7 +14,7 @@ from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.held_out import rows_aside
 from unspool.cli.options import OfData, OfNetwork, OfTime, OfTraining, Shown
 from unspool.cli.predict import as_in_the_fit, load_fitted
-from unspool.cli.refusals import check_before, refuse_unknown, refuse_unlabelled
+from unspool.cli.refusals import check_before, files_of, refuse_unknown, refuse_unlabelled
 from unspool.cli.scores import draw_scores, show_scores
 from unspool.cli.terminal import headed, terminal
 from unspool.data.tagged import Tagged, Usual, read_tagged
@@ -86,7 +86,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     data
         A file as for fit; labels may be missing.
     """
-    check_before(None, options.plot, options.threads)
+    check_before(None, options, inputs=files_of(data))
     model: SequenceTagger = load_fitted(run, "tag")
     known = as_in_the_fit(run, "tag", data)
     usual = Usual(*(as_column(known.get(name)) for name in Usual._fields))
@@ -97,7 +97,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     answers = [row.tolist() for row in model.predict(read.tokens)]
     scores = None if read.tags is None else score(_flat(read.tags), _flat(answers), model.classes_.tolist())
     if options.plot is not None and scores is not None:
-        draw_scores(scores, options.plot)
+        draw_scores(scores, options.plot, force=options.force)
     if options.json:
         content = {"run": str(run), "labels": model.classes_.tolist(), "answers": answers}
         print(jsonlib.dumps(content | ({"scores": scores.to_json()} if scores else {}), ensure_ascii=False))
@@ -172,7 +172,7 @@ def _judge(
     console.print()
     show_scores(console, scores, "held out", "tokens")
     if options.plot is not None:
-        draw_scores(scores, options.plot)
+        draw_scores(scores, options.plot, force=options.force)
     return {"scores": scores.to_json()}
 
 

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from cyclopts import Group, Parameter
 
-from unspool import checkpoint
 from unspool.cli.follow import CALLED, TAKEN, follow
 from unspool.cli.options import Flag, OfOutput, OfText, OfTime, Saved, Shown, names_of
-from unspool.cli.sources import Reading, Sources
+from unspool.cli.refusals import check_before
+from unspool.cli.sources import Reading, Sources, files_read
 from unspool.cli.stopping import Stop
 from unspool.cli.terminal import terminal
 from unspool.cli.view import View
@@ -18,7 +18,6 @@ from unspool.data.settings import Settings
 from unspool.errors import InputError
 from unspool.events import RunConfig
 from unspool.keeping import Keeping
-from unspool.kernel.ops import set_threads
 from unspool.plan import Recipe
 from unspool.run import run
 from unspool.schedule import Plans
@@ -126,16 +125,11 @@ def train(text: Sources, /, *, reading: Reading = Reading(), options: Options) -
         Files, folders, - for standard input, builtin:python-docs or builtin:python-source.
     """
     config = options.config(text, reading)
-    checkpoint.check_free(options.out)
-    if options.threads is not None:
-        set_threads(options.threads)
+    check_before(options.out, options, inputs=files_read(text, reading.valid, reading.tokens))
     view, stop = View(terminal(quiet=options.json)), Stop()
     keeping = Keeping(steps=options.save_every, stop=stop, told=stop.heeded(view.judging))
     events = run(config, out=options.out, keeping=keeping)
-    follow(
-        events, options.out, view, stop,
-        json=options.json, plot=options.plot, tensorboard=options.tensorboard,
-    )  # fmt: skip
+    follow(events, options.out, view, stop, shown=options, tensorboard=options.tensorboard)
 
 
 def _plans(text: str) -> Plans | None:

@@ -15,11 +15,12 @@ from unspool.cli.fit_options import FitOptions
 from unspool.cli.held_out import rows_aside
 from unspool.cli.options import DATA, OfData, OfNetwork, OfOutput, OfTime, OfTraining, Shown
 from unspool.cli.predict import as_in_the_fit, load_fitted
-from unspool.cli.refusals import check_before
+from unspool.cli.refusals import check_before, files_of
 from unspool.cli.terminal import headed, terminal
 from unspool.data.pairs import Pairs, read_pairs
 from unspool.draw.weights import draw_weights
 from unspool.errors import InputError
+from unspool.outputs import output
 from unspool.sequences.scores import error_rate
 from unspool.sequences.writers import SequenceTranslator
 
@@ -92,7 +93,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     data
         Texts, one a line, or pairs with a tab between.
     """
-    check_before(None, options.plot, options.threads)
+    check_before(None, options, inputs=files_of(data))
     model: SequenceTranslator = load_fitted(run, "translate")
     if options.beam is not None:
         _refuse_beam(options.beam)
@@ -102,7 +103,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     read: Pairs = read_pairs(data, options.columns, need_targets=False, usual=usual)
     written = model.predict_scored(read.sources)
     if options.plot is not None:
-        draw_weights(*model.attention_of(read.sources[0]), options.plot)
+        _draw(model, read.sources[0], options.plot, force=options.force)
     scores = None if read.targets is None else _scores([text for text, _ in written], read.targets)
     if options.json:
         answers = [{"text": text, "log_prob": log_prob} for text, log_prob in written]
@@ -113,6 +114,11 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
         print(text)
     if scores is not None:
         terminal(stderr=True).print(_told(scores), soft_wrap=True)
+
+
+def _draw(model: SequenceTranslator, source: str, plot: Path, *, force: bool) -> None:
+    with output(plot, force=force) as unfinished:
+        draw_weights(*model.attention_of(source), unfinished)
 
 
 def _refuse_beam(beam: int) -> None:
@@ -176,7 +182,7 @@ def _judge(
         table.add_row(source, text, f"{math.exp(log_prob):.3f}", "" if text == target else f"✗ {target}")
     console.print(table)
     if options.plot is not None:
-        draw_weights(*model.attention_of(sources[0]), options.plot)
+        _draw(model, sources[0], options.plot, force=options.force)
     return {"scores": scores}
 
 

@@ -14,13 +14,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from unspool.cli import machine_view as view
 from unspool.cli.machine_view import Followed
-from unspool.cli.options import Flag
+from unspool.cli.options import Flag, Replacing
 from unspool.cli.terminal import terminal
 from unspool.config import at_least
-from unspool.draw.figure import check_place
 from unspool.draw.turing import MOST, draw_automaton, draw_machine
 from unspool.errors import InputError
-from unspool.files import check_apart, write_whole
+from unspool.outputs import check_outputs, output, write_output
 from unspool.turing.automaton import Automaton
 from unspool.turing.builtin import AUTOMATA, BUILTIN, MACHINES, find
 from unspool.turing.compile import compile_machine
@@ -39,6 +38,7 @@ def turing(
     json: Flag = False,
     picture: Path | None = None,
     weights: Path | None = None,
+    replacing: Replacing = Replacing(),
 ) -> None:
     """Compile a machine into a recurrent network with rational weights, and run both side by side, exactly.
 
@@ -73,15 +73,16 @@ def turing(
     at_least("steps", steps, 0)
     _check_name(picture, ".svg")
     _check_name(weights, ".json")
-    check_apart(machine, picture, weights)
+    check_outputs(picture, weights, force=replacing.force, inputs=[machine])
     found = find(machine)
     if not isinstance(found, Automaton):
         found.check(tape)
-        agree = _machine(console, compile_machine(found), tape, steps, json, picture, weights)
+        network = compile_machine(found)
+        agree = _machine(console, network, tape, steps, json, picture, weights, replacing.force)
     elif weights is not None:
         raise InputError("--weights goes with a Turing machine; those of an automaton are 0, 1 and -1")
     else:
-        agree = _automaton(console, found, tape, json, picture)
+        agree = _automaton(console, found, tape, json, picture, replacing.force)
     if not agree:
         sys.exit(1)
 
@@ -89,8 +90,6 @@ def turing(
 def _check_name(path: Path | None, suffix: str) -> None:
     if path is not None and path.suffix.lower() != suffix:
         raise InputError(f"{path}: expected a name that ends with {suffix}")
-    if path is not None:
-        check_place(path)
 
 
 def _machine(
@@ -101,20 +100,22 @@ def _machine(
     json: bool,
     picture: Path | None,
     weights: Path | None,
+    force: bool,
 ) -> bool:
     machine = network.machine
     view.introduce(console, network, tape)
     if weights is not None:
-        write_whole(weights, (jsonlib.dumps(_weights(network), ensure_ascii=False) + "\n").encode("utf-8"))
+        text = jsonlib.dumps(_weights(network), ensure_ascii=False) + "\n"
+        write_output(weights, text.encode("utf-8"), force=force)
     followed = Followed(network, tape, most=None if json else MOST)
     for pair in _with_a_bar(side_by_side(network, tape, steps), steps):
         followed.add(pair)
     if picture is not None:
-        title = f"{machine.name}, {f'tape {_short(tape)}' if tape else 'empty tape'}"
+        on = f"tape {_short(tape)}" if tape else "empty tape"
+        title = f"{machine.name}, {on}: {len(network.units)} units"
         first = followed.first[: MOST + 1]
-        draw_machine(
-            network, first, picture, f"{title}: {len(network.units)} units", followed.steps + 1 - len(first)
-        )
+        with output(picture, force=force) as path:
+            draw_machine(network, first, path, title, followed.steps + 1 - len(first))
     if json:
         with _all_digits():
             content = _as_json(network, tape, followed)
@@ -142,7 +143,9 @@ def _with_a_bar(pairs: Iterator[Pair], steps: int) -> Iterator[Pair]:
             yield pair
 
 
-def _automaton(console: Console, automaton: Automaton, word: str, json: bool, picture: Path | None) -> bool:
+def _automaton(
+    console: Console, automaton: Automaton, word: str, json: bool, picture: Path | None, force: bool
+) -> bool:
     automaton.check(word)
     model = automaton_model(automaton)
     true, read = list(automaton.run(word)), read_states(automaton, model, word)
@@ -151,7 +154,8 @@ def _automaton(console: Console, automaton: Automaton, word: str, json: bool, pi
         h = model.forward(word_ids(automaton, word[:MOST])).h[:, 0]
         values = np.vstack([model.parameters["layer0.h0"], h]).tolist()
         title = f"{automaton.name}, word {_short(word)}: {len(labels)} units"
-        draw_automaton(labels, values, word, true, picture, title)
+        with output(picture, force=force) as path:
+            draw_automaton(labels, values, word, true, path, title)
     accepted, agree = true[-1] in automaton.accepting, true == read
     if json:
         content = {

@@ -127,6 +127,15 @@ def _resolve_one(name: Name) -> list[Source]:
         raise FileError(f"{text}: cannot be read: {error.strerror}") from error
 
 
+def files_in(name: str) -> list[Path]:
+    """Return the files that a name stands for, without reading any: of a folder, its text files."""
+    path = Path(name)
+    try:
+        return _texts(path) if path.is_dir() else [path]
+    except OSError as error:
+        raise FileError(f"{name}: cannot be read: {error.strerror}") from error
+
+
 def _standard_input() -> Source:
     if sys.stdin is None or sys.stdin.closed:
         raise InputError("standard input '-' can be read only once, and only where there is one")
@@ -143,12 +152,16 @@ def _builtin(name: str) -> list[Source]:
 
 
 def _folder(folder: Path) -> list[Source]:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and _is_text_name(path, folder))
+    paths = _texts(folder)
     if not paths:
         raise EmptyInput(
             f"{folder}: a folder without text; it needs files named like *.txt, *.md or *.txt.gz"
         )
     return [Source(str(path), path) for path in paths]
+
+
+def _texts(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and _is_text_name(path, folder))
 
 
 def _is_text_name(path: Path, folder: Path) -> bool:

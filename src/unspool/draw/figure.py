@@ -3,13 +3,15 @@
 Letters that the usual font lacks, as Chinese ones, are drawn in a font that is installed and has them.
 """
 
+import io
 import re
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
-from unspool.errors import FileError, InputError, MissingExtra
+from unspool.errors import InputError, MissingExtra
+from unspool.files import write_whole
 
 FORMATS = (".png", ".svg", ".pdf")
 USUAL = "DejaVu Sans"
@@ -40,37 +42,35 @@ def new_axes(columns: int = 1, width: float = 6.4, height: float = 4.4) -> tuple
 
 
 def save(figure: Any, path: str | Path) -> None:
-    """Write a figure to a file, in the format that its name ends with."""
+    """Write a figure to a file, in the format that its name ends with, atomically; an existing file is replaced."""
     check_format(path)
-    lacked = _write(figure, path)
+    content, lacked = _drawn(figure, path)
     if lacked and (family := _wide_font()) is not None:
         from matplotlib.text import Text
 
         for text in figure.findobj(Text):
             text.set_fontfamily([USUAL, family])
-        lacked = _write(figure, path)
+        content, lacked = _drawn(figure, path)
+    write_whole(path, content)
     if lacked:
         print(
-            f"{path}: no font here has {' '.join(lacked[:8])}, drawn as boxes; install one that does, as Noto Sans CJK",
+            f"{Path(path).name}: no font here has {' '.join(lacked[:8])}, drawn as boxes; install one that does, as Noto Sans CJK",
             file=sys.stderr,
         )
 
 
-def _write(figure: Any, path: str | Path) -> list[str]:
-    """Write a figure, and give the letters that its fonts lack."""
-    lacked = dict[str, None]()
+def _drawn(figure: Any, path: str | Path) -> tuple[bytes, list[str]]:
+    """Return a figure as the bytes of a file, and the letters that its fonts lack."""
+    lacked, content = dict[str, None](), io.BytesIO()
     with warnings.catch_warnings(record=True) as met:
         warnings.filterwarnings("always", message="Glyph")
-        try:
-            figure.savefig(path, dpi=150)
-        except OSError as error:
-            raise FileError(f"{path}: cannot be written: {error.strerror}") from error
+        figure.savefig(content, dpi=150, format=Path(path).suffix.lower().removeprefix("."))
     for each in met:
         if found := LACKED.match(str(each.message)):
             lacked[chr(int(found[1]))] = None
         else:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return list(lacked)
+    return content.getvalue(), list(lacked)
 
 
 def _wide_font() -> str | None:
@@ -90,12 +90,3 @@ def check_format(path: str | Path) -> None:
     """Refuse a name that ends with no format of pictures, before any work is done for it."""
     if Path(path).suffix.lower() not in FORMATS:
         raise InputError(f"{path}: expected a name that ends with {', '.join(FORMATS)}")
-    check_place(path)
-
-
-def check_place(path: str | Path) -> None:
-    """Refuse a place where no file can be, before any work is done for it."""
-    if Path(path).is_dir():
-        raise FileError(f"{path}: cannot be written: a folder of that name is there")
-    if not Path(path).absolute().parent.is_dir():
-        raise FileError(f"{path}: cannot be written: there is no folder {Path(path).parent}")

@@ -111,7 +111,7 @@ class Canvas:
         return self.inline(f"<style>{STYLE}{BASE}{css}</style>{sheet}") + "\n"
 
     def save(self, path: str | Path, css: str = "") -> None:
-        """Write the picture to a file."""
+        """Write the picture to a file, atomically; an existing file is replaced."""
         write_whole(path, self.alone(css).encode("utf-8"))
 
 
