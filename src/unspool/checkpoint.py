@@ -130,38 +130,37 @@ def new_run(path: str | Path) -> Iterator[Path]:
 
 def check_free(path: str | Path) -> None:
     """Raise unless a run can be made here: nothing is there but perhaps an empty folder."""
-    check_path(path)
+    check_place(path)
     place = Path(path)
     try:
         taken = os.path.lexists(place) and not (os.path.isdir(place) and not os.listdir(place))
-        if taken and os.path.exists(place / CONFIG):
-            on = "" if _at_once(place) else f", or go on with: unspool resume {path}"
-            raise FileError(f"{path}: a run is there already; give another --out{on}")
-        if taken:
-            raise FileError(f"{path}: something is there already; give another --out")
-        _check_place(place)
-    except FileError:
-        raise
     except OSError as error:
         raise FileError(f"{path}: cannot be made: {why(error)}; give another --out") from error
+    if taken and os.path.exists(place / CONFIG):
+        on = "" if _at_once(place) else f", or go on with: unspool resume {path}"
+        raise FileError(f"{path}: a run is there already; give another --out{on}")
+    if taken:
+        raise FileError(f"{path}: something is there already; give another --out")
+    if os.path.isdir(place) and (os.path.samefile(place, ".") or os.path.ismount(place)):
+        said = "it is the working directory or a mount point; give the name of a new folder"
+        raise FileError(f"{path}: cannot be made: {said}")
 
 
-def _check_place(place: Path) -> None:
-    """Raise unless a new folder can be made at a place where nothing is."""
-    whole = Path(os.path.realpath(place))
+def check_place(path: str | Path, option: str = "--out") -> None:
+    """Raise where no folder can be made: the path is too long, in another run, or under no folder that is ours to write."""
+    check_path(path)
+    whole = Path(os.path.realpath(path))
     above = next(each for each in whole.parents if os.path.lexists(each))
-    said = f"{place}: cannot be made: "
+    longest = os.pathconf(above, "PC_NAME_MAX") if hasattr(os, "pathconf") and above.is_dir() else 255
+    sizes = [len(os.fsencode(part)) for part in whole.parts]
+    if max(sizes) > longest or len(os.fsencode(whole)) > LONGEST:
+        raise FileError(f"{path}: cannot be made: the path is too long; give a shorter {option}")
     if not above.is_dir():
-        raise FileError(f"{said}{above} is no folder; give another --out")
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise FileError(f"{said}{above} cannot be written to; give another --out")
-    longest = os.pathconf(above, "PC_NAME_MAX") if hasattr(os, "pathconf") else 255
-    if max(len(os.fsencode(part)) for part in whole.parts) > longest or len(os.fsencode(whole)) > LONGEST:
-        raise FileError(f"{said}the path is too long; give a shorter --out")
-    if whole.is_dir() and (whole == Path.cwd() or os.path.ismount(whole)):
-        raise FileError(f"{said}it is the working directory or a mount point; give the name of a new folder")
+        raise FileError(f"{path}: cannot be made: {above} is no folder; give another {option}")
     if (run := run_around(whole)) is not None:
-        raise FileError(f"{said}it is inside the run {run}; give another --out")
+        raise FileError(f"{path}: cannot be made: it is inside the run {run}; give another {option}")
+    if not os.access(above, os.W_OK | os.X_OK) and not os.path.lexists(whole):
+        raise FileError(f"{path}: cannot be made: {above} cannot be written to; give another {option}")
 
 
 def is_run(folder: Path) -> bool:
@@ -177,6 +176,7 @@ def is_run(folder: Path) -> bool:
 
 def run_around(path: str | Path) -> Path | None:
     """Return the run that a path lies in, or None."""
+    check_path(path)
     return next((each for each in Path(os.path.realpath(path)).parents if is_run(each)), None)
 
 

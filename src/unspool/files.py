@@ -124,13 +124,21 @@ def _write_through(path: str | Path, content: bytes) -> None:
 
 
 def check_path(path: str | Path) -> None:
-    """Raise for a path that no file can have."""
+    """Raise for a path that no file can have, and for a relative one where the working directory was deleted."""
     try:
         nul = b"\0" in os.fsencode(path)
     except UnicodeEncodeError:
         raise FileError(f"{str(path)!r}: not a path of this system: it cannot be encoded") from None
     if nul:
         raise FileError(f"{str(path)!r}: a path cannot contain a NUL byte; remove it")
+    if not os.path.isabs(path):
+        try:
+            os.getcwd()
+        except OSError:
+            said = (
+                "the working directory does not exist any more; change to another, or give an absolute path"
+            )
+            raise FileError(f"{path}: {said}") from None
 
 
 def why(error: OSError) -> str:

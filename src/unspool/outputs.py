@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 
-from unspool.checkpoint import is_run, run_around
+from unspool.checkpoint import check_place, is_run, run_around
 from unspool.errors import FileError
 from unspool.files import UNFINISHED, check_path, descriptor_of, is_special, put_in_place, why, write_whole
 from unspool.staging import folder_made_whole, renamed_in_errors, staged
@@ -71,9 +71,11 @@ def _same(one: str | Path, two: str | Path) -> bool:
     """Return whether two paths name one file; other names of it (links) count."""
     try:
         return os.path.samefile(one, two)
-    except OSError:
+    except OSError:  # one of them is not there
+        pass
+    try:
         return os.path.realpath(one) == os.path.realpath(two)
-    except ValueError:
+    except OSError:  # nor is the working directory
         return False
 
 
@@ -111,23 +113,17 @@ def is_standard_output(path: Path) -> bool:
 
 def check_output_folder(folder: Path, *, force: bool, known: Collection[str]) -> None:
     """Raise unless a folder can be made, or, with force, is one of ours: it holds only files with the known names."""
-    check_path(folder)
-    _is_there(folder)
+    check_place(folder)
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise FileError(f"{folder}: cannot be made: something else is there already; {AGAIN}")
     if os.path.isdir(folder) and is_run(folder):
         raise FileError(f"{folder}: a run is there already, and a run is never replaced; {AGAIN}")
-    if (run := run_around(folder)) is not None:
-        raise FileError(f"{folder}: cannot be made: it is inside the run {run}; {AGAIN}")
     found = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     foreign = next((name for name in found if name not in known), None)
     if found and not force and foreign is None:
         raise FileError(f"{folder}: something is there already; {AGAIN}, or --force to replace it")
     if foreign is not None:
         raise FileError(f"{folder}: something else is there already ({foreign}); {AGAIN}")
-    above = next(each for each in Path(os.path.realpath(folder)).parents if os.path.lexists(each))
-    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        raise FileError(f"{folder}: cannot be made: {above} is no folder that can be written to; {AGAIN}")
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def compress_command(
     check_outputs(out, plot, force=replacing.force, inputs=[file])
     check_plot(plot, force=replacing.force)
     model = TextModel.load(run)
-    there = Path.cwd() if is_special(out) else out.parent.resolve()
+    there = (file if is_special(out) else out).parent.resolve()
     seen_from_there = os.path.relpath(run.resolve(), there)  # the same bytes wherever both are
     console = terminal(quiet=worked.json, stderr=is_standard_output(out))
     with going(console) as progress:

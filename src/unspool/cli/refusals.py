@@ -9,7 +9,7 @@ from unspool.cli.options import Shown
 from unspool.data.labelled import Labelled, class_files
 from unspool.draw.figure import check_format, new_axes
 from unspool.errors import FileError, InputError
-from unspool.files import why
+from unspool.files import check_path, why
 from unspool.kernel.ops import set_threads
 from unspool.outputs import check_outputs
 
@@ -39,9 +39,12 @@ def check_plot(
 
 def files_of(data: Path | None) -> list[Path]:
     """Return the files that a command reads: the file itself, or the files of a folder that have classes."""
-    if data is None or not data.is_dir():
-        return [] if data is None else [data]
+    if data is None:
+        return []
+    check_path(data)
     try:
+        if not data.is_dir():
+            return [data]
         return class_files(data)
     except OSError as error:
         raise FileError(f"{data}: cannot be read: {why(error)}") from error

@@ -24,7 +24,7 @@ Sources: TypeAlias = Annotated[list[str], Parameter(allow_leading_hyphen=True, v
 def files_read(text: Iterable[str], *more: str | None) -> list[Path]:
     """Return the files that a command reads: its texts, and others that options name (`subword:FILE` too)."""
     names = [*text, *(name.removeprefix("subword:") for name in more if name is not None)]
-    return [path for name in names for path in files_in(name)]
+    return [path for name in names if name != "-" for path in files_in(name)]
 
 
 @Parameter(name="*", group=TEXT)

@@ -18,7 +18,7 @@ from unspool.cli.terminal import terminal
 from unspool.counting.statistics import Statistics, describe_corpus
 from unspool.data.corpus import Corpus, prepare
 from unspool.draw.zipf import draw_zipf
-from unspool.errors import FileError, InputError
+from unspool.errors import InputError
 from unspool.outputs import output
 
 Plain = Parameter(negative="")
@@ -76,8 +76,8 @@ def stats(
         raise InputError(f"top: expected 0 or more, got {top}")
     inputs = files_read(text, reading.valid, reading.test, reading.tokens)
     check_plot(plot, force=replacing.force, inputs=inputs, folder=cache)
-    if cache is not None and (inside := checkpoint.run_around(cache / "text")) is not None:
-        raise FileError(f"{cache}: cannot be written: it is in the run {inside}; give another --cache")
+    if cache is not None:
+        checkpoint.check_place(cache / "text", "--cache")
     corpus = prepare(text, cache=cache, **asdict(reading))
     found = describe_corpus(corpus, order, eps, ranks, top, backward)
     if plot is not None:

@@ -21,6 +21,7 @@ array([1, 2, 3, 1], dtype=int32)
 >>> place.cleanup()
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
@@ -149,7 +150,7 @@ def prepare(
     if cache is None:
         return _prepare(groups, settings, None)
     folder = prepared.place(Path(cache), groups, settings)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         with folder_made_whole(folder, may_exist=True) as unfinished:
             _prepare_into(unfinished, groups, settings)
     return _from_cache(folder, settings)
