@@ -103,7 +103,7 @@ def places(config: ModelConfig) -> list[tuple[int, bool]]:
 
 
 def save_torch(path: str | Path, config: ModelConfig, parameters: Parameters) -> None:
-    """Write the recurrent layers under PyTorch's names as safetensors."""
+    """Write the recurrent layers under PyTorch's names as safetensors; an existing file is replaced."""
     from safetensors.numpy import save
 
     write_whole(path, save(to_torch(config, parameters)))

@@ -65,7 +65,7 @@ def write_ragged(
     sequences: Sequence[NDArray[Any]],
     labels: Sequence[str] | Sequence[int] | NDArray[Any] | None = None,
 ) -> None:
-    """Write sequences in the layout that `read_ragged` reads."""
+    """Write sequences in the layout that `read_ragged` reads; an existing file is replaced."""
     if not len(sequences):
         raise EmptyInput(f"{path}: no sequence to write")
     arrays: dict[str, Any] = {

@@ -108,7 +108,7 @@ class Vocab:
         return _digest(self._content())
 
     def save(self, path: str | Path) -> None:
-        """Write the vocabulary to a file."""
+        """Write the vocabulary to a file; an existing file is replaced."""
         content = self._content()
         text = json.dumps({"format": FORMAT, "sha256": _digest(content)} | content, indent=0)
         write_whole(path, (text + "\n").encode("ascii"))
