@@ -19,6 +19,7 @@ from rich.console import Console
 
 from unspool.checkpoint import MODEL, TRAINING, read_arrays, read_json, write_json
 from unspool.cli.follow import Stop, follow
+from unspool.cli.options import Shown
 from unspool.cli.view import View
 from unspool.data.characters import ByteTokenizer
 from unspool.data.settings import Settings
@@ -206,7 +207,7 @@ def test_a_saved_state_goes_on_as_if_it_had_never_stopped(trained: Path, tmp_pat
     second = unspool("generate", trained, "--state", state, "--length", 30).stdout
     assert first + second == whole
     # A text that was only read, and the rest of it read later.
-    unspool("generate", trained, "--prompt", "the ", "--length", 0, "--save-state", state)
+    unspool("generate", trained, "--prompt", "the ", "--length", 0, "--save-state", state, "--force")
     later = unspool(
         "generate", trained, "--state", state, "--prompt", "time", "--length", 50, "--seed", 5
     ).stdout
@@ -444,6 +445,6 @@ def test_a_stop_while_the_model_is_judged_is_at_once_and_says_how_to_go_on(
     stop.listen = lambda: setattr(stop, "signal", signal.SIGINT)  # type: ignore[method-assign]
     events = run(RunConfig((str(story),), given=given), out=out, keeping=keeping)
     with pytest.raises(SystemExit, match="130"):
-        follow(events, out, view, stop, json=False, plot=None, tensorboard=False)
+        follow(events, out, view, stop, shown=Shown(), tensorboard=False)
     assert f"unspool resume {out}" in capsys.readouterr().err
     assert read_arrays(out / TRAINING)[1]["step"] == 3
