@@ -17,6 +17,8 @@ import unspool.cli.stats
 import unspool.cli.train  # noqa: F401 - now: a process of another user may not be able to
 from unspool import cli
 from unspool.checkpoint import check_free, check_run, new_run, read_arrays, write_arrays
+from unspool.cli.follow import Board
+from unspool.data.spool import Spool
 from unspool.draw.svg import Canvas
 from unspool.errors import FileError
 from unspool.events import RunConfig
@@ -239,3 +241,21 @@ def test_a_new_run_that_fails_halfway_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=f"^{tmp_path / 'run'}: cannot be written: Input/output error"):
         work()
     assert os.listdir(tmp_path) == []
+
+
+def test_a_full_disk_under_a_large_text_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("needs /dev/full")
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda: open("/dev/full", "w+b", buffering=0))  # noqa: SIM115
+    spool = Spool(in_memory=2)
+    with pytest.raises(FileError, match=r"a temporary file in .*: cannot be written: No space left"):
+        spool.append(np.zeros(3, np.uint8))
+    assert spool._file is not None
+    spool._file.close()
+
+
+def test_curves_that_cannot_be_written_are_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboardX")
+    (tmp_path / "tensorboard").write_text("mine")
+    with pytest.raises(FileError, match="tensorboard: cannot be written"):
+        Board(tmp_path / "tensorboard").add(None)  # type: ignore[arg-type]

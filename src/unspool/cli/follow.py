@@ -12,8 +12,9 @@ from unspool.cli.options import Shown
 from unspool.cli.stopping import Stop
 from unspool.cli.view import View
 from unspool.draw.curve import draw_curve
-from unspool.errors import MissingExtra
+from unspool.errors import FileError, MissingExtra
 from unspool.events import Changed, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
+from unspool.files import why
 from unspool.journal import entries
 from unspool.kernel.ops import kernel_info
 from unspool.outputs import output
@@ -46,6 +47,12 @@ class Board:
 
     def add(self, step: Step) -> None:
         """Add the points of an update."""
+        try:
+            self._add(step)
+        except OSError as error:
+            raise FileError(f"{self._folder}: cannot be written: {why(error)}") from error
+
+    def _add(self, step: Step) -> None:
         if self._writer is None:  # only now is the run's folder there
             self._writer = self._make(str(self._folder))
         number = step.report.step

@@ -8,12 +8,15 @@ passes through.
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
 from unspool.data.arrays import Codes, Ids, Whole
+from unspool.errors import FileError
+from unspool.files import why
 
 IN_MEMORY = 1 << 24
 """So many ids stay in memory; more go to the file."""
@@ -47,9 +50,20 @@ class Spool:
         if self._file is None:
             self._blocks.append(block)
             if self._length > self._in_memory:
-                self._spill()
+                with self._reported():
+                    self._spill()
         else:
-            self._file.write(block.astype("<u4").tobytes())
+            with self._reported():
+                self._file.write(block.astype("<u4").tobytes())
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Raise errors of the system as FileError."""
+        try:
+            yield
+        except OSError as error:
+            place = self._path or f"a temporary file in {tempfile.gettempdir()}"
+            raise FileError(f"{place}: cannot be written: {why(error)}") from error
 
     def at(self, position: int) -> int:
         """Give the provisional id at a position."""
@@ -97,7 +111,8 @@ class Spool:
     def translate(self, table: Ids) -> Ids:
         """Replace every provisional id by its entry in the table, and give them all as one array."""
         if self._file is not None:
-            return self._translate_file(self._file, table)
+            with self._reported():
+                return self._translate_file(self._file, table)
         ids = np.empty(self._length, np.int32)
         at = 0
         for block in self._read(0, self._length):
