@@ -259,6 +259,11 @@ def main() -> None:
             for r in rows
         ],
     )
+    named = [
+        f"{call} {sum(r['names'].get(call, 0) for r in rows)}"
+        for call in sorted({c for r in rows for c in r["names"]})
+    ]
+    print(f"calls that failed: {', '.join(named)}")
     for row in rows:
         for failure in row["failures"]:
             print(row["command"], failure)

@@ -22,7 +22,7 @@ from unspool.reader import Reader
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Options(Replacing):
+class Options:
     """What `generate` is given."""
 
     prompt: Annotated[str, Parameter(allow_leading_hyphen=True)] = ""
@@ -62,7 +62,7 @@ class Options(Replacing):
         return Sampling(0.0 if self.greedy else self.temperature, self.top_k, self.top_p)
 
 
-def generate(run: Path, /, *, options: Options = Options()) -> None:
+def generate(run: Path, /, *, options: Options = Options(), replacing: Replacing = Replacing()) -> None:
     """Let a model write on from a prompt.
 
     Parameters
@@ -77,7 +77,7 @@ def generate(run: Path, /, *, options: Options = Options()) -> None:
         raise InputError(
             f"--save-state is {options.save_state}: the text goes to standard output; give a file"
         )
-    check_outputs(options.save_state, force=options.force, inputs=[options.prompt_file])
+    check_outputs(options.save_state, force=replacing.force, inputs=[options.prompt_file])
     reader, prompt = Reader(TextModel.load(run)), _prompt(options.prompt, options.prompt_file)
     _say_unknown(reader.model, prompt)
     if options.state is not None:
@@ -97,7 +97,7 @@ def generate(run: Path, /, *, options: Options = Options()) -> None:
         tokens = islice(reader.write(seed + number, sampling), options.length)
         texts.append(_show(reader, prompt, tokens, quiet=options.json))
     if options.save_state is not None:
-        with output(options.save_state, force=options.force) as path:
+        with output(options.save_state, force=replacing.force) as path:
             reader.save(path, seed)
     if options.json:
         content = {"run": str(run), "prompt": prompt, "seed": seed, "length": options.length, "texts": texts}

@@ -29,7 +29,7 @@ SUFFIXES = (".svg", ".json", ".dot", ".gv", ".mmd", ".md")
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Options(Replacing):
+class Options:
     """What `graph` is given."""
 
     out: Path | None = None
@@ -61,7 +61,11 @@ class Options(Replacing):
 
 
 def graph(
-    run: Annotated[Path | None, Parameter(negative="")] = None, /, *, options: Options = Options()
+    run: Annotated[Path | None, Parameter(negative="")] = None,
+    /,
+    *,
+    options: Options = Options(),
+    replacing: Replacing = Replacing(),
 ) -> None:
     """Draw a recurrent network folded and unfolded, or write it as JSON, DOT or Mermaid.
 
@@ -75,7 +79,7 @@ def graph(
     out, tau = options.out, options.tau
     if out is not None and out.suffix.lower() not in SUFFIXES:
         raise InputError(f"{out}: expected a name that ends with {', '.join(SUFFIXES)}")
-    check_outputs(out, force=options.force)
+    check_outputs(out, force=replacing.force)
     labels: dict[At, str] = {}
     made: Folded | Trace
     if run is not None:
@@ -84,14 +88,14 @@ def graph(
         made = _described(options)
     unfolded = made.unfold(3 if tau is None else tau) if isinstance(made, Folded) else made
     if out is not None and out.suffix.lower() == ".svg":
-        with output(out, force=options.force) as path:
+        with output(out, force=replacing.force) as path:
             save_graph(unfolded, path, labels=labels)
         return
     words = _words(unfolded, out, options.folded)
     if out is None:
         print(words)
     else:
-        write_output(out, (words + "\n").encode("utf-8"), force=options.force)
+        write_output(out, (words + "\n").encode("utf-8"), force=replacing.force)
 
 
 def _described(options: Options) -> Folded:
