@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -182,26 +183,20 @@ def faulted(name: str, template: Path, errors: list[str], every: int) -> dict[st
     code, said, (calls, _) = run(command, place)
     if code:
         raise SystemExit(f"{name} fails without a fault: {said}")
-    failures, names, codes = list[dict[str, Any]](), dict[str, int](), {0: 0, 2: 0}
+    failures, names, harmless, codes = list[dict[str, Any]](), Counter[str](), Counter[str](), {0: 0, 2: 0}
     for at in range(1, calls + 1, every):
         for error in errors[at % len(errors) :][:1] if every > 1 else errors:
             before = fresh()
             code, said, (_, call) = run(command, place, at, getattr(errno, error))
-            names[call] = names.get(call, 0) + 1
+            names[call] += 1
+            harmless[call] += code == 0
             codes[code] = codes.get(code, 0) + 1
             if what := wrong(case, place, command, code, said, before):
                 failures.append({"call": at, "name": call, "error": error, "what": what})
         print(f"\r{name}: {at} of {calls} ", end="", file=sys.stderr)
     print(file=sys.stderr)
-    faults = sum(names.values())
-    return {
-        "command": name,
-        "calls": calls,
-        "faults": faults,
-        "codes": codes,
-        "names": names,
-        "failures": failures,
-    }
+    counts = {"calls": calls, "faults": names.total(), "codes": codes, "names": names, "harmless": harmless}
+    return {"command": name, **counts, "failures": failures}
 
 
 def prepare(place: Path) -> Path:
@@ -259,11 +254,9 @@ def main() -> None:
             for r in rows
         ],
     )
-    named = [
-        f"{call} {sum(r['names'].get(call, 0) for r in rows)}"
-        for call in sorted({c for r in rows for c in r["names"]})
-    ]
-    print(f"calls that failed: {', '.join(named)}")
+    for what in ("names", "harmless"):
+        total = sum((row[what] for row in rows), Counter[str]())
+        print(f"{what}: {', '.join(f'{call} {n}' for call, n in sorted(total.items()) if n)}")
     for row in rows:
         for failure in row["failures"]:
             print(row["command"], failure)
