@@ -15,7 +15,7 @@ from cyclopts import App
 
 from unspool import cli
 from unspool.checkpoint import is_run
-from unspool.cli import demo
+from unspool.cli import compress, demo
 from unspool.errors import FileError
 from unspool.files import write_whole
 from unspool.outputs import check_outputs, output
@@ -123,8 +123,10 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(autouse=True)
-def _short_demo(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`unspool demo` trains for half a minute; what it draws is enough here."""
+def _short_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`demo` trains for half a minute, and `compress --plot` runs xz many times; a picture is enough here."""
+    monkeypatch.setattr(compress, "growth", lambda *_: None)
+    monkeypatch.setattr(compress, "draw_growth", lambda _, path: path.write_text("<svg/>"))
     curve = [{"seconds": t, "train": 1.0, "valid": 1.0} for t in (1.0, 2.0)]
     record = demo._Record(None, [], None, {"curve": curve})  # type: ignore[arg-type]
     monkeypatch.setattr(demo, "_walk", lambda *_: record)
