@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shlex
 import shutil
 import signal
@@ -18,6 +19,7 @@ import pytest
 from rich.console import Console
 
 from unspool.checkpoint import MODEL, TRAINING, read_arrays, read_json, write_json
+from unspool.cli import main
 from unspool.cli.follow import Stop, follow
 from unspool.cli.options import Shown
 from unspool.cli.view import View
@@ -222,6 +224,22 @@ def test_unknown_characters_of_a_prompt_are_said(trained: Path) -> None:
     done = unspool("generate", trained, "--prompt", "Ωthe ΩX", "--length", 5, "--seed", 1)
     assert "does not know 'Ω' 'X': read as <unk>" in done.stderr
     assert done.stdout.startswith("Ωthe ΩX")
+
+
+def test_generate_reports_its_speed_to_a_terminal_and_in_json(
+    trained: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["generate", trained, "--prompt", "the ", "--length", 30, "--samples", 2, "--seed", 1]
+    piped = unspool(*arguments)
+    assert piped.stderr == ""
+    assert json.loads(unspool(*arguments, "--json").stdout)["tokens_per_second"] > 0
+    monkeypatch.setattr(sys, "argv", ["unspool", *map(str, arguments)])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with pytest.raises(SystemExit):
+        main()
+    printed = capsys.readouterr()
+    assert printed.out == piped.stdout
+    assert re.fullmatch(r"unspool: 60 tokens, [\d,]+ tokens/s\n", printed.err)
 
 
 def test_a_model_of_reverse_time_reads_and_writes_backwards(story: Path, tmp_path: Path) -> None:

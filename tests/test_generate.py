@@ -1,13 +1,16 @@
 """Generation: the same seed gives the same text, the settings mean what they say, a state can be kept."""
 
+import inspect
 from itertools import islice
 
 import numpy as np
 import pytest
 
+from unspool.cli.generate import Options
 from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.generate import Sampling, generate, sample
+from unspool.estimator import LanguageModel
+from unspool.generate import TEMPERATURE, Sampling, generate, sample
 from unspool.model import Model
 from unspool.stream import Stream
 
@@ -61,9 +64,16 @@ def test_top_k_and_top_p_leave_the_improbable_out(model: Model) -> None:
     p = np.exp(o - o.max()) / np.exp(o - o.max()).sum()
     enough = int(np.searchsorted(np.cumsum(p[order]), 0.6)) + 1
     three = {sample(model, [3, 5], 1, seed=seed, sampling=Sampling(2.0, top_k=3))[0] for seed in range(300)}
-    nucleus = {sample(model, [3, 5], 1, seed=seed, sampling=Sampling(top_p=0.6))[0] for seed in range(300)}
+    nucleus = {
+        sample(model, [3, 5], 1, seed=seed, sampling=Sampling(1.0, top_p=0.6))[0] for seed in range(300)
+    }
     assert three == set(order[:3].tolist())
     assert nucleus == set(order[:enough].tolist())
+
+
+def test_every_interface_has_the_same_default_temperature() -> None:
+    writes = inspect.signature(LanguageModel.generate).parameters["temperature"].default
+    assert Sampling().temperature == Options().temperature == writes == TEMPERATURE < 1
 
 
 def test_a_text_goes_on_from_a_state_that_was_kept(model: Model) -> None:

@@ -17,7 +17,7 @@ from unspool.data.settings import Settings
 from unspool.data.source import Names, text_itself
 from unspool.errors import InputError
 from unspool.events import Changed, Event, Judged, Planned, Prepared, RunConfig, Step
-from unspool.generate import Sampling
+from unspool.generate import TEMPERATURE, Sampling
 from unspool.language import TextModel
 from unspool.run import run
 
@@ -112,7 +112,7 @@ class LanguageModel:
         prompt: str = "",
         length: int = 200,
         *,
-        temperature: float = 1.0,
+        temperature: float = TEMPERATURE,
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,

@@ -257,3 +257,16 @@ def test_brackets_in_a_name_are_printed_as_they_are(run, story, monkeypatch, cap
     monkeypatch.chdir(story.parent)
     assert called(monkeypatch, ["compress", run, named.name]) == 0
     assert "kept         n[red]x[bold].txt.unspool" in capsys.readouterr().out
+
+
+def test_a_file_of_many_unknown_tokens_is_warned_of(run, story, tmp_path, monkeypatch, capsys):
+    other = tmp_path / "other.txt"
+    other.write_text("THE TIME traveller " * 20, encoding="utf-8")
+    assert called(monkeypatch, ["compress", run, other, "--json"]) == 0
+    printed = capsys.readouterr()
+    share = json.loads(printed.out)["unknown"] / json.loads(printed.out)["tokens"]
+    assert printed.err.count("\n") == 1
+    assert f"{share:.1%} of its tokens are not in the vocabulary" in printed.err
+    assert "train on such text, or with --tokens byte" in printed.err
+    assert called(monkeypatch, ["compress", run, story]) == 0  # 3 of 810 are unknown
+    assert capsys.readouterr().err == ""

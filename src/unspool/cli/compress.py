@@ -4,6 +4,7 @@ import hashlib
 import json as jsonlib
 import math
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from unspool.language import TextModel
 from unspool.outputs import as_output, check_outputs, is_standard_output, output, write_output
 
 SUFFIX = ".unspool"
+MANY_UNKNOWN = 0.01
+"""The share of a file's tokens outside the vocabulary above which a warning is printed."""
 
 
 def compress_command(
@@ -75,6 +78,7 @@ def compress_command(
             with_model=with_model,
             told=lambda done, of: progress.update(task, completed=done, total=of),
         )
+    _warn_of_unknown(run, file, packed.coded)
     content = packed.container.to_bytes()
     others = {name: len(press(data)) for name, press in OTHERS.items()}
     write_output(out, content, force=replacing.force)
@@ -97,6 +101,16 @@ def refuse_two_on_output(out: Path, *, json: bool) -> None:
     if json and is_standard_output(out):
         raise InputError(
             "--json and --out -: both go to standard output; give a file to --out, or leave out --json"
+        )
+
+
+def _warn_of_unknown(run: Path, file: Path, coded: Coded) -> None:
+    """Print one line if many tokens of the file are outside the vocabulary."""
+    if coded.unknown > MANY_UNKNOWN * coded.tokens:
+        print(
+            f"unspool: {file}: {coded.unknown / coded.tokens:.1%} of its tokens are not in the vocabulary of {run} and "
+            "are spelled out, which takes more bits: train on such text, or with --tokens byte",
+            file=sys.stderr,
         )
 
 

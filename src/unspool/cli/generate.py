@@ -3,6 +3,7 @@
 import json as jsonlib
 import secrets
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -13,7 +14,7 @@ from cyclopts import Parameter
 
 from unspool.cli.options import FileOrDash, Flag, Replacing
 from unspool.errors import InputError
-from unspool.generate import Sampling
+from unspool.generate import TEMPERATURE, Sampling
 from unspool.kernel.ops import set_threads
 from unspool.language import TextModel
 from unspool.outputs import as_output, check_outputs, is_standard_output, output
@@ -31,8 +32,8 @@ class Options:
     """A file with the text to go on from."""
     length: Annotated[int, Parameter(name=["--length", "--max-new-tokens"])] = 400
     """How many tokens to write."""
-    temperature: float = 1.0
-    """Below 1 bolder, above 1 wilder; 0 always takes the most probable token."""
+    temperature: float = TEMPERATURE
+    """Divides the logits: 1 samples from the model's distribution, below 1 is less random, above 1 more; 0 is greedy."""
     top_k: int = 0
     """Draw only from so many of the most probable tokens; 0: from all."""
     top_p: float = 1.0
@@ -87,7 +88,7 @@ def generate(run: Path, /, *, options: Options = Options(), replacing: Replacing
     if reader.pending is None:
         reader.read_start()
     texts = list[str]()
-    begun = reader.copy_state()
+    begun, start = reader.copy_state(), time.perf_counter()
     for number in range(options.samples):
         if number:
             reader.restore(begun)
@@ -96,12 +97,15 @@ def generate(run: Path, /, *, options: Options = Options(), replacing: Replacing
             print("\n" * (number > 0) + f"--- sample {number + 1}, seed {seed + number}")
         tokens = islice(reader.write(seed + number, sampling), options.length)
         texts.append(_show(reader, prompt, tokens, quiet=options.json))
+    speed = options.samples * options.length / max(time.perf_counter() - start, 1e-9)
     if options.save_state is not None:
         with output(options.save_state, force=replacing.force) as path:
             reader.save(path, seed)
     if options.json:
         content = {"run": str(run), "prompt": prompt, "seed": seed, "length": options.length, "texts": texts}
-        print(jsonlib.dumps(content, ensure_ascii=False))
+        print(jsonlib.dumps(content | {"tokens_per_second": speed}, ensure_ascii=False))
+    elif sys.stderr.isatty() and options.length:
+        print(f"unspool: {options.samples * options.length:,} tokens, {speed:,.0f} tokens/s", file=sys.stderr)
 
 
 def _prompt(prompt: str, file: Path | None) -> str:
