@@ -4,13 +4,18 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard csrc/*)
 
-.PHONY: setup check test bench demo sanitize clean
+.PHONY: setup check test docs-check bench demo sanitize clean
 
 setup: $(VENV)/.dev
 
 # The package alone: what a user installs.
 $(VENV)/.base: $(NATIVE)
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo 'unspool needs Python 3.11 or newer, and $(PYTHON) is not: install one and name it, for example make demo PYTHON=python3.12'; exit 1; }
+	@for each in $(CXX) c++ g++ clang++; do command -v $$each >/dev/null && exit 0; done; \
+	  echo 'unspool needs a C++17 compiler, and there is none: install one (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++; macOS: xcode-select --install)'; exit 1
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo 'The native module is compiled now, which takes about a minute.'
 	$(BIN)/pip install --quiet -e .
 	touch $@
 
@@ -29,6 +34,10 @@ check: $(VENV)/.dev
 
 test: $(VENV)/.dev
 	$(BIN)/pytest
+
+# The printed outputs of all pages; texts are read from the folder that UNSPOOL_DATA names.
+docs-check: $(VENV)/.dev
+	$(BIN)/python docs/reprint.py
 
 bench: $(VENV)/.dev
 	$(BIN)/pip install --quiet -e ".[bench]"
