@@ -90,6 +90,22 @@ def show(columns: list[str], rows: list[list[Any]]) -> None:
         print("  ".join(value.rjust(width) for value, width in zip(row, widths, strict=True)))
 
 
+def markdown(columns: list[str], rows: list[list[Any]]) -> str:
+    """Return a table as Markdown."""
+    lines = [columns, ["---"] * len(columns), *[[str(value) for value in row] for row in rows]]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def fill_page(page: Path, name: str, text: str) -> None:
+    """Write text between `<!-- figures:NAME -->` and `<!-- /figures -->` of a page, in place of what is there."""
+    begin, end = f"<!-- figures:{name} -->\n", "<!-- /figures -->"
+    before, found, rest = page.read_text(encoding="utf-8").partition(begin)
+    if not found or end not in rest:
+        raise SystemExit(f"{page}: there is no {begin.strip()} with {end} after it")
+    after = rest[rest.index(end) :]
+    page.write_text(f"{before}{begin}{text.strip()}\n{after}", encoding="utf-8")
+
+
 def save(name: str, figures: Any) -> None:
     """Write figures as JSON, with the machine they come from."""
     RESULTS.mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
 """One-to-many: a language becomes a surname. A folder has one file a language, a surname a line.
 
-python examples/names.py FOLDER [--minutes 2] [--languages Russian Japanese …]
+python examples/names.py FOLDER [--minutes 2 | --steps 2000] [--languages Russian Japanese …]
 """
 
 import argparse
@@ -16,13 +16,15 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--minutes", type=float, default=2.0)
+    parser.add_argument("--steps", type=int, help="updates, instead of minutes: repeatable to the bit")
     parser.add_argument("--languages", nargs="+")
     parser.add_argument("--temperature", type=float, default=0.7)
     options = parser.parse_args()
     data = read_classes(options.folder)
     model = SequenceGenerator(
-        hidden=128, dropout=0.2, attention="general", epochs=40, minutes=options.minutes, batch_size=64,
+        hidden=128, dropout=0.2, attention="general", epochs=40, batch_size=64,
         learning_rate=4e-3, validation=0.05, patience=6, tokens="char",
+        minutes=None if options.steps else options.minutes, steps=options.steps,
     )  # fmt: skip
     for report in model.fitting(data.labels, data.sequences):
         if report.step % max(1, report.steps // 10) == 0:

@@ -38,11 +38,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("commands")
     page = PAGE.read_text(encoding="utf-8")
     lines = re.findall(r"^(?:>>> |\.\.\. )(.*)", page.split("```python\n")[1].split("```")[0], re.MULTILINE)
-    names = {"place": folder}
-    exec(
-        "\n".join(lines).replace("tempfile.TemporaryDirectory()", "place").replace("place.name", "place"),
-        names,
-    )
+    with contextlib.chdir(folder):
+        exec("\n".join(lines), {})
     return folder
 
 
