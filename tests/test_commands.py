@@ -226,6 +226,7 @@ def test_unknown_characters_of_a_prompt_are_said(trained: Path) -> None:
     assert done.stdout.startswith("Ωthe ΩX")
 
 
+@pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
 def test_generate_reports_its_speed_to_a_terminal_and_in_json(
     trained: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
