@@ -42,7 +42,7 @@ def test_fit_predict_and_pictures(
     printed = capsys.readouterr().out
     for said in (
         "96 steps, 2000-01 to 2007-12; sales, cost",
-        "left out, without numbers: place",
+        "left out, no series of numbers: place",
         "season 12",
     ):
         assert said in printed

@@ -28,7 +28,7 @@ def describe(console: Console, table: TimeTable) -> None:
         headed(table.name, f": {table.rows:,} steps{span}; {', '.join(table.columns)}"), soft_wrap=True
     )
     if table.left_out:
-        console.print(f"  left out, without numbers: {', '.join(table.left_out)}", soft_wrap=True)
+        console.print(f"  left out, no series of numbers: {', '.join(table.left_out)}", soft_wrap=True)
     for name, values in table.columns.items():
         if values.filled:
             console.print(f"  {name}: {values.filled:,} missing values are read as interpolated, and masked")

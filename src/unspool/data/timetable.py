@@ -3,8 +3,10 @@
 Rules, all of them stated here and nowhere else:
 
 - The times are the column that is given, or the first of those named like a time (date, time, year, month …),
-  or the first column, if it holds dates, or whole numbers that rise by equal steps. They are passed through.
-  A column of dates that do not rise, or one of which is no date, is an error and never passed over.
+  or the first other column that holds dates, or the first column, if it holds whole numbers that rise by equal
+  steps. They are passed through. Beside other times, such a first column is an index and left out.
+  A column of dates that do not rise, or one of which is no date, is an error and never passed over. So is a column
+  that looks like times and cannot be read, and one that begins again for every series of a long table.
 - The numbers are the columns that are given, or all others that have a number in any row; those without one
   are left out, and the table remembers which. Text among numbers is an error that names row and column.
 - A value that is missing, and a step that has no row, are errors by default (``refuse``). ``interpolate`` puts
@@ -23,7 +25,9 @@ from numpy.typing import NDArray
 from unspool.config import from_choice
 from unspool.data.arrays import Real
 from unspool.data.clock import Clock, fault, read_clock
+from unspool.data.long_table import refuse_long, refuse_restarting_count
 from unspool.data.table import Column, Table, as_number, comma, read_table
+from unspool.data.times import day_is_unclear, look_like_times
 from unspool.errors import InputError
 
 NAMED = (
@@ -71,7 +75,7 @@ class TimeTable:
     clock: Clock | None
     columns: dict[str, Values]
     left_out: list[str]
-    """Columns without a number."""
+    """Columns without a number, and an index beside the times."""
     rows: int
     """Steps from the first row to the last."""
 
@@ -110,36 +114,68 @@ def read_timetable(
 def _time_column(table: Table, time: Column | None, columns: Sequence[Column] | None) -> int | None:
     if time == "none":
         return None
-    if time is not None:
-        return table.find(time)
     taken = {table.find(column) for column in columns or ()}
     free = [i for i in range(len(table.names)) if i not in taken]
     named = [i for i in free if table.names[i].lower() in NAMED]
+    if time is not None:
+        _refuse_long(table, table.find(time))
+        return table.find(time)
     if len(free) == 1 and not columns:
         return None
-    for i in named + [i for i in free[:1] if i == 0 and i not in named]:
-        clock = read_clock(table.text(i))
-        if clock is None:
-            _refuse(table, i)
-            continue
-        whole = all(value is not None and value == round(value) for value in map(as_number, table.text(i)))
-        regular = clock.kind != "numbers" or (
-            whole and (i in named or None not in clock.numbers(table.text(i)))
-        )
-        rises = clock.kind != "numbers" or i in named or _rises(clock.numbers(table.text(i)))
-        if regular and rises:
+    for i in [*named, *(i for i in free if i not in named)]:
+        if _is_clock(table, i, named=i in named):
             return i
     for i in named:
         _refuse(table, i, numbers=True)
-    return None
+    for i in free:
+        if look_like_times(table.text(i)):
+            raise InputError(
+                f"{table.name}: column {table.names[i]!r} looks like times, but {table.rows[0][i]!r} cannot be read; "
+                f"write times as 2020-03-31, 2020-03-31T14:00, 2020-03 or 2020Q1{IGNORE}"
+            )
+    refuse_restarting_count(table, range(len(table.names)))
+    return 0 if 0 in free and _counts_rows(table) else None
+
+
+def _counts_rows(table: Table) -> bool:
+    """Return whether the first column holds whole numbers that rise by equal steps."""
+    clock, values = read_clock(table.text(0)), [as_number(field) for field in table.text(0)]
+    whole = all(value is not None and value == value // 1 for value in values)
+    return clock is not None and clock.kind == "numbers" and whole and _rises(clock.numbers(table.text(0)))
+
+
+def _is_clock(table: Table, i: int, *, named: bool) -> bool:
+    """Return whether a column holds the times; raise where it is mostly times and cannot be used as such."""
+    times = table.text(i)
+    if day_is_unclear(times):
+        raise InputError(
+            f"{table.name}: column {table.names[i]!r}: {times[0]!r} can be read with the day or the month first, in every "
+            f"row; write times as 2020-03-31{IGNORE}"
+        )
+    clock = read_clock(times)
+    if clock is None:
+        _refuse(table, i)
+        return False
+    if named or clock.kind != "numbers":
+        _refuse_long(table, i)
+    if clock.kind != "numbers":
+        return True
+    return named and all(value is not None and value == round(value) for value in map(as_number, times))
 
 
 def _refuse(table: Table, column: int, hint: str = IGNORE, *, numbers: bool = False) -> None:
     """Raise where a column is mostly times, with the first row that keeps it from being a clock."""
     if (found := fault(table.text(column), numbers=numbers)) is not None:
         row, why = found
+        if "row" in why:
+            _refuse_long(table, column)
         what = f"{table.place(row, column)}: {table.rows[row][column]!r} {why}"
         raise InputError(f"{what}; {'sort the rows' if 'row' in why else 'mend it'}{hint}")
+
+
+def _refuse_long(table: Table, time: int) -> None:
+    others = [i for i in range(len(table.names)) if i != time and table.names[i].lower() not in NAMED]
+    refuse_long(table, time, others)
 
 
 def _rises(numbers: Sequence[int | None]) -> bool:
@@ -172,6 +208,8 @@ def _numbers(table: Table, at: int | None, columns: Sequence[Column] | None) -> 
         return [table.find(column) for column in columns], []
     others = [i for i in range(len(table.names)) if i != at]
     chosen = [i for i in others if any(_is_number(field) for field in table.text(i))]
+    if at not in (None, 0) and chosen[:1] == [0] and len(chosen) > 1 and _counts_rows(table):
+        chosen = chosen[1:]  # an index beside the times is no series
     for i in others:
         if i not in chosen and comma(table.rows[0][i]):
             table.numbers(i)

@@ -1,0 +1,48 @@
+"""Recognise a long table: several series below each other, with a column that names the series of every row.
+
+store,date,sales        the times of 'date' occur once per 'store': read as one series, the end of one store
+north,2020-01,7         would be followed by the beginning of the next
+north,2020-02,9
+south,2020-01,4
+"""
+
+from collections.abc import Sequence
+
+from unspool.data.table import Table, as_number
+from unspool.errors import InputError
+
+
+def refuse_long(table: Table, time: int, names: Sequence[int]) -> None:
+    """Raise where the times of a column repeat and one of the columns `names` tells apart the rows of equal times."""
+    times = [field.strip() for field in table.text(time)]
+    if len(set(times)) == len(times):
+        return
+    for column in sorted(names, key=table.is_numeric):
+        series = [field.strip() for field in table.text(column)]
+        pairs = set(zip(series, times, strict=True))
+        if 2 <= len(set(series)) <= len(times) // 2 and len(pairs) == len(times):
+            raise InputError(_line(table, time, column, len(set(series))))
+
+
+def refuse_restarting_count(table: Table, columns: Sequence[int]) -> None:
+    """Raise where a column of whole numbers counts the rows of every series, from the same number each time."""
+    for count in columns:
+        numbers = [as_number(field) for field in table.text(count)]
+        if any(number is None or number != number // 1 for number in numbers):
+            continue
+        for name in (column for column in columns if column != count):
+            series = table.text(name)
+            begins = [i for i in range(len(series)) if i == 0 or series[i] != series[i - 1]]
+            ends = [*begins[1:], len(series)]
+            lengths = [end - begin for begin, end in zip(begins, ends, strict=True)]
+            one_block_each = len(begins) == len(set(series)) and len(begins) >= 2 and min(lengths) >= 2
+            if one_block_each and numbers == [numbers[0] + k for n in lengths for k in range(n)]:  # type: ignore[operator]
+                raise InputError(_line(table, count, name, len(begins)))
+
+
+def _line(table: Table, time: int, column: int, count: int) -> str:
+    when, name = repr(table.names[time]), repr(table.names[column])
+    return (
+        f"{table.name}: column {when} begins again for every one of the {count:,} values of {name}: a long table of several "
+        f"series; expected one row per time: keep the rows of one {name}, or make one column per {name} (in pandas: pivot)"
+    )

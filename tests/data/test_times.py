@@ -1,0 +1,95 @@
+"""Times as people write them are read or refused, never passed over; long tables are refused."""
+
+from pathlib import Path
+
+import pytest
+
+from unspool.data.clock import read_clock
+from unspool.data.timetable import read_timetable
+from unspool.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("times", "after"),
+    [
+        (["2020-01-01T22:00:00Z", "2020-01-01T23:00:00Z"], "2020-01-02T00:00:00Z"),
+        (["2020-01-01 00:00:00+00:00", "2020-01-02 00:00:00+00:00"], "2020-01-03 00:00:00+00:00"),
+        (["2020-01-01T00:00+0200", "2020-01-01T01:00+0200"], "2020-01-01T02:00+0200"),
+        (["2020-01-01 00:00:00-05", "2020-01-01 00:01:00-05"], "2020-01-01 00:02:00-05"),
+        (["2020-01-01T00:00:00.000Z", "2020-01-01T00:00:00.250Z"], "2020-01-01T00:00:00.500Z"),
+        (["2020-01-01 00:00:00.5", "2020-01-01 00:00:00.75"], "2020-01-01 00:00:01.0"),
+        (["2020-01-01T00:00:00.000000000", "2020-01-01T01:00:00.000000000"], "2020-01-01T02:00:00.000000000"),
+        (["2020/01/01 00:00:00", "2020/01/01 00:00:01"], "2020/01/01 00:00:02"),
+        (["2000Q3", "2000Q4"], "2001Q1"),
+        (["2000-Q1", "2000-Q2"], "2000-Q3"),
+        (["03/30/2020", "03/31/2020"], "04/01/2020"),
+        (["30/03/2020 12:00", "31/03/2020 12:00"], "01/04/2020 12:00"),
+    ],
+)
+def test_a_time_is_read_and_written_as_it_was(times: list[str], after: str) -> None:
+    clock = read_clock(times)
+    assert clock is not None
+    assert [clock.label(0), clock.label(1), clock.label(2)] == [*times, after]
+    assert clock.numbers([*times, after]) == [0, 1, 2]
+
+
+def test_hours_are_counted_across_the_end_of_summer_time() -> None:
+    times = ["2020-10-25T01:00:00+02:00", "2020-10-25T02:00:00+02:00", "2020-10-25T02:00:00+01:00"]
+    clock = read_clock(times)
+    assert clock is not None and clock.numbers(times) == [0, 1, 2]
+
+
+def read(tmp_path: Path, content: str, **options: object):
+    path = tmp_path / "a.csv"
+    path.write_text(content)
+    return read_timetable(path, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("date,v\n03/04/2020,1\n03/05/2020,2\n", "'03/04/2020' can be read with the day or the month first"),
+        ("date,v\n3/31/20,1\n4/1/20,2\n", "column 'date' looks like times, but '3/31/20' cannot be read"),
+        ("v,when\n5,Mar 2020\n4,Apr 2020\n", "column 'when' looks like times, but 'Mar 2020' cannot be read"),
+        (
+            "v,when\n5,2020-W05\n4,2020-W06\n",
+            "looks like times, but '2020-W05' cannot be read; write times as 2020-03-31",
+        ),
+        ("v,at\n5,14:00\n4,14:30\n", "column 'at' looks like times"),
+    ],
+)
+def test_times_that_cannot_be_read_are_never_numbered(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(InputError, match=f"{message}.*, or say --time none"):
+        read(tmp_path, content)
+    assert read(tmp_path, content, time="none").time is None
+
+
+def test_dates_in_any_column_are_the_times_and_an_index_beside_them_is_left_out(tmp_path: Path) -> None:
+    table = read(tmp_path, "i,v,w\n0,5,2020-01-30\n1,7,2020-01-31\n")
+    assert (table.time, list(table.columns), table.left_out) == ("w", ["v"], ["i"])
+    assert table.label(2) == "2020-02-01"
+
+
+@pytest.mark.parametrize(
+    ("content", "time", "name"),
+    [
+        ("store,date,v\nn,2020-01,1\nn,2020-02,2\ns,2020-01,4\ns,2020-02,5\n", "date", "store"),
+        ("date,store,v\n2020-01,1,1\n2020-01,2,2\n2020-02,1,3\n2020-02,2,3\n", "date", "store"),
+        ("store,when,v\n1,2020-01,1\n1,2020-02,2\n2,2020-01,4\n2,2020-02,5\n", "when", "store"),
+        ("store,year,v\nn,2001,1\nn,2002,2\ns,2001,4\ns,2002,5\n", "year", "store"),
+        ("id,step,v\na,1,5\na,2,6\nb,1,7\nb,2,9\nb,3,9\n", "step", "id"),
+    ],
+)
+def test_a_long_table_is_refused_with_its_columns_and_the_way_out(
+    tmp_path: Path, content: str, time: str, name: str
+) -> None:
+    line = f"column '{time}' begins again for every one of the 2 values of '{name}': a long table .* one column per '{name}'"
+    with pytest.raises(InputError, match=line):
+        read(tmp_path, content)
+    with pytest.raises(InputError, match=line):
+        read(tmp_path, content, time=time)
+
+
+def test_times_that_repeat_without_a_name_beside_them_are_no_long_table(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is the time of the row above it; sort the rows"):
+        read(tmp_path, "date,v\n2020-01,1\n2020-01,2\n2020-02,3\n2020-02,3\n2020-03,3\n")
