@@ -30,9 +30,9 @@ class Columns:
     """Where tokens and labels stand."""
 
     token: OfData[Column] = None
-    """The column with the tokens [default: the first; in a table, token]."""
+    """The column with the tokens [default: the first; in a table, token; in CoNLL-U, form]."""
     tag: OfData[Column] = None
-    """The column with the labels [default: the last; in a table, tag]."""
+    """The column with the labels [default: the last; in a table, tag; in CoNLL-U, upos]."""
     sequence: OfData[Column] = None
     """In a table: the column that names the sequence [default: sequence]."""
     delimiter: OfData[str | None] = None
@@ -69,8 +69,8 @@ def fit(data: Path, /, *, options: Options) -> None:
     Parameters
     ----------
     data
-        Columns with a blank line between sequences (as CoNLL has them), or a table (CSV, TSV) with a column that
-        names the sequence of every row.
+        Columns with a blank line between sequences (CoNLL, CoNLL-U), or a table (CSV, TSV) with a column that names
+        the sequence of every row.
     """
     begin(TAG, data, options)
 

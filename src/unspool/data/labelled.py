@@ -96,6 +96,10 @@ def read_labelled(
         labelled = Labelled(str(path), found.sequences, found.labels, places)
     elif kind == "ts":
         series = read_ts(path, missing)
+        if series.numbers:
+            raise InputError(
+                f"{path}: @targetLabel true: its series have numbers and no classes; use unspool regress"
+            )
         places = [f"{path}: line {line}" for line in series.lines]
         labelled = Labelled(str(path), series.sequences, series.labels, places)
     else:

@@ -7,6 +7,7 @@
     1,Dogs,NNS           one another are one sequence, and an empty name means the one above
     1,bark,VBP
 
+Ten columns as CoNLL-U has them are read by its own rules (`unspool.data.conllu`): form and upos.
 In files with tabs a line that begins with ``#`` and has no tab is a comment; a sequence whose first token is
 ``-DOCSTART-`` is left out.
 
@@ -20,15 +21,27 @@ In files with tabs a line that begins with ``#`` and has no tab is a comment; a 
 >>> place.cleanup()
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from unspool.data.conllu import (
+    COLUMNS,
+    FORM,
+    UNKNOWN,
+    UPOS,
+    column_number,
+    has_conllu_name,
+    is_conllu,
+    words_of,
+)
 from unspool.data.source import read_file
 from unspool.data.table import Column, Table, read_table
 from unspool.errors import EmptyInput, InputError
 
 TABLES = (".csv", ".tsv", ".tab")
+KNOWN = {*COLUMNS, *range(len(COLUMNS))}
+"""The columns of CoNLL-U, by name and by number."""
 
 
 @dataclass(frozen=True)
@@ -75,24 +88,52 @@ def read_tagged(
         return _from_table(read_table(path, delimiter), Usual(token, tag, sequence), need_tags, usual)
     if sequence is not None:
         raise InputError(f"{path}: sequence is for tables; in columns a blank line begins a new one")
-    for name, column in (("token", token), ("tag", tag if need_tags or tag != "none" else None)):
+    groups, no_tags = _groups(path), tag == "none" and not need_tags
+    if is_conllu(path, groups):
+        return _from_conllu(path, groups, Usual(token, tag), need_tags, usual)
+    for name, column in (("token", token), ("tag", None if no_tags else tag)):
         if isinstance(column, str):
             raise InputError(f"{path}: {name}: columns have numbers from 0 here, got {column!r}")
-    return _from_columns(path, Usual(token, tag), need_tags, usual)
+    return _from_columns(path, groups, Usual(token, tag), need_tags, usual)
 
 
-def _from_columns(path: str | Path, told: Usual, need_tags: bool, usual: Usual) -> Tagged:
+def _groups(path: str | Path) -> list[list[tuple[int, list[str]]]]:
+    """Return the lines of every sequence with their numbers, cut into fields, without comments."""
     lines = read_file(path, newlines="lf").split("\n")
-    tabs = any("\t" in line for line in lines)
+    tabs, conllu = any("\t" in line for line in lines), has_conllu_name(path)
     groups: list[list[tuple[int, list[str]]]] = [[]]
     for number, line in enumerate(lines, 1):
         if not line.strip():
             groups.append([])
-        elif not (tabs and line.startswith("#") and "\t" not in line):
+        elif not (line.startswith("#") and (conllu or (tabs and "\t" not in line))):
             groups[-1].append((number, line.split("\t") if tabs else line.split()))
     groups = [group for group in groups if group and group[0][1][0] != "-DOCSTART-"]
     if not groups:
         raise EmptyInput(f"{path}: no sequence in it")
+    return groups
+
+
+def _from_conllu(
+    path: str | Path, groups: list[list[tuple[int, list[str]]]], told: Usual, need_tags: bool, usual: Usual
+) -> Tagged:
+    no_tags = told.tag == "none" and not need_tags
+    token, tag = column_number(path, told.token), None if no_tags else column_number(path, told.tag)
+    known = [column_number(path, each) if each in KNOWN else None for each in (usual.token, usual.tag)]
+    usual = Usual(FORM if known[0] is None else known[0], UPOS if known[1] is None else known[1])
+    words = [group for group in words_of(path, groups) if group]
+    if not words:
+        raise EmptyInput(f"{path}: no word in it")
+    found = _from_columns(path, words, Usual(token, "none" if no_tags else tag), need_tags, usual)
+    if found.tags is None or any(each != UNKNOWN for row in found.tags for each in row):
+        return found
+    if need_tags:
+        raise InputError(f"{path}: every tag is _, which means unknown; choose another column with --tag")
+    return replace(found, tags=None)
+
+
+def _from_columns(
+    path: str | Path, groups: list[list[tuple[int, list[str]]]], told: Usual, need_tags: bool, usual: Usual
+) -> Tagged:
     width = len(groups[0][0][1])
     for number, fields in (row for group in groups for row in group):
         if len(fields) != width:

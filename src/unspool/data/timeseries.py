@@ -1,9 +1,10 @@
-"""Time series with a class, as ``.ts`` files have them: the format of the archives of series classification.
+"""Time series with a class or a number, as ``.ts`` files have them: the archives of series classification and regression.
 
     #  a comment
     @problemName JapaneseVowels        words about the data, in any case of letters
     @dimensions 12                     how many values a step has
     @classLabel true 1 2 3             whether a label ends each line, and the labels there are
+    @targetLabel true                  instead of it: whether a number to predict ends each line
     @data
     1.8,1.9,2.0:-0.2,-0.1,-0.3:1       a series a line: dimensions between colons, then the label
 
@@ -46,6 +47,11 @@ class Header:
         return self._says("classlabel") or self._says("targetlabel")
 
     @property
+    def numbers(self) -> bool:
+        """Whether each line ends with a number to predict."""
+        return self._says("targetlabel")
+
+    @property
     def classes(self) -> list[str]:
         """The labels that are announced; none where the label is a number."""
         return self.words["classlabel"][1:] if self._says("classlabel") else []
@@ -68,6 +74,8 @@ class Series:
     classes: list[str]
     """The labels that the header announces."""
     lines: list[int]
+    numbers: bool = False
+    """Whether the labels are numbers to predict and no classes."""
 
 
 def read_ts(path: str | Path, missing: str = "refuse") -> Series:
@@ -75,6 +83,8 @@ def read_ts(path: str | Path, missing: str = "refuse") -> Series:
     from_choice("missing", missing, ("refuse", "nan"))
     lines = [line.strip() for line in read_file(path, newlines="lf").split("\n")]
     header, begin = _header(path, lines)
+    if header.numbers and header.classes:
+        raise InputError(f"{path}: @classLabel and @targetLabel are both true; expected one of them")
     if header.stamped:
         raise InputError(f"{path}: @timestamps true: values with times of their own are not read")
     sequences, labels, places = list[Real](), list[str](), list[int]()
@@ -93,7 +103,7 @@ def read_ts(path: str | Path, missing: str = "refuse") -> Series:
             )
     if not sequences:
         raise EmptyInput(f"{path}: no series below @data")
-    return Series(sequences, labels if header.labelled else None, header.classes, places)
+    return Series(sequences, labels if header.labelled else None, header.classes, places, header.numbers)
 
 
 def _header(path: str | Path, lines: list[str]) -> tuple[Header, int]:

@@ -8,6 +8,7 @@ What a training part taught (vocabulary, means, spreads) is a value, saved with 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -190,9 +191,29 @@ def as_sequences(X: Any) -> Any:
         raise InputError("X is one string; expected a list of sequences: pass [X]")
     if hasattr(X, "toarray"):
         raise InputError("X is sparse, and sparse input is not supported: pass X.toarray()")
+    if isinstance(X, Mapping):
+        raise InputError(f"X is a {type(X).__name__}; expected a list of sequences: pass one of its values")
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        return _table(X)
     if hasattr(X, "__array__") and not isinstance(X, np.ndarray):
-        return np.asarray(X)
+        X = np.asarray(X)
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1 and holds_tokens(X):
+        raise InputError(
+            f"X has shape {X.shape} and holds strings; expected one string or a list of tokens per sequence: pass X[:, 0]"
+        )
     return X
+
+
+def _table(X: Any) -> Any:
+    """Return the numbers of a data frame, a row a sequence; refuse one that holds anything else."""
+    values = np.asarray(X)
+    if values.dtype.kind in "iufb":
+        return values
+    names = ", ".join(repr(str(name)) for name in list(X.columns)[:5])
+    raise InputError(
+        f"X is a {type(X).__name__} with the columns {names}, and not all of them are numbers; expected a list of sequences: "
+        f"pass one column, as X[{str(next(iter(X.columns)))!r}]"
+    )
 
 
 def holds_tokens(X: Any) -> bool:
