@@ -16,7 +16,7 @@ from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.held_out import held_out
 from unspool.cli.options import OfData, OfNetwork, OfTraining, Shown
 from unspool.cli.predict import as_in_the_fit, load_fitted
-from unspool.cli.refusals import check_before, files_of, refuse_empty, refuse_unknown, refuse_unlabelled
+from unspool.cli.refusals import check_before, files_of, note_empty, refuse_unknown, refuse_unlabelled
 from unspool.cli.scores import draw_scores, show_scores
 from unspool.cli.terminal import headed, terminal
 from unspool.data.labelled import Labelled, Usual, read_labelled
@@ -99,7 +99,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     if read.blank:
         print(f"unspool: {_blank(read)}", file=sys.stderr)
     refuse_unlabelled(options.plot, read.labels, data)
-    refuse_empty(read)
+    note_empty(read.name, read.sequences)
     proba = model.predict_proba(read.sequences)
     answers = [str(name) for name in model.classes_[proba.argmax(axis=1)]]
     refuse_unknown(read.labels or (), read.places, [str(name) for name in model.classes_])
@@ -149,7 +149,7 @@ def _read(data: Path, options: Options) -> Read:
 def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
     """Read what is learned from and what is judged by."""
     learned = read_labelled(data, *_columns(options))
-    refuse_empty(learned)
+    note_empty(learned.name, learned.sequences, fit=True)
     assert learned.labels is not None
     if len(learned.classes) < 2:
         raise InputError(
@@ -157,7 +157,7 @@ def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
         )
     if options.test is not None:
         judged = read_labelled(options.test, *_columns(options))
-        refuse_empty(judged)
+        note_empty(judged.name, judged.sequences)
         refuse_unknown(judged.labels or (), judged.places, learned.classes)
         return learned, judged
     rows, kept = held_out(learned.labels, options.hold_out, options.seed)

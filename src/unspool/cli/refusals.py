@@ -1,14 +1,15 @@
 """What a command refuses before it works: what could only fail later, and data that cannot be used."""
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from unspool import checkpoint
 from unspool.cli.options import Shown
-from unspool.data.labelled import Labelled, class_files
+from unspool.data.labelled import class_files
 from unspool.draw.figure import check_format, new_axes
-from unspool.errors import FileError, InputError
+from unspool.errors import EmptyInput, FileError, InputError
 from unspool.files import check_path, why
 from unspool.kernel.ops import set_threads
 from unspool.outputs import check_outputs
@@ -50,12 +51,14 @@ def files_of(data: Path | None) -> list[Path]:
         raise FileError(f"{data}: cannot be read: {why(error)}") from error
 
 
-def refuse_empty(data: Labelled) -> None:
-    """Raise where a sequence has no step, with its place."""
-    sequences: Any = data.sequences
-    for sequence, place in zip(sequences, data.places, strict=True):
-        if not len(sequence):
-            raise InputError(f"{place}: the sequence is empty; expected at least one step")
+def note_empty(name: str, sequences: Sequence[Any], *, fit: bool = False) -> None:
+    """Print how many sequences have no step, in one line on standard error; refuse a fit where none has a step."""
+    empty = sum(not len(each) for each in sequences)
+    if fit and empty == len(sequences):
+        raise EmptyInput(f"{name}: every sequence is empty; expected at least one with a step to learn from")
+    if empty:
+        count = "1 sequence is" if empty == 1 else f"{empty:,} sequences are"
+        print(f"unspool: {name}: {count} empty: the answer comes from h(0) alone", file=sys.stderr)
 
 
 def refuse_unknown(labels: Iterable[str], places: Iterable[str], classes: list[str]) -> None:

@@ -14,7 +14,7 @@ from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.held_out import rows_aside
 from unspool.cli.options import OfData, OfNetwork, OfTime, OfTraining, Shown
 from unspool.cli.predict import as_in_the_fit, load_fitted
-from unspool.cli.refusals import check_before, files_of, refuse_unknown, refuse_unlabelled
+from unspool.cli.refusals import check_before, files_of, note_empty, refuse_unknown, refuse_unlabelled
 from unspool.cli.scores import draw_scores, show_scores
 from unspool.cli.terminal import headed, terminal
 from unspool.data.tagged import Tagged, Usual, read_tagged
@@ -93,9 +93,14 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
     read = read_tagged(data, *_columns(options), need_tags=False, usual=usual)
     refuse_unlabelled(options.plot, read.tags, data)
+    note_empty(read.name, read.tokens)
     _refuse_unknown(read, [str(name) for name in model.classes_])
     answers = [row.tolist() for row in model.predict(read.tokens)]
-    scores = None if read.tags is None else score(_flat(read.tags), _flat(answers), model.classes_.tolist())
+    scores = (
+        None
+        if not _flat(read.tags or [])
+        else score(_flat(read.tags or []), _flat(answers), model.classes_.tolist())
+    )
     if options.plot is not None and scores is not None:
         draw_scores(scores, options.plot, force=options.force)
     if options.json:
@@ -126,10 +131,12 @@ def _read(data: Path, options: Options) -> Read:
 def _parts(data: Path, options: Options) -> tuple[Tagged, Tagged | None]:
     """Read what is learned from and what is judged by."""
     learned = read_tagged(data, *_columns(options))
+    note_empty(learned.name, learned.tokens, fit=True)
     if len(_tags(learned)) < 2:
         raise InputError(f"{data}: there is one label only, {_tags(learned)[0]!r}; expected at least two")
     if options.test is not None:
         judged = read_tagged(options.test, *_columns(options))
+        note_empty(judged.name, judged.tokens)
         _refuse_unknown(judged, _tags(learned))
         return learned, judged
     rows, aside = rows_aside(len(learned), options.hold_out, options.seed)
@@ -164,7 +171,7 @@ def _refuse_unknown(data: Tagged, labels: list[str]) -> None:
 def _judge(
     console: Console, model: SequenceTagger, judged: Tagged | None, options: Options
 ) -> dict[str, Any]:
-    if judged is None:
+    if judged is None or not _flat(judged.tags or []):
         return {"scores": None}
     assert judged.tags is not None
     found = np.concatenate(model.predict(judged.tokens)).tolist()

@@ -6,6 +6,7 @@
     sentence,word,tag    a table says which sequence a row belongs to: rows of the same name that follow
     1,Dogs,NNS           one another are one sequence, and an empty name means the one above
     1,bark,VBP
+    2,,                  a row with neither token nor tag, alone in its sequence, is a sequence of no step
 
 Ten columns as CoNLL-U has them are read by its own rules (`unspool.data.conllu`): form and upos.
 In files with tabs a line that begins with ``#`` and has no tab is a comment; a sequence whose first token is
@@ -178,11 +179,12 @@ def _from_table(table: Table, told: Usual, need_tags: bool, usual: Usual) -> Tag
         if table.find(token) == table.find(tag):
             raise InputError(f"{table.name}: token and tag are the same column, {tag!r}")
         tags = table.text(tag)
-        for i, each in enumerate(tags):
-            if not each:
-                raise InputError(f"{table.place(i, tag)}: the tag is missing")
     begins = _begins(names)
     spans = list(zip(begins, [*begins[1:], len(names)], strict=True))
+    spans = [(a, a) if b == a + 1 and not words[a] and not (tags and tags[a]) else (a, b) for a, b in spans]
+    for i in (i for a, b in spans for i in range(a, b)):
+        if tags is not None and not tags[i]:
+            raise InputError(f"{table.place(i, tag)}: the tag is missing")
     return Tagged(
         table.name,
         [words[a:b] for a, b in spans],

@@ -240,19 +240,20 @@ def _value_rows(X: Any, channels: int | None = None, name: str = "X") -> Any:
         if not rows.shape[2]:
             raise EmptyInput(f"X has shape {X.shape}: 0 feature(s), where a step needs at least one number")
     else:
-        rows = _ragged(X, name)
+        rows = _ragged(X, name, channels)
     have = rows[0].shape[1]
     if channels is not None and have != channels:
         raise InputError(f"X has {have} channels a step; this was fitted on {channels}")
     return rows
 
 
-def _ragged(X: Any, name: str) -> Any:
+def _ragged(X: Any, name: str, channels: int | None) -> Any:
     rows = [_finite(np.asarray(each), name, number) for number, each in enumerate(X)]
     if not rows:
         raise EmptyInput("there is not one sequence: 0 samples")
     filled = [row for row in rows if row.size]
     wide = filled[0].shape[1] if filled and filled[0].ndim > 1 else 1
+    wide = channels or 1 if not filled else wide  # empty sequences fit any number of channels
     shaped = [row[:, None] if row.ndim == 1 and row.size else row for row in rows]
     shaped = [row if row.size else np.zeros((0, wide)) for row in shaped]
     for number, row in enumerate(shaped):
