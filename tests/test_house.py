@@ -76,6 +76,7 @@ HEAVY = {
     "torch",
     "plotly",
     "sklearn",
+    "PIL",
 }
 """Third-party packages that a function may import when it runs: optional or slow ones."""
 

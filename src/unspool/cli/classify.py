@@ -4,7 +4,7 @@ import json as jsonlib
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from cyclopts import App
@@ -19,11 +19,12 @@ from unspool.cli.predict import as_in_the_fit, load_fitted
 from unspool.cli.refusals import check_before, files_of, note_empty, refuse_unknown, refuse_unlabelled
 from unspool.cli.scores import draw_scores, show_scores
 from unspool.cli.terminal import headed, terminal
-from unspool.data.labelled import Labelled, Usual, read_labelled
+from unspool.data.labelled import Labelled, Usual, may_hold_images, read_labelled
 from unspool.errors import InputError
 from unspool.sequences.estimators import SequenceClassifier
 from unspool.sequences.scores import score
 
+By: TypeAlias = Literal["rows", "pixels"]
 app = App(name="classify", help="A sequence to a class: texts, names, recordings, series.")
 
 
@@ -37,6 +38,8 @@ class Columns:
     """The column with the classes [default: label]."""
     delimiter: OfData[str | None] = None
     """What stands between the fields of a table [default: guessed]."""
+    by: OfData[By | None] = None
+    """What a step of an image is: one of its rows, or one of its pixels [default: rows]."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +71,8 @@ class Asked(Shown, Columns):
     """The column with the classes; none: there is none [default: as in the fit, where it is there]."""
     delimiter: OfData[str | None] = None
     """What stands between the fields of a table [default: as in the fit, or guessed]."""
+    by: OfData[By | None] = None
+    """What a step of an image is, rows or pixels [default: as in the fit]."""
 
 
 @app.command
@@ -77,7 +82,8 @@ def fit(data: Path, /, *, options: Options) -> None:
     Parameters
     ----------
     data
-        A table with a text column and a label column (CSV, TSV), a folder with one text file a class, .npz, .ts.
+        A table with a text column and a label column (CSV, TSV), a folder with one text file or one folder of images
+        a class, .npz, .ts.
     """
     begin(CLASSIFY, data, options)
 
@@ -126,7 +132,9 @@ def _asked(run: Path, data: Path, options: Asked) -> Labelled:
     known = as_in_the_fit(run, "classify", data)
     usual = Usual(as_column(known.get("text", "text")), as_column(known.get("label", "label")))
     options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
-    return read_labelled(data, *_columns(options), need_labels=False, usual=usual)
+    fitted_by = known.get("by") if may_hold_images(data) else None
+    by = options.by or fitted_by
+    return read_labelled(data, *_columns(options), need_labels=False, usual=usual, by=by)
 
 
 def _blank(data: Labelled) -> str:
@@ -148,7 +156,7 @@ def _read(data: Path, options: Options) -> Read:
 
 def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
     """Read what is learned from and what is judged by."""
-    learned = read_labelled(data, *_columns(options))
+    learned = read_labelled(data, *_columns(options), by=options.by)
     note_empty(learned.name, learned.sequences, fit=True)
     assert learned.labels is not None
     if len(learned.classes) < 2:
@@ -156,7 +164,7 @@ def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
             f"{data}: there is one class only, {learned.classes[0]!r}; expected at least two to tell apart"
         )
     if options.test is not None:
-        judged = read_labelled(options.test, *_columns(options))
+        judged = read_labelled(options.test, *_columns(options), by=options.by)
         note_empty(judged.name, judged.sequences)
         refuse_unknown(judged.labels or (), judged.places, learned.classes)
         return learned, judged

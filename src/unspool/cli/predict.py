@@ -8,7 +8,7 @@ from unspool import checkpoint
 from unspool.cli.fit import COMMAND
 from unspool.sequences.store import load
 
-COLUMNS = ("text", "label", "token", "tag", "sequence", "columns", "delimiter")
+COLUMNS = ("text", "label", "token", "tag", "sequence", "columns", "delimiter", "by")
 """The options that say how data is read."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from unspool import checkpoint
 from unspool.cli.options import Shown
-from unspool.data.labelled import class_files
+from unspool.data.labelled import folder_files
 from unspool.draw.figure import check_format, new_axes
 from unspool.errors import EmptyInput, FileError, InputError
 from unspool.files import check_path, why
@@ -46,7 +46,7 @@ def files_of(data: Path | None) -> list[Path]:
     try:
         if not data.is_dir():
             return [data]
-        return class_files(data)
+        return folder_files(data)
     except OSError as error:
         raise FileError(f"{data}: cannot be read: {why(error)}") from error
 

@@ -2,7 +2,8 @@
 
     a table with a text column and a label column      CSV, TSV …        table
     a folder with one text file a class                a line an example
-    arrays of different lengths                        .npz              ragged
+    a folder with one folder of images a class         .png, .jpg …      images
+    arrays of different lengths, and images            .npz, .npy        ragged, images
     time series with a class                           .ts               timeseries
 
 >>> import pathlib, tempfile
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
+from unspool.data.images import image_files, is_image, read_image_files
 from unspool.data.ragged import read_ragged
 from unspool.data.source import read_file
 from unspool.data.table import Column, Table, read_table
@@ -78,22 +80,28 @@ def read_labelled(
     missing: str = "refuse",
     need_labels: bool = True,
     usual: Usual = USUAL,
+    by: str | None = None,
 ) -> Labelled:
-    """Read sequences and their labels from a table, a folder, .npz or .ts, told apart by the name.
+    """Read sequences and their labels from a table, a folder, .npz, .npy, .ts or an image, told apart by the name.
 
     ``text`` and ``label`` choose a table's columns [default: the usual ones]. Without ``need_labels`` a file may
-    have none, or ``none`` says so: something to predict.
+    have none, or ``none`` says so: something to predict. ``by`` says what a step of an image is, rows or pixels.
     """
     path = Path(path)
     kind = "folder" if path.is_dir() else path.name.lower().removesuffix(".gz").rpartition(".")[2]
-    if kind in ("folder", "npz", "ts") and (text, label, delimiter) != (None, None, None):
+    kind = "image" if is_image(path) else kind
+    if kind in ("folder", "image", "npz", "npy", "ts") and (text, label, delimiter) != (None, None, None):
         raise InputError(f"{path}: text, label and delimiter are for tables, as CSV and TSV")
-    if kind == "folder":
-        return read_classes(path)
-    if kind == "npz":
-        found = read_ragged(path)
+    images = kind in ("npz", "npy") or (kind in ("folder", "image") and _has_images(path))
+    if by is not None and not images:
+        raise InputError(f"{path}: by={by} is for images; leave it out")
+    if kind in ("folder", "image"):
+        return _from_images(path, by or "rows", need_labels) if images else read_classes(path)
+    if kind in ("npz", "npy"):
+        found = read_ragged(path, by)
         places = [f"{path}: sequence {i}" for i in range(1, len(found.sequences) + 1)]
-        labelled = Labelled(str(path), found.sequences, found.labels, places)
+        sequences: Any = found.sequences
+        labelled = Labelled(str(path), sequences, found.labels, places)
     elif kind == "ts":
         series = read_ts(path, missing)
         if series.numbers:
@@ -105,7 +113,8 @@ def read_labelled(
     else:
         labelled = _from_table(read_table(path, delimiter), text, label, need_labels, usual)
     if need_labels and labelled.labels is None:
-        raise InputError(f"{path}: its sequences have no labels, and there is nothing to learn without")
+        how = ": put both into one file, np.savez(path, images=…, labels=…)" if kind == "npy" else ""
+        raise InputError(f"{path}: its sequences have no labels, and there is nothing to learn without{how}")
     return labelled
 
 
@@ -129,6 +138,47 @@ def read_classes(folder: str | Path) -> Labelled:
         if len(sequences) == before:
             raise EmptyInput(f"{path}: a class without an example; expected one a line")
     return Labelled(str(folder), sequences, labels, places, blank)
+
+
+def _has_images(path: Path) -> bool:
+    """Return whether a path is an image or a folder with images; refuse a folder that also has texts of classes."""
+    if not path.is_dir():
+        return True
+    images, texts = image_files(path), class_files(path)
+    if images and texts:
+        raise InputError(
+            f"{path}: text files as {texts[0].name} and folders of images as {next(iter(images))}; expected one of the "
+            "two, a class each: move the others away"
+        )
+    return bool(images) or (not texts and any(map(is_image, path.iterdir())))
+
+
+def _from_images(path: Path, by: str, need_labels: bool) -> Labelled:
+    """Read the images of one folder a class; without ``need_labels`` also of one folder, or a single image."""
+    classes = image_files(path) if path.is_dir() else {}
+    paths = [each for paths in classes.values() for each in paths]
+    labels = [name for name, paths in classes.items() for _ in paths]
+    if not classes:
+        paths = [each for each in sorted(path.iterdir()) if is_image(each)] if path.is_dir() else [path]
+        if need_labels:
+            raise InputError(f"{path}: images without a class; expected a folder of images for each class")
+    sequences: Any = read_image_files(paths, by)
+    return Labelled(str(path), sequences, labels if classes else None, list(map(str, paths)))
+
+
+def may_hold_images(path: Path) -> bool:
+    """Return whether a path is an image, a folder with images, or a file of arrays that may be images."""
+    return (
+        path.name.lower().endswith((".npz", ".npy"))
+        or is_image(path)
+        or (path.is_dir() and _has_images(path))
+    )
+
+
+def folder_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that are read: texts, or images."""
+    images = [path for paths in image_files(folder).values() for path in paths]
+    return images or class_files(folder)
 
 
 def class_files(folder: Path) -> list[Path]:

@@ -1,8 +1,12 @@
-"""Sequences of different lengths in one ``.npz``, without objects: nothing in the file can run code.
+"""Sequences in one ``.npz``, without objects: nothing in the file can run code.
 
     values    N X or N       the steps of all sequences behind each other, N = Σ lengths
     lengths   n              how many steps each sequence has; 0 is fine
+    images    n h w (c)      instead of both: images of one size, read by rows or by pixels
     labels    n              optional: whole numbers, or strings
+    targets   n or n O       optional: numbers to predict
+
+Without ``lengths``, ``values`` of three or four axes is read like ``images``, and so is the array of an ``.npy`` file.
 
 >>> import pathlib, tempfile
 >>> place = tempfile.TemporaryDirectory()
@@ -24,29 +28,56 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.data.arrays import Real
+from unspool.data.images import image_sequences
 from unspool.errors import EmptyInput, FileError, InputError
 from unspool.files import write_whole
 
-KEYS = ("values", "lengths", "labels")
-LAYOUT = "expected arrays values (N X or N), lengths (n) and perhaps labels (n)"
+KEYS = ("values", "lengths", "images", "labels", "targets")
+LAYOUT = (
+    "expected arrays values (N X or N) and lengths (n), or images (n h w or n h w c), "
+    "and perhaps labels (n) or targets (n or n O)"
+)
 
 
 @dataclass(frozen=True)
 class Ragged:
     """Sequences (tau X), each with its own tau, or whole numbers (tau) that are tokens."""
 
-    sequences: list[NDArray[Any]]
+    sequences: list[NDArray[Any]] | NDArray[Any]
     labels: list[str] | None
+    targets: Real | None = None  # n O
 
 
-def read_ragged(path: str | Path) -> Ragged:
-    """Read sequences and, where there are some, their labels as strings."""
+def read_ragged(path: str | Path, by: str | None = None) -> Ragged:
+    """Read sequences and, where there are some, their labels as strings or their targets as numbers."""
     arrays = _load(path)
     if unknown := sorted(set(arrays) - set(KEYS)):
         raise InputError(f"{path}: an array {unknown[0]!r} in it; {LAYOUT}")
-    for key in ("values", "lengths"):
-        if key not in arrays:
-            raise InputError(f"{path}: no array {key!r} in it; {LAYOUT}")
+    if len(found := [key for key in ("values", "images") if key in arrays]) != 1:
+        which = "an array 'values' and an array 'images'" if found else "no array 'values'"
+        raise InputError(f"{path}: {which} in it; {LAYOUT}")
+    images = found == ["images"] or (arrays["values"].ndim in (3, 4) and "lengths" not in arrays)
+    if by is not None and not images:
+        raise InputError(f"{path}: by={by} is for images, and it has sequences; leave it out")
+    sequences = _images(path, arrays, found[0], by or "rows") if images else _cut(path, arrays)
+    labels = _labels(path, arrays.get("labels"), len(sequences))
+    return Ragged(sequences, labels, _targets(path, arrays.get("targets"), len(sequences)))
+
+
+def _images(path: str | Path, arrays: dict[str, NDArray[Any]], key: str, by: str) -> NDArray[Any]:
+    if "lengths" in arrays:
+        raise InputError(f"{path}: images have no lengths; {LAYOUT}")
+    try:
+        return image_sequences(arrays[key], by)
+    except InputError as error:
+        raise type(error)(f"{path}: {key}: {error}") from error
+
+
+def _cut(path: str | Path, arrays: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
+    """Cut the values into sequences."""
+    if "lengths" not in arrays:
+        raise InputError(f"{path}: no array 'lengths' in it; {LAYOUT}")
     values, lengths = _values(path, arrays["values"]), arrays["lengths"]
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths.size and int(lengths.min()) < 0):
         raise InputError(f"{path}: lengths is {_told(lengths)}; expected n whole numbers of 0 or more")
@@ -56,14 +87,14 @@ def read_ragged(path: str | Path) -> Ragged:
         raise InputError(f"{path}: lengths add up to {total:,}, but values has {len(values):,} rows")
     ends = np.cumsum(lengths, dtype=np.int64)
     _refuse_holes(path, values, ends)
-    cut = np.split(values, ends[:-1])
-    return Ragged(cut, _labels(path, arrays.get("labels"), len(lengths)))
+    return np.split(values, ends[:-1])
 
 
 def write_ragged(
     path: str | Path,
     sequences: Sequence[NDArray[Any]],
     labels: Sequence[str] | Sequence[int] | NDArray[Any] | None = None,
+    targets: Sequence[float] | NDArray[Any] | None = None,
 ) -> None:
     """Write sequences in the layout that `read_ragged` reads; an existing file is replaced."""
     if not len(sequences):
@@ -74,6 +105,8 @@ def write_ragged(
     }
     if labels is not None:
         arrays["labels"] = np.asarray(labels)
+    if targets is not None:
+        arrays["targets"] = np.asarray(targets)
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
     write_whole(path, content.getvalue())
@@ -86,8 +119,10 @@ def _load(path: str | Path) -> dict[str, NDArray[Any]]:
                 raise InputError(f"{path}: not an .npz file; {LAYOUT}")
             raw.seek(0)
             file = np.load(raw, allow_pickle=False)
+            if isinstance(file, np.ndarray) and file.ndim in (3, 4):
+                return {"images": file}
             if isinstance(file, np.ndarray):
-                raise InputError(f"{path}: one array alone; {LAYOUT} in one .npz")
+                raise InputError(f"{path}: one array alone, {_told(file)}; {LAYOUT} in one .npz")
             return {key: file[key] for key in file.files}
     except FileNotFoundError as error:
         raise FileError(f"{path}: no such file") from error
@@ -124,9 +159,27 @@ def _refuse_holes(path: str | Path, values: NDArray[Any], ends: NDArray[np.int64
 def _labels(path: str | Path, labels: NDArray[Any] | None, count: int) -> list[str] | None:
     if labels is None:
         return None
+    if labels.shape == (count, 1):
+        labels = labels[:, 0]
     if labels.shape != (count,) or labels.dtype.kind not in "iuUb":
         raise InputError(f"{path}: labels is {_told(labels)}; expected {count} whole numbers or strings")
     return [str(label) for label in labels.tolist()]
+
+
+def _targets(path: str | Path, targets: NDArray[Any] | None, count: int) -> Real | None:
+    if targets is None:
+        return None
+    if len(targets.shape) not in (1, 2) or len(targets) != count or targets.dtype.kind not in "iufb":
+        raise InputError(
+            f"{path}: targets is {_told(targets)}; expected numbers, ({count},) or ({count}, numbers)"
+        )
+    numbers = targets.reshape(count, -1).astype(np.float64)
+    if not np.isfinite(numbers).all() or not numbers.shape[1]:
+        row = int(np.argwhere(~np.isfinite(numbers))[0][0]) if numbers.shape[1] else 0
+        raise InputError(
+            f"{path}: targets: row {row + 1:,} has no finite number; expected one for each sequence"
+        )
+    return numbers
 
 
 def _told(array: NDArray[Any]) -> str:

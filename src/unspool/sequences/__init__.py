@@ -3,6 +3,7 @@
 config ─▶ batches ─▶ network (encoder, decoder, attention, head) ─▶ fit ─▶ estimators
 """
 
+from unspool.data.images import image_sequences
 from unspool.sequences.config import FitConfig, SequenceConfig
 from unspool.sequences.estimators import SequenceClassifier, SequenceRegressor, SequenceTagger
 from unspool.sequences.network import Network
@@ -17,4 +18,5 @@ __all__ = [
     "SequenceRegressor",
     "SequenceTagger",
     "SequenceTranslator",
+    "image_sequences",
 ]

@@ -229,6 +229,11 @@ def holds_tokens(X: Any) -> bool:
 def _value_rows(X: Any, channels: int | None = None, name: str = "X") -> Any:
     """Return float64 (n, tau, X), or a list of (tau, X) where lengths differ; say where a number is not one."""
     if isinstance(X, np.ndarray) and X.dtype != object:
+        if X.ndim == 4:
+            raise InputError(
+                f"{name} has shape {X.shape}; expected (n, tau) or (n, tau, channels). Images (n, h, w, c) become sequences "
+                "by unspool.sequences.image_sequences(images, by='rows') or by='pixels'"
+            )
         if X.ndim not in (2, 3):
             raise InputError(
                 f"{name} has shape {X.shape}; expected (n, tau) or (n, tau, channels). "
