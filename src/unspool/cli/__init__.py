@@ -64,6 +64,11 @@ app.command(
     help="A sequence to a class: learn it from a table, a folder, .npz or .ts, and use it.",
 )
 app.command(
+    "unspool.cli.regress:app",
+    name="regress",
+    help="Predict numbers from a sequence or a vector: a table, .npz or .ts.",
+)
+app.command(
     "unspool.cli.tag:app",
     name="tag",
     help="A label for every step of a sequence, from columns or a table.",
@@ -72,6 +77,11 @@ app.command(
     "unspool.cli.translate:app",
     name="translate",
     help="A text to a text of another length, learned from pairs.",
+)
+app.command(
+    "unspool.cli.generate_from:app",
+    name="generate-from",
+    help="Generate text from a class or a vector, learned from examples.",
 )
 app.command(
     "unspool.cli.forecast:app",

@@ -1,14 +1,15 @@
-"""What `classify fit`, `tag fit`, `translate fit` and `unspool resume` do: read, fit in a run, judge, tell.
+"""What every `fit` of sequences (`classify`, `tag`, …) and `unspool resume` do: read, fit in a run, judge, tell.
 
 The run keeps what the command was given and a hash of every file, so that it can be gone on with: the same data
 is read again in the same way, and the fit goes on from its last saved state.
 """
 
 import json as jsonlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -43,6 +44,8 @@ class Read(NamedTuple):
     said: Text
     arguments: dict[str, Any]
     """What the data says about the estimator."""
+    config: Mapping[str, Any] = MappingProxyType({})
+    """What `predict` needs to know about the data: it goes into the config of the run."""
 
 
 class Work(NamedTuple):
@@ -112,7 +115,9 @@ def _walk(work: Work, data: Path, options: FitOptions, console: Console, more: d
         raise InputError("--plot draws what is held out, and nothing is: give a larger --hold-out, or --test")
     console.print(read.said, soft_wrap=True)
     model: Any = work.estimator(**options.arguments(names_of(work.estimator)) | read.arguments)
-    reports = model.fitting(read.X, read.y, run=options.out, save_every=options.save_every, more=more)
+    reports = model.fitting(
+        read.X, read.y, run=options.out, save_every=options.save_every, more=more | dict(read.config)
+    )
     planned = f"{model.network_.parameters.count:,} parameters, {model.fit_config_.steps:,} updates planned"
     console.print(f"  {planned}", soft_wrap=True)
     stop = Stop()

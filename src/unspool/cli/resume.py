@@ -7,8 +7,10 @@ from unspool import checkpoint
 from unspool.cli.classify import CLASSIFY
 from unspool.cli.fit import Work, go_on
 from unspool.cli.follow import follow
+from unspool.cli.generate_from import GENERATE_FROM
 from unspool.cli.options import Flag, Kept, OfOutput
 from unspool.cli.refusals import check_before
+from unspool.cli.regress import REGRESS
 from unspool.cli.stopping import Stop
 from unspool.cli.tag import TAG
 from unspool.cli.terminal import terminal
@@ -18,7 +20,7 @@ from unspool.errors import InputError
 from unspool.keeping import Keeping
 from unspool.run import resume as resumed
 
-WORKS: dict[str, Work] = {work.name: work for work in (CLASSIFY, TAG, TRANSLATE)}
+WORKS: dict[str, Work] = {work.name: work for work in (CLASSIFY, REGRESS, TAG, TRANSLATE, GENERATE_FROM)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,10 +21,11 @@ from unspool.sequences.batches import Examples, SequenceBatch
 from unspool.sequences.config import EOS, Head, SequenceConfig, Shape
 from unspool.sequences.decode import Written, beam, draw, roll_out
 from unspool.sequences.estimator import SCORED, Estimator
+from unspool.sequences.fit import evaluate
 from unspool.sequences.heads import mean_and_spread
 from unspool.sequences.inputs import Coder, TokenCoder, ValueCoder, as_sequences, holds_tokens
 from unspool.sequences.network import NetworkWeights
-from unspool.values import Floats
+from unspool.values import Floats, Ids
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -56,7 +57,7 @@ class SequenceTranslator(Estimator):
             raise InputError(f"there are {len(x)} inputs and {len(y)} targets; expected as many")
         if holds_tokens(y):
             self.target_coder_: Coder = TokenCoder.learn(y, tokens=self.tokens)
-            rows = [np.append(ids, EOS).astype(np.int32) for ids in self.target_coder_.encode(y)]
+            rows = self.target_ids(y)
             self.longest_ = 2 * max(map(len, rows)) if self.longest is None else self.longest
             return rows, "classes", self.target_coder_.size
         self.target_coder_ = ValueCoder.learn(y, name="y")
@@ -123,6 +124,18 @@ class SequenceTranslator(Estimator):
             self._examples([])
         return self.target_coder_
 
+    def target_ids(self, y: Any) -> list[Ids]:
+        """Return targets as token ids, each with <eos> at its end."""
+        coder = self._fitted_coder()
+        if not isinstance(coder, TokenCoder):
+            raise InputError("the targets are numbers, and have no tokens")
+        return [np.append(ids, EOS).astype(np.int32) for ids in coder.encode(y)]
+
+    def log_loss(self, X: Any, y: Any) -> float:
+        """Return the mean of -log P per token of the targets, <eos> included, with the targets as input (in nats)."""
+        inputs, targets = self._examples(X), self.target_ids(y)
+        return evaluate(self.network_, Examples(inputs.x, targets)).mean
+
     def score(self, X: Any, y: Any) -> float:
         """Return the share of inputs whose whole answer is right; for numbers, R²."""
         found = self.predict(X)
@@ -151,10 +164,7 @@ class SequenceGenerator(SequenceTranslator):
         return array.reshape(len(array), 1, -1)
 
     def _examples(self, X: Any) -> Examples:
-        coder = getattr(self, "coder_", None)
-        if isinstance(coder, TokenCoder):
-            special = {UNK, *coder.vocab.reserved_tokens}
-            classes = [token for token in coder.vocab.idx_to_token if token not in special]
+        if (classes := self.input_classes) is not None:
             for number, (token,) in enumerate(self._many(as_sequences(X))):
                 if isinstance(token, str) and token not in classes:
                     raise InputError(
@@ -162,8 +172,21 @@ class SequenceGenerator(SequenceTranslator):
                     )
         return super()._examples(X)
 
+    @property
+    def input_classes(self) -> list[str] | None:
+        """The classes that were learned from, sorted; None where the inputs are no names."""
+        coder = getattr(self, "coder_", None)
+        if not isinstance(coder, TokenCoder):
+            return None
+        special = {UNK, *coder.vocab.reserved_tokens}
+        return sorted(token for token in coder.vocab.idx_to_token if token not in special)
+
     def sample(self, X: Any, *, temperature: float = 1.0, seed: int = 0) -> list[Any]:
         """Draw one sequence of tokens for each class or vector."""
+        return [text for text, _ in self.sample_scored(X, temperature=temperature, seed=seed)]
+
+    def sample_scored(self, X: Any, *, temperature: float = 1.0, seed: int = 0) -> list[tuple[Any, float]]:
+        """Draw one sequence of tokens for each class or vector, and return it with log P of it (at temperature 1)."""
         coder = self._fitted_coder()
         if not isinstance(coder, TokenCoder):
             raise InputError("only tokens can be drawn: numbers are predicted")
@@ -176,4 +199,4 @@ class SequenceGenerator(SequenceTranslator):
                 self.network_, batch, weights, longest=self.longest_, temperature=temperature, seed=seed
             )
 
-        return [coder.decode(each.tokens) for each in self._written(X, write)]
+        return [(coder.decode(each.tokens), each.log_prob) for each in self._written(X, write)]
