@@ -114,6 +114,8 @@ def test_vectors_become_texts_and_columns_go_by_name(numbers, tmp_path, capsys):
     asked.write_text("right,left\n1,2\n2,0\n")
     found = told(capsys, "generate-from", "predict", out, asked)
     assert [each["text"] for each in found["answers"]] == ["xxy", "yy"] and found["temperature"] == 0
+    other = told(capsys, "generate-from", "predict", out, asked, "--features", "right", 1)
+    assert [each["text"] for each in other["answers"]] == ["xyy", "xx"]
     wide = told(capsys, "generate-from", "predict", out, asked, "--beam", 3)
     assert [each["text"] for each in wide["answers"]] == ["xxy", "yy"] and wide["beam"] == 3
     with pytest.raises(InputError, match="it generates from vectors; give a table"):

@@ -276,8 +276,9 @@ def test_runs_that_hold_no_command_are_refused_in_one_line(tmp_path, monkeypatch
     save(make().fit(TEXTS, y), tmp_path / "old")
     with pytest.raises(InputError, match="older version or from Python"):
         run("resume", tmp_path / "old")
-    save(FITS["regress"][0]().fit(TEXTS, FITS["regress"][1]), tmp_path / "numbers")
-    with pytest.raises(InputError, match="of the kind 'regress' cannot be gone on with"):
+    save(make().fit(TEXTS, y), tmp_path / "numbers")
+    checkpoint.write_config(tmp_path / "numbers", "forecast", {})
+    with pytest.raises(InputError, match="of the kind 'forecast' cannot be gone on with"):
         run("resume", tmp_path / "numbers")
     _, out = stopped(tmp_path, monkeypatch)
     with pytest.raises(InputError, match="--tensorboard goes with language models"):

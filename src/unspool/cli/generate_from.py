@@ -74,6 +74,8 @@ class Asked(Worked):
     """The column with texts to compare with; none: there is none [default: as in the fit, if it is there]."""
     label: OfData[Column] = None
     """The column with the classes [default: as in the fit]."""
+    features: Names = None
+    """The columns of numbers to generate from, in the order of the fit [default: those of the same names]."""
     delimiter: OfData[str | None] = None
     """The character between the fields of a table [default: guessed]."""
     count: OfOutput[int] = 1
@@ -177,6 +179,7 @@ def _asked(run: Path, data: Path | None, model: SequenceGenerator, options: Aske
         known = as_in_the_fit(run, "generate-from", data)
         usual = Usual(as_column(known.get("text", "text")), as_column(known.get("label", "label")))
         features = tuple(checkpoint.read_config(run, "generate-from").get("features", ()))
+        features = tuple(map(as_column, options.features)) if options.features else features
         delimiter = options.delimiter or known.get("delimiter")
         told = as_column(options.text), as_column(options.label)
         read = read_conditioned(data, *told, features, delimiter, need_texts=False, usual=usual)

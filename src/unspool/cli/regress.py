@@ -75,6 +75,10 @@ class Asked(Shown):
 
     target: Names = None
     """The columns with the truth; none: there is none [default: as in the fit, if they are there]."""
+    features: Names = None
+    """The columns of numbers to read, in the order of the fit [default: those of the same names]."""
+    text: OfData[Column] = None
+    """The column with the texts to read [default: as in the fit]."""
     delimiter: OfData[str | None] = None
     """The character between the fields of a table [default: guessed]."""
     by: OfData[By | None] = None
@@ -146,8 +150,8 @@ def _asked(run: Path, data: Path, options: Asked) -> Measured:
     told, kept = content.get("command", {}).get("options", {}), content.get(KEPT, {})
     columns = Columns(
         tuple(map(as_column, options.target)) if options.target else tuple(kept.get("target", ())),
-        tuple(kept.get("features", ())),
-        kept.get("text"),
+        tuple(map(as_column, options.features)) if options.features else tuple(kept.get("features", ())),
+        kept.get("text") if options.text is None else as_column(options.text),
         bool(kept.get("series", False)),
     )
     table = not data.name.lower().removesuffix(".gz").endswith((".npz", ".npy", ".ts"))
