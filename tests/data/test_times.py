@@ -62,6 +62,8 @@ def test_times_that_cannot_be_read_are_never_numbered(tmp_path: Path, content: s
     with pytest.raises(InputError, match=f"{message}.*, or say --time none"):
         read(tmp_path, content)
     assert read(tmp_path, content, time="none").time is None
+    with pytest.raises(InputError, match=r"day or the month first|is no column of times that rise"):
+        read(tmp_path, content, time=content.split("\n")[0].replace("v", "").strip(","))
 
 
 def test_dates_in_any_column_are_the_times_and_an_index_beside_them_is_left_out(tmp_path: Path) -> None:

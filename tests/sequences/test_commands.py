@@ -158,6 +158,11 @@ def test_a_file_that_is_no_npz_is_called_so(tmp_path):
         ("text,label\na,x\nb,x\n", [], "one class only, 'x'"),
         ("text,label\na,x\nb,\n", [], r"row 2 \(line 3\), column 'label': the label is missing"),
         ("text,label\n,x\n,y\n", [], "every sequence is empty; expected at least one with a step"),
+        (
+            "text,label\na,0.5\nb,0.7\n",
+            [],
+            "2 different numbers as labels of 2 sequences.*use unspool regress",
+        ),
         ("text,label\na,x\nb,y\n", ["--hold-out", "1.5"], "hold-out is 1.5"),
         ("text,label\na,x\nb,y\n", ["--dropout", "2"], "dropout is 2"),
     ],

@@ -16,7 +16,14 @@ from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.held_out import held_out
 from unspool.cli.options import OfData, OfNetwork, OfTraining, Shown
 from unspool.cli.predict import as_in_the_fit, load_fitted
-from unspool.cli.refusals import check_before, files_of, note_empty, refuse_unknown, refuse_unlabelled
+from unspool.cli.refusals import (
+    check_before,
+    files_of,
+    note_empty,
+    refuse_numbers,
+    refuse_unknown,
+    refuse_unlabelled,
+)
 from unspool.cli.scores import draw_scores, show_scores
 from unspool.cli.terminal import headed, terminal
 from unspool.data.labelled import Labelled, Usual, may_hold_images, read_labelled
@@ -163,6 +170,7 @@ def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
         raise InputError(
             f"{data}: there is one class only, {learned.classes[0]!r}; expected at least two to tell apart"
         )
+    refuse_numbers(learned.name, learned.labels)
     if options.test is not None:
         judged = read_labelled(options.test, *_columns(options), by=options.by)
         note_empty(judged.name, judged.sequences)

@@ -8,6 +8,7 @@ from typing import Any
 from unspool import checkpoint
 from unspool.cli.options import Shown
 from unspool.data.labelled import folder_files
+from unspool.data.table import as_number
 from unspool.draw.figure import check_format, new_axes
 from unspool.errors import EmptyInput, FileError, InputError
 from unspool.files import check_path, why
@@ -69,6 +70,19 @@ def refuse_unknown(labels: Iterable[str], places: Iterable[str], classes: list[s
             raise InputError(
                 f"{place}: the label {label!r} was never seen in training; there are {', '.join(classes)}"
             )
+
+
+def refuse_numbers(name: str, labels: Sequence[str]) -> None:
+    """Raise where classes are numbers with fractions, and most of them different: a regression."""
+    numbers = [as_number(label) for label in labels]
+    fractions = all(number is not None for number in numbers) and any(
+        n != n // 1 for n in numbers if n is not None
+    )
+    if fractions and 2 * len(set(labels)) > len(labels):
+        raise InputError(
+            f"{name}: {len(set(labels)):,} different numbers as labels of {len(labels):,} sequences; expected classes: "
+            "to predict numbers use unspool regress"
+        )
 
 
 def refuse_unlabelled(plot: Path | None, labels: Any, data: Path) -> None:

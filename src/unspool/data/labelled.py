@@ -114,6 +114,7 @@ def read_labelled(
         labelled = _from_table(read_table(path, delimiter), text, label, need_labels, usual)
     if need_labels and labelled.labels is None:
         how = ": put both into one file, np.savez(path, images=…, labels=…)" if kind == "npy" else ""
+        how = "; for its targets use unspool regress" if kind == "npz" and found.targets is not None else how
         raise InputError(f"{path}: its sequences have no labels, and there is nothing to learn without{how}")
     return labelled
 

@@ -27,17 +27,31 @@ def refuse_long(table: Table, time: int, names: Sequence[int]) -> None:
 def refuse_restarting_count(table: Table, columns: Sequence[int]) -> None:
     """Raise where a column of whole numbers counts the rows of every series, from the same number each time."""
     for count in columns:
-        numbers = [as_number(field) for field in table.text(count)]
-        if any(number is None or number != number // 1 for number in numbers):
-            continue
-        for name in (column for column in columns if column != count):
+        begins = _restarts(table.text(count))
+        for name in (column for column in columns if begins and column != count):
             series = table.text(name)
-            begins = [i for i in range(len(series)) if i == 0 or series[i] != series[i - 1]]
-            ends = [*begins[1:], len(series)]
-            lengths = [end - begin for begin, end in zip(begins, ends, strict=True)]
-            one_block_each = len(begins) == len(set(series)) and len(begins) >= 2 and min(lengths) >= 2
-            if one_block_each and numbers == [numbers[0] + k for n in lengths for k in range(n)]:  # type: ignore[operator]
+            changes = [i for i in range(len(series)) if i == 0 or series[i] != series[i - 1]]
+            if changes == begins and len(set(series)) == len(begins):
                 raise InputError(_line(table, count, name, len(begins)))
+
+
+def _restarts(fields: Sequence[str]) -> list[int]:
+    """Return the rows at which a column begins to count again, each time from its first number; none for other columns.
+
+    >>> _restarts(["1", "2", "3", "1", "2"]), _restarts(["1", "2", "3"]), _restarts(["5", "3", "5"])
+    ([0, 3], [], [])
+    """
+    numbers, begins = list[float](), list[int]()
+    for row, field in enumerate(fields):
+        number = as_number(field)
+        if number is None or number != number // 1:
+            return []
+        if not numbers or number == numbers[0]:
+            begins.append(row)
+        elif number != numbers[-1] + 1:
+            return []
+        numbers.append(number)
+    return begins if 2 <= len(begins) <= len(fields) // 2 else []
 
 
 def _line(table: Table, time: int, column: int, count: int) -> str:

@@ -118,6 +118,7 @@ def _time_column(table: Table, time: Column | None, columns: Sequence[Column] | 
     free = [i for i in range(len(table.names)) if i not in taken]
     named = [i for i in free if table.names[i].lower() in NAMED]
     if time is not None:
+        _refuse_unclear(table, table.find(time))
         _refuse_long(table, table.find(time))
         return table.find(time)
     if len(free) == 1 and not columns:
@@ -147,11 +148,7 @@ def _counts_rows(table: Table) -> bool:
 def _is_clock(table: Table, i: int, *, named: bool) -> bool:
     """Return whether a column holds the times; raise where it is mostly times and cannot be used as such."""
     times = table.text(i)
-    if day_is_unclear(times):
-        raise InputError(
-            f"{table.name}: column {table.names[i]!r}: {times[0]!r} can be read with the day or the month first, in every "
-            f"row; write times as 2020-03-31{IGNORE}"
-        )
+    _refuse_unclear(table, i)
     clock = read_clock(times)
     if clock is None:
         _refuse(table, i)
@@ -171,6 +168,15 @@ def _refuse(table: Table, column: int, hint: str = IGNORE, *, numbers: bool = Fa
             _refuse_long(table, column)
         what = f"{table.place(row, column)}: {table.rows[row][column]!r} {why}"
         raise InputError(f"{what}; {'sort the rows' if 'row' in why else 'mend it'}{hint}")
+
+
+def _refuse_unclear(table: Table, column: int) -> None:
+    times = table.text(column)
+    if day_is_unclear(times):
+        raise InputError(
+            f"{table.name}: column {table.names[column]!r}: {times[0]!r} can be read with the day or the month first, in "
+            f"every row; write times as 2020-03-31{IGNORE}"
+        )
 
 
 def _refuse_long(table: Table, time: int) -> None:
