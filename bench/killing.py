@@ -1,13 +1,13 @@
 """Runs that are interrupted and killed: do they go on to the same bits, and is there ever a half-written file?
 
-Two experiments. *Interrupted*: for every cell of `unspool train`, and for `classify fit`, `tag fit` and `translate fit`,
-the command and `unspool resume` as processes are ended by Ctrl-C, SIGTERM, SIGHUP and SIGKILL in turn, at random
+Two experiments. *Interrupted*: for every cell of `unspool train`, and for the `fit` of every command
+for sequences, the command and `unspool resume` as processes are ended by Ctrl-C, SIGTERM, SIGHUP and SIGKILL in turn, at random
 updates, with one and two threads in turn, until the run is done; its parameters and its training state (a fit that has
 ended has none) must equal those of a run never stopped, bit for bit. *Killed*: a process that saves after every update
 is killed (SIGKILL) at random moments; after each kill the run must load, model and training state, and no file under its
 own name may be half-written.
 
-    python bench/killing.py [--interrupts 20] [--kills 200] [--seed 0] [--only train classify tag translate]
+    python bench/killing.py [--interrupts 20] [--kills 200] [--seed 0] [--only train classify …]
 """
 
 from __future__ import annotations
@@ -30,7 +30,13 @@ from unspool.events import RunConfig
 from unspool.keeping import Keeping
 from unspool.language import TextModel
 from unspool.run import resume, run
-from unspool.sequences import SequenceClassifier, SequenceTagger, SequenceTranslator
+from unspool.sequences import (
+    SequenceClassifier,
+    SequenceGenerator,
+    SequenceRegressor,
+    SequenceTagger,
+    SequenceTranslator,
+)
 from unspool.sequences.store import load
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 100
@@ -40,6 +46,11 @@ DATA = {
     "classify": ("names.csv", "text,label\n" + "".join(f"{word},{word[-1]}\n" for word in WORDS)),
     "tag": ("tags.conll", "\n\n".join("\n".join(f"{c} {c.upper()}" for c in word) for word in WORDS) + "\n"),
     "translate": ("pairs.tsv", "".join(f"{word}\t{word.upper()}\n" for word in WORDS)),
+    "regress": (
+        "flats.csv",
+        "rooms,area,target\n" + "".join(f"{i % 4},{i},{i * (i % 4)}\n" for i in range(60)),
+    ),
+    "generate-from": ("words.csv", "text,label\n" + "".join(f"{word},{word[-1]}\n" for word in WORDS)),
 }
 SIZES = ["--hidden", "40", "--batch", "4", "--window", "16", "--dropout", "0.1", "--recurrent-dropout", "0.1"]
 SMALL = ["--hidden", "24", "--batch", "4", "--dropout", "0.1", "--validation", "0.2", "--patience", "0"]
@@ -112,10 +123,13 @@ def fitted(name: str, out: Path) -> tuple[Callable[[], object], Callable[[], obj
         "classify": (SequenceClassifier, [word[-1] for word in WORDS]),
         "tag": (SequenceTagger, [list(word.upper()) for word in WORDS]),
         "translate": (SequenceTranslator, [word.upper() for word in WORDS]),
+        "regress": (SequenceRegressor, [float(len(word)) for word in WORDS]),
+        "generate-from": (SequenceGenerator, WORDS),
     }[name]
+    inputs = [word[-1] for word in WORDS] if name == "generate-from" else WORDS
     model = make(hidden=64, batch_size=4, steps=10_000_000, validation=0.2, patience=0)
-    model.fitting(WORDS, targets, run=out).close()
-    return lambda: list(model.fitting(WORDS, targets, run=out, save_every=1)), lambda: load(out)
+    model.fitting(inputs, targets, run=out).close()
+    return lambda: list(model.fitting(inputs, targets, run=out, save_every=1)), lambda: load(out)
 
 
 def killed(name: str, story: Path, place: Path, times: int, rng: random.Random) -> dict[str, object]:
