@@ -39,6 +39,8 @@ FORMATS = (
 )
 QUARTERS = re.compile(r"(\d{4})([- ]?[Qq])([1-4])")
 END = re.compile(r"(?P<fraction>\.\d{1,9})?(?P<blank> ?)(?P<zone>[Zz]|[+-]\d\d(?::?\d\d)?)?$")
+SAMPLE = 20
+"""How many fields at the beginning show whether a column can be times at all."""
 NAMES = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 TIME_LIKE = re.compile(
     rf"""\d{{1,4}}[-/.]\d{{1,2}}[-/.]\d{{1,4}}(?:[ T,].*)?      # 03/31/20, 31-3-2020 14:00
@@ -123,5 +125,11 @@ def look_like_times(fields: Sequence[str]) -> bool:
     (True, False, False)
     """
     there = [field.strip() for field in fields if field.strip().lower() not in MISSING]
-    alike = sum(TIME_LIKE.fullmatch(each) is not None and as_number(each) is None for each in there)
+    if not any(map(_looks_like_a_time, there[:SAMPLE])):
+        return False
+    alike = sum(map(_looks_like_a_time, there))
     return alike > 1 and 10 * alike >= 9 * len(there)
+
+
+def _looks_like_a_time(field: str) -> bool:
+    return TIME_LIKE.fullmatch(field) is not None and as_number(field) is None

@@ -27,7 +27,7 @@ from unspool.data.arrays import Real
 from unspool.data.clock import Clock, fault, read_clock
 from unspool.data.long_table import refuse_long, refuse_restarting_count
 from unspool.data.table import Column, Table, as_number, comma, read_table
-from unspool.data.times import day_is_unclear, look_like_times
+from unspool.data.times import day_is_unclear, format_of, look_like_times
 from unspool.errors import InputError
 
 NAMED = (
@@ -149,7 +149,7 @@ def _is_clock(table: Table, i: int, *, named: bool) -> bool:
     """Return whether a column holds the times; raise where it is mostly times and cannot be used as such."""
     times = table.text(i)
     _refuse_unclear(table, i)
-    clock = read_clock(times)
+    clock = read_clock(times) if named or format_of(times) else None
     if clock is None:
         _refuse(table, i)
         return False
