@@ -41,6 +41,8 @@ COMMANDS = {
     "decompress --out": ["decompress", "{packed}", "--run", "{run}", "--out", "{out}"],
     "classify fit --plot": ["classify", "fit", "{names}", "--out", "{new}", "--plot", "{out}.svg", *FIT],
     "classify predict --plot": ["classify", "predict", "{classes}", "{names}", "--plot", "{out}.svg"],
+    "regress fit --plot": ["regress", "fit", "{flats}", "--out", "{new}", "--plot", "{out}.svg", *FIT],
+    "regress predict --plot": ["regress", "predict", "{numbers}", "{flats}", "--plot", "{out}.svg"],
     "tag fit --plot": ["tag", "fit", "{tags}", "--out", "{new}", "--plot", "{out}.svg", *FIT],
     "tag predict --plot": ["tag", "predict", "{tagger}", "{tags}", "--plot", "{out}.svg"],
     "translate fit --plot": ["translate", "fit", "{pairs}", "--out", "{new}", "--plot", "{out}.svg", *FIT],
@@ -60,13 +62,17 @@ INPUTS = {
     "decompress": ["decompress", "{packed}", "--run", "{run}", "--out", "{packed}"],
     **{
         f"{name} {step}": [name, step, *run, "{out}", "--plot", "{out}", *out]
-        for name in ("classify", "tag", "translate", "forecast")
+        for name in ("classify", "regress", "tag", "translate", "forecast")
         for step, run, out in (("fit", [], ["--out", "{new}"]), ("predict", ["{run}"], []))
         if (name, step) != ("forecast", "predict")
     },
     "classify fit, what it is tested by": ["classify", "fit", "{names}", "--test", "{out}", "--out", "{new}", "--plot", "{out}"],
     "forecast backtest": ["forecast", "backtest", "{out}", "--plot", "{out}"],
 }  # fmt: skip
+FITS = {"train": "story", "classify": "names", "regress": "flats", "tag": "tags", "translate": "pairs",
+    "generate-from": "names", "forecast": "sales",
+}  # fmt: skip
+"""The data of every command that makes a run."""
 OUTPUTS = {"--plot", "--out", "--picture", "--weights", "--save-state"}
 
 
@@ -94,20 +100,24 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "story": "she sells sea shells by the sea shore.\n" * 40,
         "names": "text,label\n" + "Adamou,Greek\nO'Neal,Irish\n" * 20,
         "tags": "dogs N\nbark V\n\ncats N\nsleep V\nnow R\n\n" * 10,
+        "flats": "rooms,target\n" + "".join(f"{i % 4},{i}\n" for i in range(20)),
         "pairs": "one\t1\ntwo\t2\nthree\t3\n" * 10,
         "sales": "\n".join(
             ["month,sales", *(f"{2000 + t // 12}-{1 + t % 12:02},{20 + t % 12 + t % 5}" for t in range(96))]
         ),
     }
-    suffix = {"story": ".txt", "names": ".csv", "tags": ".conll", "pairs": ".tsv", "sales": ".csv"}
-    paths = {name: place / f"{name}{suffix[name]}" for name in data}
+    suffix = {"story": ".txt", "tags": ".conll", "pairs": ".tsv"}
+    paths = {name: place / f"{name}{suffix.get(name, '.csv')}" for name in data}
     for name, path in paths.items():
         path.write_text(data[name] + "\n")
-    paths |= {name: place / name for name in ("run", "copy", "classes", "tagger", "writer", "forecaster")}
+    paths |= {
+        name: place / name for name in ("run", "copy", "classes", "numbers", "tagger", "writer", "forecaster")
+    }
     commands = [
         ["train", paths["story"], "--out", paths["run"], "--batch", "2", "--window", "8", *FIT],
         ["train", paths["story"], "--out", paths["copy"], "--batch", "2", "--window", "8", *FIT],
         ["classify", "fit", paths["names"], "--out", paths["classes"], *FIT],
+        ["regress", "fit", paths["flats"], "--out", paths["numbers"], *FIT],
         ["tag", "fit", paths["tags"], "--out", paths["tagger"], *FIT],
         ["translate", "fit", paths["pairs"], "--out", paths["writer"], *FIT],
         ["forecast", "fit", paths["sales"], "--out", paths["forecaster"], "--members", "1", *FIT],
@@ -219,10 +229,8 @@ def with_outputs(app: App, name: str = "") -> Iterator[tuple[str, set[str]]]:
             if any(not one.startswith("-") for one in inner):
                 yield from with_outputs(inner, called)
             else:
-                yield (
-                    called,
-                    {one for argument in inner.assemble_argument_collection() for one in argument.names},
-                )
+                arguments = [each for each in inner.assemble_argument_collection() if each.parse]
+                yield called, {one for argument in arguments for one in argument.names}
 
 
 def test_every_output_option_of_every_command_is_tested_here() -> None:
@@ -324,16 +332,15 @@ def test_a_report_is_replaced_only_with_force_and_only_if_it_is_one(
     assert is_run(kept["run"]) and not (kept["run"] / "report").exists()
 
 
-@pytest.mark.parametrize("command", ["train", "classify fit", "tag fit", "translate fit", "forecast fit"])
+@pytest.mark.parametrize("command", ["train", *(f"{name} fit" for name in FITS if name != "train")])
 def test_a_run_is_never_replaced_and_never_made_inside_another(
     command: str, call: Call, kept: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = {"train": "story", "classify": "names", "tag": "tags", "translate": "pairs", "forecast": "sales"}
     before = contents(kept["run"])
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "mine.txt").write_text("mine")
     for out in (kept["run"], kept["run"] / "new", tmp_path / "notes", tmp_path / "notes" / "mine.txt"):
-        assert call(*command.split(), kept[data[command.split()[0]]], "--out", out, "--force", *FIT) == 2
+        assert call(*command.split(), kept[FITS[command.split()[0]]], "--out", out, "--force", *FIT) == 2
         assert capsys.readouterr().err.count("\n") == 1
     assert contents(kept["run"]) == before and (tmp_path / "notes" / "mine.txt").read_text() == "mine"
 

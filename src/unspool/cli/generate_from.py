@@ -60,7 +60,6 @@ class Options(FitOptions):
     learning_rate: OfTraining[float] = 4e-3
     validation: OfTraining[float] = 0.05
     plot: Annotated[Path | None, Parameter(parse=False)] = None
-    force: Annotated[bool, Parameter(parse=False)] = False
 
 
 @Parameter(name="*")
