@@ -14,8 +14,8 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "unspool"
 LAYERS = {
-    "words": ["errors", "values", "config", "files", "staging"],
-    "parts": ["data", "cells", "kernel", "parameters", "measure", "counting"],
+    "words": ["errors", "values", "config", "files", "staging", "cgroup"],
+    "parts": ["data", "cells", "kernel", "parameters", "measure", "counting", "memory"],
     "model": [
         "inputs",
         "unroll",
@@ -33,7 +33,6 @@ LAYERS = {
     ],
     "uses": [
         "journal",
-        "memory",
         "events",
         "keeping",
         "place",
