@@ -14,8 +14,8 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "unspool"
 LAYERS = {
-    "words": ["errors", "values", "config", "files", "staging", "cgroup"],
-    "parts": ["data", "cells", "kernel", "parameters", "measure", "counting", "memory"],
+    "words": ["errors", "values", "config", "files", "staging", "cgroup", "memory"],
+    "parts": ["data", "cells", "kernel", "parameters", "measure", "counting"],
     "model": [
         "inputs",
         "unroll",
@@ -30,6 +30,7 @@ LAYERS = {
         "schedule",
         "train",
         "plan",
+        "footprint",
     ],
     "uses": [
         "journal",

@@ -45,7 +45,7 @@ def _folders(controller: str, membership: Path, mount: Path) -> Iterator[Path]:
     A container may see the paths of its host, which do not exist inside it: the mount itself is always among the folders.
     """
     for line in _text(membership).splitlines():
-        _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
         names = controllers.split(",")
         if not controllers:
             roots = [mount, mount / "unified"]

@@ -222,7 +222,10 @@ def _general_backward(
     for b, (T, L) in enumerate(block.live):
         if T and L:
             own, steps = ds[b, :T, :L], slice(block.begin, block.begin + T)
-            queries, keys = np.ascontiguousarray(tape.queries[steps, b]), np.ascontiguousarray(tape.keys[:L, b])
+            queries, keys = (
+                np.ascontiguousarray(tape.queries[steps, b]),
+                np.ascontiguousarray(tape.keys[:L, b]),
+            )
             dqueries[steps, b] = ops.matmul(own, keys)
             so_far = np.ascontiguousarray(dkeys[:L, b])
             dkeys[:L, b] = ops.matmul(own, queries, transpose_a=True, out=so_far)

@@ -99,7 +99,7 @@ class SequenceTranslator(Estimator):
         at_least("beam", self.beam, 1)
         examples, weights = self._examples(X), self.network_.weights()
         found = list[Any]([None] * len(examples))
-        for batch in examples.batches(max(1, SCORED // self.beam), aligned=False):
+        for batch in examples.batches(max(1, examples.rows_at_once(SCORED) // self.beam), aligned=False):
             for row, each in zip(batch.rows.tolist(), write(batch, weights), strict=True):
                 found[row] = each
         return found
