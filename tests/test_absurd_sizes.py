@@ -71,8 +71,19 @@ def test_absurd_sizes_are_one_line_and_exit_code_two(
 def test_more_validations_than_updates_are_one_after_each(
     inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    arguments = ["train", str(inputs / "text"), "--out", str(tmp_path / "run"), "--steps", "2", "--hidden", "4"]
-    monkeypatch.setattr(cli, "app", lambda *_, **o: APP([*arguments, "--validations", str(10**18), "--json"], **o))
+    arguments = [
+        "train",
+        str(inputs / "text"),
+        "--out",
+        str(tmp_path / "run"),
+        "--steps",
+        "2",
+        "--hidden",
+        "4",
+    ]
+    monkeypatch.setattr(
+        cli, "app", lambda *_, **o: APP([*arguments, "--validations", str(10**18), "--json"], **o)
+    )
     with pytest.raises(SystemExit) as done:
         cli.main()
     assert (done.value.code or 0) == 0, capsys.readouterr().err
@@ -133,5 +144,7 @@ def test_twice_as_many_classes_take_about_twice_as_much_work_to_hold_out_and_to_
 def test_long_pairs_are_refused_by_the_memory_that_both_sides_need(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available", lambda: 2**28)
     model = SequenceTranslator(hidden=64, attention="general", steps=1)
-    with pytest.raises(InputError, match=r"sequence 2 has 40,001 steps, and a batch of 2 such rows needs about"):
+    with pytest.raises(
+        InputError, match=r"sequence 2 has 40,001 steps, and a batch of 2 such rows needs about"
+    ):
         model.fit(["abc", "ab"], ["cba", "ab" * 20_000])

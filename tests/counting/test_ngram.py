@@ -60,7 +60,9 @@ def test_what_cannot_be_counted_is_an_error() -> None:
 
 
 @given(text=TEXTS, order=st.integers(1, 5), K=st.sampled_from([5, 3_000_000]), block=st.integers(1, 9))
-def test_a_text_in_blocks_gives_the_counts_of_the_whole(text: list[int], order: int, K: int, block: int) -> None:
+def test_a_text_in_blocks_gives_the_counts_of_the_whole(
+    text: list[int], order: int, K: int, block: int
+) -> None:
     ids = np.array(text, np.int32)
     whole = count_ngrams(ids, K, order)
     with pytest.MonkeyPatch.context() as patch:
