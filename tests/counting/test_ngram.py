@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.counting import ngram
+from unspool.counting import ngram as counting
 from unspool.counting.ngram import count_ngrams
 from unspool.errors import EmptyInput, InputError
 
@@ -66,7 +66,7 @@ def test_a_text_in_blocks_gives_the_counts_of_the_whole(
     ids = np.array(text, np.int32)
     whole = count_ngrams(ids, K, order)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ngram, "BLOCK", block)
+        patch.setattr(counting, "BLOCK", block)
         parts = count_ngrams(ids, K, order)
     for one, other in zip(whole.levels, parts.levels, strict=True):
         for field in ("keys", "counts", "suffixes"):
@@ -75,7 +75,7 @@ def test_a_text_in_blocks_gives_the_counts_of_the_whole(
 
 
 def test_memory_grows_with_the_distinct_ngrams_and_not_with_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ngram, "BLOCK", 2**13)
+    monkeypatch.setattr(counting, "BLOCK", 2**13)
     ids = np.random.default_rng(0).integers(0, 20, 5_000).astype(np.int32)
 
     def peak(times: int) -> int:
