@@ -7,6 +7,10 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cxxabi.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -95,6 +99,31 @@ template <class T = float> ArrayOf<T> array(const std::vector<size_t>& shape) {
   return ArrayOf<T>(kept->at, shape.size(), shape.data(), owner);
 }
 
+// Releases the GIL until the end of the scope. When the interpreter has begun to shut down, PyEval_RestoreThread ends a daemon
+// thread with pthread_exit (CPython before 3.14). glibc unwinds the stack for that, and the unwinding would meet destructors
+// that may not throw: the process would be terminated. The thread sleeps here instead until the process ends, as from
+// CPython 3.14 on.
+class GilReleased {
+ public:
+  GilReleased() : state(PyEval_SaveThread()) {}
+  GilReleased(const GilReleased&) = delete;
+  GilReleased& operator=(const GilReleased&) = delete;
+  ~GilReleased() {
+#if defined(__GLIBCXX__)
+    try {
+      PyEval_RestoreThread(state);
+    } catch (abi::__forced_unwind&) {
+      for (;;) pause();
+    }
+#else
+    PyEval_RestoreThread(state);
+#endif
+  }
+
+ private:
+  PyThreadState* state;
+};
+
 Block room(int64_t floats) {
   try {
     return Block(floats);
@@ -102,6 +131,19 @@ Block room(int64_t floats) {
     throw Refused("not enough memory for " + std::to_string(floats * 4) + " bytes of working room; use smaller sizes");
   }
 }
+
+// A copy of an array of int32. Other threads may write to the array while a kernel runs, also while the GIL is held here (NumPy
+// releases it for long copies): what was checked and what is used as an index must be the same memory.
+class CopiedIds {
+ public:
+  explicit CopiedIds(const Ids& source) : block(room(std::max<int64_t>(1, (int64_t)source.size()))) {
+    if (source.size()) std::memcpy(block.at, source.data(), source.size() * 4);
+  }
+  const int32_t* data() const { return (const int32_t*)block.at; }
+
+ private:
+  Block block;
+};
 
 void check_ids(const int32_t* ids, int64_t n, int64_t K, const char* name) {
   for (int64_t i = 0; i < n; i++)
@@ -124,7 +166,7 @@ struct Panels {
     block = room(shape.floats());
     shape.at = block.at;
     PackArgs args{source.data(), stride, transposed, block.at, shape};
-    nb::gil_scoped_release free;
+    GilReleased free;
     parallel([&, body = kernels().pack](Team team) { body(args, team); }, shape.floats() < 16384 ? 1 : 256);
   }
 };
@@ -142,7 +184,7 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
   const float* from = !start ? nullptr : one_row ? checked(*start, "start", {N}) : checked(*start, "start", {M, N});
   Array C = array({(size_t)M, (size_t)N});
   RowsArgs args{M, A.data(), lda, B.shape, from, one_row ? 0 : N, C.data(), N};
-  nb::gil_scoped_release free;
+  GilReleased free;
   parallel([&, body = kernels().rows](Team team) { body(args, team); }, at_most_threads((double)M * N * K));
   return C;
 }
@@ -169,16 +211,18 @@ Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumu
   args.room = work.at;
   args.gap_at = d ? 2 * H : M, args.gap = H;
   args.sum = checked(d, "d", {H}), args.sum_fresh = d && !accumulate_d;
+  std::optional<CopiedIds> copied;
   if (table) {
     require(ids && (int64_t)ids->size() == R, "ids must hold one token for each of the " + std::to_string(R) + " rows");
     require((int64_t)table->shape(1) == M && M >= N && N >= 1, "table must have " + std::to_string(M) + " columns, no fewer than B");
-    check_ids(ids->data(), R, (int64_t)table->shape(0), "ids");
+    copied.emplace(*ids);
+    check_ids(copied->data(), R, (int64_t)table->shape(0), "ids");
     args.table = table->data(), args.table_stride = row_stride(*table, "table");
     args.table_rows = (int64_t)table->shape(0);
     args.table_fresh = !accumulate_table;
-    args.ids = ids->data();
+    args.ids = copied->data();
   }
-  nb::gil_scoped_release free;
+  GilReleased free;
   parallel([&, body = kernels().outer](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * R)));
   return C;
 }
@@ -188,7 +232,7 @@ Array column_sum(Matrix A, std::optional<Written> onto, bool accumulate) {
   float* to = checked(onto, "out", {N});
   Array s = onto ? Array() : array({(size_t)N});
   ColumnSumArgs args{R, N, A.data(), row_stride(A, "A"), onto ? to : s.data(), (bool)onto && accumulate};
-  nb::gil_scoped_release free;
+  GilReleased free;
   parallel([&, body = kernels().column_sum](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return s;
 }
@@ -198,17 +242,18 @@ Array shift_rows(Matrix x, Floats b) {
   const float* by = checked(b, "b", {N});
   Array out = array({(size_t)R, (size_t)N});
   ShiftRowsArgs args{R, N, x.data(), row_stride(x, "x"), by, out.data()};
-  nb::gil_scoped_release free;
+  GilReleased free;
   parallel([&, body = kernels().shift_rows](Team team) { body(args, team); }, at_most_threads((double)R * N * 8));
   return out;
 }
 
 Array gather(Matrix table, Ids ids) {
   const int64_t K = (int64_t)table.shape(0), N = (int64_t)table.shape(1), R = (int64_t)ids.size();
-  check_ids(ids.data(), R, K, "ids");
+  const CopiedIds copied(ids);
+  check_ids(copied.data(), R, K, "ids");
   Array out = array({(size_t)R, (size_t)N});
-  TableArgs args{R, N, K, false, ids.data(), const_cast<float*>(table.data()), row_stride(table, "table"), out.data(), N};  // the table is only read
-  nb::gil_scoped_release free;
+  TableArgs args{R, N, K, false, copied.data(), const_cast<float*>(table.data()), row_stride(table, "table"), out.data(), N};  // the table is only read
+  GilReleased free;
   parallel([&, body = kernels().gather](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return out;
 }
@@ -218,10 +263,11 @@ void scatter_add(WrittenMatrix table, Ids ids, Matrix rows, bool accumulate) {
   require((int64_t)rows.shape(0) == R && (int64_t)rows.shape(1) == N,
           "rows has shape (" + std::to_string(rows.shape(0)) + ", " + std::to_string(rows.shape(1)) + "); expected (" +
               std::to_string(R) + ", " + std::to_string(N) + ")");
-  check_ids(ids.data(), R, K, "ids");
+  const CopiedIds copied(ids);
+  check_ids(copied.data(), R, K, "ids");
   float* only_read = const_cast<float*>(rows.data());
-  TableArgs args{R, N, K, !accumulate, ids.data(), table.data(), row_stride(table, "table"), only_read, row_stride(rows, "rows")};
-  nb::gil_scoped_release free;
+  TableArgs args{R, N, K, !accumulate, copied.data(), table.data(), row_stride(table, "table"), only_read, row_stride(rows, "rows")};
+  GilReleased free;
   parallel([&, body = kernels().scatter_add](Team team) { body(args, team); }, at_most_threads((double)R * N));
 }
 
@@ -239,7 +285,7 @@ Body backward_of(int cell) {
 
 void run_window(Body body, const WindowArgs& args) {
   if (args.B == 0) return;
-  nb::gil_scoped_release free;
+  GilReleased free;
   parallel([&](Team team) { body(args, team); }, at_most_threads((double)args.B * args.H * args.H * (double)args.tau));
 }
 
@@ -248,15 +294,16 @@ void check_cell(int cell, int activation) {
   require(activation >= 0 && activation <= 3, "activation must be 0 (tanh), 1 (relu), 2 (sigmoid) or 3 (identity)");
 }
 
-const int32_t* check_lengths(const std::optional<Ids>& lengths, int64_t B, int64_t tau) {
-  if (!lengths) return nullptr;
+std::optional<CopiedIds> checked_lengths(const std::optional<Ids>& lengths, int64_t B, int64_t tau) {
+  if (!lengths) return std::nullopt;
   require(lengths->ndim() == 1 && (int64_t)lengths->shape(0) == B,
           "lengths must hold one number for each of the " + std::to_string(B) + " rows");
+  CopiedIds copied(*lengths);
   for (int64_t b = 0; b < B; b++)
-    if (lengths->data()[b] < 0 || lengths->data()[b] > tau)
-      throw Refused("lengths holds " + std::to_string(lengths->data()[b]) + " for row " + std::to_string(b) + "; expected 0 to " +
+    if (copied.data()[b] < 0 || copied.data()[b] > tau)
+      throw Refused("lengths holds " + std::to_string(copied.data()[b]) + " for row " + std::to_string(b) + "; expected 0 to " +
                 std::to_string(tau));
-  return lengths->data();
+  return copied;
 }
 
 nb::tuple window_forward(int cell, int activation, std::optional<Floats> p, std::optional<Floats> table, std::optional<Ids> ids,
@@ -275,6 +322,7 @@ nb::tuple window_forward(int cell, int activation, std::optional<Floats> p, std:
   a.reverse = reverse;
   a.W = W.shape;
   const float* h_start = checked(h0, "h0", {a.B, H});
+  std::optional<CopiedIds> own_ids;
   if (p) {
     require(p->ndim() == 3, "p must have three dimensions (tau, B, G H)");
     a.tau = (int64_t)p->shape(0);
@@ -284,9 +332,11 @@ nb::tuple window_forward(int cell, int activation, std::optional<Floats> p, std:
     require(table->ndim() == 2, "table must have two dimensions (K, G H)");
     a.tau = (int64_t)ids->shape(0);
     a.table__KG = checked(*table, "table", {(int64_t)table->shape(0), G * H});
-    a.ids__tB = ids->data();
+    own_ids.emplace(*ids);
+    a.ids__tB = own_ids->data();
   }
-  a.lengths__B = check_lengths(lengths, a.B, a.tau);
+  const auto own_lengths = checked_lengths(lengths, a.B, a.tau);
+  a.lengths__B = own_lengths ? own_lengths->data() : nullptr;
   if (a.ids__tB) {
     const int64_t K = (int64_t)table->shape(0);
     for (int64_t t = 0; a.B > 0 && t < a.tau; t++)
@@ -351,7 +401,8 @@ nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, 
   a.gates__tBG = const_cast<float*>(checked(gates, "gates", {a.tau, a.B, taped_gates_of(cell) * H}));
   require(cell != LSTM || a.ss__tBH, "an LSTM needs ss");
   require(cell == ELMAN || a.gates__tBG, "this cell needs gates");
-  a.lengths__B = check_lengths(lengths, a.B, a.tau);
+  const auto own_lengths = checked_lengths(lengths, a.B, a.tau);
+  a.lengths__B = own_lengths ? own_lengths->data() : nullptr;
   a.keep__BH = checked(keep, "keep", {a.B, H});
   a.dh__tBH = checked(dh, "dh", {a.tau, a.B, H});
   a.dh_end__BH = checked(dh_end, "dh_end", {a.B, H});
@@ -394,7 +445,8 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   a.Vt = Vt.shape;
   a.c__K = checked(c, "c", {a.K});
   require(y.ndim() == 1 && (int64_t)y.shape(0) == a.R, "y must hold one target for each of the " + std::to_string(a.R) + " rows");
-  a.y__R = y.data();
+  const CopiedIds targets(y);
+  a.y__R = targets.data();
   int64_t count = 0;
   for (int64_t r = 0; r < a.R; r++) {
     if (a.y__R[r] >= a.K)
@@ -428,7 +480,7 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   a.room = work.at;
   a.loss__R = nats.data();
   {
-    nb::gil_scoped_release free;
+    GilReleased free;
     parallel([&, body = kernels().softmax](Team team) { body(a, team); }, std::min(most, at_most_threads((double)a.R * a.H * a.K)));
   }
   double sum = 0.0;  // t rising
@@ -446,7 +498,7 @@ double global_norm(Vector g) {
   Block room_for_squares = room(std::max<int64_t>(1, 2 * chunks));
   NormArgs a{n, g.data(), (double*)room_for_squares.at};
   {
-    nb::gil_scoped_release free;
+    GilReleased free;
     parallel([&, body = kernels().norm](Team team) { body(a, team); }, at_most_threads((double)n));
   }
   double sum = 0.0;
@@ -472,7 +524,7 @@ void adam(WrittenVector p, Vector g, WrittenVector m, WrittenVector v, double sc
   same_length(p, v, "v");
   AdamArgs a{(int64_t)p.shape(0), p.data(), m.data(), v.data(), g.data(), (float)scale, (float)learning_rate, (float)(1.0 - beta1),
              (float)beta2, (float)(1.0 - beta2), (float)epsilon, (float)decay, (float)correction1, (float)correction2};
-  nb::gil_scoped_release free;
+  GilReleased free;
   parallel([&, body = kernels().adam](Team team) { body(a, team); }, at_most_threads((double)a.n * 8));
 }
 
@@ -481,7 +533,7 @@ void sgd(WrittenVector p, Vector g, std::optional<WrittenVector> m, double scale
   if (m) same_length(p, *m, "m");
   SgdArgs a{(int64_t)p.shape(0), p.data(), m ? m->data() : nullptr, g.data(), (float)scale, (float)learning_rate, (float)momentum,
             (float)decay};
-  nb::gil_scoped_release free;
+  GilReleased free;
   parallel([&, body = kernels().sgd](Team team) { body(a, team); }, at_most_threads((double)a.n * 4));
 }
 
@@ -489,7 +541,7 @@ Array dropout_mask(size_t n, uint64_t seed, uint64_t stream, double rate) {
   require(rate >= 0.0 && rate < 1.0, "rate must be at least 0 and below 1; got " + std::to_string(rate));
   Array out = array({n});
   DropArgs a{(int64_t)n, seed, stream, (float)rate, out.data()};
-  nb::gil_scoped_release free;
+  GilReleased free;
   parallel([&, body = kernels().drop](Team team) { body(a, team); }, at_most_threads((double)n * 8));
   return out;
 }
@@ -502,7 +554,7 @@ Array scale_rows(Floats x, Floats mask) {
   Array out = array({(size_t)tau, (size_t)B, (size_t)H});
   if (B * H == 0) return out;
   ScaleRowsArgs a{tau, B, H, from, by, out.data()};
-  nb::gil_scoped_release free;
+  GilReleased free;
   parallel([&, body = kernels().scale_rows](Team team) { body(a, team); }, at_most_threads((double)(tau * B * H)));
   return out;
 }
@@ -515,7 +567,7 @@ Array activate(Floats x, int activation, bool slope) {
   Array out = array(shape);
   ActivateArgs a{(int64_t)x.size(), activation, slope, from, out.data()};
   if (a.n == 0) return out;
-  nb::gil_scoped_release free;
+  GilReleased free;
   parallel([&, body = kernels().activate](Team team) { body(a, team); }, at_most_threads(8.0 * (double)a.n));
   return out;
 }
@@ -627,6 +679,7 @@ struct PyStream : Stream {
 }  // namespace
 
 NB_MODULE(_native, m) {
+  nb::set_leak_warnings(false);  // a daemon thread that sleeps at exit keeps what it uses: no leak
   m.doc() = "unspool's native kernels. Use unspool.kernel.ops.";
   nb::object input_error = nb::module_::import_("unspool.errors").attr("InputError");
   nb::register_exception_translator(
@@ -697,7 +750,7 @@ NB_MODULE(_native, m) {
   });
   m.def("fma_peak", [](double seconds) {
     double rate[256] = {};
-    nb::gil_scoped_release free;
+    GilReleased free;
     parallel([&](Team team) {
       team.barrier->wait();
       rate[team.index] = kernels().fma_peak(seconds);

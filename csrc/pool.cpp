@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <condition_variable>
-#include <cstdlib>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -22,16 +21,7 @@ void pause_briefly() {
 #endif
 }
 
-int threads_at_start() {
-  if (const char* text = std::getenv("UNSPOOL_THREADS")) {
-    const int n = std::atoi(text);
-    if (n >= 1) return n < 256 ? n : 256;
-  }
-  const int n = (int)std::thread::hardware_concurrency();
-  return n < 1 ? 1 : (n < 256 ? n : 256);
-}
-
-std::atomic<int> wanted{threads_at_start()};
+std::atomic<int> wanted{1};  // unspool.kernel.machine sets it when it is imported
 
 struct Pool {
   std::mutex busy;  // held by the caller whose work runs

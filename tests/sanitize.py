@@ -130,6 +130,7 @@ class Calls:
         self.update, self.optimiser = update, lambda: Optimiser(OptimiserConfig())
         self.sets = ops.kernel_info()["available"]
         self.refused = self.done = 0
+        self.changing = np.zeros(4000, np.int32)
         self.kinds = [
             self.product, self.outer, self.tables, self.window, self.window, self.window, self.softmax,
             self.updates, self.masks, self.streamed, self.trained,
@@ -237,6 +238,7 @@ class Calls:
         if self.big():
             R, N = R + 4000, N + 60
         self.ops.gather(self.floats(K, N), self.ids(K, R))
+        self.ops.gather(self.floats(4, 8), self.changing)  # another thread may write to them meanwhile
         added = bool(self.rng.random() < 0.5)
         self.ops.scatter_add(self.floats(K, N), self.ids(K, R), self.floats(R, N), accumulate=added)
         self.ops.shift_rows(self.floats(K, N), self.floats(N))
@@ -382,6 +384,8 @@ def several_threads(made: list[Calls], calls: int, ops) -> None:
         while not over.wait(0.01):
             ops.set_threads(2 + at % 3)
             ops.choose_isa(made[0].sets[at % len(made[0].sets)])
+            for one in made:
+                one.changing[:] = at % 6  # 4 and 5 are outside the table
             at += 1
 
     workers = [threading.Thread(target=work, args=(one,)) for one in made]

@@ -14,7 +14,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "unspool"
 LAYERS = {
-    "words": ["errors", "values", "config", "files", "staging"],
+    "words": ["errors", "values", "config", "files", "staging", "cgroup", "memory"],
     "parts": ["data", "cells", "kernel", "parameters", "measure", "counting"],
     "model": [
         "inputs",
@@ -30,10 +30,10 @@ LAYERS = {
         "schedule",
         "train",
         "plan",
+        "footprint",
     ],
     "uses": [
         "journal",
-        "memory",
         "events",
         "keeping",
         "place",

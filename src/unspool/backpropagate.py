@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 from unspool.bptt import Gradient
 from unspool.config import ModelConfig, from_choice
 from unspool.errors import InputError
+from unspool.memory import require_memory
 from unspool.model import Model
 from unspool.values import Floats, Ids, Loss, Masks, Output, State, bytes_of_tape
 from unspool.weights import Weights
@@ -191,17 +191,8 @@ def bytes_of_model_tape(config: ModelConfig, tau: int, B: int, memory: Memory = 
 
 
 def _refuse_what_does_not_fit(config: ModelConfig, tau: int, B: int) -> None:
-    needed, there = bytes_of_model_tape(config, tau, B), _memory()
-    if needed > there:
-        raise InputError(
-            f"the tape of {tau:,} steps and {B} rows needs {needed / 2**30:,.1f} GiB, and this machine has "
-            f"{there / 2**30:,.1f}: shorten the window, cut it with bptt=truncated:K, or use memory='sqrt'"
-        )
-
-
-def _memory() -> int:
-    """Return this machine's bytes of memory, or a number beyond all where it does not tell."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return 2**63
+    require_memory(
+        bytes_of_model_tape(config, tau, B),
+        f"the tape of {tau:,} steps and {B:,} rows",
+        "shorten the window, cut it with bptt=truncated:K, or use memory='sqrt'",
+    )

@@ -25,11 +25,15 @@ from unspool.config import ModelConfig, at_least
 from unspool.errors import MissingExtra
 from unspool.exchange import places, torch_suffix
 from unspool.feedback import outputs_before
+from unspool.footprint import bytes_of_training
+from unspool.memory import require_memory
 from unspool.model import Model
 from unspool.parameters import prefix
 from unspool.twin import Twin
 from unspool.values import Floats, Ids
 
+MOST = 10_000
+"""The most steps, rows and values per parameter: the differences need two forward passes per value."""
 EPSILON = 1e-5
 """The step of a difference: its own error is about ε² and 1e-16/ε."""
 HAND, EXACT = 1e-4, 1e-6
@@ -74,8 +78,11 @@ def check_gradients(
     >>> {each.name: each.agrees for each in check_gradients(model, nudged=4)}
     {'layer0.U': True, 'layer0.W': True, 'V': True, 'layer0.b': True, 'layer0.d': True, 'c': True}
     """
-    for size, least in (("tau", tau), ("B", B), ("nudged", nudged)):
-        at_least(size, least, 1)
+    for size, given in (("tau", tau), ("B", B), ("nudged", nudged)):
+        at_least(size, given, 1, MOST)
+    # The reference implementation has a tape of float64 as well, and PyTorch another.
+    needed = 6 * bytes_of_training(model.config, B, tau)
+    require_memory(needed, f"a window of {tau:,} steps and {B:,} rows", "choose smaller sizes")
     rng = np.random.default_rng(seed)
     x, y = window(model.config, tau, B, rng)
     hand, twins = by_hand(model, x, y), by_twins(model, x, y)

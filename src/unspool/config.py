@@ -13,6 +13,11 @@ from unspool.values import Activation, CellName, Pattern
 LOOKED_UP = 1024
 """Up to this many tokens the whole table E Uᵀ + b is computed once an update; beyond, rows in use only."""
 
+MOST_LAYERS = 1000
+"""Every layer is a few Python objects, however small it is."""
+MOST_STEPS = 10**10
+"""The most updates of a training, or tokens of a text to write: months at a thousandth of a second each."""
+
 
 PATTERNS: dict[str, Pattern] = {"10.3": "hidden", "10.4": "output", "10.5": "last"}
 """The figures of the textbook, and what they are called here."""
@@ -65,8 +70,9 @@ class ModelConfig:
             raise InputError(f"pattern is {self.pattern!r}; expected one of {known}")
         from_choice("cell", self.cell, ("elman", "gru", "lstm"))
         from_choice("activation", self.activation, ("tanh", "relu", "sigmoid", "identity"))
-        for name in ("inputs", "outputs", "hidden", "layers"):
+        for name in ("inputs", "outputs", "hidden"):
             at_least(name, getattr(self, name), 1)
+        at_least("layers", self.layers, 1, MOST_LAYERS)
         at_least("embedding", self.embedding, 0)
         for name in ("dropout", "recurrent_dropout"):
             share_of_one(name, getattr(self, name))
@@ -159,7 +165,9 @@ def above_zero(name: str, value: float) -> None:
         raise InputError(f"{name} is {value!r}; expected a number above 0")
 
 
-def at_least(name: str, value: int, least: int) -> None:
-    """Raise unless the value is a whole number that large."""
+def at_least(name: str, value: int, least: int, most: int | None = None) -> None:
+    """Raise unless the value is a whole number that large, and not larger than `most`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InputError(f"{name} is {value!r}; expected a whole number of {least} or more")
+    if most is not None and value > most:
+        raise InputError(f"{name} is {value:,}; expected a whole number of at most {most:,}")

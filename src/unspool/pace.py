@@ -107,5 +107,9 @@ def due(steps: int, times: int) -> set[int]:
 
     >>> sorted(due(1000, 5))
     [1, 63, 251, 563, 1000]
+    >>> sorted(due(3, 10**18))  # more often than there are updates: after each
+    [1, 2, 3]
     """
-    return set((1 + (steps - 1) * np.linspace(0, 1, times) ** 2).round().astype(int).tolist()) | {steps}
+    return set(
+        (1 + (steps - 1) * np.linspace(0, 1, min(times, 2 * steps)) ** 2).round().astype(int).tolist()
+    ) | {steps}

@@ -18,6 +18,7 @@ from unspool.cells.elman import begin_feedback
 from unspool.config import ModelConfig
 from unspool.errors import InputError
 from unspool.kernel import ops
+from unspool.memory import require_memory
 from unspool.values import Floats
 
 Shapes = dict[str, tuple[int, ...]]
@@ -121,10 +122,8 @@ class Parameters(Mapping[str, Floats]):
 
 
 def _zeros(total: int) -> Floats:
-    try:
-        return ops.zeros((total,))
-    except InputError:
-        raise InputError(f"{total} parameters do not fit in memory; choose smaller sizes") from None
+    require_memory(4 * total, f"a vector of {total:,} parameters", "choose smaller sizes")
+    return ops.zeros((total,))
 
 
 def begin(config: ModelConfig, rng: np.random.Generator) -> Parameters:

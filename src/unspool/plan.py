@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from unspool.config import LOOKED_UP, at_least, from_choice, share_of_one
+from unspool.config import LOOKED_UP, MOST_STEPS, at_least, from_choice, share_of_one
 from unspool.errors import InputError
 from unspool.optimise import OptimiserConfig
 from unspool.schedule import Plans, refuse_plans
@@ -125,7 +125,7 @@ def check(given: Mapping[str, Any]) -> None:
         raise InputError(f"{unknown[0]}: no number of a recipe; there are {', '.join(known)}")
     from_choice("cell", given.get("cell", "gru"), tuple(GATES))
     for name in ("hidden", "layers", "B", "tau", "steps", "warmup"):
-        at_least(name, given.get(name, 1), 1)
+        at_least(name, given.get(name, 1), 1, MOST_STEPS if name in ("steps", "warmup") else None)
     if "plans" in given:
         refuse_plans(given["plans"], given.get("steps", 0))
     at_least("embedding", given.get("embedding", 0), 0)

@@ -27,10 +27,10 @@ from unspool.data.vocab import Vocab
 from unspool.errors import Diverged, InputError
 from unspool.evaluate import Network, evaluate, glance, in_time
 from unspool.events import Baseline, Changed, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
+from unspool.footprint import refuse_too_large
 from unspool.generate import sample
 from unspool.journal import Journal
 from unspool.keeping import Keeping
-from unspool.memory import refuse_too_large
 from unspool.model import Model
 from unspool.optimise import Optimiser, OptimiserConfig
 from unspool.pace import Pace

@@ -1,5 +1,6 @@
 """Counts of n-grams, against counting with a dictionary."""
 
+import tracemalloc
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unspool.counting import ngram as counting
 from unspool.counting.ngram import count_ngrams
 from unspool.errors import EmptyInput, InputError
 
@@ -55,3 +57,38 @@ def test_what_cannot_be_counted_is_an_error() -> None:
         count_ngrams(np.array([0, 2]), 2, 1)
     with pytest.raises(InputError, match="1 … 2 tokens"):
         count_ngrams(np.array([0, 1]), 2, 2).count([0, 1, 0])
+
+
+@given(text=TEXTS, order=st.integers(1, 5), K=st.sampled_from([5, 3_000_000]), block=st.integers(1, 9))
+def test_a_text_in_blocks_gives_the_counts_of_the_whole(
+    text: list[int], order: int, K: int, block: int
+) -> None:
+    ids = np.array(text, np.int32)
+    whole = count_ngrams(ids, K, order)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting, "BLOCK", block)
+        parts = count_ngrams(ids, K, order)
+    for one, other in zip(whole.levels, parts.levels, strict=True):
+        for field in ("keys", "counts", "suffixes"):
+            assert getattr(one, field).tolist() == getattr(other, field).tolist()
+        assert one.contexts == other.contexts
+
+
+def test_memory_grows_with_the_distinct_ngrams_and_not_with_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "BLOCK", 2**13)
+    ids = np.random.default_rng(0).integers(0, 20, 5_000).astype(np.int32)
+
+    def peak(times: int) -> int:
+        text = np.tile(ids, times)
+        tracemalloc.start()
+        count_ngrams(text, 3_000_000, 3)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    assert peak(80) < 1.5 * peak(10)
+
+
+def test_absurd_orders_are_refused_before_anything_is_counted() -> None:
+    with pytest.raises(InputError, match="order: expected 1 to 100, got 1000000000000000000"):
+        count_ngrams(np.zeros(10, np.int32), 2, 10**18)

@@ -13,12 +13,17 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from unspool.cli.options import FileOrDash, Flag, Replacing
+from unspool.config import MOST_STEPS, at_least
 from unspool.errors import InputError
 from unspool.generate import TEMPERATURE, Sampling
 from unspool.kernel.ops import set_threads
 from unspool.language import TextModel
+from unspool.memory import require_memory
 from unspool.outputs import as_output, check_outputs, is_standard_output, output
 from unspool.reader import Reader
+
+BYTES = 120
+"""About how much memory a token takes that is not printed at once."""
 
 
 @Parameter(name="*")
@@ -56,8 +61,7 @@ class Options:
     def sampling(self) -> Sampling:
         """Give how tokens are drawn; refuse what cannot be asked for."""
         for name, value, least in (("length", self.length, 0), ("samples", self.samples, 1)):
-            if value < least:
-                raise InputError(f"{name} is {value}; expected {least} or more")
+            at_least(name, value, least, MOST_STEPS)
         if self.save_state is not None and self.samples > 1:
             raise InputError("--save-state keeps one state; use it with one sample")
         return Sampling(0.0 if self.greedy else self.temperature, self.top_k, self.top_p)
@@ -80,6 +84,9 @@ def generate(run: Path, /, *, options: Options = Options(), replacing: Replacing
         )
     check_outputs(options.save_state, force=replacing.force, inputs=[options.prompt_file])
     reader, prompt = Reader(TextModel.load(run)), _prompt(options.prompt, options.prompt_file)
+    if options.json or reader.model.backward:  # else every token is printed and forgotten
+        what = f"holding {options.samples:,} texts of {options.length:,} tokens"
+        require_memory(BYTES * options.length * options.samples, what, "choose fewer or shorter texts")
     _say_unknown(reader.model, prompt)
     if options.state is not None:
         reader.load(options.state)
@@ -96,7 +103,9 @@ def generate(run: Path, /, *, options: Options = Options(), replacing: Replacing
         if options.samples > 1 and not options.json:
             print("\n" * (number > 0) + f"--- sample {number + 1}, seed {seed + number}")
         tokens = islice(reader.write(seed + number, sampling), options.length)
-        texts.append(_show(reader, prompt, tokens, quiet=options.json))
+        shown = _show(reader, prompt, tokens, quiet=options.json)
+        if options.json:
+            texts.append(shown)
     speed = options.samples * options.length / max(time.perf_counter() - start, 1e-9)
     if options.save_state is not None:
         with output(options.save_state, force=replacing.force) as path:
@@ -139,7 +148,7 @@ def _seed(seed: int | None, reader: Reader) -> int:
 
 
 def _show(reader: Reader, prompt: str, tokens: Iterator[int], *, quiet: bool) -> str:
-    """Print a text as it comes, and give it back."""
+    """Print a text as it comes; where `quiet`, give it back instead."""
     model = reader.model
     if model.backward:  # the beginning comes last
         text = model.spell_before(list(tokens)[::-1], reader.before)
@@ -152,8 +161,9 @@ def _show(reader: Reader, prompt: str, tokens: Iterator[int], *, quiet: bool) ->
     if not quiet:
         sys.stdout.write(shown)
     for piece in model.spell(tokens, reader.before):
-        pieces.append(piece)
-        if not quiet:
+        if quiet:
+            pieces.append(piece)
+        else:
             sys.stdout.write(piece)
             sys.stdout.flush()
     if not quiet:

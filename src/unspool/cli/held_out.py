@@ -1,5 +1,7 @@
 """Rows that are held out: judged by, and not learned from."""
 
+from collections import defaultdict
+
 import numpy as np
 
 from unspool.config import at_least
@@ -17,8 +19,10 @@ def held_out(labels: list[str], share: float, seed: int) -> tuple[list[int], lis
     at_least("seed", seed, 0)
     rng = np.random.default_rng(seed)
     judged = set[int]()
-    for name in sorted(set(labels)):
-        rows = [i for i, label in enumerate(labels) if label == name]
+    rows_of = defaultdict[str, list[int]](list)
+    for i, label in enumerate(labels):
+        rows_of[label].append(i)
+    for _, rows in sorted(rows_of.items()):
         kept = min(round(share * len(rows)), len(rows) - 1)
         judged |= {rows[i] for i in rng.permutation(len(rows))[:kept].tolist()}
     everything = range(len(labels))

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from unspool.memory import require_memory
 from unspool.turing.automaton import Automaton
 from unspool.turing.builtin import AUTOMATA, MACHINES
 from unspool.turing.floating import PRECISIONS, Lasted, Watch
@@ -33,7 +34,7 @@ class Followed:
         self.last: deque[Pair] = deque(maxlen=LAST)
         self.floats = {precision: Watch(network, tape, precision) for precision in PRECISIONS}
         self.disagree: int | None = None
-        self.bits = 0
+        self.bits = self._held = 0
 
     def add(self, pair: Pair) -> None:
         """Keep a step; the one before the first is number 0."""
@@ -41,11 +42,21 @@ class Followed:
         if self.most is None or len(self.first) <= self.most:
             self.first.append(pair)
         self.last.append(pair)
+        if self.most is None:
+            self._require_memory(pair)
         if not pair.agree and self.disagree is None:
             self.disagree = self.steps
         for watch in self.floats.values():
             watch.see(pair.truth)
         self.bits = max(self.bits, *(z.denominator.bit_length() - 1 for z in (pair.truth.l, pair.truth.r)))
+
+    def _require_memory(self, pair: Pair) -> None:
+        """Refuse JSON of more steps than fit into memory: every step holds the whole tape."""
+        self._held += 600 + 8 * (len(pair.machine.left) + len(pair.machine.right))
+        if self.steps % 256 == 0:
+            require_memory(
+                4 * self._held, f"JSON of {self.steps:,} steps", "choose fewer --steps or a shorter tape"
+            )
 
     @property
     def halted(self) -> bool:

@@ -13,6 +13,8 @@ from unspool.sequences.scores import Scores
 
 SHOWN = 40
 """Of more classes than this, the most frequent are shown."""
+DRAWN = 300
+"""Of more classes than this, the most frequent are drawn."""
 LEFT = 16
 """So much of a class's name stands before its row, or more where it takes more to tell it from the others."""
 
@@ -77,9 +79,10 @@ def _lined_up(rows: list[list[str]]) -> list[str]:
 
 def show_scores(console: Console, scores: Scores, of: str, what: str = "sequences") -> None:
     """Print accuracy, macro F1, every class, and the confusion matrix where it fits."""
-    total = int(scores.confusion.sum())
     console.print(
-        headed(of, f": {total:,} {what}, accuracy {scores.accuracy:.4f}, macro F1 {scores.macro_f1:.4f}\n"),
+        headed(
+            of, f": {scores.total:,} {what}, accuracy {scores.accuracy:.4f}, macro F1 {scores.macro_f1:.4f}\n"
+        ),
         soft_wrap=True,
     )
     console.print(scores_table(scores))
@@ -92,6 +95,7 @@ def show_scores(console: Console, scores: Scores, of: str, what: str = "sequence
 
 
 def draw_scores(scores: Scores, path: Path, *, force: bool) -> None:
-    """Draw the confusion matrix into a file."""
+    """Draw the confusion matrix into a file; of very many classes, of the most frequent."""
+    scores = scores.most_frequent(DRAWN) if len(scores.classes) > DRAWN else scores
     with output(path, force=force) as unfinished:
         draw_confusion(scores.confusion, [each.name for each in scores.classes], unfinished)

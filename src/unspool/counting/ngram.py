@@ -23,6 +23,12 @@ from numpy.typing import NDArray
 
 from unspool.data.arrays import Ids, Whole
 from unspool.errors import EmptyInput, InputError
+from unspool.memory import require_memory
+
+BLOCK = 1 << 20
+"""So many tokens are counted at a time."""
+MOST = 100
+"""The longest n-grams. Time grows with the square of the order, and long before this almost every n-gram occurs once."""
 
 
 @dataclass(frozen=True)
@@ -103,37 +109,93 @@ class NgramCounts:
 
 
 def count_ngrams(ids: Ids, K: int, order: int) -> NgramCounts:
-    """Count all n-grams of a text for n = 1 … order, K being the number of different tokens."""
-    if order < 1:
-        raise InputError(f"order: expected 1 or more, got {order}")
+    """Count all n-grams of a text for n = 1 … order, K being the number of different tokens.
+
+    The text is read in blocks, once per level: beside one block, only distinct n-grams are in memory.
+    """
+    check_order(order)
     if len(ids) < order:
         raise EmptyInput(
             f"text too short: {len(ids)} tokens, but counting {order}-grams needs at least {order}"
         )
-    tokens = np.asarray(ids, np.int64)
-    if tokens.min() < 0 or tokens.max() >= K:
-        raise InputError(f"ids: expected 0 … {K - 1}, got {tokens.min()} … {tokens.max()}")
+    low, high = int(ids.min()), int(ids.max())
+    if low < 0 or high >= K:
+        raise InputError(f"ids: expected 0 … {K - 1}, got {low} … {high}")
     levels: list[Level] = []
-    below = entry = np.zeros(len(tokens), np.int64)  # the entry of the n-gram that starts at each place
+    carried = (
+        np.zeros(len(ids), np.int64) if len(ids) <= BLOCK else None
+    )  # entries of the level below, where they are few
     for n in range(1, order + 1):
-        below, contexts = entry, len(levels[-1].keys) if levels else 1
-        starts = len(tokens) - n + 1
-        key = below[:starts] * K + tokens[n - 1 :]  # (1)
-        keys, entry, counts = _distinct(key, contexts * K)
-        suffixes = np.zeros(len(keys), np.int64)
-        suffixes[entry] = below[1 : starts + 1] if n > 1 else 0
-        levels.append(Level(keys, counts, suffixes, K, contexts))
-    return NgramCounts(levels, K, len(tokens))
+        contexts, starts = len(levels[-1].keys) if levels else 1, len(ids) - n + 1
+        counter = _Counter(contexts * K)
+        for begin in range(0, starts, BLOCK):
+            tokens = np.asarray(ids[begin : min(begin + BLOCK, starts) + n - 1], np.int64)
+            context = _contexts(levels, tokens) if carried is None else carried[:starts]
+            counter.add(context * K + tokens[n - 1 :])  # (1)
+        keys, counts = counter.distinct()
+        level = Level(keys, counts, _suffixes(levels, keys, K), K, contexts)
+        if carried is not None and n < order:
+            carried = level.find(carried[:starts], tokens[n - 1 :])
+        levels.append(level)
+    return NgramCounts(levels, K, len(ids))
 
 
-def _distinct(key: Whole, bound: int) -> tuple[Whole, Whole, Whole]:
-    """Give the distinct keys, which of them each one is, and how often each occurs."""
-    if bound > 8 * len(key) + (1 << 20):
-        keys, entry, counts = np.unique(key, return_inverse=True, return_counts=True)
-        return keys, entry, counts
-    # Few possible keys: a table is faster than sorting.
-    counts = np.bincount(key, minlength=bound)
-    keys = np.flatnonzero(counts)
-    place = np.zeros(bound, np.int64)
-    place[keys] = np.arange(len(keys))
-    return keys, place[key], counts[keys]
+def check_order(order: int) -> None:
+    """Raise unless n-grams of this order can be counted."""
+    if not 1 <= order <= MOST:
+        raise InputError(f"order: expected 1 to {MOST}, got {order}")
+
+
+def _contexts(levels: list[Level], tokens: Whole) -> Whole:
+    """Return the entries of the n-1 tokens before each n-gram: one search per level."""
+    starts = len(tokens) - len(levels)
+    entry = np.zeros(starts, np.int64)
+    for i, level in enumerate(levels):
+        entry = level.find(entry, tokens[i : i + starts])
+    return entry
+
+
+def _suffixes(levels: list[Level], keys: Whole, K: int) -> Whole:
+    """Return the entries of the n-grams without their first token: that of the context's suffix, continued by the last token."""
+    if not levels:
+        return np.zeros(len(keys), np.int64)
+    return levels[-1].find(levels[-1].suffixes[keys // K], keys % K)
+
+
+class _Counter:
+    """Counts keys below a bound that come in blocks: in a table where the bound is small, else as sorted distinct keys."""
+
+    def __init__(self, bound: int) -> None:
+        self._table = np.zeros(bound, np.int64) if bound <= BLOCK else None
+        self._parts: list[tuple[Whole, Whole]] = []
+
+    def add(self, keys: Whole) -> None:
+        """Count the keys of one more block."""
+        if self._table is not None:
+            self._table += np.bincount(keys, minlength=len(self._table))
+            return
+        self._parts.append(np.unique(keys, return_counts=True))
+        # As in a merge sort: a part is merged once those after it are as large, so each key is moved a few times only.
+        while len(self._parts) > 1 and len(self._parts[-2][0]) <= 2 * len(self._parts[-1][0]):
+            self._parts.append(_merged(self._parts.pop(), self._parts.pop()))
+
+    def distinct(self) -> tuple[Whole, Whole]:
+        """Return the distinct keys, rising, and how often each occurs."""
+        if self._table is not None:
+            keys = np.flatnonzero(self._table)
+            return keys, self._table[keys]
+        while len(self._parts) > 1:
+            self._parts.append(_merged(self._parts.pop(), self._parts.pop()))
+        return self._parts[0]
+
+
+def _merged(one: tuple[Whole, Whole], other: tuple[Whole, Whole]) -> tuple[Whole, Whole]:
+    total = len(one[0]) + len(other[0])
+    require_memory(
+        48 * total, f"counting {total:,} different n-grams", "choose a lower order or a shorter text"
+    )
+    keys = np.concatenate([one[0], other[0]])
+    order = np.argsort(keys, kind="stable")
+    keys, counts = keys[order], np.concatenate([one[1], other[1]])[order]
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    return keys[first], np.add.reduceat(counts, first)

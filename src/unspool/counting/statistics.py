@@ -7,12 +7,11 @@ import numpy as np
 
 from unspool.counting.kneser_ney import kneser_ney
 from unspool.counting.laplace import laplace
-from unspool.counting.ngram import NgramCounts, count_ngrams
+from unspool.counting.ngram import NgramCounts, check_order, count_ngrams
 from unspool.counting.zipf import ZipfFit, fit_zipf
 from unspool.data.arrays import Ids, Whole
 from unspool.data.corpus import Corpus
 from unspool.data.parts import Part
-from unspool.errors import InputError
 from unspool.measure import Measure, measure
 
 
@@ -80,39 +79,39 @@ def describe_corpus(
 
     A test part of fewer than two tokens is not judged; the lists are empty then.
     """
-    if order < 1:
-        raise InputError(f"order: expected 1 or more, got {order}")
+    check_order(order)
     K = len(corpus.vocab)
     counts = count_ngrams(corpus.train.ids, K, min(order, len(corpus.train.ids)))
     frequencies = [np.sort(level.counts)[::-1] for level in counts.levels]
     judged = len(corpus.test.ids) > 1
     return Statistics(
         vocabulary=K,
-        parts=[_size(part) for part in corpus.parts],
+        parts=[_size(part, K) for part in corpus.parts],
         most_frequent=corpus.vocab.token_freqs[:top],
         zipf=[fit_zipf(each, ranks) for each in frequencies if len(each) > 2],
-        unseen=[_unseen(counts, corpus.test.ids, n) for n in range(1, counts.order + 1)] if judged else [],
+        unseen=_unseen(counts, corpus.test.ids) if judged else [],
         scores=_scores(counts, corpus, eps, backward) if judged else [],
         frequencies=frequencies,
     )
 
 
-def _size(part: Part) -> PartSize:
+def _size(part: Part, K: int) -> PartSize:
     tokens = len(part.ids)
-    types = int(np.count_nonzero(np.bincount(part.ids))) if tokens else 0
+    types = len(count_ngrams(part.ids, K, 1).levels[0].keys) if tokens else 0
     rate = part.unknown / tokens if tokens else 0.0
     return PartSize(part.name, tokens, types, part.characters, part.bytes, part.unknown, rate)
 
 
-def _unseen(counts: NgramCounts, test: Ids, n: int) -> Unseen:
-    if len(test) < n:
-        return Unseen(n, 0, 0, 0, 0)
-    windows = np.lib.stride_tricks.sliding_window_view(np.asarray(test, np.int64), n).T  # n T
-    missing = counts.entries(windows)[-1] < 0
-    # Whether an n-gram was seen does not depend on where it stands, so its types can be told by any order.
-    kinds = np.unique(windows[:, missing], axis=1).shape[1] if missing.any() else 0
-    types = len(count_ngrams(test, counts.K, n).levels[-1].keys)
-    return Unseen(n, windows.shape[1], int(missing.sum()), types, kinds)
+def _unseen(counts: NgramCounts, test: Ids) -> list[Unseen]:
+    """Look up each different n-gram of the test part in the counts of the training part, level by level."""
+    found, own = list[Unseen](), count_ngrams(test, counts.K, min(counts.order, len(test)))
+    entry = np.zeros(1, np.int64)  # of the training part, for every entry of the test part one level below
+    for n, (level, trained) in enumerate(zip(own.levels, counts.levels, strict=False), 1):
+        entry = trained.find(entry[level.prefixes], level.keys % counts.K)
+        missing = entry < 0
+        tokens, unseen = int(level.counts.sum()), int(level.counts[missing].sum())
+        found.append(Unseen(n, tokens, unseen, len(level.keys), int(missing.sum())))
+    return found + [Unseen(n, 0, 0, 0, 0) for n in range(own.order + 1, counts.order + 1)]
 
 
 def _scores(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward: bool) -> list[Score]:

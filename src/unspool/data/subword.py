@@ -14,6 +14,8 @@ from unspool.data.tokenizer import FirstAppearance, Indexer, spell_bytes
 from unspool.errors import FileError, InputError, MissingExtra
 
 LONGEST = 1 << 20
+FEWEST, MOST = 257, 1_000_000
+"""How many pieces can be learned. The library reserves memory for all of them, and aborts the process where there is none."""
 
 
 class SubwordTokenizer:
@@ -30,8 +32,10 @@ class SubwordTokenizer:
             self._pieces = self._library.Tokenizer.from_str(model)
         elif not size.isdecimal():
             self._pieces = self._load(size)
-        elif int(size) < 257:
-            raise InputError(f"tokens {kind}: byte-level pieces start at 257, give more")
+        elif len(size) > 9 or not FEWEST <= int(size) <= MOST:
+            raise InputError(
+                f"tokens {kind[:40]}: expected {FEWEST} to {MOST:,} pieces: byte-level pieces start at {FEWEST}"
+            )
 
     @property
     def model(self) -> str | None:

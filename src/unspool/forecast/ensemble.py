@@ -28,6 +28,9 @@ from unspool.sequences.fit import update
 from unspool.sequences.network import Network
 from unspool.values import CellName, Floats
 
+STEPS_AT_ONCE = 2**18
+"""So many steps of windows are read at a time: a window's answer does not depend on the windows beside it."""
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -76,7 +79,15 @@ class Fitted:
     networks: list[Network]
 
     def answers(self, z: Real, origins: Whole, phase: int) -> tuple[Real, Real, Real]:
-        """Give the mean answer (n H) of the networks, and each window's level and spread."""
+        """Give the mean answer (n H) of the networks, and each window's level and spread; some windows at a time."""
+        rows = max(1, STEPS_AT_ONCE // (self.layout.length // self.layout.fold))
+        parts = [
+            self._answers(z, origins[at : at + rows], phase) for at in range(0, max(len(origins), 1), rows)
+        ]
+        answers, level, spread = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return answers, level, spread
+
+    def _answers(self, z: Real, origins: Whole, phase: int) -> tuple[Real, Real, Real]:
         x, level, spread = read_windows(self.layout, self.units, z, origins, phase)
         lengths = np.full(len(origins), len(x), np.int32)
         batch = SequenceBatch(x, lengths, None, None, np.arange(len(origins)))
@@ -84,13 +95,17 @@ class Fitted:
         return np.mean(outputs, axis=0), level, spread
 
 
-def fresh_network(recipe: Recipe, layout: Layout, seed: int) -> Network:
-    """Make a network that has learned nothing: its answers are near the base."""
-    config = SequenceConfig(
+def network_config(recipe: Recipe, layout: Layout) -> SequenceConfig:
+    """Return what each network is made of."""
+    return SequenceConfig(
         "many-to-one", "numbers", inputs=layout.inputs, outputs=layout.horizon, dense=True, cell=recipe.cell,
         hidden=recipe.hidden,
     )  # fmt: skip
-    network = Network.fresh(config, seed)
+
+
+def fresh_network(recipe: Recipe, layout: Layout, seed: int) -> Network:
+    """Make a network that has learned nothing: its answers are near the base."""
+    network = Network.fresh(network_config(recipe, layout), seed)
     network.parameters["V"][:] *= 0.1
     return network
 

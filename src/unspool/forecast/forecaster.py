@@ -24,20 +24,23 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from unspool.config import above_zero, at_least
+from unspool.config import MOST_STEPS, above_zero, at_least
 from unspool.data.arrays import Real, Whole
 from unspool.errors import InputError
+from unspool.footprint import bytes_of_training, count_parameters
 from unspool.forecast.change import Change, choose_change
 from unspool.forecast.ensemble import (
     Fitted,
     Recipe,
     fresh_network,
+    network_config,
     quantiles,
     sizes_of_errors,
     train_network,
 )
 from unspool.forecast.season import guess_season, guess_second
 from unspool.forecast.windows import Layout, learn_units, origins_of, plan_windows, to_series
+from unspool.memory import require_memory
 from unspool.sequences.network import Network
 from unspool.values import CellName
 
@@ -200,12 +203,22 @@ class Forecaster:
     def plan(self, values: Real) -> Layout:
         """Choose season, change and window for a series, and refuse one that is too short."""
         at_least("horizon", self.horizon, 1)
-        for name in ("members", "window", "hidden", "steps", "seed"):
-            at_least(name, getattr(self, name), 0)
+        for name, most in (
+            ("members", 1000),
+            ("window", None),
+            ("hidden", None),
+            ("steps", MOST_STEPS),
+            ("seed", None),
+        ):
+            at_least(name, getattr(self, name), 0, most)
         above_zero("learning_rate", self.learning_rate)
         if self.horizon >= len(values):
             raise InputError(
                 f"horizon is {self.horizon}, longer than the series, which has {len(values)} values"
+            )
+        if self.window >= len(values):
+            raise InputError(
+                f"window is {self.window:,}; expected fewer values than the series has, which are {len(values):,}"
             )
         season = guess_season(values) if self.season == "guess" else self._season(len(values))
         change = choose_change(values, season)
@@ -219,7 +232,24 @@ class Forecaster:
                 f"the series has {len(values)} values; {f'a season of {season} and ' if season > 1 else ''}"
                 f"a horizon of {self.horizon} need{'s' if season == 1 else ''} {need}"
             )
+        self._require_memory(layout, len(values))
         return layout
+
+    def _require_memory(self, layout: Layout, count: int) -> None:
+        """Refuse networks and windows that do not fit into memory."""
+        recipe, steps = self._recipe(layout, count), layout.length // layout.fold
+        config = network_config(recipe, layout).encoder
+        windows = (
+            24 * len(origins_of(layout, count)) * steps * layout.inputs
+        )  # float64, float32 and one copy between
+        networks = bytes_of_training(config, recipe.B, steps) + 8 * (self.members or 4) * count_parameters(
+            config
+        )
+        require_memory(
+            windows + networks,
+            f"a forecaster with hidden {recipe.hidden:,} and a window of {layout.length:,} over {count:,} values",
+            "choose a smaller hidden or window",
+        )
 
     def _layout(self, change: Change, second: int, values: int) -> Layout:
         layout = plan_windows(change, second, self.horizon, values)

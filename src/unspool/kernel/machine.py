@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from unspool import cgroup
 from unspool.errors import InputError
 from unspool.kernel import _native, arrays
+
+MOST_THREADS = 256
 
 
 def kernel_info() -> dict[str, Any]:
     """Return the instruction set in use, those that this machine has, and the threads of a call.
 
-    `UNSPOOL_ISA` forces an instruction set, `UNSPOOL_THREADS` a number of threads.
+    `UNSPOOL_ISA` forces an instruction set, `UNSPOOL_THREADS` or else `OMP_NUM_THREADS` a number of threads.
     """
     if arrays.refusal is not None:
         raise arrays.refusal
@@ -35,15 +38,28 @@ def choose_isa(name: str) -> None:
         raise InputError(f"name is {name!r}; expected one of {_native.available()}") from None
 
 
+def default_threads() -> int:
+    """Return the number of threads without `UNSPOOL_THREADS`: `OMP_NUM_THREADS`, or else the CPUs that this process may use.
+
+    These are the CPUs of its affinity mask, or fewer where a control group has a smaller quota of CPU time.
+    """
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if first.isdecimal() and len(first) < 10 and int(first) >= 1:  # anything else is for OpenMP to refuse
+        return min(int(first), MOST_THREADS)
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(affinity, cgroup.cpus() or affinity, MOST_THREADS))
+
+
 def heed_environment() -> None:
     """Follow UNSPOOL_ISA and UNSPOOL_THREADS. A bad value is an error when the kernels are first used."""
+    set_threads(default_threads())
     if isa := os.environ.get("UNSPOOL_ISA"):
         if isa not in _native.available().split():
             raise InputError(f"UNSPOOL_ISA is {isa!r}; this machine has {_native.available()}")
         choose_isa(isa)
     if threads := os.environ.get("UNSPOOL_THREADS"):
-        if not (threads.isdecimal() and 1 <= int(threads) <= 256):
-            raise InputError(f"UNSPOOL_THREADS is {threads!r}; expected a number from 1 to 256")
+        if not (threads.isdecimal() and len(threads) < 10 and 1 <= int(threads) <= MOST_THREADS):
+            raise InputError(f"UNSPOOL_THREADS is {threads!r}; expected a number from 1 to {MOST_THREADS}")
         set_threads(int(threads))
 
 

@@ -10,10 +10,15 @@ e(j) are the encoder's states, h(t) the decoder's; the head reads h̃(t). Backwa
     ∇α(t, j) = ∇z(t)ᵀ e(j),   ∇s = α (∇α - Σ_j α ∇α)                                          (5)
 
 A row looks at its own steps and no others, so padding can hold anything.
+
+All weights α take tau_d · tau_e values per row. They are computed for one block of decoder steps at a time; where there are
+several blocks, the backward pass computes them again. So memory is linear in tau_d + tau_e. The bits are those of one
+block: sums over decoder steps run from the last block to the first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -62,18 +67,32 @@ def _both(matrix: Floats) -> tuple[ops.Packed, ops.Packed]:
     return ops.pack(matrix, transposed=True), ops.pack(matrix)
 
 
+SCORES, MIXED = 2**21, 2**24
+"""A block has at most so many weights α, and so many values tanh(P h + A e); at least one decoder step."""
+
+
+class Block(NamedTuple):
+    """Attention of the decoder steps `begin` to `end`."""
+
+    begin: int
+    end: int
+    live: list[tuple[int, int]]  # of every row: its steps in this block and in the encoder
+    alpha: Floats  # B end-begin tau_e, zero beyond the ends of a row
+    mixed: Floats | None  # where additive: tanh(P h + A e), end-begin B tau_e H
+
+
 class AttentionTape(NamedTuple):
-    """What attention leaves behind."""
+    """What the backward pass needs: states, keys and queries, and the weights where they are one block."""
 
     e: Floats  # tau_e B We
     h: Floats  # tau_d B H
     keys: Floats  # tau_e B H
     queries: Floats  # tau_d B H
-    alpha: Floats  # B tau_d tau_e, zero beyond the ends of a row
-    mixed: Floats | None  # where additive: tanh(P h + A e), tau_d B tau_e H
     joined: Floats  # tau_d B We+H
     out: Floats  # tau_d B H
-    live: list[tuple[int, int]]  # of every row: its steps in the decoder and in the encoder
+    read: Ids  # B, the steps of every row in the encoder
+    written: Ids  # B, and in the decoder
+    only: Block | None  # where there is just one
 
 
 def attend(
@@ -82,20 +101,54 @@ def attend(
     """Return h̃(t), tau_d B H; row b has read[b] steps in the encoder and written[b] in the decoder."""
     keys = _rows_product(e, weights.A[0])
     queries = _rows_product(h, weights.P[0]) if weights.additive else h
-    live = list(zip(written.tolist(), read.tolist(), strict=True))
-    scores = _additive if weights.additive else _general
-    score, mixed = scores(weights, queries, keys, live)
-    inside = (np.arange(h.shape[0])[:, None] < written[:, None, None]) & (
-        np.arange(e.shape[0]) < read[:, None, None]
-    )
-    alpha = np.where(inside, softmax(np.where(inside, score, _least(score, inside))), np.float32(0))  # (3)
     rows, z = _row_first(e), np.zeros((e.shape[1], h.shape[0], e.shape[2]), np.float32)
-    for b, (T, L) in enumerate(live):
-        if L and T:
-            z[b, :T] = ops.matmul(alpha[b, :T, :L], rows[b, :L])
+    edges, block = _edges(weights, queries, keys), None
+    for begin, end in edges:
+        block = _block(weights, queries, keys, read, written, begin, end)
+        for b, (T, L) in enumerate(block.live):
+            if L and T:
+                z[b, begin : begin + T] = ops.matmul(block.alpha[b, :T, :L], rows[b, :L])
     joined = np.concatenate([z.swapaxes(0, 1), h], axis=2)
     out = tanh(_rows_product(joined, weights.C[0], weights.p["a"]))  # (4)
-    return out, AttentionTape(e, h, keys, queries, alpha, mixed, joined, out, live)
+    only = block if len(edges) == 1 else None
+    return out, AttentionTape(e, h, keys, queries, joined, out, read, written, only)
+
+
+def attention_weights(weights: AttentionWeights, tape: AttentionTape) -> Floats:
+    """Return all α, B tau_d tau_e."""
+    return np.concatenate([block.alpha for block in _blocks(weights, tape)][::-1], axis=1)
+
+
+def _edges(weights: AttentionWeights, queries: Floats, keys: Floats) -> list[tuple[int, int]]:
+    """Cut the decoder's steps into blocks that are small enough."""
+    T, B, H = queries.shape
+    each = max(1, B * len(keys))
+    steps = max(1, min(SCORES // each, MIXED // (each * H) if weights.additive else SCORES))
+    return [(begin, min(T, begin + steps)) for begin in range(0, T, steps)]
+
+
+def _blocks(weights: AttentionWeights, tape: AttentionTape) -> Iterator[Block]:
+    """Yield the blocks, the last first; computed again unless there is only one."""
+    if tape.only is not None:
+        yield tape.only
+        return
+    for begin, end in reversed(_edges(weights, tape.queries, tape.keys)):
+        yield _block(weights, tape.queries, tape.keys, tape.read, tape.written, begin, end)
+
+
+def _block(
+    weights: AttentionWeights, queries: Floats, keys: Floats, read: Ids, written: Ids, begin: int, end: int
+) -> Block:
+    """Compute the scores and weights of some decoder steps."""
+    steps = np.clip(written - begin, 0, end - begin)
+    live = list(zip(steps.tolist(), read.tolist(), strict=True))
+    scores = _additive if weights.additive else _general
+    score, mixed = scores(weights, queries[begin:end], keys, live)
+    inside = (np.arange(end - begin)[:, None] < steps[:, None, None]) & (
+        np.arange(len(keys)) < read[:, None, None]
+    )
+    alpha = np.where(inside, softmax(np.where(inside, score, _least(score, inside))), np.float32(0))  # (3)
+    return Block(begin, end, live, alpha, mixed)
 
 
 def _least(score: Floats, inside: Floats) -> Floats:
@@ -135,47 +188,64 @@ def attend_backward(
     ops.column_sum(_flat(do), out=gradient["a"])
     We = tape.e.shape[2]
     dz, dh = _row_first(djoined[:, :, :We]), djoined[:, :, We:].copy()
-    e, dalpha = _row_first(tape.e), np.zeros_like(tape.alpha)
-    de = np.zeros_like(e)
-    for b, (T, L) in enumerate(tape.live):
-        if T and L:
-            de[b, :L] = ops.matmul(tape.alpha[b, :T, :L], dz[b, :T], transpose_a=True)
-            dalpha[b, :T, :L] = ops.matmul(dz[b, :T], e[b, :L], transpose_b=True)
-    inner = np.cumsum(tape.alpha.astype(np.float64) * dalpha, axis=2)[:, :, -1:]
-    ds = (tape.alpha * (dalpha - inner)).astype(np.float32)  # (5)
+    e, de = _row_first(tape.e), np.zeros((tape.e.shape[1], tape.e.shape[0], We), np.float32)
+    dqueries, dkeys = np.zeros_like(tape.queries), np.zeros_like(tape.keys)
+    for block in _blocks(weights, tape):
+        ds = _scores_backward(block, e, dz, de)
+        if weights.additive:
+            _additive_backward(weights, block, ds, dqueries, dkeys, gradient)
+        else:
+            _general_backward(weights, tape, block, ds, dqueries, dkeys)
     if weights.additive:
-        dqueries, dkeys = _additive_backward(weights, tape, ds, gradient)
         dh += _through(tape.h, dqueries, weights.P[1], gradient["P"])
     else:
-        dqueries, dkeys = _general_backward(weights, tape, ds)
         dh += dqueries
     return de.swapaxes(0, 1) + _through(tape.e, dkeys, weights.A[1], gradient["A"]), dh
 
 
-def _general_backward(weights: AttentionWeights, tape: AttentionTape, ds: Floats) -> tuple[Floats, Floats]:
-    ds = ds * np.float32(weights.scale)
-    q, k = _row_first(tape.queries), _row_first(tape.keys)
-    dq, dk = np.zeros_like(q), np.zeros_like(k)
-    for b, (T, L) in enumerate(tape.live):
+def _scores_backward(block: Block, e: Floats, dz: Floats, de: Floats) -> Floats:
+    """Add a block's part of the gradient of e through (3) to `de`; return that of its scores, B end-begin tau_e."""
+    dalpha = np.zeros_like(block.alpha)
+    for b, (T, L) in enumerate(block.live):
         if T and L:
-            own = ds[b, :T, :L]
-            dq[b, :T], dk[b, :L] = ops.matmul(own, k[b, :L]), ops.matmul(own, q[b, :T], transpose_a=True)
-    return _row_first(dq), _row_first(dk)
+            own = np.ascontiguousarray(dz[b, block.begin : block.begin + T])
+            ops.matmul(block.alpha[b, :T, :L], own, transpose_a=True, out=de[b, :L])
+            dalpha[b, :T, :L] = ops.matmul(own, e[b, :L], transpose_b=True)
+    inner = np.cumsum(block.alpha.astype(np.float64) * dalpha, axis=2)[:, :, -1:]
+    return (block.alpha * (dalpha - inner)).astype(np.float32)  # (5)
+
+
+def _general_backward(
+    weights: AttentionWeights, tape: AttentionTape, block: Block, ds: Floats, dqueries: Floats, dkeys: Floats
+) -> None:
+    ds = ds * np.float32(weights.scale)
+    for b, (T, L) in enumerate(block.live):
+        if T and L:
+            own, steps = ds[b, :T, :L], slice(block.begin, block.begin + T)
+            queries, keys = (
+                np.ascontiguousarray(tape.queries[steps, b]),
+                np.ascontiguousarray(tape.keys[:L, b]),
+            )
+            dqueries[steps, b] = ops.matmul(own, keys)
+            so_far = np.ascontiguousarray(dkeys[:L, b])
+            dkeys[:L, b] = ops.matmul(own, queries, transpose_a=True, out=so_far)
 
 
 def _additive_backward(
-    weights: AttentionWeights, tape: AttentionTape, ds: Floats, gradient: Parameters
-) -> tuple[Floats, Floats]:
-    assert tape.mixed is not None
-    T, B, L, H = tape.mixed.shape
-    ds = np.ascontiguousarray(ds.swapaxes(0, 1))  # tau_d B tau_e
+    weights: AttentionWeights, block: Block, ds: Floats, dqueries: Floats, dkeys: Floats, gradient: Parameters
+) -> None:
+    assert block.mixed is not None
+    T, B, L, H = block.mixed.shape
+    ds = np.ascontiguousarray(ds.swapaxes(0, 1))  # end-begin B tau_e
     ops.matmul(
-        ds.reshape(-1, 1), tape.mixed.reshape(-1, H), transpose_a=True, out=gradient["v"].reshape(1, H)
+        ds.reshape(-1, 1), block.mixed.reshape(-1, H), transpose_a=True, out=gradient["v"].reshape(1, H)
     )
-    da = ds[..., None] * weights.p["v"] * (np.float32(1) - tape.mixed * tape.mixed)
-    over_written = ops.column_sum(da.reshape(T, -1)).reshape(B, L, H)
-    over_read = ops.column_sum(np.ascontiguousarray(np.moveaxis(da, 2, 0)).reshape(L, -1)).reshape(T, B, H)
-    return over_read, np.ascontiguousarray(over_written.swapaxes(0, 1))
+    da = ds[..., None] * weights.p["v"] * (np.float32(1) - block.mixed * block.mixed)
+    so_far = _row_first(dkeys)  # B tau_e H
+    ops.column_sum(da.reshape(T, -1), out=so_far.reshape(-1))
+    dkeys[:] = so_far.swapaxes(0, 1)
+    over_read = ops.column_sum(np.ascontiguousarray(np.moveaxis(da, 2, 0)).reshape(L, -1))
+    dqueries[block.begin : block.end] = over_read.reshape(T, B, H)
 
 
 def _row_first(x: Floats) -> Floats:

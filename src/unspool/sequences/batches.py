@@ -22,6 +22,8 @@ from unspool.values import Floats, Ids
 
 BUCKETS = 16
 """How many batches' worth of rows are sorted by length at a time."""
+STEPS = 2**20
+"""At most so many steps are scored at once."""
 Rows = NDArray[np.int64]
 
 
@@ -65,6 +67,20 @@ class Examples:
                 array = np.asarray(each)
                 digest.update(f"{array.dtype.str} {array.shape} ".encode() + array.tobytes())
         return digest.hexdigest()
+
+    def written(self) -> list[int]:
+        """Return the lengths of the targets where they are sequences, else nothing."""
+        if self.y is None or (isinstance(self.y, np.ndarray) and self.y.ndim < 2):
+            return []
+        return [len(each) for each in self.y]
+
+    def rows_at_once(self, most: int) -> int:
+        """Return how many rows are scored side by side: fewer than `most` where sequences are long.
+
+        A function of the sequences alone: the sums of a score depend on how rows are grouped.
+        """
+        longest = max(max(len(each) for each in self.x), max(self.written(), default=0), 1)
+        return max(1, min(most, STEPS // longest))
 
     def part(self, rows: Rows) -> Examples:
         """Return some of the rows."""

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from unspool.config import ModelConfig, above_zero, at_least, from_choice, share_of_one
+from unspool.config import MOST_STEPS, ModelConfig, above_zero, at_least, from_choice, share_of_one
 from unspool.errors import InputError
 from unspool.values import CellName
 
@@ -184,7 +184,8 @@ class FitConfig:
         for name, least in (("epochs", 1), ("B", 1), ("patience", 0), ("validations", 1), ("seed", 0)):
             at_least(name, getattr(self, name), least)
         if self.steps is not None:
-            at_least("steps", self.steps, 1)
+            at_least("steps", self.steps, 1, MOST_STEPS)
+        at_least("epochs", self.epochs, 1, MOST_STEPS)
         if self.minutes is not None and not 0 < self.minutes <= 1e5:
             raise InputError(f"minutes is {self.minutes!r}; expected a number above 0")
         for name in ("validation", "warmup"):

@@ -227,7 +227,7 @@ class Estimator:
         """Return o of every row, in the order of X: K, or tau K."""
         examples, network = self._examples(X), self.network_
         weights, found = network.weights(), list[Any]([None] * len(examples))
-        for batch in examples.batches(SCORED, aligned=False):
+        for batch in examples.batches(examples.rows_at_once(SCORED), aligned=False):
             o = network.outputs(batch, weights)
             for b, row in enumerate(batch.rows.tolist()):
                 found[row] = o[: batch.lengths[b], b] if network.config.aligned else o[b]

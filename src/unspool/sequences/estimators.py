@@ -67,7 +67,7 @@ class SequenceClassifier(Estimator):
             )
         weights, prior = network.weights(), self.balance * np.log(self.class_prior_)
         found = list[Any]([None] * len(examples))
-        for batch in examples.batches(SCORED, aligned=False):
+        for batch in examples.batches(examples.rows_at_once(SCORED), aligned=False):
             o = output(network.read(batch, weights).output.h, weights.V, network.parameters["c"])
             for b, row in enumerate(batch.rows.tolist()):
                 own = o[: batch.lengths[b], b].astype(np.float64) - prior

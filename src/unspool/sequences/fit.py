@@ -18,11 +18,13 @@ from typing import NamedTuple
 import numpy as np
 
 from unspool.errors import Diverged, InputError
-from unspool.memory import available, bytes_of_training
+from unspool.footprint import bytes_of_training
+from unspool.memory import require_memory
 from unspool.optimise import Optimiser, OptimiserConfig
 from unspool.schedule import Cosine, updates_a_second
+from unspool.sequences.attention import MIXED, SCORES
 from unspool.sequences.batches import Examples, Rows, SequenceBatch
-from unspool.sequences.config import FitConfig
+from unspool.sequences.config import FitConfig, SequenceConfig
 from unspool.sequences.fit_state import Fitting
 from unspool.sequences.network import Network
 from unspool.values import Loss
@@ -107,16 +109,31 @@ def plan(network: Network, examples: Examples, config: FitConfig) -> FitConfig:
 
 
 def refuse_what_does_not_fit(network: Network, examples: Examples, B: int) -> None:
-    """Raise where the longest sequence, beside others in a batch, would need more memory than there is."""
-    lengths = [len(each) for each in examples.x]
-    longest = int(np.argmax(lengths))
-    rows = min(B, len(lengths))
-    needed, there = bytes_of_training(network.encoder.config, rows, lengths[longest]), available()
-    if needed > there:
-        raise InputError(
-            f"sequence {longest} has {lengths[longest]:,} steps: a batch of {rows} such rows needs about "
-            f"{needed / 2**30:,.1f} GiB, and {there / 2**30:,.1f} are free; cut it, or take a smaller batch"
-        )
+    """Raise where a batch of rows as long as the longest sequence would need more memory than is free."""
+    rows = min(B, len(examples))
+    read, written = [len(each) for each in examples.x], examples.written()
+    tau, tau_written = max(read), max(written, default=0)
+    at, steps = (read.index(tau), tau) if tau >= tau_written else (written.index(tau_written), tau_written)
+    require_memory(
+        bytes_of_network(network.config, rows, tau, tau_written),
+        f"sequence {at + 1} has {steps:,} steps, and a batch of {rows:,} such rows",
+        "cut it, or choose a smaller batch",
+    )
+
+
+def bytes_of_network(config: SequenceConfig, B: int, tau: int, written: int) -> int:
+    """Return about how much memory it takes to train on B rows of `tau` steps, with answers of `written` steps.
+
+    Attention takes keys and queries, joined states and their gradients, and one block of weights: see `attention`.
+    """
+    needed = bytes_of_training(config.encoder, B, tau)
+    if config.decoder is not None:
+        needed += bytes_of_training(config.decoder, B, written)
+    if config.attention != "none":
+        needed += 4 * B * (8 * tau * config.encoder.width + 12 * written * config.hidden)
+        mixed = config.hidden if config.attention == "additive" else 1
+        needed += 64 * max(SCORES, B * tau) + (24 * max(MIXED, B * tau * mixed) if mixed > 1 else 0)
+    return needed
 
 
 def per_epoch(n: int, config: FitConfig) -> int:
@@ -172,8 +189,10 @@ def fit(
 def evaluate(network: Network, examples: Examples, B: int = 256) -> Loss:
     """Score examples by the network as it is: sums and counts, divided once by who asks."""
     weights = network.weights()
+    rows = examples.rows_at_once(B)
     losses = [
-        network.loss(batch, weights=weights) for batch in examples.batches(B, aligned=network.config.aligned)
+        network.loss(batch, weights=weights)
+        for batch in examples.batches(rows, aligned=network.config.aligned)
     ]
     total = math.fsum(each.sum for each in losses)
     return Loss(total, sum(each.count for each in losses), np.zeros(0), None)

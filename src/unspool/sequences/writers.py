@@ -17,6 +17,7 @@ import numpy as np
 from unspool.config import at_least
 from unspool.data.vocab import UNK
 from unspool.errors import InputError
+from unspool.sequences.attention import attention_weights
 from unspool.sequences.batches import Examples, SequenceBatch
 from unspool.sequences.config import EOS, Head, SequenceConfig, Shape
 from unspool.sequences.decode import Written, beam, draw, roll_out
@@ -99,7 +100,7 @@ class SequenceTranslator(Estimator):
         at_least("beam", self.beam, 1)
         examples, weights = self._examples(X), self.network_.weights()
         found = list[Any]([None] * len(examples))
-        for batch in examples.batches(max(1, SCORED // self.beam), aligned=False):
+        for batch in examples.batches(max(1, examples.rows_at_once(SCORED) // self.beam), aligned=False):
             for row, each in zip(batch.rows.tolist(), write(batch, weights), strict=True):
                 found[row] = each
         return found
@@ -116,8 +117,9 @@ class SequenceTranslator(Estimator):
         written = np.append(self._most_probable(batch, weights)[0].tokens, EOS).astype(np.int32)
         asked = replace(batch, y=written[:, None], written=np.array([len(written)], np.int32))
         tape = self.network_.forward(asked, weights).attended
-        assert tape is not None
-        return tape.alpha[0], source.vocab.to_tokens(batch.x[:, 0]), target.vocab.to_tokens(written)
+        assert tape is not None and weights.attention is not None
+        alpha = attention_weights(weights.attention, tape)[0]
+        return alpha, source.vocab.to_tokens(batch.x[:, 0]), target.vocab.to_tokens(written)
 
     def _fitted_coder(self) -> Coder:
         if not hasattr(self, "target_coder_"):

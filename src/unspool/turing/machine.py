@@ -122,19 +122,18 @@ def check_names(name: str, states: Sequence[str], symbols: Sequence[str]) -> Non
 def simulate(machine: Machine, word: str) -> Iterator[Configuration]:
     """Run a machine as it is defined: its configuration before the first step and after each, until it halts."""
     machine.check(word)
-    tape, state, head = dict(enumerate(word)), machine.start, 0
-    low, high = 0, len(word)
+    blank, state, head, left, right = machine.blank, machine.start, 0, "", word.rstrip(machine.blank)
     while True:
-        cells = [tape.get(i, machine.blank) for i in range(low, high)]
-        left, right = "".join(cells[: head - low]), "".join(cells[head - low :])
-        yield Configuration(state, left.lstrip(machine.blank), right.rstrip(machine.blank), head)
+        yield Configuration(state, left, right, head)
         if state in machine.halting:
             return
-        write, move, state = machine.rules[state, tape.get(head, machine.blank)]
-        tape[head] = write
-        low, high = min(low, head), max(high, head + 1)
-        head += {"L": -1, "S": 0, "R": 1}[move]
-        low, high = min(low, head), max(high, head)
+        write, move, state = machine.rules[state, right[:1] or blank]
+        if move == "R":
+            left, right, head = (left + write).lstrip(blank), right[1:], head + 1
+        elif move == "L":
+            left, right, head = left[:-1], ((left[-1:] or blank) + write + right[1:]).rstrip(blank), head - 1
+        else:
+            right = (write + right[1:]).rstrip(blank)
 
 
 def _listed(names: tuple[str, ...], most: int = 8) -> str:

@@ -22,10 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.turing.machine import Configuration, Machine, Move
+from unspool.values import once
 
 Rationals = NDArray[Any]
 """An array of Fractions."""
 Kind = Literal["e", "g", "l", "r"]
+NOTATIONS = {1: "b", 3: "o", 4: "x"}
+"""Bits of a digit, and the format in which Python writes such digits at once."""
+WRONG = "\uffff"
+"""Stands for a digit that is no symbol's; not printable, so no symbol either."""
 
 
 class Unit(NamedTuple):
@@ -110,11 +115,26 @@ class Network:
         )  # bits of a digit, bits behind the point
         if denominator != 1 << places or not 0 <= numerator < denominator:
             return None  # digits would never end, or there is one before the point
-        room = -(-places // width) * width
-        bits = f"{numerator << room - places:0{room}b}" if numerator else ""
-        digits = [int(bits[at : at + width], 2) for at in range(0, len(bits), width)]
-        if any(digit % 2 or digit >= 2 * len(self.machine.symbols) for digit in digits):
-            return None
-        while digits and not digits[-1]:
-            digits.pop()
-        return "".join(self.machine.symbols[digit // 2] for digit in digits)
+        count = -(-places // width)
+        stack = _digits(numerator << count * width - places, width, count) if numerator else ""
+        stack = stack.translate(self._symbol_of_digit).rstrip(self.machine.blank)
+        return None if WRONG in stack else stack
+
+    @once
+    def _symbol_of_digit(self) -> dict[int, str]:
+        """The symbol of each digit, as character with the digit's number; `WRONG` where there is none."""
+        found = dict.fromkeys(range(self.base), WRONG)
+        return found | {2 * i: symbol for i, symbol in enumerate(self.machine.symbols)}
+
+
+def _digits(number: int, width: int, count: int) -> str:
+    """Return `count` digits of `width` bits each, every digit as the character with its number.
+
+    >>> [ord(digit) for digit in _digits(0o2071, 3, 4)], [ord(digit) for digit in _digits(0b100_00001, 5, 2)]
+    ([2, 0, 7, 1], [4, 1])
+    """
+    if width in NOTATIONS:
+        text, own = f"{number:0{count}{NOTATIONS[width]}}", "0123456789abcdef"
+        return text.translate({ord(sign): digit for digit, sign in enumerate(own)})
+    bits = f"{number:0{width * count}b}"
+    return "".join(chr(int(bits[at : at + width], 2)) for at in range(0, len(bits), width))
