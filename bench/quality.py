@@ -52,6 +52,8 @@ def score_unspool(text: str, tokens: str, seconds: float) -> dict[str, Any]:
             text,
             "--minutes",
             repr(seconds / 60),
+            "--split",
+            *map(str, SPLIT),
             "--out",
             out,
         ]

@@ -16,8 +16,8 @@ from unspool.plan import Recipe, check
 from unspool.train import Report
 from unspool.truncation import Truncation
 
-WHOLE = Settings(split=(0.9, 0.1, 0.0))
-"""Characters; the first nine tenths to learn from, the last to judge by."""
+WHOLE = Settings(split=None)
+"""Characters; the split is chosen by the length of the text."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,16 @@ class RunConfig:
     """How often the validation part is looked at on the way."""
     validation_tokens: int = 0
     """How much of it is looked at; 0: chosen with the recipe."""
-    order: int = 3
-    """The longest n-grams of the baselines."""
+    order: int | None = None
+    """The highest order of the n-gram baselines; None: 6 for characters and bytes, 4 for other tokens."""
     seed: int = 0
     """Where all random numbers come from."""
 
     def __post_init__(self) -> None:
-        for name, least in (("validations", 1), ("validation_tokens", 0), ("order", 1), ("seed", 0)):
+        for name, least in (("validations", 1), ("validation_tokens", 0), ("seed", 0)):
             at_least(name, getattr(self, name), least)
+        if self.order is not None:
+            at_least("order", self.order, 1)
         from_choice("batches", self.batches, ("sequential", "random"))
         from_choice("memory", self.memory, ("full", "sqrt"))
         Truncation.parse(self.bptt)
@@ -96,11 +98,31 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A model that only counts, and how well it predicts: the lines that a network has to cross."""
+    """An n-gram model or the uniform distribution, and how well it predicts."""
 
     name: str
     valid: Measure
-    test: Measure
+    """On the whole validation part."""
+    test: Measure | None
+    """On the test part; None where there is none."""
+    seconds: float | None = None
+    """The time to count, smooth and score it; None where it was not measured."""
+    counts: int | None = None
+    """How many counts it stores."""
+    live: Measure | None = None
+    """On the targets that validation in training scores; None in runs of older versions."""
+
+    @property
+    def during(self) -> Measure:
+        """The figures beside a learning curve: on its own targets, in runs of older versions on the whole part."""
+        return self.live or self.valid
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Baselines of higher orders that were not computed, because of their cost."""
+
+    why: str
 
 
 @dataclass(frozen=True)
@@ -155,4 +177,4 @@ class Judged:
     best_step: int
 
 
-Event: TypeAlias = Prepared | list[Baseline] | Planned | Step | Changed | Stopped | Judged
+Event: TypeAlias = Prepared | list[Baseline] | LeftOut | Planned | Step | Changed | Stopped | Judged

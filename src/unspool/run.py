@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from unspool import checkpoint
-from unspool.baselines import baseline_from_json, baselines
+from unspool.baselines import SHARE, Scored, baseline_from_json, baselines, has_test
 from unspool.config import ModelConfig
 from unspool.data.batches import Batches, random_batches, sequential_batches
 from unspool.data.corpus import Corpus, prepare, reopen
@@ -26,7 +26,7 @@ from unspool.data.tokens import describe
 from unspool.data.vocab import Vocab
 from unspool.errors import Diverged, InputError
 from unspool.evaluate import Network, evaluate, glance, in_time
-from unspool.events import Baseline, Changed, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
+from unspool.events import Changed, Event, Judged, LeftOut, Planned, Prepared, RunConfig, Step, Stopped
 from unspool.generate import sample
 from unspool.journal import Journal
 from unspool.keeping import Keeping
@@ -56,11 +56,14 @@ def run(
     with nullcontext() if out is None else checkpoint.new_run(out) as folder:
         corpus = prepared(config, texts, folder)
         yield Prepared(corpus)
-        yield (found := baselines(corpus, config))
-        config = plan(corpus, config, clock)
+        scored = baselines(corpus, config, None if "steps" in given else SHARE * 60 * config.minutes)
+        config = plan(corpus, replace(config, settings=corpus.settings), clock)
         training = begin(corpus, config)
         if folder is not None:
-            _write_down(folder, training, corpus, config, found)
+            _write_down(folder, training, corpus, config, scored)
+        yield scored.live(config.validation_tokens)
+        if scored.left_out is not None:
+            yield LeftOut(scored.left_out)
     yield Planned(training.model, config, next(batches_of(corpus, config)), 0)
     training.seconds = clock()
     with nullcontext() if out is None else Journal(out / checkpoint.LOG) as journal:
@@ -81,7 +84,12 @@ def resume(out: Path, *, keeping: Keeping | None = None) -> Iterator[Event]:
         training.restore(arrays, about, out / checkpoint.TRAINING)
         journal.back_to(about["journal"])
         yield Prepared(corpus)
-        yield [baseline_from_json(each) for each in content["baselines"]]
+        found = [baseline_from_json(each, has_test(corpus)) for each in content["baselines"]]
+        if found[0].live is None:  # an older version validated on other tokens: its losses cannot be compared
+            training.best = math.inf
+        yield found
+        if (left_out := content.get("left_out")) is not None:
+            yield LeftOut(left_out)
         yield Planned(training.model, config, next(batches_of(corpus, config)), training.step)
         yield from walk(training, corpus, config, Place(out, journal), keeping or Keeping())
 
@@ -200,13 +208,13 @@ def walk(
     With a deadline, in seconds of the run, the number of updates is changed on the way so that it is kept.
     """
     recipe, best, pace = config.fixed, Best(training, place), Pace(training.seconds, config)
-    ids = in_time(corpus.valid.ids, config.backward)[: config.validation_tokens]
+    ids, tokens = in_time(corpus.valid.ids, config.backward), config.validation_tokens
     clock, saved = Clock(training.seconds), time.monotonic()
     reports = _reports(training, config, pace)
     while training.step < recipe.steps:
         report = _next(reports, training, place)
         training.train += (report.loss - training.train) / min(report.step, SMOOTH)
-        valid = pace.look(lambda: glance(training.model, ids)) if report.step in pace.looks else None
+        valid = pace.look(lambda: glance(training.model, ids, tokens)) if report.step in pace.looks else None
         if valid is not None:
             _refuse_lost(math.isfinite(valid), f"the validation loss is {valid}", training, place)
             best.look(valid)
@@ -230,7 +238,7 @@ def walk(
         if stop:
             yield Stopped(report.step, place.out)
             return
-    part = corpus.test if len(corpus.test.ids) > 1 else corpus.valid
+    part = corpus.test if has_test(corpus) else corpus.valid
     model = best.model()
     judged = evaluate(Network(model, told=keeping.told), part, backward=config.backward)
     place.conclude(part.name, judged, training)
@@ -273,9 +281,7 @@ def _draw(model: Model, corpus: Corpus, config: RunConfig) -> str:
     return corpus.decode(in_time(np.array(ids), config.backward).tolist())
 
 
-def _write_down(
-    folder: Path, training: Training, corpus: Corpus, config: RunConfig, found: list[Baseline]
-) -> None:
+def _write_down(folder: Path, training: Training, corpus: Corpus, config: RunConfig, scored: Scored) -> None:
     """Fill the folder of a new run: from the moment it has its name it can be loaded and gone on with."""
     corpus.vocab.save(folder / checkpoint.VOCAB)
     content = {
@@ -283,7 +289,8 @@ def _write_down(
         "model": training.model.config.to_json(),
         "tokenizer": describe(corpus.tokenizer),
         "vocab": corpus.vocab.sha256,
-        "baselines": [asdict(each) for each in found],
+        "baselines": [asdict(each) for each in scored.live(config.validation_tokens)],
+        "left_out": scored.left_out,
     }
     checkpoint.write_config(folder, "language", content)
     checkpoint.save_model(folder / checkpoint.MODEL, training.model, {"step": 0, "valid": None})

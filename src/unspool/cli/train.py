@@ -82,7 +82,10 @@ class Learning:
     validations: OfTraining[int] = 12
     """How often to look at the validation part on the way."""
     validation_tokens: OfTraining[int] = 0
-    """How much of it to look at then; 0: as much as costs little."""
+    """How much of it to look at then, in segments spread over it; 0: as much as costs little."""
+    order: OfTime[int | None] = None
+    """The longest n-grams to compare with [default: 6 for characters and bytes, 4 for other tokens; fewer where they
+    would take more than a tenth of the minutes]."""
 
     def config(self, text: Sequence[str], reading: Reading) -> RunConfig:
         """Give the run that is asked for, with all that is not given left open."""

@@ -15,7 +15,7 @@ all the n-grams of a text are found with one search a level.
 (array([1]), array([2]))
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,6 +104,11 @@ class NgramCounts:
 
 def count_ngrams(ids: Ids, K: int, order: int) -> NgramCounts:
     """Count all n-grams of a text for n = 1 … order, K being the number of different tokens."""
+    return NgramCounts(list(count_levels(ids, K, order)), K, len(ids))
+
+
+def count_levels(ids: Ids, K: int, order: int) -> Iterator[Level]:
+    """Count the n-grams of a text level by level, so that the caller may stop before the last order."""
     if order < 1:
         raise InputError(f"order: expected 1 or more, got {order}")
     if len(ids) < order:
@@ -113,17 +118,17 @@ def count_ngrams(ids: Ids, K: int, order: int) -> NgramCounts:
     tokens = np.asarray(ids, np.int64)
     if tokens.min() < 0 or tokens.max() >= K:
         raise InputError(f"ids: expected 0 … {K - 1}, got {tokens.min()} … {tokens.max()}")
-    levels: list[Level] = []
+    contexts = 1
     below = entry = np.zeros(len(tokens), np.int64)  # the entry of the n-gram that starts at each place
     for n in range(1, order + 1):
-        below, contexts = entry, len(levels[-1].keys) if levels else 1
+        below = entry
         starts = len(tokens) - n + 1
         key = below[:starts] * K + tokens[n - 1 :]  # (1)
         keys, entry, counts = _distinct(key, contexts * K)
         suffixes = np.zeros(len(keys), np.int64)
         suffixes[entry] = below[1 : starts + 1] if n > 1 else 0
-        levels.append(Level(keys, counts, suffixes, K, contexts))
-    return NgramCounts(levels, K, len(tokens))
+        yield Level(keys, counts, suffixes, K, contexts)
+        contexts = len(keys)
 
 
 def _distinct(key: Whole, bound: int) -> tuple[Whole, Whole, Whole]:
