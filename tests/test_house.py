@@ -33,6 +33,7 @@ LAYERS = {
     ],
     "uses": [
         "journal",
+        "provenance",
         "memory",
         "events",
         "keeping",

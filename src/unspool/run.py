@@ -21,7 +21,7 @@ from unspool.baselines import SHARE, Scored, baseline_from_json, baselines, has_
 from unspool.config import ModelConfig
 from unspool.data.batches import Batches, random_batches, sequential_batches
 from unspool.data.corpus import Corpus, prepare, reopen
-from unspool.data.source import Names
+from unspool.data.source import Names, Source, iter_bytes, resolve
 from unspool.data.tokens import describe
 from unspool.data.vocab import Vocab
 from unspool.errors import Diverged, InputError
@@ -36,6 +36,7 @@ from unspool.optimise import Optimiser, OptimiserConfig
 from unspool.pace import Pace
 from unspool.place import Best, Clock, Place
 from unspool.plan import Recipe, choose
+from unspool.provenance import provenance, sha256_of
 from unspool.schedule import updates_a_second
 from unspool.train import Report, train
 from unspool.training import Training
@@ -53,14 +54,17 @@ def run(
 ) -> Iterator[Event]:
     """Take a text all the way to a trained and measured model."""
     clock, given = Clock(), config.given if config.recipe is None else {"steps": config.recipe.steps}
+    made_with = provenance(None)
     with nullcontext() if out is None else checkpoint.new_run(out) as folder:
-        corpus = prepared(config, texts, folder)
+        sources = resolve(texts or config.sources)
+        valid = None if config.valid is None else resolve(config.valid)
+        corpus = prepared(config, sources, valid, folder)
         yield Prepared(corpus)
         scored = baselines(corpus, config, None if "steps" in given else SHARE * 60 * config.minutes)
         config = plan(corpus, replace(config, settings=corpus.settings), clock)
         training = begin(corpus, config)
         if folder is not None:
-            _write_down(folder, training, corpus, config, scored)
+            _write_down(folder, training, corpus, config, scored, made_with | _hashes(sources, valid))
         yield scored.live(config.validation_tokens)
         if scored.left_out is not None:
             yield LeftOut(scored.left_out)
@@ -94,13 +98,21 @@ def resume(out: Path, *, keeping: Keeping | None = None) -> Iterator[Event]:
         yield from walk(training, corpus, config, Place(out, journal), keeping or Keeping())
 
 
-def prepared(config: RunConfig, texts: Names | None, folder: Path | None) -> Corpus:
+def prepared(
+    config: RunConfig, sources: list[Source], valid: list[Source] | None, folder: Path | None
+) -> Corpus:
     """Read the text: into the run's folder, where there is one."""
     into = None if folder is None else folder / checkpoint.TEXT
     if into is not None:
         into.mkdir()
     settings = {name: value for name, value in vars(config.settings).items()}
-    return prepare(texts or config.sources, valid=config.valid, into=into, **settings)
+    return prepare(sources, valid=valid, into=into, **settings)
+
+
+def _hashes(sources: list[Source], valid: list[Source] | None) -> dict[str, str]:
+    """Return the SHA-256 of the text, and of the validation text where it is a file of its own."""
+    found = {"data_sha256": sha256_of(iter_bytes(sources))}
+    return found if valid is None else found | {"valid_sha256": sha256_of(iter_bytes(valid))}
 
 
 def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunConfig:
@@ -281,7 +293,14 @@ def _draw(model: Model, corpus: Corpus, config: RunConfig) -> str:
     return corpus.decode(in_time(np.array(ids), config.backward).tolist())
 
 
-def _write_down(folder: Path, training: Training, corpus: Corpus, config: RunConfig, scored: Scored) -> None:
+def _write_down(
+    folder: Path,
+    training: Training,
+    corpus: Corpus,
+    config: RunConfig,
+    scored: Scored,
+    made_with: dict[str, Any],
+) -> None:
     """Fill the folder of a new run: from the moment it has its name it can be loaded and gone on with."""
     corpus.vocab.save(folder / checkpoint.VOCAB)
     content = {
@@ -291,6 +310,7 @@ def _write_down(folder: Path, training: Training, corpus: Corpus, config: RunCon
         "vocab": corpus.vocab.sha256,
         "baselines": [asdict(each) for each in scored.live(config.validation_tokens)],
         "left_out": scored.left_out,
+        "provenance": made_with,
     }
     checkpoint.write_config(folder, "language", content)
     checkpoint.save_model(folder / checkpoint.MODEL, training.model, {"step": 0, "valid": None})
