@@ -34,6 +34,7 @@ LAYERS = {
     "uses": [
         "journal",
         "provenance",
+        "choose_bptt",
         "memory",
         "events",
         "keeping",

@@ -14,7 +14,7 @@ from unspool.measure import Measure
 from unspool.model import Model
 from unspool.plan import Recipe, check
 from unspool.train import Report
-from unspool.truncation import Truncation
+from unspool.truncation import AUTO, Truncation
 
 WHOLE = Settings(split=None)
 """Characters; the split is chosen by the length of the text."""
@@ -39,7 +39,10 @@ class RunConfig:
     batches: str = "sequential"
     """sequential (the state is carried on) or random."""
     bptt: str = "full"
-    """How far back a gradient reaches: full (the window), truncated:K, truncated:K1,K2 or random:P."""
+    """How far back a gradient reaches: full (the window), truncated:K, truncated:K1,K2, random:P, or auto: truncated:K
+    with the smallest K whose measured bias is within the tolerance."""
+    bptt_tolerance: float = 0.05
+    """The bias that auto accepts, as a share of the gradient's norm."""
     memory: Memory = "full"
     """Which states are kept for the way back: all (full), or every √tau-th (sqrt)."""
     optimiser: str = "adam"
@@ -62,12 +65,25 @@ class RunConfig:
             at_least("order", self.order, 1)
         from_choice("batches", self.batches, ("sequential", "random"))
         from_choice("memory", self.memory, ("full", "sqrt"))
-        Truncation.parse(self.bptt)
+        if self.bptt == AUTO:
+            self._check_auto()
+        else:
+            Truncation.parse(self.bptt)
         check(self.given)
         if self.validation_tokens == 1:
             raise InputError("validation_tokens is 1; expected 0 (chosen with the recipe) or 2 and more")
         if not 0 < self.minutes <= 1e5:
             raise InputError(f"minutes is {self.minutes}; expected a number above 0 and at most 100,000")
+
+    def _check_auto(self) -> None:
+        if not 0 < self.bptt_tolerance < 1:
+            raise InputError(
+                f"bptt_tolerance is {self.bptt_tolerance}; expected a number above 0 and below 1"
+            )
+        if self.batches != "sequential":
+            raise InputError("bptt auto needs batches sequential: random windows carry no state")
+        if "tau" in self.given or self.recipe is not None:
+            raise InputError("bptt auto chooses the window; leave the window out, or give bptt truncated:K")
 
     @property
     def fixed(self) -> Recipe:
@@ -135,6 +151,8 @@ class Planned:
     """What the first minibatch looks like."""
     step: int
     """How many updates have been made: 0, or more where a run goes on."""
+    bias: dict[int, float] | None = None
+    """With bptt auto: the measured bias of every K that was tried."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 
 from unspool import checkpoint
 from unspool.baselines import SHARE, Scored, baseline_from_json, baselines, has_test
+from unspool.choose_bptt import measure_bias, probe_recipe, shortest
 from unspool.config import ModelConfig
 from unspool.data.batches import Batches, random_batches, sequential_batches
 from unspool.data.corpus import Corpus, prepare, reopen
@@ -40,7 +41,7 @@ from unspool.provenance import provenance, sha256_of
 from unspool.schedule import updates_a_second
 from unspool.train import Report, train
 from unspool.training import Training
-from unspool.truncation import Past, Truncation
+from unspool.truncation import AUTO, Past, Truncation
 from unspool.values import Floats
 
 SMOOTH = 50
@@ -61,14 +62,15 @@ def run(
         corpus = prepared(config, sources, valid, folder)
         yield Prepared(corpus)
         scored = baselines(corpus, config, None if "steps" in given else SHARE * 60 * config.minutes)
-        config = plan(corpus, replace(config, settings=corpus.settings), clock)
+        config, bias = chosen_bptt(corpus, replace(config, settings=corpus.settings))
+        config = plan(corpus, config, clock)
         training = begin(corpus, config)
         if folder is not None:
-            _write_down(folder, training, corpus, config, scored, made_with | _hashes(sources, valid))
+            _write_down(folder, training, corpus, config, scored, bias, made_with | _hashes(sources, valid))
         yield scored.live(config.validation_tokens)
         if scored.left_out is not None:
             yield LeftOut(scored.left_out)
-    yield Planned(training.model, config, next(batches_of(corpus, config)), 0)
+    yield Planned(training.model, config, next(batches_of(corpus, config)), 0, bias)
     training.seconds = clock()
     with nullcontext() if out is None else Journal(out / checkpoint.LOG) as journal:
         deadline = None if "steps" in given else 60 * config.minutes
@@ -94,7 +96,8 @@ def resume(out: Path, *, keeping: Keeping | None = None) -> Iterator[Event]:
         yield found
         if (left_out := content.get("left_out")) is not None:
             yield LeftOut(left_out)
-        yield Planned(training.model, config, next(batches_of(corpus, config)), training.step)
+        bias = content.get("bptt_bias") and {int(K): share for K, share in content["bptt_bias"].items()}
+        yield Planned(training.model, config, next(batches_of(corpus, config)), training.step, bias)
         yield from walk(training, corpus, config, Place(out, journal), keeping or Keeping())
 
 
@@ -113,6 +116,18 @@ def _hashes(sources: list[Source], valid: list[Source] | None) -> dict[str, str]
     """Return the SHA-256 of the text, and of the validation text where it is a file of its own."""
     found = {"data_sha256": sha256_of(iter_bytes(sources))}
     return found if valid is None else found | {"valid_sha256": sha256_of(iter_bytes(valid))}
+
+
+def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int, float] | None]:
+    """Replace bptt auto by truncated:K, and return the bias that it was chosen by."""
+    if config.bptt != AUTO:
+        return config, None
+    recipe = probe_recipe(len(corpus.vocab), len(corpus.train.ids), config.given)
+    probe = replace(config, bptt="full", memory="full", optimiser="adam", recipe=recipe)
+    training = begin(corpus, probe)
+    ids = in_time(corpus.train.ids, config.backward)
+    bias = measure_bias(training.model, _reports(training, probe), ids, config.seed)
+    return replace(config, bptt=f"truncated:{shortest(bias, config.bptt_tolerance)}"), bias
 
 
 def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunConfig:
@@ -299,6 +314,7 @@ def _write_down(
     corpus: Corpus,
     config: RunConfig,
     scored: Scored,
+    bias: dict[int, float] | None,
     made_with: dict[str, Any],
 ) -> None:
     """Fill the folder of a new run: from the moment it has its name it can be loaded and gone on with."""
@@ -310,6 +326,7 @@ def _write_down(
         "vocab": corpus.vocab.sha256,
         "baselines": [asdict(each) for each in scored.live(config.validation_tokens)],
         "left_out": scored.left_out,
+        "bptt_bias": bias,
         "provenance": made_with,
     }
     checkpoint.write_config(folder, "language", content)

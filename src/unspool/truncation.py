@@ -30,7 +30,9 @@ from unspool.errors import InputError
 from unspool.kernel import ops
 from unspool.values import Floats, Ids, State
 
-FORMS = "full, truncated:K, truncated:K1,K2 with K2 at least K1, or random:P with P above 0 and at most 1"
+FORMS = "full, truncated:K, truncated:K1,K2 with K2 at least K1, or random:P with P above 0 and at most 1; a run also takes auto"
+AUTO = "auto"
+"""For runs only: truncated:K, with K chosen by its measured bias (`unspool.choose_bptt`)."""
 LEAST = 1e-3
 """The smallest P: below, a chain's weights of 1/P are beyond all use."""
 

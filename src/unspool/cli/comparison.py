@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unspool.baselines import best_of
-from unspool.events import Baseline
+from unspool.events import Baseline, RunConfig
 from unspool.measure import Measure
 
 PARTS = {
@@ -63,6 +63,15 @@ def crossed(baselines: Sequence[Baseline], nats: float) -> str:
 
 def _named(baseline: Baseline) -> str:
     return f"{baseline.name} {baseline.during.perplexity:.2f}"
+
+
+def chosen_line(config: RunConfig, bias: dict[int, float]) -> str:
+    """Return which truncation was chosen, and by which bias."""
+    table = ", ".join(f"{K}: {share:.1%}" for K, share in bias.items())
+    limit = f"a bias of at most {config.bptt_tolerance:.0%}"
+    if min(bias.values()) > config.bptt_tolerance:
+        return f"{config.bptt}, the longest window that was tried; none has {limit} ({table})"
+    return f"{config.bptt}, the shortest window with {limit} ({table})"
 
 
 def best_row(rows: Sequence[Row]) -> Row:

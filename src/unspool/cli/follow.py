@@ -103,9 +103,9 @@ def follow(
 def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, board: Board | None) -> None:
     """Keep of an event what is told in the end."""
     match event:
-        case Planned(_, config, _, _):
+        case Planned(_, config, _, _, bias):
             stop.listen()
-            content |= {"config": config.to_json(), "repeat": repeat(config)}
+            content |= {"config": config.to_json(), "repeat": repeat(config), "bptt_bias": bias}
             view.repeat(content["repeat"])
         case Changed(config):
             content |= {"config": config.to_json(), "repeat": repeat(config)}

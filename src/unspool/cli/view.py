@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unspool.baselines import lines_to_cross
-from unspool.cli.comparison import PARTS, crossed, measures_table, rows_of, verdict
+from unspool.cli.comparison import PARTS, chosen_line, crossed, measures_table, rows_of, verdict
 from unspool.cli.speed import Speed
 from unspool.data.corpus import Corpus
 from unspool.draw.chart import chart
@@ -187,6 +187,8 @@ class View:
         model, recipe, first = planned.model, planned.config.fixed, planned.first
         made, self.first_step = model.config, planned.step
         self.speed = Speed(recipe.steps, recipe.B * (Truncation.parse(planned.config.bptt).K1 or recipe.tau))
+        if planned.bias is not None:
+            self._stage("truncation", chosen_line(planned.config, planned.bias))
         carried = "the state carried on" if planned.config.batches == "sequential" else "drawn at random"
         self._stage("minibatches", f"{recipe.B} rows side by side, {recipe.tau} steps a window, {carried}")
         assert self.corpus is not None
