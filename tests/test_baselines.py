@@ -111,6 +111,7 @@ def test_orders_that_cost_too_much_are_left_out_and_that_is_said(monkeypatch: py
     scored = baselines(corpus, RunConfig(), seconds=1e-9)
     assert [each.name for each in scored.found] == ["uniform", "1-grams"]
     assert scored.left_out == "2- to 6-grams left out: n-grams may take 0.0 s, a tenth of the time limit"
+    assert baselines(corpus, RunConfig(order=3), seconds=1e-9).left_out is None  # what is asked for is done
     monkeypatch.setattr("unspool.baselines.available", lambda: 1000)
     assert "GiB of memory" in str(baselines(corpus, RunConfig()).left_out)
 

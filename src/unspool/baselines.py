@@ -88,7 +88,7 @@ class Scored:
 
 
 def baselines(corpus: Corpus, config: RunConfig, seconds: float | None = None) -> Scored:
-    """Score the uniform distribution and Kneser-Ney of every order that fits into `seconds`, if they are given."""
+    """Score the uniform distribution and Kneser-Ney of every order; an order that is not given must fit into `seconds`."""
     K = len(corpus.vocab)
     refuse_too_short(corpus.valid)
     if K == 1:
@@ -107,7 +107,9 @@ def baselines(corpus: Corpus, config: RunConfig, seconds: float | None = None) -
         scored.found.append(replace(baseline, seconds=each.seconds + now - start, counts=each.counts))
         scored.log_probs.append(log_probs)
         expected, before = now - begin + GROWTH * (now - before), now
-        if each.n < order and (why := _too_much(expected, seconds, BYTES * len(ids))):
+        if each.n < order and (
+            why := _too_much(expected, None if config.order else seconds, BYTES * len(ids))
+        ):
             orders = f"{each.n + 1}- to {order}-grams" if each.n + 1 < order else f"{order}-grams"
             return replace(scored, left_out=f"{orders} left out: {why}")
     return scored

@@ -23,7 +23,8 @@ from unspool.config import LOOKED_UP
 from unspool.data.batches import sequential_batches
 from unspool.errors import InputError
 from unspool.model import Model
-from unspool.plan import Recipe, choose
+from unspool.plan import ROWS as MOST_ROWS
+from unspool.plan import TAU, Recipe, choose
 from unspool.train import Report
 from unspool.values import Floats, Ids
 
@@ -44,6 +45,17 @@ def probe_recipe(vocabulary: int, tokens: int, given: Mapping[str, Any]) -> Reci
     if vocabulary > LOOKED_UP:
         kept["B"] = max(1, min(ROWS // 2, tokens // 256))
     return choose(vocabulary=vocabulary, tokens=tokens, seconds=1.0, measure=lambda _: 1.0, given=kept)
+
+
+def rows_for(K: int, tokens: int) -> int:
+    """Return B for windows of K steps: an update reads no more tokens than with the usual window, nor more rows.
+
+    Longer windows with as many rows would make fewer updates of the same text.
+
+    >>> [rows_for(K, 10**6) for K in (8, 64, 128, 256)], rows_for(64, 1000)
+    ([16, 16, 8, 4], 3)
+    """
+    return max(1, min(MOST_ROWS, MOST_ROWS * TAU // K, tokens // (4 * K)))
 
 
 def measure_bias(model: Model, updates: Iterator[Report], ids: Ids, seed: int) -> dict[int, float]:

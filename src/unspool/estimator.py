@@ -21,6 +21,7 @@ from unspool.events import Changed, Event, Judged, Planned, Prepared, RunConfig,
 from unspool.generate import TEMPERATURE, Sampling
 from unspool.language import TextModel
 from unspool.run import run
+from unspool.truncation import TOLERANCE
 
 RECIPE = {"batch": "B", "window": "tau"}
 """Names of the recipe that are letters there and words here."""
@@ -51,7 +52,7 @@ class LanguageModel:
         backward: bool = False,
         batches: str = "sequential",
         bptt: str = "full",
-        bptt_tolerance: float = 0.05,
+        bptt_tolerance: float = TOLERANCE,
         memory: Memory = "full",
         optimiser: str = "adam",
         min_freq: int = 0,

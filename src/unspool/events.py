@@ -14,7 +14,7 @@ from unspool.measure import Measure
 from unspool.model import Model
 from unspool.plan import Recipe, check
 from unspool.train import Report
-from unspool.truncation import AUTO, Truncation
+from unspool.truncation import AUTO, TOLERANCE, Truncation
 
 WHOLE = Settings(split=None)
 """Characters; the split is chosen by the length of the text."""
@@ -41,7 +41,7 @@ class RunConfig:
     bptt: str = "full"
     """How far back a gradient reaches: full (the window), truncated:K, truncated:K1,K2, random:P, or auto: truncated:K
     with the smallest K whose measured bias is within the tolerance."""
-    bptt_tolerance: float = 0.05
+    bptt_tolerance: float = TOLERANCE
     """The bias that auto accepts, as a share of the gradient's norm."""
     memory: Memory = "full"
     """Which states are kept for the way back: all (full), or every √tau-th (sqrt)."""

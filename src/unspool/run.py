@@ -18,7 +18,7 @@ import numpy as np
 
 from unspool import checkpoint
 from unspool.baselines import SHARE, Scored, baseline_from_json, baselines, has_test
-from unspool.choose_bptt import measure_bias, probe_recipe, shortest
+from unspool.choose_bptt import measure_bias, probe_recipe, rows_for, shortest
 from unspool.config import ModelConfig
 from unspool.data.batches import Batches, random_batches, sequential_batches
 from unspool.data.corpus import Corpus, prepare, reopen
@@ -127,7 +127,9 @@ def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int,
     training = begin(corpus, probe)
     ids = in_time(corpus.train.ids, config.backward)
     bias = measure_bias(training.model, _reports(training, probe), ids, config.seed)
-    return replace(config, bptt=f"truncated:{shortest(bias, config.bptt_tolerance)}"), bias
+    K = shortest(bias, config.bptt_tolerance)
+    given = {"B": rows_for(K, len(ids))} | config.given
+    return replace(config, bptt=f"truncated:{K}", given=given), bias
 
 
 def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunConfig:

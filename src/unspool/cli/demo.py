@@ -67,6 +67,7 @@ def demo(
         given={"hidden": 256, "dropout": 0.35},  # help texts of many kinds: what is held out is another kind
         # Every two seconds or so, and no more often than the picture has room for.
         validations=int(min(20, max(3, seconds / 2))),
+        order=6,
         seed=seed,
     )
     if json:

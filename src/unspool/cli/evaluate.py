@@ -129,6 +129,7 @@ def _as_json(run: Path, model: TextModel, part: Part, found: list[Row], network:
             for each in found
         ],
         "best_baseline": best_as_json(found, network),
+        "provenance": checkpoint.read_config(run, "language").get("provenance"),
     }
 
 

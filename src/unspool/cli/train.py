@@ -63,7 +63,7 @@ class Learning:
     bptt: OfTraining[str] = "full"
     """How far back gradients reach: full (the window), truncated:K (an update every K steps), truncated:K1,K2 (an
     update every K1 steps that looks back K2), random:P (cut at each step with probability 1-P, unbiased) or auto
-    (truncated:K with the shortest window whose measured bias is at most 5 %)."""
+    (truncated:K with the shortest window whose measured bias is at most 10 %)."""
     memory: OfTraining[Literal["full", "sqrt"]] = "full"
     """sqrt keeps every √tau-th state and computes the others again: less memory, the same bits."""
     optimiser: OfTraining[Literal["adam", "sgd"]] = "adam"
