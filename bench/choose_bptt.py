@@ -1,6 +1,6 @@
 """Does `--bptt auto` choose a good window? Its bias table, and what training with every window learns.
 
-    python bench/choose_bptt.py TEXT [TEXT …] [--tokens-read 300000] [--hidden 128] [--cells gru lstm]
+    python bench/choose_bptt.py TEXT [TEXT …] [--tokens-read 300000] [--hidden 128] [--cells gru lstm] [--lengths 8 32 64]
 
 Every window K reads the same number of tokens, twice: with 16 rows (a short window makes more updates), and with
 1,024 / K rows (all windows make as many updates of as many tokens, so that only the gradients differ). The measure
@@ -37,13 +37,14 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=128)
     parser.add_argument("--cells", nargs="+", default=["gru"])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--lengths", nargs="+", type=int, default=list(LENGTHS))
     args = parser.parse_args()
     figures = []
     for text in args.texts:
         for cell in args.cells:
             given = {"cell": cell, "hidden": args.hidden}
             corpus = prepare(text, split=None)
-            config = RunConfig(sources=(text,), given=given, bptt="auto", seed=args.seed)
+            config = RunConfig(sources=(text,), given=given, minutes=3.0, bptt="auto", seed=args.seed)
             chosen, bias = chosen_bptt(corpus, config)
             assert bias is not None
             print(
@@ -51,7 +52,7 @@ def main() -> None:
                 flush=True,
             )
             rows = []
-            for K in LENGTHS:
+            for K in args.lengths:
                 found = {"text": Path(text).name, "cell": cell, "K": K, "bias": bias[K]}
                 for name, B in (("16 rows", 16), ("1,024 tokens", PER_UPDATE // K)):
                     steps = args.tokens_read // (B * K)

@@ -33,8 +33,7 @@ def story(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unspool.choose_bptt.UPDATES", 20)
-    monkeypatch.setattr("unspool.choose_bptt.POINTS", (10, 15, 20))
+    monkeypatch.setattr("unspool.choose_bptt.FEWEST", 16)
 
 
 def window(tau: int, B: int = 2) -> np.ndarray:
@@ -158,12 +157,14 @@ def test_a_short_text_tries_short_windows_and_a_tiny_one_is_refused() -> None:
         from unspool.train import Report
 
         ids = np.arange(tokens, dtype=np.int32) % 5
-        return measure_bias(model, (Report(step, 1.0, 1.0, 1, []) for step in range(1, 30)), ids, 0)
+        return measure_bias(model, (Report(step, 1.0, 1.0, 1, []) for step in range(1, 30)), 8, ids, 0)
 
     assert sorted(bias(200)) == [8, 16, 32, 64]
     with pytest.raises(InputError, match="text too short for bptt auto"):
         bias(12)
-    assert probe_recipe(40_000, 10_000, {}).tied and probe_recipe(60, 10_000, {"hidden": 900}).hidden == 128
+    assert probe_recipe(40_000, 10_000, {}, 3).tied
+    assert probe_recipe(60, 10_000, {"hidden": 900}, 3).hidden == 128
+    assert [probe_recipe(60, 10_000, {"steps": n}, 3).steps for n in (6, 400, 9999)] == [16, 100, 160]
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ This is what training with `truncated:K` computes. Its last step backpropagates 
 one; so (2) is larger than the bias of looking back exactly K steps, which `unspool.lags` computes.
 
 The bias depends on the parameters, and an untrained network says little about a trained one. So a probe, a network
-of the same cell and layers with at most 128 units, is trained for a few updates; (2) is measured at several of
-them, and its median is taken: near a single point the gradient may be small, and (2) by chance large. The chosen K
-is the smallest power of two with a bias of at most the tolerance. Everything depends on the text and the seed alone.
+of the same cell and layers with at most 128 units, is trained for a few updates; (2) is measured at four of them,
+and its median is taken: near a single point the gradient may be small, and (2) by chance large. The chosen K is the
+smallest power of two with a bias of at most the tolerance. Everything depends on text, seed and length of the run.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from statistics import median
 from typing import Any
 
@@ -32,18 +33,30 @@ LENGTHS = (8, 16, 32, 64, 128, 256)
 """The windows that are tried."""
 LONG = 512
 """tau in (1); less where the text is short."""
-HIDDEN, UPDATES, POINTS = 128, 160, (40, 80, 120, 160)
-"""The size of the probe, its updates, and after which of them the bias is measured."""
-ROWS = 8
+HIDDEN = 128
+"""The largest probe."""
+FEWEST, MOST = 40, 160
+"""Updates of the probe: a run of three minutes makes most of them, a shorter run fewer."""
+POINTS = 4
+"""How often the bias is measured."""
+ROWS = 4
 """Rows of the windows that the bias is measured on."""
 
 
-def probe_recipe(vocabulary: int, tokens: int, given: Mapping[str, Any]) -> Recipe:
-    """Return how the probe is trained; a large vocabulary, which costs most of the time, gets fewer rows."""
+def probe_recipe(vocabulary: int, tokens: int, given: Mapping[str, Any], minutes: float) -> Recipe:
+    """Return how the probe is trained: one update per second of the run, or a quarter of its updates.
+
+    A large vocabulary, which costs most of the time, gets fewer rows.
+
+    >>> [probe_recipe(65, 10**6, {}, minutes).steps for minutes in (0.1, 1, 3)]
+    [40, 60, 160]
+    """
+    length = given["steps"] / 4 if "steps" in given else 60 * minutes
     kept = {name: given[name] for name in ("cell", "layers") if name in given}
-    kept |= {"hidden": min(given.get("hidden", HIDDEN), HIDDEN), "steps": UPDATES, "dropout": 0.0}
+    kept |= {"hidden": min(given.get("hidden", HIDDEN), HIDDEN), "dropout": 0.0}
+    kept["steps"] = round(min(MOST, max(FEWEST, length)))
     if vocabulary > LOOKED_UP:
-        kept["B"] = max(1, min(ROWS // 2, tokens // 256))
+        kept["B"] = max(1, min(MOST_ROWS // 4, tokens // (4 * TAU)))
     return choose(vocabulary=vocabulary, tokens=tokens, seconds=1.0, measure=lambda _: 1.0, given=kept)
 
 
@@ -58,9 +71,11 @@ def rows_for(K: int, tokens: int) -> int:
     return max(1, min(MOST_ROWS, MOST_ROWS * TAU // K, tokens // (4 * K)))
 
 
-def measure_bias(model: Model, updates: Iterator[Report], ids: Ids, seed: int) -> dict[int, float]:
-    """Train a probe by `updates`; return the median bias (2) of every K over `POINTS`."""
-    rows = max(1, min(ROWS if model.config.outputs <= LOOKED_UP else ROWS // 4, (len(ids) - 1) // (4 * LONG)))
+def measure_bias(
+    model: Model, updates: Iterator[Report], total: int, ids: Ids, seed: int
+) -> dict[int, float]:
+    """Train a probe by `total` updates; return the median bias (2) of every K over the points of measurement."""
+    rows = max(1, min(ROWS if model.config.outputs <= LOOKED_UP else 1, (len(ids) - 1) // (4 * LONG)))
     tau = min(LONG, 1 << ((len(ids) - 1) // rows).bit_length() - 1)
     tried = [K for K in LENGTHS if tau >= 2 * K]
     if not tried:
@@ -69,13 +84,12 @@ def measure_bias(model: Model, updates: Iterator[Report], ids: Ids, seed: int) -
             "or more: give more text, or a bptt such as truncated:8"
         )
     windows = sequential_batches(ids, rows, tau, np.random.default_rng(seed))
+    points = {total * i // POINTS for i in range(1, POINTS + 1)}
     found: list[dict[int, float]] = []
-    for report in updates:
-        if report.step in POINTS:
+    for report in islice(updates, total):
+        if report.step in points:
             window = next(windows)
             found.append(bias_of(model, window.x, window.y, tried))
-        if report.step == POINTS[-1]:
-            break
     return {K: median(bias[K] for bias in found) for K in tried}
 
 

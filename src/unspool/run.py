@@ -122,11 +122,11 @@ def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int,
     """Replace bptt auto by truncated:K, and return the bias that it was chosen by."""
     if config.bptt != AUTO:
         return config, None
-    recipe = probe_recipe(len(corpus.vocab), len(corpus.train.ids), config.given)
+    recipe = probe_recipe(len(corpus.vocab), len(corpus.train.ids), config.given, config.minutes)
     probe = replace(config, bptt="full", memory="full", optimiser="adam", recipe=recipe)
     training = begin(corpus, probe)
     ids = in_time(corpus.train.ids, config.backward)
-    bias = measure_bias(training.model, _reports(training, probe), ids, config.seed)
+    bias = measure_bias(training.model, _reports(training, probe), recipe.steps, ids, config.seed)
     K = shortest(bias, config.bptt_tolerance)
     given = {"B": rows_for(K, len(ids))} | config.given
     return replace(config, bptt=f"truncated:{K}", given=given), bias
