@@ -1,5 +1,6 @@
 """Baselines of a run: the same targets on both sides, the best order in the table, and a plain verdict."""
 
+import json
 import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from unspool import checkpoint
 from unspool.baselines import baselines, lines_to_cross
+from unspool.cli import follow
 from unspool.cli.comparison import Row, best_as_json, crossed, measures_table, rows_of, verdict
 from unspool.counting.kneser_ney import kneser_ney
 from unspool.counting.ngram import count_ngrams
@@ -159,6 +161,20 @@ def test_the_live_line_names_the_best_baseline_until_it_is_crossed() -> None:
     assert crossed(found, 0.5) == f" < b {np.e:.2f}"
     names = [each.name for each in lines_to_cross([*found, *(replace(found[0], name=n) for n in "de")])]
     assert names == ["a", "b", "c", "d"]
+
+
+def test_the_picture_has_the_best_baseline_on_the_targets_of_the_curve(
+    config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = list(run(config, out=tmp_path / "run"))[1]
+    drawn = []
+    monkeypatch.setattr(
+        follow, "draw_curve", lambda _, lines, path, title: drawn.append((lines, path.touch()))
+    )
+    content = {"baselines": json.loads(json.dumps([asdict(each) for each in found]))}
+    follow._draw(tmp_path / "run", content, tmp_path / "curve.png", force=False)
+    best = min(found, key=lambda each: each.live.nats)
+    assert (best.name, best.live.nats) in drawn[0][0] and len(drawn[0][0]) <= 5
 
 
 def test_without_a_test_part_no_figures_are_called_those_of_one(tmp_path: Path) -> None:
