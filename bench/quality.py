@@ -1,4 +1,4 @@
-"""Quality per minute: `unspool train TEXT --minutes M` with no other option, beside a PyTorch LSTM of H 256.
+"""Quality per minute: `unspool train TEXT --minutes M` with no other option but `--split`, beside a PyTorch LSTM of H 256.
 
     python bench/quality.py TEXT [TEXT …] [--seconds 150] [--tokens char] [--peers unspool torch]
 
@@ -52,6 +52,8 @@ def score_unspool(text: str, tokens: str, seconds: float) -> dict[str, Any]:
             text,
             "--minutes",
             repr(seconds / 60),
+            "--split",
+            *map(str, SPLIT),
             "--out",
             out,
         ]

@@ -24,6 +24,8 @@ VARYING = [
     (re.compile(r"[\d,.]+ tokens/s"), "… tokens/s"),
     (re.compile(r"[\d,.]+ (µs|ms) a token"), "… a token"),
     (re.compile(r"\bin [\d,.]+ (s|seconds|minutes)\b"), "in … s"),
+    (re.compile(r"counts, [\d,.]+ s\)"), "counts, … s)"),
+    (re.compile(r'"provenance": \{[^}]*\}'), '"provenance": …'),
     (re.compile(r"\b\d+ threads?, \w+"), "… threads"),
     (re.compile(r"--threads \d+"), "--threads …"),
     (re.compile(r"\bafter update [\d,]+"), "after update …"),

@@ -34,6 +34,8 @@ LAYERS = {
     ],
     "uses": [
         "journal",
+        "provenance",
+        "choose_bptt",
         "events",
         "keeping",
         "place",

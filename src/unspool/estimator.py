@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
+from unspool.backpropagate import Memory
 from unspool.data.settings import Settings
 from unspool.data.source import Names, text_itself
 from unspool.errors import InputError
@@ -20,17 +21,21 @@ from unspool.events import Changed, Event, Judged, Planned, Prepared, RunConfig,
 from unspool.generate import TEMPERATURE, Sampling
 from unspool.language import TextModel
 from unspool.run import run
+from unspool.truncation import TOLERANCE
 
 RECIPE = {"batch": "B", "window": "tau"}
 """Names of the recipe that are letters there and words here."""
-OWN = ("minutes", "tokens", "seed", "backward", "batches", "out", "show")
+RUN = ("minutes", "seed", "backward", "batches", "bptt", "bptt_tolerance", "memory", "optimiser")
+TEXT = ("tokens", "min_freq", "split")
+OWN = (*RUN, *TEXT, "out", "show")
 
 
 class LanguageModel:
     """A language model from a text, with scikit-learn's manners.
 
-    Besides `minutes`, `tokens` (char, word, byte …), `seed`, `backward`, `batches` and `out` (a folder to keep
-    the run in), any number of the recipe may be fixed: cell, hidden, layers, embedding, tied, dropout,
+    `minutes`, `seed`, `backward`, `batches`, `bptt`, `memory` and `optimiser` are those of `unspool train`, and so are
+    `tokens` (char, word, byte …), `min_freq` and `split` of the text; `bptt_tolerance` is the bias that bptt="auto"
+    accepts, `out` a folder to save the run in. Any number of the recipe may be fixed as well: cell, hidden, layers, embedding, tied, dropout,
     recurrent_dropout, batch, window, learning_rate, clip, decay, warmup, steps. What is left open is chosen for
     the text and the time. `show` is called with every event of the run.
 
@@ -46,12 +51,20 @@ class LanguageModel:
         seed: int = 0,
         backward: bool = False,
         batches: str = "sequential",
+        bptt: str = "full",
+        bptt_tolerance: float = TOLERANCE,
+        memory: Memory = "full",
+        optimiser: str = "adam",
+        min_freq: int = 0,
+        split: tuple[float, float, float] | None = None,
         out: str | Path | None = None,
         show: Callable[[Event], object] | None = None,
         **recipe: Any,
     ) -> None:
         self.minutes, self.tokens, self.seed, self.backward = minutes, tokens, seed, backward
         self.batches, self.out, self.show, self.recipe = batches, out, show, recipe
+        self.bptt, self.bptt_tolerance, self.memory, self.optimiser = bptt, bptt_tolerance, memory, optimiser
+        self.min_freq, self.split = min_freq, split
 
     def fit(self, text: str | Path | Iterable[str | Path], y: None = None) -> Self:
         """Train on a text: a string is the text itself, a Path a file or folder, a list several of them."""
@@ -65,7 +78,7 @@ class LanguageModel:
             match event:
                 case Prepared(corpus):
                     made = corpus
-                case Planned(_, config, _, _):
+                case Planned(_, config):
                     self.config_ = config
                 case Changed(config):
                     self.config_ = config
@@ -84,12 +97,9 @@ class LanguageModel:
         given = {RECIPE.get(name, name): value for name, value in self.recipe.items()}
         return RunConfig(
             sources=("a text",),
-            settings=Settings(tokens=self.tokens, split=(0.9, 0.1, 0.0)),
-            minutes=self.minutes,
+            settings=Settings(**{name: getattr(self, name) for name in TEXT}),
             given=given,
-            batches=self.batches,
-            backward=self.backward,
-            seed=self.seed,
+            **{name: getattr(self, name) for name in RUN},
         )
 
     @property

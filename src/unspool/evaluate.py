@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unspool.data.arrays import Ids, Real
+from unspool.data.arrays import Ids, Real, Whole
 from unspool.data.parts import Part
 from unspool.errors import InputError
 from unspool.measure import LanguageModel, Measure, measure
@@ -88,22 +88,66 @@ def evaluate(model: LanguageModel, part: Part, *, backward: bool = False) -> Mea
     return measure(model.log_prob(in_time(part.ids, backward)), *part.widths_after_first(backward))
 
 
-def uniform(K: int, part: Part, *, backward: bool = False) -> Measure:
-    """Judge the guess without knowledge, 1/K for every token: its perplexity is K."""
-    return measure(np.full(len(part.ids) - 1, -math.log(K)), *part.widths_after_first(backward))
+@dataclass(frozen=True)
+class Uniform:
+    """The guess without knowledge, 1/K for every token: its perplexity is K."""
+
+    K: int
+
+    def log_prob(self, ids: Ids, given: int = 1) -> Real:
+        """Return -ln K for every token but the first ``given``."""
+        return np.full(len(ids) - given, -math.log(self.K))
 
 
-def glance(model: Model, ids: Ids, *, rows: int = 32, context: int = 64, window: int = 128) -> float:
-    """Give the mean nats of every target once, for less: in pieces read side by side.
+@dataclass(frozen=True)
+class Spread:
+    """Segments of equal length at equal distances over a text: the targets that validation in training scores."""
 
-    Each piece but the first begins with `context` tokens before it, so the figure is a little above that of
-    one reading from end to end, which is what counts in the end.
+    first: Whole
+    """The first target of each segment."""
+    length: int
+    total: int
+    """How many targets the text has."""
+
+    @property
+    def targets(self) -> Whole:
+        """The scored targets, rising; target t is token t+1 of the text."""
+        ends = np.minimum(self.first + self.length, self.total)
+        return np.concatenate([np.arange(*span) for span in zip(self.first, ends, strict=True)])
+
+
+def spread(total: int, tokens: int | None = None, *, rows: int = 32, context: int = 64) -> Spread:
+    """Spread about `tokens` of a text's `total` targets over it, in segments that are long against the context.
+
+    >>> spread(10_000, 1025).first, spread(10_000, 1025).length
+    (array([   0, 2500, 5000, 7500]), 256)
+    >>> len(spread(10_000).targets)
+    10000
+    """
+    scored = total if tokens is None else min(total, max(1, tokens - 1))
+    rows = max(1, min(rows, scored // (4 * context)))
+    length = -(-scored // rows)
+    return Spread(max(length, total // rows) * np.arange(rows), length, total)
+
+
+def glance(
+    model: Model,
+    ids: Ids,
+    tokens: int | None = None,
+    *,
+    rows: int = 32,
+    context: int = 64,
+    window: int = 128,
+) -> float:
+    """Return the mean nats of targets spread over a text: the segments of `spread`, read as one batch.
+
+    Each segment but the first is read after `context` tokens before it, so the figure is a little above that of one
+    reading from end to end, which gives the result of a run.
     """
     _check(model, ids, window)
     targets = len(ids) - 1
-    rows = max(1, min(rows, targets // (4 * context)))
-    length = -(-targets // rows)
-    first = length * np.arange(rows)  # the first position that is scored
+    segments = spread(targets, tokens, rows=rows, context=context)
+    first, length = segments.first, segments.length
     start = np.maximum(first - context, 0)
     steps = np.arange(context + length)[:, None] + start  # T rows
     scored = (steps >= first) & (steps < np.minimum(first + length, targets))

@@ -14,10 +14,10 @@ from unspool.measure import Measure
 from unspool.model import Model
 from unspool.plan import Recipe, check
 from unspool.train import Report
-from unspool.truncation import Truncation
+from unspool.truncation import AUTO, TOLERANCE, Truncation
 
-WHOLE = Settings(split=(0.9, 0.1, 0.0))
-"""Characters; the first nine tenths to learn from, the last to judge by."""
+WHOLE = Settings(split=None)
+"""Characters; the split is chosen by the length of the text."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,10 @@ class RunConfig:
     batches: str = "sequential"
     """sequential (the state is carried on) or random."""
     bptt: str = "full"
-    """How far back a gradient reaches: full (the window), truncated:K, truncated:K1,K2 or random:P."""
+    """How far back a gradient reaches: full (the window), truncated:K, truncated:K1,K2, random:P, or auto: truncated:K
+    with the smallest K whose measured bias is within the tolerance."""
+    bptt_tolerance: float = TOLERANCE
+    """The bias that auto accepts, as a share of the gradient's norm."""
     memory: Memory = "full"
     """Which states are kept for the way back: all (full), or every √tau-th (sqrt)."""
     optimiser: str = "adam"
@@ -50,22 +53,37 @@ class RunConfig:
     """How often the validation part is looked at on the way."""
     validation_tokens: int = 0
     """How much of it is looked at; 0: chosen with the recipe."""
-    order: int = 3
-    """The longest n-grams of the baselines."""
+    order: int | None = None
+    """The highest order of the n-gram baselines; None: 6 for characters and bytes, 4 for other tokens."""
     seed: int = 0
     """Where all random numbers come from."""
 
     def __post_init__(self) -> None:
-        for name, least in (("validations", 1), ("validation_tokens", 0), ("order", 1), ("seed", 0)):
+        for name, least in (("validations", 1), ("validation_tokens", 0), ("seed", 0)):
             at_least(name, getattr(self, name), least)
+        if self.order is not None:
+            at_least("order", self.order, 1)
         from_choice("batches", self.batches, ("sequential", "random"))
         from_choice("memory", self.memory, ("full", "sqrt"))
-        Truncation.parse(self.bptt)
+        if self.bptt == AUTO:
+            self._check_auto()
+        else:
+            Truncation.parse(self.bptt)
         check(self.given)
         if self.validation_tokens == 1:
             raise InputError("validation_tokens is 1; expected 0 (chosen with the recipe) or 2 and more")
         if not 0 < self.minutes <= 1e5:
             raise InputError(f"minutes is {self.minutes}; expected a number above 0 and at most 100,000")
+
+    def _check_auto(self) -> None:
+        if not 0 < self.bptt_tolerance < 1:
+            raise InputError(
+                f"bptt_tolerance is {self.bptt_tolerance}; expected a number above 0 and below 1"
+            )
+        if self.batches != "sequential":
+            raise InputError("bptt auto needs batches sequential: random windows carry no state")
+        if "tau" in self.given or self.recipe is not None:
+            raise InputError("bptt auto chooses the window; leave the window out, or give bptt truncated:K")
 
     @property
     def fixed(self) -> Recipe:
@@ -96,11 +114,31 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A model that only counts, and how well it predicts: the lines that a network has to cross."""
+    """An n-gram model or the uniform distribution, and how well it predicts."""
 
     name: str
     valid: Measure
-    test: Measure
+    """On the whole validation part."""
+    test: Measure | None
+    """On the test part; None where there is none."""
+    seconds: float | None = None
+    """The time to count, smooth and score it; None where it was not measured."""
+    counts: int | None = None
+    """How many counts it stores."""
+    live: Measure | None = None
+    """On the targets that validation in training scores; None in runs of older versions."""
+
+    @property
+    def during(self) -> Measure:
+        """The figures beside a learning curve: on its own targets, in runs of older versions on the whole part."""
+        return self.live or self.valid
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Baselines of higher orders that were not computed, because of their cost."""
+
+    why: str
 
 
 @dataclass(frozen=True)
@@ -113,6 +151,8 @@ class Planned:
     """What the first minibatch looks like."""
     step: int
     """How many updates have been made: 0, or more where a run goes on."""
+    bias: dict[int, float] | None = None
+    """With bptt auto: the measured bias of every K that was tried."""
 
 
 @dataclass(frozen=True)
@@ -155,4 +195,4 @@ class Judged:
     best_step: int
 
 
-Event: TypeAlias = Prepared | list[Baseline] | Planned | Step | Changed | Stopped | Judged
+Event: TypeAlias = Prepared | list[Baseline] | LeftOut | Planned | Step | Changed | Stopped | Judged

@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 
 from unspool import checkpoint
-from unspool.baselines import baseline_from_json, baselines
+from unspool.baselines import SHARE, Scored, baseline_from_json, baselines, has_test
+from unspool.choose_bptt import measure_bias, probe_recipe, rows_for, shortest
 from unspool.config import ModelConfig
 from unspool.data.batches import Batches, random_batches, sequential_batches
 from unspool.data.corpus import Corpus, prepare, reopen
-from unspool.data.source import Names
+from unspool.data.source import Names, Source, iter_bytes, resolve
 from unspool.data.tokens import describe
 from unspool.data.vocab import Vocab
 from unspool.errors import Diverged, InputError
 from unspool.evaluate import Network, evaluate, glance, in_time
-from unspool.events import Baseline, Changed, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
+from unspool.events import Changed, Event, Judged, LeftOut, Planned, Prepared, RunConfig, Step, Stopped
 from unspool.footprint import refuse_too_large
 from unspool.generate import sample
 from unspool.journal import Journal
@@ -36,10 +37,11 @@ from unspool.optimise import Optimiser, OptimiserConfig
 from unspool.pace import Pace
 from unspool.place import Best, Clock, Place
 from unspool.plan import Recipe, choose
+from unspool.provenance import provenance, sha256_of
 from unspool.schedule import updates_a_second
 from unspool.train import Report, train
 from unspool.training import Training
-from unspool.truncation import Past, Truncation
+from unspool.truncation import AUTO, Past, Truncation
 from unspool.values import Floats
 
 SMOOTH = 50
@@ -53,15 +55,22 @@ def run(
 ) -> Iterator[Event]:
     """Take a text all the way to a trained and measured model."""
     clock, given = Clock(), config.given if config.recipe is None else {"steps": config.recipe.steps}
+    made_with = provenance(None)
     with nullcontext() if out is None else checkpoint.new_run(out) as folder:
-        corpus = prepared(config, texts, folder)
+        sources = resolve(texts or config.sources)
+        valid = None if config.valid is None else resolve(config.valid)
+        corpus = prepared(config, sources, valid, folder)
         yield Prepared(corpus)
-        yield (found := baselines(corpus, config))
+        scored = baselines(corpus, config, None if "steps" in given else SHARE * 60 * config.minutes)
+        config, bias = chosen_bptt(corpus, replace(config, settings=corpus.settings))
         config = plan(corpus, config, clock)
         training = begin(corpus, config)
         if folder is not None:
-            _write_down(folder, training, corpus, config, found)
-    yield Planned(training.model, config, next(batches_of(corpus, config)), 0)
+            _write_down(folder, training, corpus, config, scored, bias, made_with | _hashes(sources, valid))
+        yield scored.live(config.validation_tokens)
+        if scored.left_out is not None:
+            yield LeftOut(scored.left_out)
+    yield Planned(training.model, config, next(batches_of(corpus, config)), 0, bias)
     training.seconds = clock()
     with nullcontext() if out is None else Journal(out / checkpoint.LOG) as journal:
         deadline = None if "steps" in given else 60 * config.minutes
@@ -81,18 +90,46 @@ def resume(out: Path, *, keeping: Keeping | None = None) -> Iterator[Event]:
         training.restore(arrays, about, out / checkpoint.TRAINING)
         journal.back_to(about["journal"])
         yield Prepared(corpus)
-        yield [baseline_from_json(each) for each in content["baselines"]]
-        yield Planned(training.model, config, next(batches_of(corpus, config)), training.step)
+        found = [baseline_from_json(each, has_test(corpus)) for each in content["baselines"]]
+        if found[0].live is None:  # an older version validated on other tokens: its losses cannot be compared
+            training.best = math.inf
+        yield found
+        if (left_out := content.get("left_out")) is not None:
+            yield LeftOut(left_out)
+        bias = content.get("bptt_bias") and {int(K): share for K, share in content["bptt_bias"].items()}
+        yield Planned(training.model, config, next(batches_of(corpus, config)), training.step, bias)
         yield from walk(training, corpus, config, Place(out, journal), keeping or Keeping())
 
 
-def prepared(config: RunConfig, texts: Names | None, folder: Path | None) -> Corpus:
+def prepared(
+    config: RunConfig, sources: list[Source], valid: list[Source] | None, folder: Path | None
+) -> Corpus:
     """Read the text: into the run's folder, where there is one."""
     into = None if folder is None else folder / checkpoint.TEXT
     if into is not None:
         into.mkdir()
     settings = {name: value for name, value in vars(config.settings).items()}
-    return prepare(texts or config.sources, valid=config.valid, into=into, **settings)
+    return prepare(sources, valid=valid, into=into, **settings)
+
+
+def _hashes(sources: list[Source], valid: list[Source] | None) -> dict[str, str]:
+    """Return the SHA-256 of the text, and of the validation text where it is a file of its own."""
+    found = {"data_sha256": sha256_of(iter_bytes(sources))}
+    return found if valid is None else found | {"valid_sha256": sha256_of(iter_bytes(valid))}
+
+
+def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int, float] | None]:
+    """Replace bptt auto by truncated:K, and return the bias that it was chosen by."""
+    if config.bptt != AUTO:
+        return config, None
+    recipe = probe_recipe(len(corpus.vocab), len(corpus.train.ids), config.given, config.minutes)
+    probe = replace(config, bptt="full", memory="full", optimiser="adam", recipe=recipe)
+    training = begin(corpus, probe)
+    ids = in_time(corpus.train.ids, config.backward)
+    bias = measure_bias(training.model, _reports(training, probe), recipe.steps, ids, config.seed)
+    K = shortest(bias, config.bptt_tolerance)
+    given = {"B": rows_for(K, len(ids))} | config.given
+    return replace(config, bptt=f"truncated:{K}", given=given), bias
 
 
 def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunConfig:
@@ -200,13 +237,13 @@ def walk(
     With a deadline, in seconds of the run, the number of updates is changed on the way so that it is kept.
     """
     recipe, best, pace = config.fixed, Best(training, place), Pace(training.seconds, config)
-    ids = in_time(corpus.valid.ids, config.backward)[: config.validation_tokens]
+    ids, tokens = in_time(corpus.valid.ids, config.backward), config.validation_tokens
     clock, saved = Clock(training.seconds), time.monotonic()
     reports = _reports(training, config, pace)
     while training.step < recipe.steps:
         report = _next(reports, training, place)
         training.train += (report.loss - training.train) / min(report.step, SMOOTH)
-        valid = pace.look(lambda: glance(training.model, ids)) if report.step in pace.looks else None
+        valid = pace.look(lambda: glance(training.model, ids, tokens)) if report.step in pace.looks else None
         if valid is not None:
             _refuse_lost(math.isfinite(valid), f"the validation loss is {valid}", training, place)
             best.look(valid)
@@ -230,7 +267,7 @@ def walk(
         if stop:
             yield Stopped(report.step, place.out)
             return
-    part = corpus.test if len(corpus.test.ids) > 1 else corpus.valid
+    part = corpus.test if has_test(corpus) else corpus.valid
     model = best.model()
     judged = evaluate(Network(model, told=keeping.told), part, backward=config.backward)
     place.conclude(part.name, judged, training)
@@ -274,7 +311,13 @@ def _draw(model: Model, corpus: Corpus, config: RunConfig) -> str:
 
 
 def _write_down(
-    folder: Path, training: Training, corpus: Corpus, config: RunConfig, found: list[Baseline]
+    folder: Path,
+    training: Training,
+    corpus: Corpus,
+    config: RunConfig,
+    scored: Scored,
+    bias: dict[int, float] | None,
+    made_with: dict[str, Any],
 ) -> None:
     """Fill the folder of a new run: from the moment it has its name it can be loaded and gone on with."""
     corpus.vocab.save(folder / checkpoint.VOCAB)
@@ -283,7 +326,10 @@ def _write_down(
         "model": training.model.config.to_json(),
         "tokenizer": describe(corpus.tokenizer),
         "vocab": corpus.vocab.sha256,
-        "baselines": [asdict(each) for each in found],
+        "baselines": [asdict(each) for each in scored.live(config.validation_tokens)],
+        "left_out": scored.left_out,
+        "bptt_bias": bias,
+        "provenance": made_with,
     }
     checkpoint.write_config(folder, "language", content)
     checkpoint.save_model(folder / checkpoint.MODEL, training.model, {"step": 0, "valid": None})

@@ -30,7 +30,11 @@ from unspool.errors import InputError
 from unspool.kernel import ops
 from unspool.values import Floats, Ids, State
 
-FORMS = "full, truncated:K, truncated:K1,K2 with K2 at least K1, or random:P with P above 0 and at most 1"
+FORMS = "full, truncated:K, truncated:K1,K2 with K2 at least K1, or random:P with P above 0 and at most 1; a run also takes auto"
+AUTO = "auto"
+"""For runs only: truncated:K, with K chosen by its measured bias (`unspool.choose_bptt`)."""
+TOLERANCE = 0.1
+"""The bias that auto accepts, where no other tolerance is given."""
 LEAST = 1e-3
 """The smallest P: below, a chain's weights of 1/P are beyond all use."""
 

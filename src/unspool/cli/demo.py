@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from unspool import __version__
 from unspool.baselines import lines_to_cross
+from unspool.cli.comparison import best_as_json, rows_of
 from unspool.cli.options import Replacing
 from unspool.cli.refusals import check_plot
 from unspool.cli.terminal import terminal
@@ -96,6 +97,7 @@ class _Record:
 
 def _walk(config: RunConfig, show: Callable[[Event], None]) -> _Record:
     content: dict[str, Any] = {"unspool": __version__, "kernel": kernel_info(), "curve": []}
+    baselines = list[Baseline]()
     for event in run(config):
         show(event)
         match event:
@@ -112,12 +114,13 @@ def _walk(config: RunConfig, show: Callable[[Event], None]) -> _Record:
                     content["curve"].append(
                         {"step": report.step, "seconds": spent, "train": train, "valid": valid}
                     )
-            case Judged(model, _, test, _):
+            case Judged(model, part, test, _):
                 content["network"] = {"name": "network", "test": test.to_json()}
+                content["best_baseline"] = best_as_json(rows_of(baselines, part), test)
             case list():
                 baselines = event
                 content["baselines"] = [
-                    {"name": each.name, "valid": each.valid.to_json(), "test": each.test.to_json()}
+                    asdict(each) | {"valid": each.valid.to_json(), "test": each.test and each.test.to_json()}
                     for each in event
                 ]
     return _Record(corpus, baselines, model, content)
@@ -127,7 +130,7 @@ def _draw(record: _Record, path: Path | None, *, force: bool) -> None:
     if path is None:
         return
     curve = [(each["seconds"], each["train"], each["valid"]) for each in record.content["curve"]]
-    lines = [(each.name, each.valid.nats) for each in lines_to_cross(record.baselines)]
+    lines = [(each.name, each.during.nats) for each in lines_to_cross(record.baselines)]
     with output(path, force=force) as unfinished:
         draw_curve(curve, lines, unfinished, title="unspool demo: a network learns Python's help texts")
 

@@ -2,8 +2,8 @@
 
 import json as jsonlib
 import math
+import time
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,21 +12,27 @@ from rich.console import Console
 from rich.progress import Progress
 
 from unspool import checkpoint
+from unspool.baselines import has_test, ngram_models
+from unspool.cli.comparison import Row, best_as_json, measures_table, verdict
 from unspool.cli.options import Flag, Worked
 from unspool.cli.sources import Sources
 from unspool.cli.terminal import terminal
-from unspool.cli.view import measures_table, scoring
-from unspool.counting.kneser_ney import kneser_ney
-from unspool.counting.ngram import NgramCounts, count_ngrams
+from unspool.cli.view import scoring
 from unspool.data.corpus import read_part, reopen
 from unspool.data.parts import Part
 from unspool.errors import InputError
-from unspool.evaluate import WINDOW, Network, evaluate, in_time, uniform
+from unspool.evaluate import WINDOW, Network, Uniform, evaluate, in_time
 from unspool.language import TextModel
 from unspool.measure import Measure
 
 LONGEST = 32
 """No n-grams beyond this: each order takes its time, and none so long predicts better."""
+
+CAUTION = {
+    "valid": "the validation part also chose the model: its figures are slightly optimistic",
+    "train": "the model was trained on this part: its figures say nothing about other text",
+}
+"""What a reader should know about figures on a part of the run's own text."""
 
 
 def evaluate_command(
@@ -34,7 +40,7 @@ def evaluate_command(
     text: Annotated[Sources | None, Parameter(negative="")] = None,
     /,
     *,
-    part: Literal["train", "valid", "test"] = "valid",
+    part: Literal["train", "valid", "test"] | None = None,
     order: int = 6,
     backward: Flag = False,
     window: int = WINDOW,
@@ -49,7 +55,7 @@ def evaluate_command(
     text
         Files, folders, - or builtin:… [default: the part of the run's own text that it was not trained on].
     part
-        Without a text: which part of the run's own.
+        Without a text: which part of the run's own [default: test; where there is none, valid].
     order
         The longest n-grams to set beside it, counted on the run's training part; 0: none.
     backward
@@ -66,6 +72,7 @@ def evaluate_command(
         judged = read_part(text, model.vocab, model.tokenizer, model.settings)
     else:
         corpus = reopen(Path(run) / checkpoint.TEXT, model.settings)
+        part = part or ("test" if has_test(corpus) else "valid")
         judged = {each.name: each for each in corpus.parts}[part]
     if len(judged.ids) < 2:
         raise InputError(
@@ -77,19 +84,11 @@ def evaluate_command(
     with scoring(console) if console.is_terminal else Progress(disable=True) as progress:
         task = progress.add_task("", total=len(judged.ids) - 1)
         network = Network(model.model, window, lambda done, _: progress.update(task, completed=done))
-        found.append(Judged("network", evaluate(network, judged, backward=model.backward)))
+        result = evaluate(network, judged, backward=model.backward)
     if worked.json:
-        print(jsonlib.dumps(_as_json(run, model, judged, found), ensure_ascii=False))
+        print(jsonlib.dumps(_as_json(run, model, judged, found, result), ensure_ascii=False))
     else:
-        _print(console, model, judged, found)
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A model and its figures."""
-
-    name: str
-    measure: Measure
+        _print(console, model, judged, found, result)
 
 
 def _check_direction(model: TextModel, backward: bool) -> None:
@@ -99,20 +98,20 @@ def _check_direction(model: TextModel, backward: bool) -> None:
         raise InputError("this model was trained in reverse time; say --backward to judge it so")
 
 
-def _counted(run: Path, model: TextModel, part: Part, order: int) -> list[Judged]:
-    """Judge the uniform distribution, and n-grams counted on the training part of the run."""
+def _counted(run: Path, model: TextModel, part: Part, order: int) -> list[Row]:
+    """Score the uniform distribution, and n-grams counted on the training part of the run."""
     K, backward = len(model.vocab), model.backward
-    found = [Judged("uniform", uniform(K, part, backward=backward))]
+    found = [Row("uniform", evaluate(Uniform(K), part, backward=backward))]
     if order:
         corpus = reopen(Path(run) / checkpoint.TEXT, model.settings)
-        counts = count_ngrams(in_time(corpus.train.ids, backward), K, order)
-        for n in range(1, order + 1):
-            counted = kneser_ney(NgramCounts(counts.levels[:n], K, counts.tokens))
-            found.append(Judged(f"{n}-grams", evaluate(counted, part, backward=backward)))
+        for each in ngram_models(in_time(corpus.train.ids, backward), K, order):
+            start = time.perf_counter()
+            scored = evaluate(each.model, part, backward=backward)
+            found.append(Row(each.name, scored, each.seconds + time.perf_counter() - start, each.counts))
     return found
 
 
-def _as_json(run: Path, model: TextModel, part: Part, found: list[Judged]) -> dict[str, Any]:
+def _as_json(run: Path, model: TextModel, part: Part, found: list[Row], network: Measure) -> dict[str, Any]:
     return {
         "run": str(run),
         "part": part.name,
@@ -124,12 +123,17 @@ def _as_json(run: Path, model: TextModel, part: Part, found: list[Judged]) -> di
         "unknown_scored_as": "<unk>",
         "vocabulary": len(model.vocab),
         "backward": model.backward,
-        "network": found[-1].measure.to_json(),
-        "baselines": [{"name": each.name} | each.measure.to_json() for each in found[:-1]],
+        "network": network.to_json(),
+        "baselines": [
+            {"name": each.name, "seconds": each.seconds, "counts": each.counts} | each.measure.to_json()
+            for each in found
+        ],
+        "best_baseline": best_as_json(found, network),
+        "provenance": checkpoint.read_config(run, "language").get("provenance"),
     }
 
 
-def _print(console: Console, model: TextModel, part: Part, found: list[Judged]) -> None:
+def _print(console: Console, model: TextModel, part: Part, found: list[Row], network: Measure) -> None:
     way = "from the last to the first" if model.backward else "from the first to the last"
     K, targets = len(model.vocab), len(part.ids) - 1
     console.print(f"{part.name}: {targets:,} targets, each once, the state carried {way}", soft_wrap=True)
@@ -139,6 +143,8 @@ def _print(console: Console, model: TextModel, part: Part, found: list[Judged]) 
         style="dim",
         soft_wrap=True,
     )
+    if part.name in CAUTION:
+        console.print(CAUTION[part.name], style="yellow", soft_wrap=True)
     if part.unknown:
         share = part.unknown / len(part.ids)
         console.print(
@@ -148,4 +154,5 @@ def _print(console: Console, model: TextModel, part: Part, found: list[Judged]) 
             soft_wrap=True,
         )
     console.print()
-    console.print(measures_table([(each.name, each.measure) for each in found]))
+    console.print(measures_table(found, network))
+    console.print(verdict(found, network), soft_wrap=True)

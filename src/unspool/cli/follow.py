@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from unspool import checkpoint
+from unspool.baselines import baseline_from_json, lines_to_cross
+from unspool.cli.comparison import best_as_json, rows_of
 from unspool.cli.options import Shown
 from unspool.cli.stopping import Stop
 from unspool.cli.view import View
 from unspool.draw.curve import draw_curve
 from unspool.errors import FileError, MissingExtra
-from unspool.events import Changed, Event, Judged, Planned, Prepared, RunConfig, Step, Stopped
+from unspool.events import Changed, Event, Judged, LeftOut, Planned, Prepared, RunConfig, Step, Stopped
 from unspool.files import why
 from unspool.journal import entries
 from unspool.kernel.ops import kernel_info
@@ -30,6 +32,7 @@ TAKEN = (
     "seed",
     "validations",
     "validation_tokens",
+    "order",
 )
 """What a run takes from the options as it is."""
 
@@ -100,9 +103,9 @@ def follow(
 def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, board: Board | None) -> None:
     """Keep of an event what is told in the end."""
     match event:
-        case Planned(_, config, _, _):
+        case Planned(_, config, _, _, bias):
             stop.listen()
-            content |= {"config": config.to_json(), "repeat": repeat(config)}
+            content |= {"config": config.to_json(), "repeat": repeat(config), "bptt_bias": bias}
             view.repeat(content["repeat"])
         case Changed(config):
             content |= {"config": config.to_json(), "repeat": repeat(config)}
@@ -113,8 +116,11 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
             content |= {"stopped": step}
         case Judged(_, part, judged, best_step):
             content |= {"part": part, "best_step": best_step, "measure": judged.to_json()}
+            content["best_baseline"] = best_as_json(rows_of(view.baselines, part), judged)
+        case LeftOut(why):
+            content["left_out"] = why
         case list():
-            content["baselines"] = [asdict(each) for each in event]
+            content |= {"baselines": [asdict(each) for each in event], "left_out": None}
         case Prepared():
             pass
 
@@ -148,6 +154,7 @@ def repeat(config: RunConfig) -> str:
 def _draw(out: Path, content: dict[str, Any], path: Path, *, force: bool) -> None:
     looks = [entry for entry in entries(out / checkpoint.LOG) if "valid" in entry]
     curve = [(each["seconds"], each["train"], each["valid"]) for each in looks]
-    lines = [(each["name"], each["valid"]["nats"]) for each in content["baselines"]]
+    found = [baseline_from_json(each, each["test"] is not None) for each in content["baselines"]]
+    lines = [(each.name, each.during.nats) for each in lines_to_cross(found)]
     with output(path, force=force) as unfinished:
         draw_curve(curve, lines, unfinished, title=str(out.name))

@@ -36,8 +36,8 @@ class Reading:
     """char, word, byte, space (text already cut into tokens), jieba, subword:N or subword:FILE."""
     valid: str | None = None
     """A file that is the validation part; TEXT is the training part then."""
-    split: Annotated[tuple[float, float, float], Parameter(negative="")] = (0.9, 0.1, 0.0)
-    """Shares of train, valid and test, in order."""
+    split: Annotated[tuple[float, float, float] | None, Parameter(negative="")] = None
+    """Shares of train, valid and test, in order [default: 0.9 0.05 0.05, of fewer than 100,000 tokens 0.9 0.1 0]."""
     clean: Flag = False
     """Keep only the letters A-Z, in lower case, as common lecture notes do. Other letters are lost."""
     min_freq: int = 0

@@ -62,7 +62,8 @@ class Learning:
     """sequential carries the state from window to window; random starts each window anew."""
     bptt: OfTraining[str] = "full"
     """How far back gradients reach: full (the window), truncated:K (an update every K steps), truncated:K1,K2 (an
-    update every K1 steps that looks back K2) or random:P (cut at each step with probability 1-P, unbiased)."""
+    update every K1 steps that looks back K2), random:P (cut at each step with probability 1-P, unbiased) or auto
+    (truncated:K with the shortest window whose measured bias is at most 10 %)."""
     memory: OfTraining[Literal["full", "sqrt"]] = "full"
     """sqrt keeps every √tau-th state and computes the others again: less memory, the same bits."""
     optimiser: OfTraining[Literal["adam", "sgd"]] = "adam"
@@ -82,7 +83,10 @@ class Learning:
     validations: OfTraining[int] = 12
     """How often to look at the validation part on the way."""
     validation_tokens: OfTraining[int] = 0
-    """How much of it to look at then; 0: as much as costs little."""
+    """How much of it to look at then, in segments spread over it; 0: as much as costs little."""
+    order: OfTime[int | None] = None
+    """The longest n-grams to compare with [default: 6 for characters and bytes, 4 for other tokens; fewer where they
+    would take more than a tenth of the minutes]."""
 
     def config(self, text: Sequence[str], reading: Reading) -> RunConfig:
         """Give the run that is asked for, with all that is not given left open."""

@@ -15,9 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from unspool.baselines import lines_to_cross
+from unspool.cli.comparison import PARTS, chosen_line, crossed, measures_table, rows_of, verdict
+from unspool.cli.speed import Speed
 from unspool.data.corpus import Corpus
 from unspool.draw.chart import chart
-from unspool.events import Baseline, Changed, Event, Judged, Planned, Prepared, Step, Stopped
+from unspool.events import Baseline, Changed, Event, Judged, LeftOut, Planned, Prepared, Step, Stopped
 from unspool.measure import Measure
 from unspool.truncation import Truncation
 from unspool.values import bytes_of_tape
@@ -52,9 +54,10 @@ class View:
         self.live: Live | None = None
         self.baselines: list[Baseline] = []
         self.curve: list[tuple[float, float]] = []
-        self.total = self.per_step = self.first_step = 0
+        self.speed = Speed(0, 0)
+        self.first_step = 0
+        self.left_out = ""
         self.corpus: Corpus | None = None
-        self.clock: tuple[float, int] | None = None
         self.sample: str | None = None
         self.waiting: Status | None = None
         self.told: Progress | None = None
@@ -83,21 +86,23 @@ class View:
             case Prepared(corpus):
                 self.corpus = corpus
                 self._prepared(corpus)
-                self._wait("counting n-grams")
+                self._wait("counting n-grams and measuring the speed of this machine")
             case Planned():
                 self._planned(event)
             case Step():
                 self._step(event)
             case Changed(config):
-                self._changed(config.fixed.steps)
+                self.speed.change(config.fixed.plans[-1][0], config.fixed.steps)
             case Stopped():
                 self._stop()
             case Judged():
                 self._stop()
                 self._judged(event)
+            case LeftOut(why):
+                self.left_out = why
+                self._line(Text(why, "yellow"))
             case list():
                 self._counted(event)
-                self._wait("measuring this machine")
 
     def judging(self, done: int, total: int) -> None:
         """Show how far the judging of the trained model is."""
@@ -173,13 +178,17 @@ class View:
 
     def _counted(self, baselines: list[Baseline]) -> None:
         self.baselines = baselines
-        self._stage("counting", "what n-grams (Kneser-Ney) reach: the lines to cross, in perplexity")
+        self._stage(
+            "counting", "perplexity of n-grams (Kneser-Ney) on the validation part: the lines to cross"
+        )
         self._line(Text("  ".join(f"{each.name} {each.valid.perplexity:.2f}" for each in baselines), "dim"))
 
     def _planned(self, planned: Planned) -> None:
         model, recipe, first = planned.model, planned.config.fixed, planned.first
-        made, self.total, self.first_step = model.config, recipe.steps, planned.step
-        self.per_step = recipe.B * (Truncation.parse(planned.config.bptt).K1 or recipe.tau)
+        made, self.first_step = model.config, planned.step
+        self.speed = Speed(recipe.steps, recipe.B * (Truncation.parse(planned.config.bptt).K1 or recipe.tau))
+        if planned.bias is not None:
+            self._stage("truncation", chosen_line(planned.config, planned.bias))
         carried = "the state carried on" if planned.config.batches == "sequential" else "drawn at random"
         self._stage("minibatches", f"{recipe.B} rows side by side, {recipe.tau} steps a window, {carried}")
         assert self.corpus is not None
@@ -193,8 +202,8 @@ class View:
         )
         self._line(Text(f"the tape of a window, all that BPTT needs: {tape:.1f} MiB", "dim"))
         rest = f", from update {planned.step:,} on" if planned.step else ""
-        epochs = self.total * self.per_step / max(len(self.corpus.train.ids), 1)
-        self._stage("training", f"{self.total:,} updates, {epochs:.1f} times through the text{rest}")
+        epochs = recipe.steps * self.speed.tokens / max(len(self.corpus.train.ids), 1)
+        self._stage("training", f"{recipe.steps:,} updates, {epochs:.1f} times through the text{rest}")
         if self.console.is_terminal and not self.console.quiet:
             self._start()
 
@@ -203,57 +212,37 @@ class View:
             TextColumn(" " * (MARGIN - 1)),
             BarColumn(bar_width=28),
             TextColumn("{task.completed:,}/{task.total:,}"),
-            TimeRemainingColumn(compact=True),
-            TextColumn("left  {task.fields[rate]:,.0f} tokens/s"),
+            TextColumn("{task.fields[rate]}"),
             console=self.console,
         )
-        self.task: TaskID = self.progress.add_task("", total=self.total, completed=self.first_step, rate=0.0)
+        self.task: TaskID = self.progress.add_task(
+            "", total=self.speed.total, completed=self.first_step, rate=""
+        )
         self.live = Live(console=self.console, refresh_per_second=8)
         self.live.start()
 
     def _step(self, step: Step) -> None:
         done = step.report.step
-        if self.clock is None:
-            self.clock = (step.seconds, done)
         if step.valid is not None:
             self.curve.append((math.sqrt(done), step.valid))
         if step.sample is not None:
             self.sample = step.sample
-        spent, made = step.seconds - self.clock[0], done - self.clock[1]
-        rate = made * self.per_step / spent if spent else 0.0
+        rate, total = self.speed.line(done, step.seconds), self.speed.total
+        if (change := self.speed.lasting_change(done)) is not None:
+            self._line(Text(change, "dim"))
         if self.live is not None:
-            self.progress.update(self.task, completed=done, rate=rate)
+            self.progress.update(self.task, completed=done, total=total, rate=rate)
             if step.valid is not None:
                 self.live.update(Group(self.progress, *self._picture(step)))
         elif step.valid is not None:
-            left = spent / max(made, 1) * (self.total - done)
             self._line(
                 Text(
-                    f"{done:6,}/{self.total:,}  {left:4.0f} s left  {rate:9,.0f} tokens/s  "
-                    f"train {step.train:.3f}  valid {step.valid:.3f} nats, "
-                    f"perplexity {_perplexity(step.valid):.2f}{self._crossed(step.valid)}"
+                    f"{done:6,}/{total:,}  {rate:31}  train {step.train:.3f}  valid {step.valid:.3f} nats, "
+                    f"perplexity {_perplexity(step.valid):.2f}{crossed(self.baselines, step.valid)}"
                 )
             )
         if self.live is None and step.sample is not None:
             self._line(Text(f"writes: {step.sample[:70]!r}", "dim"))
-
-    def _changed(self, steps: int) -> None:
-        before, self.total = self.total, steps
-        if self.live is not None:
-            self.progress.update(self.task, total=steps)
-        if abs(steps - before) < 0.05 * before:
-            return
-        pace = "slower" if steps < before else "faster"
-        self._line(
-            Text(
-                f"{pace} than in its first moments: {steps:,} updates instead of {before:,} keep the time",
-                "dim",
-            )
-        )
-
-    def _crossed(self, valid: float) -> str:
-        below = [each.name for each in self.baselines if valid < each.valid.nats]
-        return f" < {below[-1]}" if below else ""
 
     def _picture(self, step: Step) -> list[Text]:
         assert step.valid is not None
@@ -262,12 +251,13 @@ class View:
             (f"valid {step.valid:.3f} nats, perplexity {_perplexity(step.valid):.2f}", "bold green"),
         )
         lines = [
-            (f"{each.name} {each.valid.perplexity:.2f}", each.valid.nats)
+            (f"{each.name} {each.during.perplexity:.2f}", each.during.nats)
             for each in lines_to_cross(self.baselines)
         ]
         width = max(20, min(60, self.console.width - MARGIN - 24))
-        rows = chart(self.curve, lines, end=math.sqrt(self.total), width=width, height=14)
-        axis = Text(f"  nats over {self.total:,} updates, the first of them drawn wider", "dim")
+        total = self.speed.total
+        rows = chart(self.curve, lines, end=math.sqrt(total), width=width, height=14)
+        axis = Text(f"  nats over {total:,} updates, the first of them drawn wider", "dim")
         shown = [losses, *map(_coloured, rows), axis]
         if self.sample is not None:
             shown.append(
@@ -279,10 +269,13 @@ class View:
 
     def _judged(self, event: Judged) -> None:
         result, part = event.measure, event.part
-        what = f"the {part} part, {result.targets:,} targets, each once, the state carried"
+        what = f"{PARTS[part]}, {result.targets:,} targets, each once, the state carried"
         self._stage("result", f"{what}; the best model is that of update {event.best_step:,}")
-        found = [(each.name, each.test) for each in self.baselines] + [("network", result)]
-        self._line(measures_table(found))
+        rows = rows_of(self.baselines, part)
+        self._line(measures_table(rows, result))
+        self._line(verdict(rows, result))
+        if self.left_out:
+            self._line(Text(self.left_out, "yellow"))
 
     def _stage(self, name: str, what: str, more: Text | None = None) -> None:
         head = Text.assemble((f"{name:{MARGIN}}", "bold cyan"), what, more or "")
@@ -313,22 +306,6 @@ def scoring(console: Console) -> Progress:
         console=console,
         transient=True,
     )
-
-
-def measures_table(found: Sequence[tuple[str, Measure]]) -> Table:
-    """Set models side by side; the last one is the one that this is about."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for name in ("perplexity", "nats", "± error", "bits/char", "bits/byte"):
-        table.add_column(name, justify="right")
-    for name, each in found:
-        row = [f"{each.perplexity:,.3f}", f"{each.nats:.4f}"]
-        row += ["" if each.error is None else f"{each.error:.4f}"]
-        row += [
-            "" if bits is None else f"{bits:.4f}" for bits in (each.bits_per_character, each.bits_per_byte)
-        ]
-        table.add_row(name, *row, style="bold green" if name == found[-1][0] else None)
-    return table
 
 
 def _perplexity(nats: float) -> float:

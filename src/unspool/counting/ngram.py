@@ -15,7 +15,7 @@ all the n-grams of a text are found with one search a level.
 (array([1]), array([2]))
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,6 +113,11 @@ def count_ngrams(ids: Ids, K: int, order: int) -> NgramCounts:
 
     The text is read in blocks, once per level: beside one block, only distinct n-grams are in memory.
     """
+    return NgramCounts(list(count_levels(ids, K, order)), K, len(ids))
+
+
+def count_levels(ids: Ids, K: int, order: int) -> Iterator[Level]:
+    """Count the n-grams of a text level by level, so that the caller may stop before the last order."""
     check_order(order)
     if len(ids) < order:
         raise EmptyInput(
@@ -122,9 +127,8 @@ def count_ngrams(ids: Ids, K: int, order: int) -> NgramCounts:
     if low < 0 or high >= K:
         raise InputError(f"ids: expected 0 … {K - 1}, got {low} … {high}")
     levels: list[Level] = []
-    carried = (
-        np.zeros(len(ids), np.int64) if len(ids) <= BLOCK else None
-    )  # entries of the level below, where they are few
+    # Entries of the level below, where the text is one block.
+    carried = np.zeros(len(ids), np.int64) if len(ids) <= BLOCK else None
     for n in range(1, order + 1):
         contexts, starts = len(levels[-1].keys) if levels else 1, len(ids) - n + 1
         counter = _Counter(contexts * K)
@@ -137,7 +141,7 @@ def count_ngrams(ids: Ids, K: int, order: int) -> NgramCounts:
         if carried is not None and n < order:
             carried = level.find(carried[:starts], tokens[n - 1 :])
         levels.append(level)
-    return NgramCounts(levels, K, len(ids))
+        yield level
 
 
 def check_order(order: int) -> None:

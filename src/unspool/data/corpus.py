@@ -23,7 +23,7 @@ array([1, 2, 3, 1], dtype=int32)
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from unspool.data import cache as prepared
 from unspool.data.arrays import Ids, Whole
 from unspool.data.clean import Cleaner
 from unspool.data.numbering import number_types, translation
-from unspool.data.parts import PARTS, Part, cut_parts, widths_by_reading, widths_by_token
+from unspool.data.parts import PARTS, TRAIN, Part, cut_parts, split_for, widths_by_reading, widths_by_token
 from unspool.data.reading import Reader, joint_of
 from unspool.data.settings import Settings
 from unspool.data.source import Names, Source, called, resolve
@@ -129,7 +129,7 @@ def prepare(
     into: Path | None = None,
     tokens: str = "char",
     clean: bool = False,
-    split: tuple[float, float, float] = (0.9, 0.05, 0.05),
+    split: tuple[float, float, float] | None = (0.9, 0.05, 0.05),
     min_freq: int = 0,
     reserved: tuple[str, ...] = (),
     errors: str = "strict",
@@ -138,7 +138,7 @@ def prepare(
     """Read, cut into tokens, number and split a text.
 
     With ``valid`` or ``test`` these are the parts and ``sources`` is the training part; otherwise the text
-    is split in order. In a folder ``cache`` the result is kept under a hash of its sources and settings,
+    is split in order, with ``split=None`` by its length (`split_for`). In a folder ``cache`` the result is kept under a hash of its sources and settings,
     and found again; in a folder ``into`` it is kept for `reopen`. The fields are those of ``Settings``.
     """
     settings = Settings(tokens, clean, split, min_freq, tuple(reserved), errors, newlines)
@@ -186,15 +186,23 @@ def _prepare_into(folder: Path, groups: list[list[Source]], settings: Settings) 
 
 def _from_cache(folder: Path, settings: Settings) -> Corpus:
     (train, valid, test), vocab, tokenizer, erased = prepared.read(folder)
+    settings = _with_split(settings, sum(len(part.ids) for part in (train, valid, test)))
     return Corpus(train, valid, test, vocab, tokenizer, settings, erased)
+
+
+def _with_split(settings: Settings, tokens: int) -> Settings:
+    """Return the settings with the split written out."""
+    return settings if settings.split is not None else replace(settings, split=split_for(tokens))
 
 
 def _prepare(groups: list[list[Source]], settings: Settings, path: Path | None) -> Corpus:
     tokenizer = make_tokenizer(settings.tokens, newlines=not settings.clean)
     reader, indexer, spool = Reader(settings, tokenizer), tokenizer.indexer(), Spool(path)
-    learned = _learn(tokenizer, reader, groups, settings.split[0])
+    learned = _learn(tokenizer, reader, groups, TRAIN if settings.split is None else settings.split[0])
     per_piece = [_fill(spool, reader, group, indexer) for group in groups]
     least = _tokens_of(learned, tokenizer, indexer, spool) if learned else 0
+    settings = _with_split(settings, len(spool))
+    assert settings.split is not None
     spans = cut_parts(list(accumulate(map(sum, per_piece))), settings.split, least)
     erased = reader.erased
     _refuse_nothing(groups[0], spans, erased)

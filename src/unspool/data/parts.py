@@ -14,6 +14,10 @@ from unspool.data.arrays import Ids, Whole
 from unspool.data.tokens import Indexer, Tokenizer
 
 PARTS = ("train", "valid", "test")
+TRAIN = 0.9
+"""The share of the training part where no split is given."""
+LONG = 100_000
+"""From this many tokens on, a text without a given split has a test part."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,17 @@ class Part:
         """
         characters, octets = self.last if backward else self.first
         return max(self.characters - characters, 1), max(self.bytes - octets, 1)
+
+
+def split_for(tokens: int) -> tuple[float, float, float]:
+    """Return the split of a text whose user gave none: three parts where it is long enough, else two.
+
+    A short text has no test part: half of a tenth of it would be too little to measure anything.
+
+    >>> split_for(LONG), split_for(LONG - 1)
+    ((0.9, 0.05, 0.05), (0.9, 0.1, 0.0))
+    """
+    return (TRAIN, 0.05, 0.05) if tokens >= LONG else (TRAIN, 0.1, 0.0)
 
 
 def cut_parts(ends: list[int], split: tuple[float, float, float], least: int = 0) -> list[tuple[int, int]]:

@@ -15,8 +15,8 @@ class Settings:
     """The kind of tokens, see ``tokens``."""
     clean: bool = False
     """Keep only the letters A-Z, in lower case, as common lecture notes do."""
-    split: tuple[float, float, float] = (0.9, 0.05, 0.05)
-    """What share of the tokens goes to train, valid and test, in this order."""
+    split: tuple[float, float, float] | None = (0.9, 0.05, 0.05)
+    """What share of the tokens goes to train, valid and test, in this order; None: chosen by `split_for`."""
     min_freq: int = 0
     """Tokens rarer than this in the training part are unknown."""
     reserved: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_reading(self.errors, self.newlines)
-        if (
+        if self.split is not None and (
             len(self.split) != 3
             or not min(self.split) >= 0
             or not self.split[0] > 0
@@ -43,4 +43,7 @@ class Settings:
     @staticmethod
     def from_json(fields: dict[str, Any]) -> "Settings":
         """Make settings from plain values, where tuples have become lists."""
-        return Settings(**fields | {name: tuple(fields[name]) for name in ("split", "reserved")})
+        tuples = {
+            name: None if fields[name] is None else tuple(fields[name]) for name in ("split", "reserved")
+        }
+        return Settings(**fields | tuples)

@@ -41,6 +41,7 @@ from unspool.forecast.ensemble import (
 from unspool.forecast.season import guess_season, guess_second
 from unspool.forecast.windows import Layout, learn_units, origins_of, plan_windows, to_series
 from unspool.memory import require_memory
+from unspool.provenance import provenance, sha256_of
 from unspool.sequences.network import Network
 from unspool.values import CellName
 
@@ -114,6 +115,7 @@ class Forecaster:
         values = checked(y, "the series")
         known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
         layout = self.plan(values)
+        self.provenance_ = provenance(sha256_of([values.tobytes()]))
         self.season_, self.change_ = layout.change.season, layout.change
         self.history_, self.errors_, self.trial_ = values, None, None
         filled = layout.change.forward(values)

@@ -23,6 +23,7 @@ from unspool.forecast.forecaster import Forecaster
 from unspool.forecast.windows import Layout, Units
 from unspool.journal import Journal
 from unspool.parameters import Parameters
+from unspool.provenance import provenance, sha256_of
 from unspool.sequences.config import SequenceConfig
 from unspool.sequences.layout import shapes_of_network
 from unspool.sequences.network import Network
@@ -55,6 +56,7 @@ def save(run: Run | Forecaster, path: str | Path, **more: Any) -> None:
             "clock": None if run.clock is None else asdict(run.clock),
             "begins": run.begins or dict.fromkeys(columns, 0),
             "columns": columns,
+            "provenance": _provenance(run),
         }
         checkpoint.write_config(folder, KIND, content | more)
         arrays = {
@@ -77,6 +79,8 @@ def load(path: str | Path) -> Run:
         at = f"{i}."
         own = {key.removeprefix(at): array for key, array in arrays.items() if key.startswith(at)}
         found[name] = _restored(described, own, place)
+        if "provenance" in content:
+            found[name].provenance_ = content["provenance"]
     clock = None if content["clock"] is None else Clock(**content["clock"])
     return Run(found, content["time"], clock, content["begins"])
 
@@ -87,6 +91,13 @@ def load_forecaster(path: str | Path) -> Forecaster:
     if len(found) != 1:
         raise InputError(f"{path}: a run of {len(found)} columns, {', '.join(found)}; load it with load")
     return next(iter(found.values()))
+
+
+def _provenance(run: Run) -> dict[str, Any]:
+    """Return what the first forecaster was fitted with, and the hash of the values of all series in their order."""
+    models = list(run.forecasters.values())
+    first = getattr(models[0], "provenance_", None) or provenance(None)
+    return first | {"data_sha256": sha256_of(np.asarray(model.history_).tobytes() for model in models)}
 
 
 def _described(model: Forecaster) -> dict[str, Any]:

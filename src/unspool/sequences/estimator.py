@@ -21,6 +21,7 @@ import numpy as np
 from unspool import checkpoint
 from unspool.errors import InputError
 from unspool.keeping import Keeping
+from unspool.provenance import provenance
 from unspool.sequences.batches import Examples
 from unspool.sequences.config import FitConfig, Head, SequenceConfig, Shape
 from unspool.sequences.fit import Report, fit, plan
@@ -131,6 +132,7 @@ class Estimator:
         before, keeping = dict(vars(self)), Keeping(steps=save_every)
         try:
             examples = self._learn(X, y)
+            self.provenance_ = provenance(examples.sha256())
             if run is None:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config())
                 return self._counted(fit(self.network_, examples, self.fit_config_), before)

@@ -24,6 +24,7 @@ from unspool.errors import FileError, InputError
 from unspool.files import why
 from unspool.journal import Journal, entries
 from unspool.keeping import Keeping
+from unspool.provenance import provenance
 from unspool.sequences.batches import Examples
 from unspool.sequences.config import FitConfig
 from unspool.sequences.fit import Report, fit
@@ -34,6 +35,8 @@ from unspool.sequences.network import Network
 TARGET_VOCAB = "vocab.target.json"
 LEARNED = ("single_", "longest_", "n_features_in_", "n_iter_")
 ARRAYS = ("classes_", "class_prior_")
+PROVENANCE = "provenance_"
+"""The attribute of an estimator that says what it was fitted with."""
 EXAMPLES = "examples"
 """The key of the data's hash in the config: only a run that was kept while it was fitted has it."""
 
@@ -63,7 +66,9 @@ def begin(estimator: Fits, path: str | Path, examples: Examples, more: Mapping[s
 def write(estimator: Fits, path: str | Path, more: Mapping[str, Any], begun: Fitting | None = None) -> None:
     """Write a new run: an estimator that is fitted, or one whose fit begins."""
     with checkpoint.new_run(path) as run:
-        checkpoint.write_config(run, estimator.run_kind, _described(estimator) | dict(more))
+        made_with = getattr(estimator, PROVENANCE, None) or provenance(None)
+        described = _described(estimator) | {"provenance": made_with}
+        checkpoint.write_config(run, estimator.run_kind, described | dict(more))
         for name, coder in _coders(estimator).items():
             if isinstance(coder, TokenCoder):
                 coder.vocab.save(run / name)

@@ -58,6 +58,8 @@ def load(path: str | Path, kind: str | None = None) -> Any:
     config = SequenceConfig.from_json(content["network"])
     arrays, about = checkpoint.read_arrays(run / checkpoint.MODEL)
     estimator.n_iter_ = about["step"]
+    if "provenance" in content:
+        estimator.provenance_ = content["provenance"]
     parameters = Parameters(shapes_of_network(config))
     checkpoint.fill(parameters, arrays, run / checkpoint.MODEL)
     estimator.network_, estimator.fit_config_ = Network(config, parameters), FitConfig(**content["fit"])

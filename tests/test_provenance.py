@@ -1,0 +1,99 @@
+"""Every run says what it was made with, and no parameter depends on that."""
+
+import hashlib
+import platform
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unspool import __version__, checkpoint
+from unspool.events import RunConfig
+from unspool.forecast import store as forecasts
+from unspool.forecast.forecaster import Forecaster
+from unspool.kernel.ops import kernel_info
+from unspool.provenance import provenance
+from unspool.run import resume, run
+from unspool.sequences import store as sequences
+from unspool.sequences.estimators import SequenceClassifier
+
+TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 30
+SMALL = {"hidden": 8, "B": 4, "tau": 16, "steps": 3}
+
+
+def made_with(run: Path) -> dict[str, object]:
+    return checkpoint.read_json(run / checkpoint.CONFIG)["provenance"]
+
+
+def check(found: dict[str, object]) -> None:
+    assert found["unspool"] == __version__ and found["python"] == platform.python_version()
+    assert found["numpy"] == np.__version__ and found["cpu"] and found["platform"] == platform.platform()
+    assert found["isa"] == kernel_info()["isa"] and found["threads"] == kernel_info()["threads"]
+    assert str(found["started"])[:2] == "20" and "T" in str(found["started"])
+
+
+def test_a_language_model_names_its_text_by_the_hash_that_sha256sum_prints(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "b.txt").write_text(TEXT[:500])
+    list(run(RunConfig((str(tmp_path / "a.txt"),), given=SMALL), out=tmp_path / "one"))
+    found = made_with(tmp_path / "one")
+    check(found)
+    assert found["data_sha256"] == hashlib.sha256(TEXT.encode()).hexdigest() and "valid_sha256" not in found
+    config = RunConfig((str(tmp_path / "a.txt"),), (str(tmp_path / "b.txt"),), given=SMALL)
+    list(run(config, out=tmp_path / "two"))
+    assert made_with(tmp_path / "two")["valid_sha256"] == hashlib.sha256(TEXT[:500].encode()).hexdigest()
+
+
+def test_a_run_without_it_is_loaded_and_resumed_to_the_same_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_text(TEXT)
+    config = RunConfig((str(tmp_path / "a.txt"),), given=SMALL)
+    list(run(config, out=tmp_path / "one"))
+    monkeypatch.setattr("unspool.provenance._cpu", lambda: "another one")
+    list(run(config, out=tmp_path / "two"))
+    assert made_with(tmp_path / "two")["cpu"] == "another one"
+    model = (tmp_path / "one" / checkpoint.MODEL).read_bytes()
+    assert model == (tmp_path / "two" / checkpoint.MODEL).read_bytes()
+    content = checkpoint.read_config(tmp_path / "one", "language")
+    del content["provenance"]
+    checkpoint.write_config(tmp_path / "one", "language", content)
+    list(resume(tmp_path / "one"))
+    assert model == (tmp_path / "one" / checkpoint.MODEL).read_bytes()
+
+
+def test_fits_of_sequences_have_it_kept_while_fitted_or_saved_afterwards(tmp_path: Path) -> None:
+    X, y = ["aa", "ab", "ba", "bb"], ["x", "y", "y", "x"]
+    fitted = SequenceClassifier(hidden=4, epochs=1).fit(X, y, run=tmp_path / "kept")
+    sequences.save(fitted, tmp_path / "saved")
+    for name in ("kept", "saved"):
+        check(made_with(tmp_path / name))
+        assert len(str(made_with(tmp_path / name)["data_sha256"])) == 64
+    other = SequenceClassifier(hidden=4, epochs=1).fit(X, ["y", "x", "x", "y"])
+    assert other.provenance_["data_sha256"] != fitted.provenance_["data_sha256"]
+    # Loaded and saved again, it is still that of the fit.
+    sequences.save(sequences.load(tmp_path / "kept"), tmp_path / "copy")
+    assert made_with(tmp_path / "copy") == made_with(tmp_path / "kept")
+    old = checkpoint.read_json(tmp_path / "kept" / checkpoint.CONFIG)
+    del old["provenance"]
+    checkpoint.write_json(tmp_path / "kept" / checkpoint.CONFIG, old)
+    assert sequences.load(tmp_path / "kept").predict(["aa"]).shape == (1,)
+
+
+def test_forecasts_have_it(tmp_path: Path) -> None:
+    values = np.sin(np.arange(60) / 3)
+    model = Forecaster(horizon=2, steps=3, members=1, hidden=4).fit(values)
+    forecasts.save(model, tmp_path / "run")
+    found = made_with(tmp_path / "run")
+    check(found)
+    assert found["data_sha256"] == hashlib.sha256(values.tobytes()).hexdigest()
+    again = forecasts.load_forecaster(tmp_path / "run")
+    assert again.provenance_ == found
+    old = checkpoint.read_json(tmp_path / "run" / checkpoint.CONFIG)
+    del old["provenance"]
+    checkpoint.write_json(tmp_path / "run" / checkpoint.CONFIG, old)
+    assert len(forecasts.load_forecaster(tmp_path / "run").predict()) == 2
+
+
+def test_it_is_plain_values() -> None:
+    assert all(isinstance(value, str | int | None) for value in provenance(None).values())
