@@ -37,6 +37,8 @@ class Gradient:
     """Where tokens are looked up in E Uᵀ + b: the gradient of that table, by direction. K G*H."""
     embedded: Floats | None = None
     """Where rows of E are read: the gradient of those rows. K X."""
+    fed_back: Floats | None = None
+    """Where o(t-1) is fed back: the gradient of W = R V. H H."""
     written: set[str] = field(default_factory=set)
     """The parameters whose gradient has been written since it was last cleared."""
 
@@ -65,6 +67,14 @@ class Gradient:
         if not self.holds(name):
             stored[:] = 0
         return stored
+
+    def recurrent(self, name: str) -> Floats:
+        """Return where the gradient of W adds up: in the parameters, or aside where W is R V."""
+        if not self.config.feeds_logits:
+            return self.values[name]
+        if self.fed_back is None:
+            self.fed_back = ops.zeros((self.config.hidden, self.config.hidden))
+        return self.fed_back
 
     def to_add(self, *names: str) -> tuple[list[Floats], bool]:
         """Return gradients as they are stored, and whether to add to them: else they are written over."""
@@ -133,7 +143,7 @@ def bptt(
     ops.sum_over_time(
         da,
         tape.h_before.reshape(rows, H),
-        gradient.values[at + "W"],
+        gradient.recurrent(at + "W"),
         accumulate=gradient.holds(at + "W"),
         lookup=looked_up,
         accumulate_lookup=held,

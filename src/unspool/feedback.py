@@ -12,6 +12,17 @@ over tau·B rows, and so are the gradients,
 to the same bits as step by step. Where the model runs freely, y(t-1) is its own most probable output, and
 where both are mixed (scheduled sampling) a mask says which: then the steps come one after the other, and the
 gradient still ends at y(t-1), which is a choice and not a number that could be moved a little.
+
+With feedback="logits" the real-valued output itself is fed back, and gradients pass through it:
+
+    a(t) = b + U x(t) + R o(t-1) = (b + R c) + U x(t) + (R V) h(t-1),     o(0) = c + V h(0)                 (1)
+
+This is the recurrence of figure 10.3 with W = R V, of rank K at most, so the same kernels compute it. With dW and db
+the gradients of W = R V and of b + R c that they find, the chain rule through the products gives
+
+    ∇R = dW Vᵀ + db cᵀ,     ∇V = Σ ∇o(t) h(t)ᵀ + Rᵀ dW,     ∇c = Σ ∇o(t) + Rᵀ db,     ∇b = db               (2)
+
+where ∇o(t) comes from the loss at step t alone. Dropout masks h(t) on its way to o(t), and so the output fed back.
 """
 
 from __future__ import annotations
@@ -22,7 +33,7 @@ from numpy.typing import NDArray
 from unspool.bptt import Gradient, table_gradient, values_without_padding
 from unspool.errors import InputError
 from unspool.kernel import ops
-from unspool.parameters import prefix
+from unspool.parameters import Parameters, prefix
 from unspool.unroll import LayerWeights
 from unspool.values import Floats, Ids, Tape
 
@@ -92,6 +103,20 @@ def run_freely(
     if y is not None and own is not None and tau:
         chosen = y[-1].astype(np.int32)
     return Tape(weights.cell, weights.activation, False, lengths, None, hs, None, None, None), before, chosen
+
+
+def fold_feedback(p: Parameters, gradient: Gradient) -> None:
+    """Turn the gradients of W = R V and b + R c, summed over all windows, into those of R, V and c: (2)."""
+    values, output = gradient.values, "E" if gradient.config.tied else "V"
+    R, V, c, db = p.stored(AT + "R"), p[output], p["c"], values[AT + "b"]
+    dR = values.stored(AT + "R")
+    dR[:] = c[:, None] * db
+    values["c"][:] += ops.matmul(db[None], R, transpose_b=True)[0]
+    if AT + "W" in gradient.written:
+        dW = gradient.recurrent(AT + "W")
+        dR += ops.matmul(V, dW, transpose_b=True)
+        values[output][:] += ops.matmul(R, dW)
+    gradient.written.add(AT + "R")
 
 
 def bptt_feedback(

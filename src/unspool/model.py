@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from unspool.bptt import Gradient, bptt
 from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.feedback import AT, NOTHING, bptt_feedback, outputs_before, run_freely, unroll_feedback
+from unspool.feedback import (
+    AT,
+    NOTHING,
+    bptt_feedback,
+    fold_feedback,
+    outputs_before,
+    run_freely,
+    unroll_feedback,
+)
 from unspool.inputs import as_int32, check_input, check_state, told, without_padding
 from unspool.kernel import ops
 from unspool.parameters import Parameters, begin, prefix
@@ -47,9 +55,10 @@ class Model:
 
     def table(self) -> Floats:
         """Return b + U x for every token, K G*H: what the first layer adds to W h(t-1)."""
-        at = prefix(0, False)
-        U, b = self.parameters.stored(at + "U"), self.parameters[at + "b"]
-        return ops.matmul(self.parameters["E"], U, start=b) if self.config.embedding else ops.shift_rows(U, b)
+        first = self.weights().layers[0][0]
+        if not self.config.embedding:
+            return ops.shift_rows(first.U, first.b)
+        return ops.matmul(self.parameters["E"], first.U, start=first.b)
 
     def gradient(self) -> Gradient:
         """Return a gradient of zero."""
@@ -60,7 +69,7 @@ class Model:
 
     def start(self, B: int) -> State:
         """Return the state before the first step: learned, or zero; the output before, where that is the state."""
-        if self.config.pattern == "output":
+        if self.config.feeds_tokens:
             return [(np.full(B, NOTHING, np.int32), None)]
         cell_state = self.config.cell == "lstm"
         state: State = []
@@ -108,8 +117,9 @@ class Model:
     ) -> Output:
         """Read a window: tokens (tau, B) or values (tau, B, X); row b lives for lengths[b] steps.
 
-        Where only the output comes back (figure 10.4), targets `y` (tau, B) stand for it and all steps are read at
-        once; without them, and where `own` (tau, B) says so, the model's own outputs do, step by step.
+        Where tokens are fed back (figure 10.4), targets `y` (tau, B) stand for the output before and all steps are
+        read at once; without them, and where `own` (tau, B) says so, the model's own outputs do, step by step. Other
+        models do not read `y`.
         """
         config = self.config
         check_input(config, x, lengths)
@@ -119,7 +129,7 @@ class Model:
         ids = None if config.dense else without_padding(x, lengths)
         if ids is not None:
             x = ids if config.looks_up else self._embed(ids)
-        if config.pattern == "output":
+        if config.feeds_tokens:
             return self._forward_feedback(x, state, lengths, masks, weights, ids, y, own)
         ends: State = []
         tapes: list[LayerTape] = []
@@ -127,7 +137,7 @@ class Model:
             made = []
             for i, weights_of in enumerate(directions):
                 at = layer * config.directions + i
-                keep = masks.states[at] if masks and masks.states else None
+                keep = masks.of_state(at, config.feeds_logits) if masks else None
                 made.append(unroll(weights_of, x, *state[at], lengths, keep))
                 ends.append((made[-1].h_end, made[-1].s_end))
             mask = masks.outputs[layer] if masks and masks.outputs else None
@@ -244,7 +254,7 @@ class Model:
             raise InputError(f"dh has shape {np.shape(dh)}; expected {expected}")
         if d_end is not None:
             check_state(config, d_end, "d_end")
-        if config.pattern == "output":
+        if config.feeds_tokens:
             return self._backward_feedback(output, dh, gradient, weights, want_dx)
         if config.pattern == "last" and dh is not None:
             d_end, dh = self._at_the_end(output, dh, d_end), None
@@ -324,6 +334,8 @@ class Model:
         weights = weights or self.weights()
         E = self.parameters["E"] if self.config.embedding else None
         gradient.finish(E, weights.layers[0])
+        if self.config.feeds_logits:
+            fold_feedback(self.parameters, gradient)
 
 
 def _stream(step: int, place: int, kind: int) -> int:
