@@ -95,22 +95,22 @@ class ModelConfig:
         if self.pattern == "output":
             self._check_feedback()
         elif self.feedback != "token":
-            raise InputError(f"feedback={self.feedback!r} goes with pattern='output' (figure 10.4)")
+            raise InputError(f"feedback={self.feedback!r} goes with pattern='output' (10.4)")
 
     def _check_feedback(self) -> None:
         """Where the output is the only way back, there is no state to gate, drop, learn or read backwards."""
         if self.cell != "elman":
             raise InputError(
-                f"pattern='output' goes with cell='elman'; the {self.cell} is made of its own state"
+                f"pattern='output' (10.4) goes with cell='elman'; the {self.cell} is made of its own state"
             )
         for name, plain in (("layers", 1), ("bidirectional", False), ("recurrent_dropout", 0.0)):
             if getattr(self, name) != plain:
                 raise InputError(
-                    f"pattern='output' needs {name}={plain}: only the output before is seen, and no state"
+                    f"pattern='output' (10.4) needs {name}={plain}: only the output before is seen, and no state"
                 )
         if self.learn_h0 and self.feeds_tokens:
             raise InputError(
-                "pattern='output' with feedback='token' has no h(0) to learn (learn_h0, h0='learned'): nothing comes "
+                "pattern='output' (10.4) with feedback='token' has no h(0) to learn (learn_h0, h0='learned'): nothing comes "
                 "before the first token; use feedback='logits'"
             )
 

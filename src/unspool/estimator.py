@@ -31,8 +31,8 @@ class LanguageModel:
 
     Besides `minutes`, `tokens` (char, word, byte …), `seed`, `backward`, `batches` and `out` (a folder to keep
     the run in), any number of the recipe may be fixed: cell, hidden, layers, embedding, tied, dropout,
-    recurrent_dropout, batch, window, learning_rate, clip, decay, warmup, steps. What is left open is chosen for
-    the text and the time. `show` is called with every event of the run.
+    recurrent_dropout, batch, window, learning_rate, clip, decay, warmup, steps, activation, h0, pattern, feedback. What
+    is left open is chosen for the text and the time. `show` is called with every event of the run.
 
     After `fit`: `text_model_` (the model with its vocabulary), `config_` (every number that was chosen),
     `curve_` ((updates, nats in training, nats of the validation part)) and `measure_` (the held-out part).

@@ -60,7 +60,8 @@ class RunConfig:
             at_least(name, getattr(self, name), least)
         from_choice("batches", self.batches, ("sequential", "random"))
         from_choice("memory", self.memory, ("full", "sqrt"))
-        Truncation.parse(self.bptt)
+        tokens = self.given.get("pattern") == "10.4" and self.given.get("feedback", "token") == "token"
+        Truncation.parse(self.bptt).check_chain(tokens)
         check(self.given)
         if self.validation_tokens == 1:
             raise InputError("validation_tokens is 1; expected 0 (chosen with the recipe) or 2 and more")

@@ -105,6 +105,11 @@ def run_freely(
     return Tape(weights.cell, weights.activation, False, lengths, None, hs, None, None, None), before, chosen
 
 
+def centre_feedback(p: Parameters) -> None:
+    """Set b to -R c, so that a fresh network with any c begins as one with c = 0: large c would saturate it."""
+    p[AT + "b"][:] = -ops.matmul(p["c"][None], p.stored(AT + "R"))[0]
+
+
 def fold_feedback(p: Parameters, gradient: Gradient) -> None:
     """Turn the gradients of W = R V and b + R c, summed over all windows, into those of R, V and c: (2)."""
     values, output = gradient.values, "E" if gradient.config.tied else "V"
