@@ -144,6 +144,11 @@ class ModelConfig:
         """Whether the first layer reads rows of a table: decided by the config alone, never by a batch."""
         return not self.dense and (self.embedding == 0 or self.inputs <= LOOKED_UP)
 
+    @property
+    def gathers(self) -> bool:
+        """Whether the first layer reads rows of E: more tokens than a table is made for."""
+        return self.embedding > 0 and not self.looks_up
+
     def input_width(self, layer: int) -> int:
         """Return how many values this layer reads a step: X."""
         return (self.embedding or self.inputs) if layer == 0 else self.width

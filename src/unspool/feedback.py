@@ -30,7 +30,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.bptt import Gradient, table_gradient, values_without_padding
+from unspool.bptt import Gradient, Gradients, by_rows, table_gradient, values_without_padding
 from unspool.errors import InputError
 from unspool.kernel import ops
 from unspool.parameters import Parameters, prefix
@@ -130,26 +130,32 @@ def bptt_feedback(
     tape: Tape,
     before: Ids,
     dh: Floats,
-    gradient: Gradient,
+    gradient: Gradients,
     want_dx: bool,
 ) -> Floats | None:
     """Add the gradients of U, R and b, all steps at once; return that of x."""
-    tau, B, H = tape.h.shape
-    da = (np.ascontiguousarray(dh) * ops.slope(np.ascontiguousarray(tape.h), tape.activation)).reshape(
-        tau * B, H
-    )
+    da = np.ascontiguousarray(dh) * ops.slope(np.ascontiguousarray(tape.h), tape.activation)
     if tape.lengths is not None:
-        da[(np.arange(tau)[:, None] >= tape.lengths).reshape(-1)] = 0
-    known = before.reshape(-1)
-    dR = gradient.zeroed(AT + "R")
-    seen = known >= 0
+        da[np.arange(tape.tau)[:, None] >= tape.lengths] = 0
+    if x.ndim == 3:
+        x = values_without_padding(x, tape.lengths)
+    for rows, each in by_rows(gradient):
+        _add_sums(weights, x[:, rows], before[:, rows], da[:, rows], each)
+    if x.ndim == 2 or not want_dx:
+        return None
+    return ops.matmul(da.reshape(-1, da.shape[2]), weights.U_backward).reshape(x.shape)
+
+
+def _add_sums(weights: LayerWeights, x: Floats | Ids, before: Ids, da: Floats, gradient: Gradient) -> None:
+    """Add the sums over all steps and rows: ∇R, ∇U and ∇b."""
+    da, known = da.reshape(-1, da.shape[2]), before.reshape(-1)
+    dR, seen = gradient.zeroed(AT + "R"), known >= 0
     ops.scatter_add(dR, *((known, da) if seen.all() else (known[seen], da[seen])))
     if x.ndim == 2:
         table, held = table_gradient(weights, gradient, AT)
         ops.scatter_add(table, x.reshape(-1), da, accumulate=held)
-        return None
+        return
     ops.column_sum(da, out=gradient.values[AT + "b"], accumulate=gradient.holds(AT + "b"))
-    inputs = values_without_padding(x, tape.lengths).reshape(tau * B, x.shape[2])
     dU = gradient.values.stored(AT + "U")
+    inputs = x.reshape(len(da), x.shape[2])
     ops.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.holds(AT + "U"))
-    return ops.matmul(da, weights.U_backward).reshape(x.shape) if want_dx else None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.bptt import Gradient, bptt
+from unspool.bptt import Gradient, Gradients, bptt, by_rows
 from unspool.config import ModelConfig
 from unspool.errors import InputError
 from unspool.feedback import (
@@ -60,10 +60,10 @@ class Model:
             return ops.shift_rows(first.U, first.b)
         return ops.matmul(self.parameters["E"], first.U, start=first.b)
 
-    def gradient(self) -> Gradient:
-        """Return a gradient of zero."""
-        gradient = Gradient(self.config, self.parameters.like())
-        if self.config.embedding and not self.config.looks_up:
+    def gradient(self, values: Parameters | None = None) -> Gradient:
+        """Return a gradient of zero; its values are written to `values` where given."""
+        gradient = Gradient(self.config, self.parameters.like() if values is None else values)
+        if self.config.gathers:
             gradient.embedded = ops.zeros(self.parameters["E"].shape)
         return gradient
 
@@ -232,7 +232,7 @@ class Model:
         self,
         output: Output,
         dh: Floats | None,
-        gradient: Gradient,
+        gradient: Gradients,
         *,
         d_end: State | None = None,
         weights: Weights | None = None,
@@ -245,7 +245,8 @@ class Model:
         `dh` (tau, B, width) arrives at the last layer's outputs, `d_end` at the final state. Where there is one output
         after the whole sequence (pattern="last"), `dh` is (B, width) and arrives there.
         What each step hands back to the one before is multiplied by `xi` (tau, B); see `truncation`. With `consume`,
-        `dh` and the tape's gates are written over: faster, where nobody looks at them again.
+        `dh` and the tape's gates are written over: faster, where nobody looks at them again. With a list of gradients,
+        each row has its own.
         """
         config = self.config
         weights = weights or self.weights()
@@ -264,7 +265,7 @@ class Model:
             made = output.tape[layer]
             if made.mask is not None and dh is not None:
                 dh = ops.scale_rows(np.ascontiguousarray(dh), made.mask)
-            embedded = layer == 0 and config.embedding > 0 and not config.looks_up
+            embedded = layer == 0 and config.gathers
             below: Floats | None = None
             for i, weights_of in enumerate(weights.layers[layer]):
                 at = layer * config.directions + i
@@ -289,10 +290,13 @@ class Model:
         self._add_embedded(output, dh, gradient)
         return dh, starts
 
-    def _add_embedded(self, output: Output, dx: Floats | None, gradient: Gradient) -> None:
-        if gradient.embedded is not None:
+    def _add_embedded(self, output: Output, dx: Floats | None, gradient: Gradients) -> None:
+        if self.config.gathers:
             assert dx is not None and output.ids is not None
-            ops.scatter_add(gradient.embedded, output.ids.reshape(-1), dx.reshape(-1, self.config.embedding))
+            for rows, each in by_rows(gradient):
+                assert each.embedded is not None
+                part = dx[:, rows].reshape(-1, self.config.embedding)
+                ops.scatter_add(each.embedded, output.ids[:, rows].reshape(-1), part)
 
     def _at_the_end(self, output: Output, dh: Floats, d_end: State | None) -> State:
         """Return what arrives at the final states when `dh` (B, width) arrives at the last layer's."""
@@ -308,13 +312,13 @@ class Model:
         return arriving
 
     def _backward_feedback(
-        self, output: Output, dh: Floats | None, gradient: Gradient, weights: Weights, want_dx: bool
+        self, output: Output, dh: Floats | None, gradient: Gradients, weights: Weights, want_dx: bool
     ) -> tuple[Floats | None, State]:
         made = output.tape[0]
         assert dh is not None and made.before is not None
         dh = dh if made.mask is None else ops.scale_rows(np.ascontiguousarray(dh), made.mask)
         (layer,) = weights.layers[0]
-        want = want_dx or gradient.embedded is not None
+        want = want_dx or self.config.gathers
         dx = bptt_feedback(layer, made.x, made.directions[0], made.before, dh, gradient, want)
         self._add_embedded(output, dx, gradient)
         return dx, self.start(dh.shape[1])
