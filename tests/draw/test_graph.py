@@ -128,8 +128,8 @@ def test_figure_10_4_is_drawn_as_in_the_book_with_teacher_forcing_below(tmp_path
     told = [each.text for each in tree.iter(f"{SVG}title")]
     assert any(each.startswith("o(0)") for each in told) and any(each.startswith("y(0)") for each in told)
     for fed, source in {"logits": "o", "target": "y", "token": "k"}.items():
-        graph("--pattern", "10.4", "--feedback", fed, "--folded", "--out", tmp_path / "one.json")
-        folded = from_json((tmp_path / "one.json").read_text())
+        graph("--pattern", "10.4", "--feedback", fed, "--folded", "--out", tmp_path / f"{fed}.json")
+        folded = from_json((tmp_path / f"{fed}.json").read_text())
         assert [(edge.source, edge.target) for edge in folded.edges if edge.delay] == [(source, "layer0.a")]
     with pytest.raises(InputError, match=r"goes with --pattern 10\.4"):
         graph("--feedback", "target")
