@@ -1,7 +1,8 @@
 """Pattern 10.4, all steps at once against step by step: one training step's loss and gradients, in one run.
 
 With teacher forcing the output before is known, so no step waits for another. The same model is read both ways,
-in turns; the gradients are compared bit for bit. Beside it stands the network of figure 10.3 of the same size.
+in turns; the gradients are compared bit for bit. Beside it stand the network of figure 10.3 of the same size and that of
+10.4 with logits fed back, which is the same recurrence with W = R V.
 
     python bench/patterns.py [--hidden 128] [--batch 16] [--rounds 5]
 """
@@ -22,8 +23,7 @@ K = 64
 
 def at_once(model: Model, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     gradient, weights = model.gradient(), model.weights()
-    feedback = model.config.pattern == "output"
-    output = model.forward(x, weights=weights, y=y if feedback else None)
+    output = model.forward(x, weights=weights, y=y)
     loss = model.loss(output, y, scale=1 / y.size, weights=weights, gradient=gradient)
     model.backward(output, loss.dh, gradient, weights=weights)
     model.finish(gradient, weights)
@@ -56,10 +56,14 @@ def main() -> None:
         )
         for name in ("10.3", "10.4")
     }
+    config = ModelConfig(
+        inputs=K, outputs=K, cell="elman", hidden=args.hidden, pattern="10.4", feedback="logits"
+    )
     ways = {
         "10.4 at once": (models["10.4"], at_once),
         "10.4 step by step": (models["10.4"], step_by_step),
         "10.3": (models["10.3"], at_once),
+        "10.4 logits": (Model.fresh(config, seed=0), at_once),
     }
     figures, rows = [], []
     for tau in TAUS:

@@ -1,12 +1,13 @@
-"""What only a hidden state can do: a task that pattern 10.3 learns and pattern 10.4 cannot.
+"""What only a state can do: a task that pattern 10.3 learns and pattern 10.4 with tokens fed back cannot.
 
 Two tasks over random bits x(t):
 
     parity   y(t) = y(t-1) xor x(t): the output before holds all of the past that matters
     delay    y(t) = x(t-2): the output before is x(t-3), and says nothing about x(t-2)
 
-Pattern 10.4 sees x(t) and y(t-1) only. For parity that is enough; for the delay it is nothing, and no size, no
-training and no luck brings it below ln 2 nats. Pattern 10.3 keeps what it needs in h(t).
+Pattern 10.4 sees x(t) and the token y(t-1) only. For parity that is enough; for the delay it is nothing, and no size, no
+training and no luck brings it below ln 2 nats. Pattern 10.3 keeps what it needs in h(t). Pattern 10.4 with logits sees
+the two real numbers o(t-1): they can hold past bits besides the answer, so the delay can be learned, but not as well.
 
     python examples/patterns.py [--updates 400] [--picture patterns.png]
 """
@@ -21,10 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from unspool import Model, ModelConfig, Optimiser, OptimiserConfig, train
-from unspool.draw.figure import BLUE, GREY, ORANGE, new_axes, save
+from unspool.draw.figure import BLUE, GREEN, GREY, ORANGE, new_axes, save
 
 TASKS = {"parity": "parity: y(t) = y(t-1) xor x(t)", "delay": "delay: y(t) = x(t-2)"}
-PATTERNS = {"10.3": BLUE, "10.4": ORANGE}
+PATTERNS = {"10.3": BLUE, "10.4": ORANGE, "10.4, logits": GREEN}
 
 
 @dataclass
@@ -50,7 +51,10 @@ def windows(task: str, count: int, tau: int = 24, B: int = 32, seed: int = 0) ->
 
 def learn(task: str, pattern: str, updates: int, seed: int = 0) -> list[float]:
     """Return the loss of every update, in nats a target."""
-    config = ModelConfig(cell="elman", inputs=2, outputs=2, hidden=32, pattern=pattern)
+    figure, _, fed = pattern.partition(", ")
+    config = ModelConfig(
+        cell="elman", inputs=2, outputs=2, hidden=32, pattern=figure, feedback="logits" if fed else "token"
+    )
     optimiser = Optimiser(OptimiserConfig(learning_rate=5e-3))
     return [
         r.loss for r in train(Model.fresh(config, seed), windows(task, updates, seed=seed + 1), optimiser)
@@ -65,7 +69,7 @@ def main() -> None:
     curves = {(task, pattern): learn(task, pattern, args.updates) for task in TASKS for pattern in PATTERNS}
     for (task, pattern), losses in curves.items():
         print(
-            f"{task:7} pattern {pattern}   {np.mean(losses[:10]):.3f} ▶ {np.mean(losses[-20:]):.3f} nats a target"
+            f"{task:7} pattern {pattern:12}   {np.mean(losses[:10]):.3f} ▶ {np.mean(losses[-20:]):.3f} nats a target"
         )
     print(f"a guess costs ln 2 = {math.log(2):.3f}")
     if args.picture:

@@ -52,6 +52,7 @@ LAYERS = {
         "jacobians",
         "lags",
         "check_gradients",
+        "per_sample",
         "stream",
         "evaluate",
         "generate",

@@ -15,7 +15,7 @@ from unspool.stream import Stream
 from unspool.train import train
 from unspool.twin import Twin
 
-KINDS = ("one-hot", "embedded", "gathered", "dense")
+KINDS = ("one-hot", "embedded", "tied", "gathered", "dense")
 
 
 def test_the_books_numbers_are_understood():
@@ -251,11 +251,10 @@ def test_training_one_output_learns_which_token_came_first():
     assert reports[0].loss > 1.2 and np.mean([r.loss for r in reports[-10:]]) < 0.1
 
 
-@pytest.mark.parametrize("pattern", ["output", "last"])
-def test_what_needs_an_output_every_step_from_a_state_says_so(pattern):
+def test_what_needs_an_output_every_step_says_so():
     from unspool.evaluate import log_prob
 
-    model = Model.fresh(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=4, pattern=pattern), seed=0)
+    model = Model.fresh(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=4, pattern="last"), seed=0)
     with pytest.raises(InputError, match="pattern='hidden'"):
         Stream(model)
     with pytest.raises(InputError, match="pattern='hidden'"):

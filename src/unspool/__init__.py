@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from unspool.language import TextModel
     from unspool.model import Model
     from unspool.optimise import Optimiser, OptimiserConfig
+    from unspool.per_sample import per_sample_gradients, per_sample_norms
     from unspool.stream import Stream
     from unspool.train import train
 
@@ -28,6 +29,8 @@ __all__ = [
     "TextModel",
     "UnspoolError",
     "kernel_info",
+    "per_sample_gradients",
+    "per_sample_norms",
     "set_threads",
     "train",
 ]
@@ -41,6 +44,8 @@ _PLACES = {
     "TextModel": "language",
     "UnspoolError": "errors",
     "kernel_info": "kernel.ops",
+    "per_sample_gradients": "per_sample",
+    "per_sample_norms": "per_sample",
     "set_threads": "kernel.ops",
     "train": "train",
 }

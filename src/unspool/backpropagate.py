@@ -99,14 +99,13 @@ class _There(NamedTuple):
         lengths = None
         if self.lengths is not None:
             lengths = np.clip(self.lengths - begin, 0, end - begin).astype(np.int32)
-        feedback = self.model.config.pattern == "output"
         return self.model.forward(
             self.x[begin:end],
             state,
             lengths=lengths,
             masks=self.masks,
             weights=self.weights,
-            y=self.y[begin:end] if feedback else None,
+            y=self.y[begin:end] if self.model.config.feeds_tokens else None,
             own=None if self.own is None else self.own[begin:end],
         )
 
@@ -181,7 +180,7 @@ def bytes_of_model_tape(config: ModelConfig, tau: int, B: int, memory: Memory = 
     127
     """
     parts = config.layers * config.directions
-    keep = config.recurrent_dropout > 0
+    keep = config.masks_state
     if memory == "full":
         return parts * bytes_of_tape(config.cell, tau, B, config.hidden, keep=keep)
     edges = _edges(tau, None)

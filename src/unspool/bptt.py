@@ -13,6 +13,7 @@ one first, gives the same bits as in one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,6 +38,8 @@ class Gradient:
     """Where tokens are looked up in E Uᵀ + b: the gradient of that table, by direction. K G*H."""
     embedded: Floats | None = None
     """Where rows of E are read: the gradient of those rows. K X."""
+    fed_back: Floats | None = None
+    """Where o(t-1) is fed back: the gradient of W = R V. H H."""
     written: set[str] = field(default_factory=set)
     """The parameters whose gradient has been written since it was last cleared."""
 
@@ -65,6 +68,14 @@ class Gradient:
         if not self.holds(name):
             stored[:] = 0
         return stored
+
+    def recurrent(self, name: str) -> Floats:
+        """Return where the gradient of W adds up: in the parameters, or aside where W is R V."""
+        if not self.config.feeds_logits:
+            return self.values[name]
+        if self.fed_back is None:
+            self.fed_back = ops.zeros((self.config.hidden, self.config.hidden))
+        return self.fed_back
 
     def to_add(self, *names: str) -> tuple[list[Floats], bool]:
         """Return gradients as they are stored, and whether to add to them: else they are written over."""
@@ -103,12 +114,23 @@ class Gradient:
             dE[:] = part
 
 
+Gradients = Gradient | Sequence[Gradient]
+"""One gradient for a whole batch, or one for each row of it."""
+
+
+def by_rows(gradient: Gradients) -> list[tuple[slice, Gradient]]:
+    """Return which rows of a batch add to which gradient."""
+    if isinstance(gradient, Gradient):
+        return [(slice(None), gradient)]
+    return [(slice(b, b + 1), each) for b, each in enumerate(gradient)]
+
+
 def bptt(
     weights: LayerWeights,
     layer: int,
     x: Floats | Ids,
     tape: Tape,
-    gradient: Gradient,
+    gradient: Gradients,
     *,
     dh: Floats | None,
     dh_end: Floats | None = None,
@@ -117,14 +139,29 @@ def bptt(
     want_dx: bool = True,
     consume: bool = False,
 ) -> tuple[Floats | None, Backward]:
-    """Add one window's gradients of U, W, b and d; return that of x and those of the starting state."""
+    """Add one window's gradients of U, W, b and d; return that of x and those of the starting state.
+
+    With a gradient for each row, row b adds to the b-th alone, with the same bits as a batch of that one row.
+    """
     back = ops.window_backward(
         tape, weights.W_backward, dh=dh, dh_end=dh_end, ds_end=ds_end, xi=xi, consume=consume
     )
-    at = prefix(layer, weights.reverse)
-    tau, B, H = tape.h.shape
-    rows = tau * B
-    da = back.da.reshape(rows, back.da.shape[2])
+    if x.ndim == 3:
+        x = values_without_padding(x, tape.lengths)
+    for rows, each in by_rows(gradient):
+        _add_sums(weights, layer, x[:, rows], tape.h_before[:, rows], back.da[:, rows], each)
+    if x.ndim == 2 or not want_dx:
+        return None, back
+    da = back.da.reshape(-1, back.da.shape[2])[:, : len(weights.b)]
+    return ops.matmul(da, weights.U_backward).reshape(x.shape), back
+
+
+def _add_sums(
+    weights: LayerWeights, layer: int, x: Floats | Ids, h_before: Floats, da: Floats, gradient: Gradient
+) -> None:
+    """Add the sums over all steps and rows: ∇W, ∇U, ∇b and ∇d."""
+    at, rows = prefix(layer, weights.reverse), da.shape[0] * da.shape[1]
+    da = da.reshape(rows, da.shape[2])
     looked_up, held = None, False
     if x.ndim == 2:
         table, held = table_gradient(weights, gradient, at)
@@ -132,8 +169,8 @@ def bptt(
     dd = None if weights.d is None else gradient.values[at + "d"]
     ops.sum_over_time(
         da,
-        tape.h_before.reshape(rows, H),
-        gradient.values[at + "W"],
+        h_before.reshape(rows, h_before.shape[2]),
+        gradient.recurrent(at + "W"),
         accumulate=gradient.holds(at + "W"),
         lookup=looked_up,
         accumulate_lookup=held,
@@ -141,15 +178,11 @@ def bptt(
         accumulate_d=dd is not None and gradient.holds(at + "d"),
     )
     if looked_up is not None:
-        return None, back
-    da = da[:, : len(weights.b)]
-    inputs = values_without_padding(x, tape.lengths).reshape(rows, x.shape[2])
+        return
+    da, inputs = da[:, : len(weights.b)], x.reshape(rows, x.shape[2])
     ops.column_sum(da, out=gradient.values[at + "b"], accumulate=gradient.holds(at + "b"))
     dU = gradient.values.stored(at + "U")
     ops.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.holds(at + "U"))
-    if not want_dx:
-        return None, back
-    return ops.matmul(da, weights.U_backward).reshape(x.shape), back
 
 
 def table_gradient(weights: LayerWeights, gradient: Gradient, at: str) -> tuple[Floats, bool]:

@@ -24,12 +24,12 @@ from unspool.backpropagate import backpropagate
 from unspool.config import ModelConfig, at_least
 from unspool.errors import MissingExtra
 from unspool.exchange import places, torch_suffix
-from unspool.feedback import outputs_before
+from unspool.feedback import AT, outputs_before
 from unspool.footprint import bytes_of_training
 from unspool.memory import require_memory
 from unspool.model import Model
 from unspool.parameters import prefix
-from unspool.twin import Twin
+from unspool.twin import Seen, Twin
 from unspool.values import Floats, Ids
 
 MOST = 10_000
@@ -145,12 +145,14 @@ def by_twins(model: Model, x: Floats | Ids, y: Ids) -> Gradients:
         inputs = seen.inputs[layer]
         for i, (_, back) in enumerate(row):
             at, tape = prefix(layer, bool(i)), seen.tapes[layer][i]
+            if config.feeds_logits:
+                _fold_feedback(found, twin, back.da, seen)
             da = back.da.reshape(-1, back.da.shape[2])
             to_x = da[:, : twin.gates * H]
             if seen.before is not None:
                 one_hot = (seen.before >= 0)[:, :, None] * np.eye(K)[seen.before]
                 found[at + "R"] += da.T @ one_hot.reshape(len(da), K)
-            else:
+            elif not config.feeds_logits:
                 found[at + "W"] += twin.recurrent(da).T @ tape.h_before.reshape(len(da), H)
             found[at + "b"] += to_x.sum(axis=0)
             if config.cell == "gru":
@@ -166,6 +168,16 @@ def by_twins(model: Model, x: Floats | Ids, y: Ids) -> Gradients:
                 if back.ds0 is not None:
                     found[at + "s0"] += back.ds0.sum(axis=0)
     return found
+
+
+def _fold_feedback(found: Gradients, twin: Twin, da: Floats, seen: Seen) -> None:
+    """Add the gradients of R, V and c that pass through o(t-1): R da(t) arrives there, at every step."""
+    h_before = seen.tapes[0][0].h_before.reshape(-1, twin.config.hidden)
+    da = da.reshape(len(h_before), -1)
+    to_o = da @ twin.letters[AT + "R"]  # tau·B K
+    found[AT + "R"] += da.T @ (h_before @ twin.V.T + twin.letters["c"])
+    found["E" if twin.config.tied else "V"] += to_o.T @ h_before
+    found["c"] += to_o.sum(axis=0)
 
 
 def _places(value: Floats, count: int, rng: np.random.Generator) -> Ids:
@@ -202,7 +214,9 @@ def by_torch(model: Model, x: Floats | Ids, y: Ids) -> Gradients:
     h: Any = torch.tensor(x.astype(np.float64)) if config.dense else torch.tensor(x).long()
     if not config.dense:
         h = p["E"][h] if config.embedding else torch.nn.functional.one_hot(h, config.inputs).double()
-    if config.pattern == "output":
+    if config.feeds_logits:
+        h = _torch_feedback(torch, config, p, h)
+    elif config.feeds_tokens:
         before = torch.tensor(outputs_before(y, np.full(y.shape[1], -1))).long()
         one_hot = torch.nn.functional.one_hot(before.clamp(min=0), config.outputs) * (before >= 0)[:, :, None]
         a = p["layer0.b"] + h @ p["layer0.U"].T + one_hot.double() @ p["layer0.R"].T
@@ -223,6 +237,18 @@ def by_torch(model: Model, x: Floats | Ids, y: Ids) -> Gradients:
 
 def _activation(torch: Any, name: str) -> Any:
     return {"tanh": torch.tanh, "relu": torch.relu, "sigmoid": torch.sigmoid, "identity": lambda a: a}[name]
+
+
+def _torch_feedback(torch: Any, config: ModelConfig, p: Any, x: Any) -> Any:
+    """Feed o(t-1) back, step by step; return all states."""
+    V, states, act = p["E" if config.tied else "V"], [], _activation(torch, config.activation)
+    h = p["layer0.h0" if config.learn_h0 else "layer0.b"].expand(x.shape[1], config.hidden)
+    h = h if config.learn_h0 else torch.zeros_like(h)
+    for x_t in x:
+        o = p["c"] + h @ V.T
+        h = act(p["layer0.b"] + x_t @ p["layer0.U"].T + o @ p["layer0.R"].T)
+        states.append(h)
+    return torch.stack(states)
 
 
 def _torch_layer(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from unspool.errors import InputError
-from unspool.values import Activation, CellName, Pattern
+from unspool.values import Activation, CellName, Feedback, Pattern
 
 LOOKED_UP = 1024
 """Up to this many tokens the whole table E Uᵀ + b is computed once an update; beyond, rows in use only."""
@@ -62,6 +62,9 @@ class ModelConfig:
     pattern: Pattern = "hidden"
     """hidden (figure 10.3): h(t) sees h(t-1), an output every step; output (10.4): h(t) sees only the output before;
     last (10.5): h(t) sees h(t-1), one output after the whole sequence. The figures' numbers are understood."""
+    feedback: Feedback = "token"
+    """What figure 10.4 feeds back: token, the one-hot y(t-1) (the target, or the most probable output), or logits, the
+    real-valued o(t-1), which gradients pass through."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pattern", PATTERNS.get(self.pattern, self.pattern))
@@ -94,22 +97,28 @@ class ModelConfig:
                 f"tied=True needs as many inputs as outputs; got {self.inputs} and {self.outputs}"
             )
 
+        from_choice("feedback", self.feedback, ("token", "logits"))
         if self.pattern == "output":
             self._check_feedback()
+        elif self.feedback != "token":
+            raise InputError(f"feedback={self.feedback!r} goes with pattern='output' (10.4)")
 
     def _check_feedback(self) -> None:
         """Where the output is the only way back, there is no state to gate, drop, learn or read backwards."""
         if self.cell != "elman":
             raise InputError(
-                f"pattern='output' goes with cell='elman'; the {self.cell} is made of its own state"
+                f"pattern='output' (10.4) goes with cell='elman'; the {self.cell} is made of its own state"
             )
-        for name, plain in (
-            ("layers", 1), ("bidirectional", False), ("recurrent_dropout", 0.0), ("learn_h0", False), ("tied", False)
-        ):  # fmt: skip
+        for name, plain in (("layers", 1), ("bidirectional", False), ("recurrent_dropout", 0.0)):
             if getattr(self, name) != plain:
                 raise InputError(
-                    f"pattern='output' needs {name}={plain}: only the output before is seen, and no state"
+                    f"pattern='output' (10.4) needs {name}={plain}: only the output before is seen, and no state"
                 )
+        if self.learn_h0 and self.feeds_tokens:
+            raise InputError(
+                "pattern='output' (10.4) with feedback='token' has no h(0) to learn (learn_h0, h0='learned'): nothing comes "
+                "before the first token; use feedback='logits'"
+            )
 
     @property
     def directions(self) -> int:
@@ -122,9 +131,29 @@ class ModelConfig:
         return self.hidden * self.directions
 
     @property
+    def feeds_tokens(self) -> bool:
+        """Whether h(t) sees a token, the output before, and no state (figure 10.4)."""
+        return self.pattern == "output" and self.feedback == "token"
+
+    @property
+    def feeds_logits(self) -> bool:
+        """Whether h(t) sees o(t-1) = c + V h(t-1) (figure 10.4 with a real-valued output)."""
+        return self.pattern == "output" and self.feedback == "logits"
+
+    @property
+    def masks_state(self) -> bool:
+        """Whether the recurrence reads h(t-1) under a dropout mask: its own, or that of the output fed back."""
+        return self.recurrent_dropout > 0 or (self.feeds_logits and self.dropout > 0)
+
+    @property
     def looks_up(self) -> bool:
         """Whether the first layer reads rows of a table: decided by the config alone, never by a batch."""
         return not self.dense and (self.embedding == 0 or self.inputs <= LOOKED_UP)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether the first layer reads rows of E: more tokens than a table is made for."""
+        return self.embedding > 0 and not self.looks_up
 
     def input_width(self, layer: int) -> int:
         """Return how many values this layer reads a step: X."""

@@ -36,7 +36,7 @@ class LanguageModel:
     `minutes`, `seed`, `backward`, `batches`, `bptt`, `memory` and `optimiser` are those of `unspool train`, and so are
     `tokens` (char, word, byte …), `min_freq` and `split` of the text; `bptt_tolerance` is the bias that bptt="auto"
     accepts, `out` a folder to save the run in. Any number of the recipe may be fixed as well: cell, hidden, layers, embedding, tied, dropout,
-    recurrent_dropout, batch, window, learning_rate, clip, decay, warmup, steps. What is left open is chosen for
+    recurrent_dropout, batch, window, learning_rate, clip, decay, warmup, steps, activation, h0, pattern, feedback. What is left open is chosen for
     the text and the time. `show` is called with every event of the run.
 
     After `fit`: `text_model_` (the model with its vocabulary), `config_` (every number that was chosen),

@@ -2,6 +2,7 @@
 
     x(1) ─▶ h(1) ─▶ x(2) ─▶ h(2) ─▶ …        log P(x(t+1) | x(1) … x(t)) = log softmax(c + V h(t))[x(t+1)]
 
+Where tokens are fed back (figure 10.4), the output before is the token x(t) itself, as in training: it is known by then.
 The text is read in windows only to bound the memory: the state goes from one to the next, and a window of any
 size gives the same bits. What comes out is what `unspool.measure` adds up, as for the models that count.
 
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unspool.config import ModelConfig
 from unspool.data.arrays import Ids, Real, Whole
 from unspool.data.parts import Part
 from unspool.errors import InputError
@@ -47,16 +49,24 @@ def log_prob(
     found = [np.zeros(0)]
     for at in range(0, len(ids) - 1, window):
         here = np.asarray(ids[at : at + window + 1], np.int32)[:, None]  # tau+1 1
-        output = model.forward(here[:-1], state, weights=weights)
+        output = model.forward(here[:-1], state, weights=weights, y=here[1:])
         found.append(-model.loss(output, here[1:], weights=weights).each[:, 0])
         state = output.state
         told(min(at + window, len(ids) - 1), len(ids) - 1)
     return np.concatenate(found)
 
 
+def refuse_no_text(config: ModelConfig, what: str) -> None:
+    """Raise unless a model reads tokens in one direction and predicts the next one at every step."""
+    if config.dense or config.bidirectional or config.pattern == "last":
+        raise InputError(
+            f"{what}: needs a model of tokens that reads in one direction, with an output at every step "
+            "(pattern='hidden' or 'output')"
+        )
+
+
 def _check(model: Model, ids: Ids, window: int) -> None:
-    if model.config.dense or model.config.bidirectional or model.config.pattern != "hidden":
-        raise InputError("evaluate: needs a model of tokens that reads in one direction, of pattern='hidden'")
+    refuse_no_text(model.config, "evaluate")
     if window < 1:
         raise InputError(f"evaluate: window is {window}; expected at least 1")
     if len(ids) < 2:
@@ -155,8 +165,9 @@ def glance(
     found, state, weights = [], None, model.weights()
     for at in range(0, len(steps), window):
         here = steps[at : at + window]
-        output = model.forward(np.asarray(ids[here], np.int32), state, weights=weights)
-        y = np.where(scored[at : at + window], ids[here + 1], -1).astype(np.int32)
+        after = np.asarray(ids[here + 1], np.int32)
+        output = model.forward(np.asarray(ids[here], np.int32), state, weights=weights, y=after)
+        y = np.where(scored[at : at + window], after, -1).astype(np.int32)
         found.append(-model.loss(output, y, weights=weights).each)
         state = output.state
     return measure(np.concatenate(found)[scored]).nats

@@ -65,17 +65,22 @@ class RunConfig:
             at_least("order", self.order, 1)
         from_choice("batches", self.batches, ("sequential", "random"))
         from_choice("memory", self.memory, ("full", "sqrt"))
+        feeds_tokens = self.given.get("pattern") == "10.4" and self.given.get("feedback", "token") == "token"
         if self.bptt == AUTO:
-            self._check_auto()
+            self._check_auto(feeds_tokens)
         else:
-            Truncation.parse(self.bptt)
+            Truncation.parse(self.bptt).check_chain(feeds_tokens)
         check(self.given)
         if self.validation_tokens == 1:
             raise InputError("validation_tokens is 1; expected 0 (chosen with the recipe) or 2 and more")
         if not 0 < self.minutes <= 1e5:
             raise InputError(f"minutes is {self.minutes}; expected a number above 0 and at most 100,000")
 
-    def _check_auto(self) -> None:
+    def _check_auto(self, feeds_tokens: bool) -> None:
+        if feeds_tokens:
+            raise InputError(
+                "bptt auto: with pattern 10.4 and tokens fed back, no gradient passes between steps; give feedback logits"
+            )
         if not 0 < self.bptt_tolerance < 1:
             raise InputError(
                 f"bptt_tolerance is {self.bptt_tolerance}; expected a number above 0 and below 1"

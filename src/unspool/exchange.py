@@ -40,6 +40,7 @@ def to_torch(config: ModelConfig, parameters: Parameters) -> dict[str, Floats]:
     """
     result: dict[str, Floats] = {}
     H = config.hidden
+    _refuse_feedback(config)
     for layer, reverse in places(config):
         p, suffix = parameters.layer(layer, reverse), torch_suffix(layer, reverse)
         second = np.zeros_like(p["b"])
@@ -61,6 +62,7 @@ def from_torch(
     """
     parameters = Parameters(shapes_of(config)) if onto is None else onto
     H = config.hidden
+    _refuse_feedback(config)
     _refuse_other_layers(config, state_dict)
     for layer, reverse in places(config):
         p, suffix = parameters.layer(layer, reverse), torch_suffix(layer, reverse)
@@ -73,6 +75,13 @@ def from_torch(
             p["b"][2 * H :] = first[2 * H :]
             p["d"][:] = second[2 * H :]
     return parameters
+
+
+def _refuse_feedback(config: ModelConfig) -> None:
+    if config.pattern == "output":
+        raise InputError(
+            "pattern='output' (figure 10.4) has no layer in PyTorch: nn.RNN reads h(t-1), not the output"
+        )
 
 
 def _refuse_other_layers(config: ModelConfig, state_dict: Mapping[str, Any]) -> None:

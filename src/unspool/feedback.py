@@ -12,6 +12,17 @@ over tau·B rows, and so are the gradients,
 to the same bits as step by step. Where the model runs freely, y(t-1) is its own most probable output, and
 where both are mixed (scheduled sampling) a mask says which: then the steps come one after the other, and the
 gradient still ends at y(t-1), which is a choice and not a number that could be moved a little.
+
+With feedback="logits" the real-valued output itself is fed back, and gradients pass through it:
+
+    a(t) = b + U x(t) + R o(t-1) = (b + R c) + U x(t) + (R V) h(t-1),     o(0) = c + V h(0)                 (1)
+
+This is the recurrence of figure 10.3 with W = R V, of rank K at most, so the same kernels compute it. With dW and db
+the gradients of W = R V and of b + R c that they find, the chain rule through the products gives
+
+    ∇R = dW Vᵀ + db cᵀ,     ∇V = Σ ∇o(t) h(t)ᵀ + Rᵀ dW,     ∇c = Σ ∇o(t) + Rᵀ db,     ∇b = db               (2)
+
+where ∇o(t) comes from the loss at step t alone. Dropout masks h(t) on its way to o(t), and so the output fed back.
 """
 
 from __future__ import annotations
@@ -19,10 +30,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.bptt import Gradient, table_gradient, values_without_padding
+from unspool.bptt import Gradient, Gradients, by_rows, table_gradient, values_without_padding
 from unspool.errors import InputError
 from unspool.kernel import ops
-from unspool.parameters import prefix
+from unspool.parameters import Parameters, prefix
 from unspool.unroll import LayerWeights
 from unspool.values import Floats, Ids, Tape
 
@@ -94,32 +105,57 @@ def run_freely(
     return Tape(weights.cell, weights.activation, False, lengths, None, hs, None, None, None), before, chosen
 
 
+def centre_feedback(p: Parameters) -> None:
+    """Set b to -R c, so that a fresh network with any c begins as one with c = 0: large c would saturate it."""
+    p[AT + "b"][:] = -ops.matmul(p["c"][None], p.stored(AT + "R"))[0]
+
+
+def fold_feedback(p: Parameters, gradient: Gradient) -> None:
+    """Turn the gradients of W = R V and b + R c, summed over all windows, into those of R, V and c: (2)."""
+    values, output = gradient.values, "E" if gradient.config.tied else "V"
+    R, V, c, db = p.stored(AT + "R"), p[output], p["c"], values[AT + "b"]
+    dR = values.stored(AT + "R")
+    dR[:] = c[:, None] * db
+    values["c"][:] += ops.matmul(db[None], R, transpose_b=True)[0]
+    if AT + "W" in gradient.written:
+        dW = gradient.recurrent(AT + "W")
+        dR += ops.matmul(V, dW, transpose_b=True)
+        values[output][:] += ops.matmul(R, dW)
+    gradient.written.add(AT + "R")
+
+
 def bptt_feedback(
     weights: LayerWeights,
     x: Floats | Ids,
     tape: Tape,
     before: Ids,
     dh: Floats,
-    gradient: Gradient,
+    gradient: Gradients,
     want_dx: bool,
 ) -> Floats | None:
     """Add the gradients of U, R and b, all steps at once; return that of x."""
-    tau, B, H = tape.h.shape
-    da = (np.ascontiguousarray(dh) * ops.slope(np.ascontiguousarray(tape.h), tape.activation)).reshape(
-        tau * B, H
-    )
+    da = np.ascontiguousarray(dh) * ops.slope(np.ascontiguousarray(tape.h), tape.activation)
     if tape.lengths is not None:
-        da[(np.arange(tau)[:, None] >= tape.lengths).reshape(-1)] = 0
-    known = before.reshape(-1)
-    dR = gradient.zeroed(AT + "R")
-    seen = known >= 0
+        da[np.arange(tape.tau)[:, None] >= tape.lengths] = 0
+    if x.ndim == 3:
+        x = values_without_padding(x, tape.lengths)
+    for rows, each in by_rows(gradient):
+        _add_sums(weights, x[:, rows], before[:, rows], da[:, rows], each)
+    if x.ndim == 2 or not want_dx:
+        return None
+    return ops.matmul(da.reshape(-1, da.shape[2]), weights.U_backward).reshape(x.shape)
+
+
+def _add_sums(weights: LayerWeights, x: Floats | Ids, before: Ids, da: Floats, gradient: Gradient) -> None:
+    """Add the sums over all steps and rows: ∇R, ∇U and ∇b."""
+    da, known = da.reshape(-1, da.shape[2]), before.reshape(-1)
+    dR, seen = gradient.zeroed(AT + "R"), known >= 0
     ops.scatter_add(dR, *((known, da) if seen.all() else (known[seen], da[seen])))
     if x.ndim == 2:
         table, held = table_gradient(weights, gradient, AT)
         ops.scatter_add(table, x.reshape(-1), da, accumulate=held)
-        return None
+        return
     ops.column_sum(da, out=gradient.values[AT + "b"], accumulate=gradient.holds(AT + "b"))
-    inputs = values_without_padding(x, tape.lengths).reshape(tau * B, x.shape[2])
     dU = gradient.values.stored(AT + "U")
+    inputs = x.reshape(len(da), x.shape[2])
     ops.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.holds(AT + "U"))
-    return ops.matmul(da, weights.U_backward).reshape(x.shape) if want_dx else None

@@ -21,7 +21,7 @@ def bytes_of_training(config: ModelConfig, B: int, tau: int, memory: str = "full
     """
     parameters = count_parameters(config)
     tau = min(tau, 2 * (math.isqrt(tau) + 1)) if memory == "sqrt" else tau
-    layer = bytes_of_tape(config.cell, tau, B, config.hidden, keep=config.recurrent_dropout > 0)
+    layer = bytes_of_tape(config.cell, tau, B, config.hidden, keep=config.masks_state)
     beside = 4 * tau * B * config.width * 6  # da, dh, outputs under dropout
     return 4 * COPIES * parameters + config.layers * (config.directions * layer + beside)
 

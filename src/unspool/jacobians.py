@@ -25,7 +25,7 @@ from unspool.kernel.reference import slope
 from unspool.linear import spectral_radius
 from unspool.model import Model
 from unspool.parameters import prefix
-from unspool.twin import Twin, refuse_feedback
+from unspool.twin import Twin, as_hidden, refuse_feedback
 from unspool.values import Floats, Ids, State, Tape
 
 EXACT = 256
@@ -120,7 +120,7 @@ def influence(
             f"{wanted[-1]} Jacobians of {width} by {width} need {width**2 * 8 * wanted[-1] / 2**30:.1f} GiB: "
             "choose a shorter lag"
         )
-    twin = Twin.of(model)
+    twin = Twin.of(model).as_hidden
     tape = twin.forward(x[:, row : row + 1], _row(state, row)).tapes[layer][0]
     W = twin.letters[prefix(layer, False) + "W"]
     ends = sorted({int(t) for t in np.linspace(wanted[-1] - 1, tau - 1, places)}) if wanted[-1] else [tau - 1]
@@ -212,5 +212,6 @@ def radii(model: Model, layer: int = 0) -> dict[str, float]:
     dict_keys(['r', 'z', 'n'])
     """
     from_gates = {"elman": "a", "gru": "rzn", "lstm": "ifgo"}[model.config.cell]
-    W, H = model.parameters[prefix(layer, False) + "W"], model.config.hidden
+    refuse_feedback(model.config)
+    W, H = as_hidden(model).parameters[prefix(layer, False) + "W"], model.config.hidden
     return {gate: spectral_radius(W[g * H : (g + 1) * H]) for g, gate in enumerate(from_gates)}

@@ -76,7 +76,7 @@ def gradient_by_lag(
     if model.config.bidirectional:
         raise InputError("gradients by lag need a model that reads in one direction")
     refuse_feedback(model.config)
-    twin, y = at_every_step(Twin.of(model), y, tau)
+    twin, y = at_every_step(Twin.of(model).as_hidden, y, tau)
     seen = twin.forward(x, state)
     check_targets(seen, y)
     walk = _Walk(twin, seen, y)

@@ -11,10 +11,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.bptt import Gradient, bptt
+from unspool.bptt import Gradient, Gradients, bptt, by_rows
 from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.feedback import AT, NOTHING, bptt_feedback, outputs_before, run_freely, unroll_feedback
+from unspool.feedback import (
+    AT,
+    NOTHING,
+    bptt_feedback,
+    fold_feedback,
+    outputs_before,
+    run_freely,
+    unroll_feedback,
+)
 from unspool.inputs import as_int32, check_input, check_state, told, without_padding
 from unspool.kernel import ops
 from unspool.parameters import Parameters, begin, prefix
@@ -47,20 +55,21 @@ class Model:
 
     def table(self) -> Floats:
         """Return b + U x for every token, K G*H: what the first layer adds to W h(t-1)."""
-        at = prefix(0, False)
-        U, b = self.parameters.stored(at + "U"), self.parameters[at + "b"]
-        return ops.matmul(self.parameters["E"], U, start=b) if self.config.embedding else ops.shift_rows(U, b)
+        first = self.weights().layers[0][0]
+        if not self.config.embedding:
+            return ops.shift_rows(first.U, first.b)
+        return ops.matmul(self.parameters["E"], first.U, start=first.b)
 
-    def gradient(self) -> Gradient:
-        """Return a gradient of zero."""
-        gradient = Gradient(self.config, self.parameters.like())
-        if self.config.embedding and not self.config.looks_up:
+    def gradient(self, values: Parameters | None = None) -> Gradient:
+        """Return a gradient of zero; its values are written to `values` where given."""
+        gradient = Gradient(self.config, self.parameters.like() if values is None else values)
+        if self.config.gathers:
             gradient.embedded = ops.zeros(self.parameters["E"].shape)
         return gradient
 
     def start(self, B: int) -> State:
         """Return the state before the first step: learned, or zero; the output before, where that is the state."""
-        if self.config.pattern == "output":
+        if self.config.feeds_tokens:
             return [(np.full(B, NOTHING, np.int32), None)]
         cell_state = self.config.cell == "lstm"
         state: State = []
@@ -108,8 +117,9 @@ class Model:
     ) -> Output:
         """Read a window: tokens (tau, B) or values (tau, B, X); row b lives for lengths[b] steps.
 
-        Where only the output comes back (figure 10.4), targets `y` (tau, B) stand for it and all steps are read at
-        once; without them, and where `own` (tau, B) says so, the model's own outputs do, step by step.
+        Where tokens are fed back (figure 10.4), targets `y` (tau, B) stand for the output before and all steps are
+        read at once; without them, and where `own` (tau, B) says so, the model's own outputs do, step by step. Other
+        models do not read `y`.
         """
         config = self.config
         check_input(config, x, lengths)
@@ -119,7 +129,7 @@ class Model:
         ids = None if config.dense else without_padding(x, lengths)
         if ids is not None:
             x = ids if config.looks_up else self._embed(ids)
-        if config.pattern == "output":
+        if config.feeds_tokens:
             return self._forward_feedback(x, state, lengths, masks, weights, ids, y, own)
         ends: State = []
         tapes: list[LayerTape] = []
@@ -127,7 +137,7 @@ class Model:
             made = []
             for i, weights_of in enumerate(directions):
                 at = layer * config.directions + i
-                keep = masks.states[at] if masks and masks.states else None
+                keep = masks.of_state(at, config.feeds_logits) if masks else None
                 made.append(unroll(weights_of, x, *state[at], lengths, keep))
                 ends.append((made[-1].h_end, made[-1].s_end))
             mask = masks.outputs[layer] if masks and masks.outputs else None
@@ -222,7 +232,7 @@ class Model:
         self,
         output: Output,
         dh: Floats | None,
-        gradient: Gradient,
+        gradient: Gradients,
         *,
         d_end: State | None = None,
         weights: Weights | None = None,
@@ -235,7 +245,8 @@ class Model:
         `dh` (tau, B, width) arrives at the last layer's outputs, `d_end` at the final state. Where there is one output
         after the whole sequence (pattern="last"), `dh` is (B, width) and arrives there.
         What each step hands back to the one before is multiplied by `xi` (tau, B); see `truncation`. With `consume`,
-        `dh` and the tape's gates are written over: faster, where nobody looks at them again.
+        `dh` and the tape's gates are written over: faster, where nobody looks at them again. With a list of gradients,
+        each row has its own.
         """
         config = self.config
         weights = weights or self.weights()
@@ -244,7 +255,7 @@ class Model:
             raise InputError(f"dh has shape {np.shape(dh)}; expected {expected}")
         if d_end is not None:
             check_state(config, d_end, "d_end")
-        if config.pattern == "output":
+        if config.feeds_tokens:
             return self._backward_feedback(output, dh, gradient, weights, want_dx)
         if config.pattern == "last" and dh is not None:
             d_end, dh = self._at_the_end(output, dh, d_end), None
@@ -254,7 +265,7 @@ class Model:
             made = output.tape[layer]
             if made.mask is not None and dh is not None:
                 dh = ops.scale_rows(np.ascontiguousarray(dh), made.mask)
-            embedded = layer == 0 and config.embedding > 0 and not config.looks_up
+            embedded = layer == 0 and config.gathers
             below: Floats | None = None
             for i, weights_of in enumerate(weights.layers[layer]):
                 at = layer * config.directions + i
@@ -279,10 +290,13 @@ class Model:
         self._add_embedded(output, dh, gradient)
         return dh, starts
 
-    def _add_embedded(self, output: Output, dx: Floats | None, gradient: Gradient) -> None:
-        if gradient.embedded is not None:
+    def _add_embedded(self, output: Output, dx: Floats | None, gradient: Gradients) -> None:
+        if self.config.gathers:
             assert dx is not None and output.ids is not None
-            ops.scatter_add(gradient.embedded, output.ids.reshape(-1), dx.reshape(-1, self.config.embedding))
+            for rows, each in by_rows(gradient):
+                assert each.embedded is not None
+                part = dx[:, rows].reshape(-1, self.config.embedding)
+                ops.scatter_add(each.embedded, output.ids[:, rows].reshape(-1), part)
 
     def _at_the_end(self, output: Output, dh: Floats, d_end: State | None) -> State:
         """Return what arrives at the final states when `dh` (B, width) arrives at the last layer's."""
@@ -298,13 +312,13 @@ class Model:
         return arriving
 
     def _backward_feedback(
-        self, output: Output, dh: Floats | None, gradient: Gradient, weights: Weights, want_dx: bool
+        self, output: Output, dh: Floats | None, gradient: Gradients, weights: Weights, want_dx: bool
     ) -> tuple[Floats | None, State]:
         made = output.tape[0]
         assert dh is not None and made.before is not None
         dh = dh if made.mask is None else ops.scale_rows(np.ascontiguousarray(dh), made.mask)
         (layer,) = weights.layers[0]
-        want = want_dx or gradient.embedded is not None
+        want = want_dx or self.config.gathers
         dx = bptt_feedback(layer, made.x, made.directions[0], made.before, dh, gradient, want)
         self._add_embedded(output, dx, gradient)
         return dx, self.start(dh.shape[1])
@@ -324,6 +338,8 @@ class Model:
         weights = weights or self.weights()
         E = self.parameters["E"] if self.config.embedding else None
         gradient.finish(E, weights.layers[0])
+        if self.config.feeds_logits:
+            fold_feedback(self.parameters, gradient)
 
 
 def _stream(step: int, place: int, kind: int) -> int:

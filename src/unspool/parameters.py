@@ -80,10 +80,13 @@ class Parameters(Mapping[str, Floats]):
         self.matrices = sum(rooms[name] for name, shape in shapes.items() if len(shape) == 2)
         """How many values at the beginning belong to matrices."""
         self._stored: dict[str, Floats] = {}
+        self.places: dict[str, slice] = {}
+        """Where each parameter lies in the flat vector."""
         at = 0
         for name, shape in shapes.items():
             stored = shape[::-1] if name.endswith(TRANSPOSED) else shape
-            self._stored[name] = self.flat[at : at + sizes[name]].reshape(stored)
+            self.places[name] = slice(at, at + sizes[name])
+            self._stored[name] = self.flat[self.places[name]].reshape(stored)
             at += rooms[name]
 
     def __getitem__(self, name: str) -> Floats:

@@ -15,13 +15,13 @@ measurements behind every constant. Whatever the user has fixed is taken as it i
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
-from unspool.config import LOOKED_UP, MOST_STEPS, at_least, from_choice, share_of_one
+from unspool.config import LOOKED_UP, MOST_STEPS, ModelConfig, at_least, from_choice, share_of_one
 from unspool.errors import InputError
 from unspool.optimise import OptimiserConfig
 from unspool.schedule import Plans, refuse_plans
-from unspool.values import CellName
+from unspool.values import Activation, CellName, Feedback
 
 SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
 """H is one of these: whole vectors, and near enough to each other."""
@@ -76,6 +76,14 @@ class Recipe:
     """How many updates; the learning rate ends with the last."""
     plans: Plans = ()
     """Where the number of updates was changed on the way, as the pace turned out: see `unspool.schedule`."""
+    activation: Activation = "tanh"
+    """The Elman cell's: tanh, relu, sigmoid or identity."""
+    h0: Literal["zero", "learned"] = "zero"
+    """The state before the first step."""
+    pattern: str = "10.3"
+    """The textbook's figure: 10.3, h(t) reads h(t-1); 10.4, h(t) reads the output before (Elman)."""
+    feedback: Feedback = "token"
+    """What 10.4 feeds back: token, the one-hot output before, or logits, the real-valued o(t-1)."""
 
     @staticmethod
     def from_json(fields: Mapping[str, Any]) -> "Recipe":
@@ -131,7 +139,34 @@ def check(given: Mapping[str, Any]) -> None:
     at_least("embedding", given.get("embedding", 0), 0)
     for name in ("dropout", "recurrent_dropout"):
         share_of_one(name, given.get(name, 0.0))
+    _check_network(given)
     OptimiserConfig(**{name: given[name] for name in ("learning_rate", "clip", "decay") if name in given})
+
+
+def _check_network(given: Mapping[str, Any]) -> None:
+    """Raise where pattern, activation, h0 and cell do not go together."""
+    from_choice("h0", given.get("h0", "zero"), ("zero", "learned"))
+    pattern = given.get("pattern", "10.3")
+    if pattern == "10.5":
+        raise InputError(
+            "pattern is 10.5, which has one output after the whole sequence: train it with unspool classify; a language "
+            "model needs 10.3 or 10.4"
+        )
+    from_choice("pattern", pattern, ("10.3", "10.4"))
+    names = ("activation", "feedback", "layers", "recurrent_dropout")
+    ModelConfig(
+        inputs=1,
+        outputs=1,
+        cell=given.get("cell", _cell(given)),
+        pattern=pattern,
+        learn_h0=given.get("h0") == "learned",
+        **{name: given[name] for name in names if name in given},
+    )
+
+
+def _cell(given: Mapping[str, Any]) -> CellName:
+    """Choose the cell where it is not given: what only an Elman network has makes it one."""
+    return "elman" if given.get("pattern") == "10.4" or given.get("activation", "tanh") != "tanh" else "gru"
 
 
 def weights(recipe: Recipe, vocabulary: int) -> tuple[int, int]:
@@ -160,6 +195,7 @@ def _of_size(H: int, vocabulary: int, tokens: int, given: Mapping[str, Any]) -> 
     tied = given.get("tied", many and given.get("embedding", H) == H)
     B = given.get("B", max(1, min(ROWS, tokens // (4 * TAU))))  # a short text: fewer rows, of some length
     chosen = Recipe(
+        cell=_cell(given),
         hidden=H,
         embedding=H if many or tied else 0,
         tied=tied,

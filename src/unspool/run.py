@@ -28,6 +28,7 @@ from unspool.data.vocab import Vocab
 from unspool.errors import Diverged, InputError
 from unspool.evaluate import Network, evaluate, glance, in_time
 from unspool.events import Changed, Event, Judged, LeftOut, Planned, Prepared, RunConfig, Step, Stopped
+from unspool.feedback import centre_feedback
 from unspool.footprint import refuse_too_large
 from unspool.generate import sample
 from unspool.journal import Journal
@@ -180,6 +181,10 @@ def model_config(K: int, recipe: Recipe) -> ModelConfig:
         tied=recipe.tied,
         dropout=recipe.dropout,
         recurrent_dropout=recipe.recurrent_dropout,
+        activation=recipe.activation,
+        learn_h0=recipe.h0 == "learned",
+        pattern=recipe.pattern,  # type: ignore[arg-type]
+        feedback=recipe.feedback,
     )
 
 
@@ -206,6 +211,8 @@ def begin(corpus: Corpus, config: RunConfig) -> Training:
     past = Past(Truncation.parse(config.bptt))
     model = Model.fresh(made, config.seed)
     model.parameters["c"][:] = log_frequencies(corpus.vocab)
+    if made.feeds_logits:
+        centre_feedback(model.parameters)
     return Training(model, Optimiser(optimiser), batches, past)
 
 

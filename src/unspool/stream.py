@@ -1,4 +1,8 @@
-"""One sequence, one token at a time: the fast case of generating, in constant time and memory a token."""
+"""One sequence, one token at a time: the fast case of generating, in constant time and memory a token.
+
+Where tokens are fed back (figure 10.4), the output before a token of a text is that token itself: a(t) = b + (U + R) x(t),
+and b + U x(1) for the first, which has nothing before it. There is no state but whether a token has been read.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from unspool.errors import InputError
+from unspool.feedback import AT
 from unspool.kernel import ops
 from unspool.model import Model
 from unspool.values import Floats
+from unspool.weights import Weights
 
 
 class Stream:
@@ -26,30 +32,29 @@ class Stream:
         config = model.config
         if config.dense or config.bidirectional:
             raise InputError("a stream needs tokens and one direction: it cannot read from the end")
-        if config.pattern != "hidden":
-            raise InputError("a stream needs pattern='hidden': an output at every step, from a state")
-        weights = model.weights()
-        layers: list[tuple[Any, ...]] = []
-        for i, (layer,) in enumerate(weights.layers):
-            first = i == 0
-            layers.append(
-                (
-                    ops.CELLS[layer.cell],
-                    ops.ACTIVATIONS[layer.activation],
-                    layer.W_forward,
-                    model.table() if first else None,
-                    None if first else layer.U_forward,
-                    None if first else layer.b.copy(),
-                    None if layer.d is None else layer.d.copy(),
-                )
+        if config.pattern == "last" or (config.feeds_tokens and config.inputs != config.outputs):
+            raise InputError(
+                "a stream needs an output at every step (pattern='hidden' or 'output'): the next token"
             )
-        self._native = ops.Stream(layers, weights.V[0], model.parameters["c"].copy(), [weights])
-        self.restore([(h[0], None if s is None else s[0]) for h, s in model.start(1)])
+        weights, table = model.weights(), model.table()
+        self._fed = config.feeds_tokens
+        self._fresh, self._first = True, _native(model, weights, table)
+        if self._fed:
+            self._after = _native(model, weights, table + model.parameters.stored(AT + "R"))
+            self.restore([(np.zeros(config.hidden, np.float32), None)])
+        else:
+            self.restore([(h[0], None if s is None else s[0]) for h, s in model.start(1)])
+
+    @property
+    def _reader(self) -> ops.Stream:
+        """The native stream that reads the next token."""
+        return self._after if self._fed and not self._fresh else self._first
 
     def read(self, token: int) -> None:
         """Read one token: the state moves on, and the logits of the next are ready."""
         try:
-            self._native.read(token)
+            self._reader.read(token)
+            self._native, self._fresh = self._reader, False
         except TypeError:
             raise InputError(f"token is {token!r}; expected a whole number of int32") from None
 
@@ -75,7 +80,9 @@ class Stream:
     ) -> int:
         """Read a token and draw the next with the `index`-th number of the seed's sequence."""
         try:
-            return self._native.advance(token, temperature, top_k, top_p, seed % 2**64, index)
+            drawn = self._reader.advance(token, temperature, top_k, top_p, seed % 2**64, index)
+            self._native, self._fresh = self._reader, False
+            return drawn
         except TypeError:
             raise InputError(
                 f"token, index, seed and top_k are {token!r}, {index!r}, {seed!r} and {top_k!r}; expected "
@@ -87,12 +94,40 @@ class Stream:
         return self._native.logits()
 
     def state(self) -> list[tuple[Floats, Floats]]:
-        """Return a copy of (h, s) of every layer; s is zero where the cell has none."""
-        return self._native.state()
+        """Return a copy of (h, s) of every layer; s is zero where the cell has none.
+
+        Where tokens are fed back, s is one after the first token.
+        """
+        state = self._native.state()
+        return [(h, np.full_like(s, not self._fresh)) for h, s in state] if self._fed else state
 
     def restore(self, state: list[tuple[Floats, Floats | None]]) -> None:
         """Go on from a state."""
         for part in state:
             if not (isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], np.ndarray)):
                 raise InputError("a state is made of (h, s), arrays of float32; s may be None")
-        self._native.set_state([(h, np.zeros_like(h) if s is None else s) for h, s in state])
+        parts = [(h, np.zeros_like(h) if s is None else s) for h, s in state]
+        self._fresh = not any(s.any() for _, s in parts)
+        self._native = self._reader
+        self._native.set_state(parts)
+
+
+def _native(model: Model, weights: Weights, table: Floats) -> ops.Stream:
+    """Return the kernel's stream of a model whose first layer reads rows of this table."""
+    layers: list[tuple[Any, ...]] = []
+    for i, (layer,) in enumerate(weights.layers):
+        first, W = i == 0, layer.W_forward
+        if model.config.feeds_tokens:  # no h(t-1) is read: W is zero, and R is in the table
+            W = ops.pack(ops.zeros((model.config.hidden,) * 2), transposed=True)
+        layers.append(
+            (
+                ops.CELLS[layer.cell],
+                ops.ACTIVATIONS[layer.activation],
+                W,
+                table if first else None,
+                None if first else layer.U_forward,
+                None if first else layer.b.copy(),
+                None if layer.d is None else layer.d.copy(),
+            )
+        )
+    return ops.Stream(layers, weights.V[0], model.parameters["c"].copy(), [weights])

@@ -75,7 +75,7 @@ class TakenApart:
             back = (self.seen.before >= 0)[:, :, None] * R.T[np.maximum(self.seen.before, 0)]
             fed: Floats = b + (U.T[x] if x.ndim == 2 else x @ U.T) + back
             return fed
-        U, W, b = (self.twin.letters[at + letter] for letter in "UWb")
+        U, W, b = (self.twin.as_hidden.letters[at + letter] for letter in "UWb")
         from_x = b + (U.T[x] if x.ndim == 2 else x @ U.T)
         from_h = tape.h_before @ W.T
         if tape.cell == "gru":
@@ -100,7 +100,7 @@ class TakenApart:
         alive = np.ones(found.shape[:2], bool)
         if tape.lengths is not None:
             alive = np.arange(tape.tau)[:, None] < tape.lengths
-        W = self.twin.letters[prefix(layer, reverse) + "W"]
+        W = self.twin.as_hidden.letters[prefix(layer, reverse) + "W"]
         carried = self.twin.recurrent(back.da) @ W  # from step t to h(t-1)
         later = range(tape.tau - 1, 0, -1) if not reverse else range(tape.tau - 1)
         for t in later:
@@ -124,9 +124,13 @@ class TakenApart:
 
     def _share(self, name: str, t: int) -> Any:
         if name == "c":
-            return self.do[t].sum(axis=0)  # 10.22
+            found = self.do[t].sum(axis=0)  # 10.22
+            return found + self._fed_back(t).sum(axis=0) if self.twin.config.feeds_logits else found
         if name == "V":
-            return self.do[t].T @ self.h[t]  # 10.24
+            found = self.do[t].T @ self.h[t]  # 10.24
+            if not self.twin.config.feeds_logits:
+                return found
+            return found + self._fed_back(t).T @ self.seen.tapes[0][0].h_before[t]
         at, letter = name.rsplit(".", 1)
         layer, reverse = int(at.split(".")[0].removeprefix("layer")), at.endswith("reverse")
         back, tape, x = (
@@ -135,6 +139,8 @@ class TakenApart:
             self.seen.inputs[layer],
         )
         H = self.twin.config.hidden
+        if letter == "R" and self.twin.config.feeds_logits:
+            return back.da[t].T @ (self.twin.letters["c"] + tape.h_before[t] @ self.twin.V.T)
         if letter == "R":
             assert self.seen.before is not None
             one_hot = (self.seen.before[t] >= 0)[:, None] * np.eye(len(self.twin.V))[self.seen.before[t]]
@@ -151,6 +157,10 @@ class TakenApart:
         columns = np.zeros(self.twin.letters[name].shape)
         np.add.at(columns.T, x[t], da)
         return columns
+
+    def _fed_back(self, t: int) -> Any:
+        """Return what a(t) hands back to o(t-1) where logits are fed back, B K: Rᵀ da(t)."""
+        return self.backs[0][0][1].da[t] @ self.twin.letters["layer0.R"]
 
     def shares(self, name: str) -> Floats:
         """Return every step's share of a parameter's gradient, tau and the parameter's shape."""

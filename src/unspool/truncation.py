@@ -105,6 +105,14 @@ class Truncation:
         # the last stream of this update: dropout takes them from the first on
         return ops.dropout_mask((tau, B), seed=seed, stream=(step << 16) | 0xFFFF, rate=1 - self.P)
 
+    def check_chain(self, feeds_tokens: bool) -> None:
+        """Raise where this would cut a chain of gradients through time that a model does not have."""
+        if feeds_tokens and (self.kind == "random" or self.K2 > self.K1):
+            raise InputError(
+                f"bptt={self}: in pattern 10.4 with feedback='token' no gradient passes from step to step; use full or "
+                "truncated:K, or feedback='logits'"
+            )
+
 
 FULL = Truncation()
 

@@ -17,8 +17,9 @@ from unspool.feedback import AT, NOTHING, outputs_before
 from unspool.inputs import without_padding
 from unspool.kernel import reference
 from unspool.model import Model
-from unspool.parameters import prefix
+from unspool.parameters import Parameters, prefix, shapes_of
 from unspool.values import Backward, Floats, Ids, State, Tape
+from unspool.weights import recurrence
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,16 @@ class Twin:
         """The output's matrix, K width."""
         return self.letters["E" if self.config.tied else "V"]
 
+    @property
+    def as_hidden(self) -> Twin:
+        """The twin of figure 10.3 with the same states: W = R V and b + R c where o(t-1) is fed back; else this one."""
+        if not self.config.feeds_logits:
+            return self
+        letters = dict(self.letters)
+        R, b = letters.pop(AT + "R"), letters[AT + "b"]
+        letters |= {AT + "W": R @ self.V, AT + "b": b + R @ letters["c"]}
+        return replace(self, config=hidden_config(self.config), letters=letters)
+
     def forward(
         self,
         x: Floats | Ids,
@@ -97,8 +108,10 @@ class Twin:
             here = np.where((np.arange(len(x))[:, None] < lengths)[:, :, None], here, 0.0)
         if config.embedding:
             here = self.letters["E"][here]
-        if config.pattern == "output":
+        if config.feeds_tokens:
             return self._forward_feedback(here, state, lengths, y)
+        if config.feeds_logits:
+            return self.as_hidden.forward(x, state, lengths)
         inputs: list[Floats | Ids] = []
         tapes: list[list[Tape]] = []
         for layer in range(config.layers):
@@ -155,7 +168,9 @@ class Twin:
     ) -> list[list[tuple[Floats | None, Backward]]]:
         """Take ∇h (tau, B, width) of the last layer back; return a layer and direction's ∇h and what it found."""
         config, H = self.config, self.config.hidden
-        if config.pattern == "output":
+        if config.feeds_logits:
+            return self.as_hidden.backward(seen, dh, d_end)
+        if config.feeds_tokens:
             assert dh is not None
             da = dh * reference.slope(seen.h, config.activation)
             return [[(dh, Backward(da, np.zeros(dh.shape[1:]), None))]]
@@ -197,6 +212,32 @@ class Twin:
         return np.delete(da, slice(2 * H, 3 * H), axis=-1) if self.config.cell == "gru" else da
 
 
+def hidden_config(config: ModelConfig) -> ModelConfig:
+    """Return the config of figure 10.3 with the same sizes."""
+    return replace(config, pattern="hidden", feedback="token")
+
+
+def as_hidden(model: Model) -> Model:
+    """Return the model of figure 10.3 with the same states and outputs, bit for bit, where o(t-1) is fed back.
+
+    Any other model is returned as it is.
+
+    >>> model = Model.fresh(ModelConfig(cell="elman", inputs=5, outputs=5, pattern="10.4", feedback="logits"), seed=1)
+    >>> x = np.array([[0], [3], [1]], np.int32)
+    >>> bool((as_hidden(model).forward(x).h == model.forward(x).h).all())
+    True
+    """
+    if not model.config.feeds_logits:
+        return model
+    config = hidden_config(model.config)
+    parameters = Parameters(shapes_of(config))
+    W, b = recurrence(model.config, model.parameters)
+    for name, value in (dict(model.parameters) | {AT + "W": W, AT + "b": b}).items():
+        if name in parameters.shapes:
+            parameters[name][:] = value
+    return Model(config, parameters)
+
+
 def at_every_step(twin: Twin, y: Ids, tau: int) -> tuple[Twin, Ids]:
     """Return the same loss with a target at every step: one output at the end is all but the last step masked.
 
@@ -213,7 +254,7 @@ def at_every_step(twin: Twin, y: Ids, tau: int) -> tuple[Twin, Ids]:
 
 def refuse_feedback(config: ModelConfig) -> None:
     """Refuse to look for a chain of states where there is none."""
-    if config.pattern == "output":
+    if config.feeds_tokens:
         raise InputError(
             "pattern='output' has no chain of states: nothing reaches back further than one step"
         )

@@ -18,6 +18,7 @@ Activation = Literal["tanh", "relu", "sigmoid", "identity"]
 
 
 Pattern = Literal["hidden", "output", "last"]
+Feedback = Literal["token", "logits"]
 
 
 T = TypeVar("T")
@@ -131,6 +132,11 @@ class Masks(NamedTuple):
 
     outputs: list[Floats] | None  # a layer, B width
     states: list[Floats] | None  # a layer and direction, B H
+
+    def of_state(self, at: int, fed_back: bool) -> Floats | None:
+        """Return the mask on h(t-1) of a layer and direction: that of the output where the output is fed back."""
+        masks = self.outputs if fed_back else self.states
+        return masks[at] if masks else None
 
 
 class LayerTape(NamedTuple):

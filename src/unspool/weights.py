@@ -8,7 +8,19 @@ from unspool.config import ModelConfig
 from unspool.kernel import ops
 from unspool.parameters import Parameters, prefix
 from unspool.unroll import LayerWeights
-from unspool.values import once
+from unspool.values import Floats, once
+
+
+def recurrence(config: ModelConfig, p: Parameters) -> tuple[Floats, Floats]:
+    """Return W (H, H) and b (H,) of the network of figure 10.3 that computes the states of one of figure 10.4.
+
+    R o(t-1) = R (c + V h(t-1)), so that W = R V and b is b + R c. Where tokens are fed back, W is R itself (H, K).
+    """
+    at = prefix(0, False)
+    if not config.feeds_logits:
+        return p[at + "R"], p[at + "b"]
+    R, V = p.stored(at + "R"), p["E" if config.tied else "V"]
+    return ops.matmul(R, V, transpose_a=True), ops.matmul(p["c"][None], R, start=p[at + "b"])[0]
 
 
 @dataclass
@@ -31,8 +43,8 @@ class Weights:
         at, config = prefix(layer, reverse), self.config
         E = p["E"] if layer == 0 and config.embedding and config.looks_up else None
         d = p[at + "d"] if at + "d" in p.shapes else None
-        W = p[at + ("R" if config.pattern == "output" else "W")]
-        return LayerWeights(config.cell, config.activation, reverse, p.stored(at + "U"), W, p[at + "b"], d, E)
+        W, b = recurrence(config, p) if config.pattern == "output" else (p[at + "W"], p[at + "b"])
+        return LayerWeights(config.cell, config.activation, reverse, p.stored(at + "U"), W, b, d, E)
 
     @once
     def V(self) -> tuple[ops.Packed, ops.Packed]:

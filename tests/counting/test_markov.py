@@ -130,3 +130,52 @@ def test_nonsense_is_refused() -> None:
         draw_chain(2, 2, 0).ahead([0], 1)
     with pytest.raises(InputError, match="too many"):
         estimate(np.arange(100), 100, 2).stationary()
+
+
+@settings(max_examples=30)
+@given(**SHAPES, more=st.integers(0, 2), t=st.integers(1, 3))
+def test_the_reverse_conditional_is_what_enumeration_gives(
+    K: int, order: int, seed: int, more: int, t: int
+) -> None:
+    chain = draw_chain(K, order, seed, zeros=bool(seed % 2))
+    every = paths(chain, t + order + more)
+    joint = np.zeros((K,) * (order + 1))
+    for path, p in every.items():
+        joint[path[t - 1 : t + order]] += p  # x(t) … x(t+k)
+    before = joint.sum(0, keepdims=True)
+    expected = np.where(before > 0, joint / np.maximum(before, 1e-300), 1 / K).T
+    np.testing.assert_allclose(chain.reverse_conditional(t), expected, atol=1e-12)
+
+
+@settings(max_examples=30)
+@given(**SHAPES, more=st.integers(-2, 3))
+def test_both_factorisations_give_a_sequence_the_same_probability(
+    K: int, order: int, seed: int, more: int
+) -> None:
+    chain = draw_chain(K, order, seed, zeros=bool(seed % 2))
+    for path in itertools.product(range(K), repeat=max(1, order + more)):
+        forward = np.exp(chain.log_prob(np.array(path), given=0).sum())
+        assert np.exp(chain.log_prob_reversed(np.array(path)).sum()) == pytest.approx(forward, abs=1e-15)
+
+
+@settings(max_examples=20)
+@given(**SHAPES)
+def test_the_stationary_chain_reversed_is_a_chain_with_the_same_probabilities(
+    K: int, order: int, seed: int
+) -> None:
+    drawn = draw_chain(K, order, seed)
+    chain = MarkovChain(drawn.stationary_joint(), drawn.transition)
+    back = chain.reversed()
+    for path in itertools.product(range(K), repeat=order + 2):
+        assert back.probability(path[::-1]) == pytest.approx(chain.probability(path))
+        terms = back.log_prob(np.array(path[::-1]), given=0)
+        np.testing.assert_allclose(chain.log_prob_reversed(np.array(path)), terms, atol=1e-9)
+    np.testing.assert_allclose(chain.reverse_conditional(3), chain.reverse_conditional(), atol=1e-9)
+    np.testing.assert_allclose(back.stationary(), chain.stationary(), atol=1e-9)
+    np.testing.assert_allclose(back.reversed().transition, chain.transition, atol=1e-8)
+
+
+def test_a_step_before_the_first_is_refused() -> None:
+    for t in (0, -1, 1.5):
+        with pytest.raises(InputError, match="expected a step of 1 or more"):
+            draw_chain(2, 1, 0).reverse_conditional(t)

@@ -6,14 +6,17 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from unspool import cli
 from unspool.config import ModelConfig
 from unspool.draw.axes import ticks
 from unspool.draw.graph import CSS, draw_graph
 from unspool.draw.png import heat
 from unspool.draw.svg import Canvas
+from unspool.errors import InputError
 from unspool.graph.network import fold
 from unspool.graph.structure import At
 from unspool.graph.systems import driven, plain
+from unspool.graph.text import from_json
 from unspool.graph.trace import trace
 from unspool.model import Model
 
@@ -110,3 +113,23 @@ def test_ticks_are_round_and_within():
     assert ticks(0.0, 7.3, 5) == [0, 2, 4, 6]
     assert ticks(3e-7, 8.0, 5, log=True)[-1] == 1.0
     assert all(0.2 <= tick <= 9 for tick in ticks(0.2, 9, 5, log=True))
+
+
+def graph(*options):
+    cli.app(["graph", *map(str, options)], result_action="return_value")
+
+
+def test_figure_10_4_is_drawn_as_in_the_book_with_teacher_forcing_below(tmp_path):
+    out = tmp_path / "both.svg"
+    graph("--pattern", "10.4", "--tau", 2, "--out", out)
+    tree = ElementTree.fromstring(out.read_text())
+    titles = [each.text for each in tree.iter(f"{SVG}text") if "figure 10.4" in (each.text or "")]
+    assert [title.rpartition(", ")[2] for title in titles] == ["output fed back", "target fed back"]
+    told = [each.text for each in tree.iter(f"{SVG}title")]
+    assert any(each.startswith("o(0)") for each in told) and any(each.startswith("y(0)") for each in told)
+    for fed, source in {"logits": "o", "target": "y", "token": "k"}.items():
+        graph("--pattern", "10.4", "--feedback", fed, "--folded", "--out", tmp_path / f"{fed}.json")
+        folded = from_json((tmp_path / f"{fed}.json").read_text())
+        assert [(edge.source, edge.target) for edge in folded.edges if edge.delay] == [(source, "layer0.a")]
+    with pytest.raises(InputError, match=r"goes with --pattern 10\.4"):
+        graph("--feedback", "target")

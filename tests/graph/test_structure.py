@@ -149,4 +149,6 @@ def test_graphviz_draws_what_is_written():
 
 def test_a_folded_graph_alone_comes_back_from_json_too():
     folded = fold(ModelConfig(cell="lstm", inputs=3, outputs=3, hidden=2, layers=2))
+    assert from_json(to_json(folded)) == folded
+    assert "tau" not in json.loads(to_json(folded))
     assert Folded.from_json(json.loads(json.dumps(folded.to_json()))) == folded

@@ -172,3 +172,20 @@ def test_what_cannot_be_traced_is_said():
         trace(model, x)["layer0.h", 4]
     with pytest.raises(InputError, match="GiB"):
         trace(model, np.zeros((1000, 100_000), np.int32))
+
+
+@pytest.mark.parametrize("kind", ["one-hot", "tied", "dense"])
+@pytest.mark.parametrize("tau", [1, 2, 7])
+def test_figure_10_4_of_the_book_has_the_values_and_gradients_of_the_model(kind, tau):
+    w = made("elman", kind, tau, 6, pattern="output", feedback="logits")
+    output = w.model.forward(w.x, w.start)
+    found = trace(w.model, w.x, w.y, w.start, gradients=True)
+    assert [str(at) for at in found.graph.starts] == ["o(0)"]
+    for t in range(tau):
+        assert np.allclose(found["layer0.h", t + 1], output.h[t], atol=1e-6)
+    gradient = w.model.gradient()
+    loss = w.model.loss(output, w.y, gradient=gradient)
+    w.model.backward(output, loss.dh, gradient)
+    w.model.finish(gradient)
+    for name, value in found.shared.items():
+        assert np.allclose(value, gradient.values[name], atol=2e-5), name

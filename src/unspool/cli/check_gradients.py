@@ -32,8 +32,12 @@ class Options:
     """How many layers."""
     pattern: str = "10.3"
     """10.3 (hidden), 10.4 (output) or 10.5 (last)."""
+    feedback: Literal["token", "logits"] = "token"
+    """What pattern 10.4 feeds back: token, the target before, or logits, the real-valued o(t-1)."""
     activation: Activation = "tanh"
     """The Elman cell's."""
+    h0: Literal["zero", "learned"] = "zero"
+    """The state before the first step."""
     bidirectional: Flag = False
     """Both directions."""
     vocabulary: int = 12
@@ -51,8 +55,8 @@ class Options:
 
     def fresh(self) -> Model:
         """Make a model of these sizes."""
-        names = ("cell", "hidden", "layers", "pattern", "activation", "bidirectional")
-        sizes = {name: getattr(self, name) for name in names}
+        names = ("cell", "hidden", "layers", "pattern", "feedback", "activation", "bidirectional")
+        sizes = {name: getattr(self, name) for name in names} | {"learn_h0": self.h0 == "learned"}
         return Model.fresh(ModelConfig(inputs=self.vocabulary, outputs=self.vocabulary, **sizes), self.seed)
 
 

@@ -20,6 +20,7 @@ from unspool.files import why
 from unspool.journal import entries
 from unspool.kernel.ops import kernel_info
 from unspool.outputs import output
+from unspool.plan import Recipe
 
 CALLED = {"B": "batch", "tau": "window"}
 """What the recipe's letters are called among the options; all else has one name."""
@@ -35,6 +36,8 @@ TAKEN = (
     "order",
 )
 """What a run takes from the options as it is."""
+UNUSUAL = ("activation", "h0", "pattern", "feedback")
+"""What the command that repeats a run leaves out where it is the default."""
 
 
 class Board:
@@ -127,7 +130,7 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
 
 def repeat(config: RunConfig) -> str:
     """Give the command that makes the same run again, to the bit, with every chosen number in it."""
-    recipe = config.fixed
+    recipe, usual_recipe = config.fixed, Recipe()
     command = ["unspool", "train", *config.sources, "--steps", str(recipe.steps)]
     for name, value in asdict(recipe).items():
         if name == "tied":
@@ -135,6 +138,8 @@ def repeat(config: RunConfig) -> str:
         elif name == "plans":
             told = ",".join(f"{at}:{steps}" for at, steps in value)
             command += ["--plans", told] if told else []
+        elif name in UNUSUAL and value == getattr(usual_recipe, name):
+            continue
         elif name != "steps":
             command += [f"--{CALLED.get(name, name).replace('_', '-')}", str(value)]
     usual = RunConfig()

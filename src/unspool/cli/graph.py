@@ -1,7 +1,7 @@
 """`unspool graph`: a network as a graph, folded and unfolded, in a picture or in words."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from unspool.cli.options import Flag, Replacing
 from unspool.config import PATTERNS, ModelConfig
-from unspool.draw.graph import save_graph
+from unspool.draw.graph import save_graph, save_graphs
 from unspool.errors import InputError
 from unspool.graph.network import fold
 from unspool.graph.structure import At, Folded, Unfolded
@@ -56,8 +56,11 @@ class Options:
     pattern: Literal["10.3", "10.4", "10.5"] = "10.3"
     """The figure of the book: 10.3, an output at every step; 10.4, only the output comes back; 10.5, one output at
     the end."""
+    feedback: Literal["logits", "target", "token"] | None = None
+    """What pattern 10.4 feeds back: logits, the output o(t-1) as in the book; target, y(t-1) (teacher forcing); token, the
+    most probable output k(t-1) (running freely) [default: logits; a picture shows logits and target]."""
     folded: Flag = False
-    """In DOT and Mermaid: the folded graph instead of the unfolded one. A picture shows both."""
+    """In JSON, DOT and Mermaid: the folded graph instead of the unfolded one. A picture shows both."""
 
 
 def graph(
@@ -86,10 +89,15 @@ def graph(
         made, labels = _of_run(run, options.text, tau)
     else:
         made = _described(options)
-    unfolded = made.unfold(3 if tau is None else tau) if isinstance(made, Folded) else made
+    steps = 3 if tau is None else tau
+    unfolded = made.unfold(steps) if isinstance(made, Folded) else made
     if out is not None and out.suffix.lower() == ".svg":
         with output(out, force=replacing.force) as path:
-            save_graph(unfolded, path, labels=labels)
+            if run is None and options.pattern == "10.4" and options.feedback is None:
+                forced = _described(replace(options, feedback="target"))
+                save_graphs([each.unfold(steps) for each in (_described(options), forced)], path)
+            else:
+                save_graph(unfolded, path, labels=labels)
         return
     words = _words(unfolded, out, options.folded)
     if out is None:
@@ -106,6 +114,11 @@ def _described(options: Options) -> Folded:
         return SYSTEMS[options.cell]()
     if options.cell not in (None, *CELLS):
         raise InputError(f"cell is {options.cell!r}; expected one of {', '.join((*CELLS, *SYSTEMS))}")
+    if options.feedback is not None and options.pattern != "10.4":
+        raise InputError(
+            f"--feedback {options.feedback} goes with --pattern 10.4: other patterns feed no output back"
+        )
+    fed = options.feedback or "logits"
     return fold(
         ModelConfig(
             cell=options.cell or "elman",  # type: ignore[arg-type]
@@ -117,7 +130,9 @@ def _described(options: Options) -> Folded:
             embedding=options.embedding,
             activation=options.activation,
             pattern=PATTERNS[options.pattern],
-        )
+            feedback="logits" if options.pattern == "10.4" and fed == "logits" else "token",
+        ),
+        forced=fed != "token",
     )
 
 
@@ -143,7 +158,7 @@ def _words(made: Unfolded | Trace, out: Path | None, folded: bool) -> str:
     unfolded = made.graph if isinstance(made, Trace) else made
     suffix = ".mmd" if out is None else out.suffix.lower()
     if suffix == ".json":
-        return to_json(made)
+        return to_json(unfolded.folded if folded else made)
     shown = unfolded.folded if folded else unfolded
     if suffix in (".dot", ".gv"):
         return to_dot(shown)

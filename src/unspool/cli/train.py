@@ -21,6 +21,7 @@ from unspool.keeping import Keeping
 from unspool.plan import Recipe
 from unspool.run import run
 from unspool.schedule import Plans
+from unspool.values import Activation
 
 T = TypeVar("T")
 CHOSEN = "(what is not given is chosen for the text and the time)"
@@ -42,6 +43,15 @@ class Learning:
     """Learn the text in reverse time."""
     cell: OfNetwork[Literal["elman", "gru", "lstm"] | None] = None
     """The recurrence."""
+    activation: OfNetwork[Activation | None] = None
+    """The Elman cell's: tanh, relu, sigmoid or identity. All but tanh need --cell elman."""
+    h0: OfNetwork[Literal["zero", "learned"] | None] = None
+    """The state before the first step: zero, or learned with the other parameters."""
+    pattern: OfNetwork[str | None] = None
+    """The textbook's figure: 10.3, h(t) reads h(t-1); 10.4, h(t) reads only the output before (needs --cell elman)."""
+    feedback: OfNetwork[Literal["token", "logits"] | None] = None
+    """What pattern 10.4 feeds back: token, the target before (teacher forcing; in a text that is the last token alone), or
+    logits, the real-valued o(t-1), which gradients pass through."""
     hidden: OfNetwork[int | None] = None
     """H, the units of a layer."""
     layers: OfNetwork[int | None] = None

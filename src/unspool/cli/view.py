@@ -197,6 +197,8 @@ class View:
         tape = made.layers * bytes_of_tape(made.cell, recipe.tau, recipe.B, made.hidden) / 2**20
         sizes = [f"H = {made.hidden}"] + ([f"{made.layers} layers"] if made.layers > 1 else [])
         sizes += [f"token table of width {made.embedding}{', tied' * made.tied}"] if made.embedding else []
+        sizes += [made.activation] * (made.activation != "tanh") + ["h(0) learned"] * made.learn_h0
+        sizes += [f"figure 10.4, {made.feedback} fed back"] * (made.pattern == "output")
         self._stage(
             "model", f"{made.cell.upper()}, {', '.join(sizes)}, {model.parameters.count:,} parameters"
         )

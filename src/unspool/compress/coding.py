@@ -28,8 +28,7 @@ from unspool.compress.coder import Decoder, Encoder
 from unspool.compress.frequencies import Whole, frequencies
 from unspool.compress.spelling import Interval, Spelling, cut, join
 from unspool.data.arrays import Ids, Real
-from unspool.errors import InputError
-from unspool.evaluate import WINDOW, in_silence
+from unspool.evaluate import WINDOW, in_silence, refuse_no_text
 from unspool.language import TextModel
 from unspool.measure import measure
 from unspool.model import Model
@@ -142,8 +141,7 @@ def decode(model: TextModel, payload: bytes, tokens: int, way: Way, *, told: Tol
 
 def check(model: Model) -> None:
     """Refuse a network that cannot go token by token."""
-    if model.config.dense or model.config.bidirectional or model.config.pattern != "hidden":
-        raise InputError("compress: needs a model of tokens that reads in one direction, of pattern='hidden'")
+    refuse_no_text(model.config, "compress")
 
 
 def read_windows(model: Model, ids: Ids, told: Told = in_silence) -> tuple[Choices, Whole, Real]:
@@ -153,7 +151,7 @@ def read_windows(model: Model, ids: Ids, told: Told = in_silence) -> tuple[Choic
     found = [_choices(np.ones((len(ids[:1]), K), np.int64), ids[:1])]
     for at in range(0, len(ids) - 1, window):
         here = ids[at : at + window + 1, None]  # tau+1 1
-        output = model.forward(here[:-1], state, weights=weights)
+        output = model.forward(here[:-1], state, weights=weights, y=here[1:])
         found.append(_choices(frequencies(model.scores(output, weights)[:, 0]), here[1:, 0]))
         log_probs.append(-model.loss(output, here[1:], weights=weights).each[:, 0])
         state = output.state

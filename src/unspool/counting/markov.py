@@ -9,6 +9,13 @@ oldest symbol out, in O(K^(k+1)), whatever the number of paths:
 
 The most probable path replaces the sum by the largest term and remembers where it came from.
 
+Read from the end, a chain is a chain again. With p(t) the distribution of x(t), …, x(t+k-1), Bayes' rule gives
+
+    P(x(t) | x(t+1), …, x(t+k)) = p(t)(x(t), …, x(t+k-1)) · P(x(t+k) | …) / p(t+1)(x(t+1), …, x(t+k))     (3)
+
+and the factorisation in reverse time has the same product as (1). It depends on t through p(t), unless the chain
+starts in its stationary distribution.
+
 >>> weather = MarkovChain(np.array([1.0, 0.0]), np.array([[0.9, 0.1], [0.5, 0.5]]))    # 0 sun, 1 rain
 >>> weather.marginals(3).round(3).tolist()
 [[1.0, 0.0], [0.9, 0.1], [0.86, 0.14]]
@@ -66,11 +73,54 @@ class MarkovChain:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.concatenate(terms))[given:])
 
+    def log_prob_reversed(self, ids: Ids) -> Real:
+        """Return log P(x(T)), log P(x(T-1) | x(T)), …, log P(x(1) | …): the factorisation in reverse time, by (3).
+
+        The terms stand in the order of reading, the last symbol first; their sum is that of `log_prob(ids, given=0)`.
+
+        >>> chain = MarkovChain(np.array([0.6, 0.4]), np.array([[0.5, 0.5], [0.1, 0.9]]))
+        >>> np.exp(chain.log_prob_reversed([0, 1])).round(4).tolist()  # P(x(2) = 1), P(x(1) = 0 | x(2) = 1)
+        [0.66, 0.4545]
+        """
+        x, k, p = np.asarray(ids, np.int64), self.order, self.initial
+        terms = list[float]()
+        for t in range(len(x) - k):
+            joint = float(p[tuple(x[t : t + k])] * self.transition[tuple(x[t : t + k + 1])])
+            p = self._step(p)
+            after = float(p[tuple(x[t + 1 : t + k + 1])])
+            terms.append(joint / after if after > 0 else 0.0)  # (3)
+        end = x[-min(k, len(x)) :][::-1] if len(x) else x
+        last = p.sum(tuple(range(len(end), k)))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.concatenate([_start_terms(last.T, end), terms[::-1]])))
+
+    def reverse_conditional(self, t: int | None = None) -> Real:
+        """Return P(x(t) | x(t+1), …, x(t+k)) by (3): K … K K, context first as it is read from the end, x(t+k) … x(t+1).
+
+        Without t, p is the stationary distribution and the result holds at every step. A context of probability
+        zero has even probabilities.
+
+        >>> chain = MarkovChain(np.array([1.0, 0.0]), np.array([[0.9, 0.1], [0.5, 0.5]]))
+        >>> chain.reverse_conditional(1).tolist()  # x(1) is 0, whatever x(2) is
+        [[1.0, 0.0], [1.0, 0.0]]
+        >>> chain.reverse_conditional().round(4).tolist()
+        [[0.9, 0.1], [0.5, 0.5]]
+        """
+        if t is not None and (not isinstance(t, int) or t < 1):
+            raise InputError(f"t is {t!r}; expected a step of 1 or more, or None for the stationary chain")
+        p = self.stationary_joint() if t is None else self.initial
+        for _ in range((t or 1) - 1):
+            p = self._step(p)
+        joint = (p[..., None] * self.transition).T  # x(t+k) … x(t)
+        after = joint.sum(-1, keepdims=True)
+        return np.where(after > 0, joint / np.maximum(after, 1e-300), 1 / self.K)
+
+    def reversed(self) -> "MarkovChain":
+        """Return the stationary chain as it is read from the end: of the same order, with (3) for its transition."""
+        return MarkovChain(self.stationary_joint().T, self.reverse_conditional())
+
     def _start_terms(self, x: NDArray[np.int64]) -> Real:
-        """Give P(x(1)), P(x(2) | x(1)), …, from the joint distribution of the first k."""
-        joint = [self.initial.sum(tuple(range(t, self.order)))[tuple(x[:t])] for t in range(len(x) + 1)]
-        before = np.array(joint[:-1])
-        return np.asarray(np.divide(joint[1:], before, out=np.zeros(len(x)), where=before > 0))
+        return _start_terms(self.initial, x)
 
     def probability(self, ids: Sequence[int]) -> float:
         """Give P(x(1), …, x(T)) by (1)."""
@@ -121,8 +171,11 @@ class MarkovChain:
 
     def stationary(self) -> Real:
         """Give the distribution of a symbol that one step leaves as it is; an error if there are several."""
-        p = stationary_states(self._matrix()).reshape(self.initial.shape)
-        return np.asarray(p.sum(tuple(range(self.order - 1))))
+        return np.asarray(self.stationary_joint().sum(tuple(range(self.order - 1))))
+
+    def stationary_joint(self) -> Real:
+        """Return the distribution of k symbols in a row that one step leaves as it is, K … K."""
+        return stationary_states(self._matrix()).reshape(self.initial.shape)
 
     def _step(self, p: Real) -> Real:
         return np.asarray((p[..., None] * self.transition).sum(0))  # (2)
@@ -161,6 +214,13 @@ def estimate(ids: Ids, K: int, order: int = 1, add: float = 0.0) -> MarkovChain:
     starts = np.lib.stride_tricks.sliding_window_view(np.asarray(ids, np.int64), order)
     initial = np.bincount(starts @ K ** np.arange(order - 1, -1, -1), minlength=K**order) + add
     return MarkovChain((initial / initial.sum()).reshape((K,) * order), transition)
+
+
+def _start_terms(joint: Real, x: NDArray[np.int64]) -> Real:
+    """Give P(x(1)), P(x(2) | x(1)), …, from a joint distribution of at least so many symbols."""
+    parts = [joint.sum(tuple(range(t, joint.ndim)))[tuple(x[:t])] for t in range(len(x) + 1)]
+    before = np.array(parts[:-1])
+    return np.asarray(np.divide(parts[1:], before, out=np.zeros(len(x)), where=before > 0))
 
 
 def stationary_states(P: Real) -> Real:

@@ -203,6 +203,21 @@ def draw_graph(
     return _Picture(unfolded, made, labels or {}).draw()
 
 
+def save_graphs(graphs: list[Unfolded], path: str | Path) -> None:
+    """Write the pictures of several graphs into one file, one below the other."""
+    drawn = [draw_graph(graph) for graph in graphs]
+    whole = Canvas(
+        max(each.width for each in drawn),
+        sum(each.height for each in drawn),
+        "; ".join(each.title for each in drawn),
+    )
+    top = 0.0
+    for each in drawn:
+        whole.tag("g", "".join(each.parts), transform=f"translate(0 {top:.0f})")
+        top += each.height
+    whole.save(path, CSS)
+
+
 def save_graph(graph: Folded | Unfolded | Trace, path: str | Path, **more: object) -> None:
     """Write the picture of a graph to a file."""
     draw_graph(graph, **more).save(path, CSS)  # type: ignore[arg-type]

@@ -4,8 +4,9 @@
               h(t-1) ─W─▶ a      o, y ─▶ L       LSTM    x, h(t-1) ─▶ a ─▶ i, f, g, o;  i, f, g, s(t-1) ─▶ s;  o, s ─▶ h
 
 A second direction is a layer of its own whose edges have a delay of -1; its symbols carry a prime. In figure 10.4
-the edge with the delay begins at the target y (teacher forcing), or at the most probable output k when the
-network runs freely; in figure 10.5 there is one output, at the end.
+the edge with the delay begins at the output o, as in the book, where logits are fed back. Where tokens are fed back,
+it begins at the target y (teacher forcing), or at the most probable output k when the network runs freely. In
+figure 10.5 there is one output, at the end.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class _Source:
 
 
 def fold(config: ModelConfig, *, forced: bool = True) -> Folded:
-    """Return the folded graph of a network; where only outputs come back, the targets unless not `forced`.
+    """Return the folded graph of a network; where tokens are fed back, the targets are, unless not `forced`.
 
     >>> graph = fold(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=8))
     >>> [node.name for node in graph.nodes]
@@ -78,7 +79,10 @@ def fold(config: ModelConfig, *, forced: bool = True) -> Folded:
     _output(draft, config, sources, forced)
     layers = f", {config.layers} layers" if config.layers > 1 else ""
     ways = ", both directions" if config.bidirectional else ""
-    figure = {"hidden": "", "output": ", figure 10.4", "last": ", figure 10.5"}[config.pattern]
+    fed = "output" if config.feeds_logits else "target" if forced else "most probable output"
+    figure = {"hidden": "", "output": f", figure 10.4, {fed} fed back", "last": ", figure 10.5"}[
+        config.pattern
+    ]
     title = f"{NAMES[config.cell]}, H = {config.hidden}{layers}{ways}{figure}"
     return Folded(title, tuple(draft.nodes), tuple(draft.edges), tuple(draft.parameters.values()))
 
@@ -136,7 +140,7 @@ def _output(draft: _Draft, config: ModelConfig, sources: list[_Source], forced: 
     draft.add(
         "L", "L", "loss", 1, "loss", (Edge("o", "L"), Edge("y", "L")), (), "L(t) = -log ŷ(t)[y(t)]", last
     )
-    if config.pattern == "output" and not forced:
+    if config.feeds_tokens and not forced:
         draft.add("k", "k", "output", 0, "argmax", (Edge("o", "k"),), (), "k(t) = the most probable of ŷ(t)")
 
 
@@ -212,7 +216,7 @@ def _elman(layer: _Layer) -> None:
     before, x = _read(layer)
     reads = layer.inputs("a", "a")
     if layer.config.pattern == "output":
-        seen = "y" if layer.forced else "k"
+        seen = "o" if layer.config.feeds_logits else "y" if layer.forced else "k"
         reads, term = (*reads, Edge(seen, layer.at + "a", layer.share("R", "a"), 1)), f"R {seen}({before})"
     else:
         reads, term = (*reads, layer.past("a", gates="a")), f"W h({before})"

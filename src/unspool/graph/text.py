@@ -34,8 +34,11 @@ SHAPES = {"input": "box", "target": "box", "state": "circle", "loss": "diamond",
 BRACKETS = {"input": '["{}"]', "target": '["{}"]', "state": '(("{}"))', "loss": '{{{{"{}"}}}}'}
 
 
-def to_json(graph: Unfolded | Trace, indent: int | None = None) -> str:
-    """Write an unfolded graph, with its values and gradients where it is a trace."""
+def to_json(graph: Folded | Unfolded | Trace, indent: int | None = None) -> str:
+    """Write a graph: folded, or unfolded for tau steps, with its values and gradients where it is a trace."""
+    if isinstance(graph, Folded):
+        alone = {"format": FORMAT, "folded": graph.to_json()}
+        return json.dumps(alone, ensure_ascii=False, indent=indent)
     made = graph if isinstance(graph, Trace) else None
     unfolded = graph.graph if isinstance(graph, Trace) else graph
     content = {
@@ -64,15 +67,23 @@ def _edge(link: Link) -> dict[str, Any]:
     return {"from": str(link.source), "to": str(link.target), "parameter": link.edge.parameter}
 
 
-def from_json(text: str) -> Unfolded:
-    """Read an unfolded graph; one whose nodes or edges are not those of its folded form is refused."""
+def from_json(text: str) -> Folded | Unfolded:
+    """Read a graph, folded where it has no tau; nodes or edges that are not those of its folded form are refused.
+
+    >>> from unspool.graph.systems import plain
+    >>> from_json(to_json(plain())) == plain(), from_json(to_json(plain().unfold(2))) == plain().unfold(2)
+    (True, True)
+    """
     try:
         content = json.loads(text)
     except ValueError as error:
         raise InputError(f"not a graph: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"not a graph of the format {FORMAT}")
-    unfolded = Folded.from_json(content.get("folded") or {}).unfold(content.get("tau", 0))
+    folded = Folded.from_json(content.get("folded") or {})
+    if not content.keys() & {"tau", "nodes", "edges"}:
+        return folded
+    unfolded = folded.unfold(content.get("tau", 0))
     nodes = [each.get("id") for each in content.get("nodes", ())]
     edges = [[each.get(key) for key in ("from", "to", "parameter")] for each in content.get("edges", ())]
     if nodes != [str(at) for at in (*unfolded.starts, *unfolded.nodes)] or edges != [

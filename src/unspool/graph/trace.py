@@ -1,6 +1,7 @@
 """An unfolded network, evaluated node by node: every value, and on the way back every gradient.
 
-Forwards it is the loop of the kernels to the bit, for any tau. Backwards a node's gradient is the sum over all
+Forwards it is the loop of the kernels to the bit, for any tau; where logits are fed back (figure 10.4), R (V h) here and
+(R V) h there agree to rounding. Backwards a node's gradient is the sum over all
 that read it, a parameter's the sum over all steps that share it, from the last to the first.
 
 >>> import numpy as np
@@ -25,6 +26,7 @@ from unspool.graph.network import fold
 from unspool.graph.operations import OPERATIONS, Reads
 from unspool.graph.structure import At, Unfolded
 from unspool.inputs import without_padding
+from unspool.kernel import ops
 from unspool.model import Model
 from unspool.parameters import prefix
 from unspool.values import Floats, Ids, State
@@ -77,13 +79,16 @@ def trace(
             values[At("y", t + 1)] = y[t]
     if y is not None and y.ndim == 1:
         values[At("y", graph.tau)] = y
-    _start(graph, model, model.start(x.shape[1]) if state is None else state, values)
+    state = model.start(x.shape[1]) if state is None else state
+    _start(graph, model, state, values)
     made = Trace(graph, _blocks(graph, model), values)
     for at in graph.nodes:
         if at not in values and not (y is None and at.name in ("y", "L")):
             values[at] = OPERATIONS[graph.folded.node[at.name].op].forward(made.reads(at))
     if gradients:
         _go_back(made)
+        if model.config.feeds_logits:
+            _through_start(made, model, state)
     return made
 
 
@@ -109,6 +114,8 @@ def _start(graph: Unfolded, model: Model, state: State, values: dict[At, Floats 
     for i, (h, s) in enumerate(state):
         layer = prefix(i // ways, bool(i % ways))
         given |= {layer + "h": h, layer + "s": s, "y": h, "k": h}  # figure 10.4 begins with an output
+    if model.config.feeds_logits:
+        given["o"] = ops.matmul(state[0][0], model.weights().V[0], start=model.parameters["c"])
     for at in graph.starts:
         values[at] = given[at.name]
 
@@ -140,6 +147,13 @@ def _go_back(made: Trace) -> None:
                 _add(made.shared, link.edge.parameter, dW)
         for name, db in zip(node.biases, back.biases, strict=True):
             _add(made.shared, name, db)
+
+
+def _through_start(made: Trace, model: Model, state: State) -> None:
+    """Add to the gradients of V and c what comes through the start o(0) = c + V h(0)."""
+    do = made.gradients[At("o", 0)]
+    _add(made.shared, "c", do.sum(axis=0))
+    _add(made.shared, "E" if model.config.tied else "V", do.T @ state[0][0])
 
 
 def _add(to: dict[Any, Floats], key: Any, part: Floats) -> None:

@@ -58,7 +58,9 @@ class LookingBack:
 
 
 def look_back(model: Model, ids: Ids) -> LookingBack | None:
-    """Look at a window in the middle of a text, with the state that it has there; None where there is no room.
+    """Look at a window in the middle of a text, with the state that it has there.
+
+    Return None where the text is too short, or where no state is carried (figure 10.4 with tokens fed back).
 
     >>> from unspool.config import ModelConfig
     >>> model = Model.fresh(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=6), seed=0)
@@ -67,7 +69,7 @@ def look_back(model: Model, ids: Ids) -> LookingBack | None:
     (48, 50)
     """
     tau = min(STEPS, len(ids) - 1)
-    if tau < 4:
+    if tau < 4 or model.config.feeds_tokens:
         return None
     at = (len(ids) - 1 - tau) // 2
     state: State | None = None

@@ -62,9 +62,9 @@ def read(model: Model, ids: Ids, pieces: list[str], *, window: int = WINDOW) -> 
     config = model.config
     if config.dense or config.bidirectional:
         raise InputError("inspect: needs a model of tokens that reads in one direction")
-    if config.pattern != "hidden":
+    if config.pattern == "last":
         raise InputError(
-            "inspect: needs a model with pattern='hidden' (figure 10.3): an output at every step"
+            "inspect: needs an output at every step; pattern='last' (figure 10.5) has one at the end"
         )
     if len(ids) < 2:
         raise InputError(f"inspect: the text has {len(ids)} tokens; it takes two, one to predict the other")
@@ -77,7 +77,10 @@ def read(model: Model, ids: Ids, pieces: list[str], *, window: int = WINDOW) -> 
     weights = model.weights()
     for at in range(0, len(ids), window):
         here = np.ascontiguousarray(ids[at : at + window], np.int32)
-        output = model.forward(here[:, None], state, weights=weights)
+        y = np.append(ids[at + 1 : at + 1 + len(here)], 0)[
+            : len(here), None
+        ]  # seen where tokens are fed back
+        output = model.forward(here[:, None], state, weights=weights, y=y)
         state = output.state
         for layer, made in enumerate(output.tape):
             tape = made.directions[0]
