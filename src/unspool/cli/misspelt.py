@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable
-from typing import get_args
+from typing import Any, get_args
 
 from cyclopts import App, ArgumentCollection, CycloptsError
 from cyclopts.exceptions import UnknownCommandError, UnknownOptionError, ValidationError
@@ -24,7 +24,7 @@ def explain(error: CycloptsError) -> str:
 def refuse_absurd_numbers(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
     """Raise for a number that no option can take: not finite, or a whole number of more than 63 bits."""
     for argument in arguments:
-        kinds = {argument.hint, *get_args(argument.hint)}
+        kinds = _parts(argument.hint)
         for word in (token.value for token in argument.tokens if kinds & {int, float}):
             if float in kinds and word.strip().lower().lstrip("+-") in ("nan", "inf", "infinity"):
                 raise InputError(f"{argument.name} is {word}; expected a finite number")
@@ -32,6 +32,11 @@ def refuse_absurd_numbers(app: App, commands: tuple[str, ...], arguments: Argume
             if long and (len(word) > 20 or abs(int(word)) >= 2**63):
                 shown = word if len(word) <= 24 else f"{word[:20]}…"
                 raise InputError(f"{argument.name} is {shown}; expected a whole number below 2^63")
+
+
+def _parts(hint: Any) -> set[Any]:
+    """Return a type and all types that it is made of: of tuple[float, int] | None also float and int."""
+    return {hint}.union(*(_parts(each) for each in get_args(hint)))
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
