@@ -24,7 +24,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["stat"], 'Did you mean "stats"'),
+        (["stat"], "did you mean stats?"),
         (["--nope"], "--nope"),
         (["stats"], "TEXT requires an argument"),
         (["stats", "a", "--order", "x"], 'unable to convert "x" into int'),
@@ -69,15 +69,6 @@ def test_ctrl_c_is_a_line_and_130(
         cli.main()
     assert done.value.code == 130
     assert capsys.readouterr().err == "unspool: stopped\n"
-
-
-def test_a_fault_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def faulty(**_: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(cli, "app", faulty)
-    with pytest.raises(ZeroDivisionError):
-        cli.main()
 
 
 def test_the_version_can_be_asked_of_the_module() -> None:

@@ -135,7 +135,7 @@ def test_a_backtest_as_a_table_json_and_picture(
         ),
         ("t,n,a\n" + WAVE.format("1"), ["--seed", "-1"], "seed is -1; expected a whole number of 0 or more"),
         ("t,a\n1,1\n2,2\n", ["--level", "1"], "level is 1.0; expected a share between 0 and 1"),
-        ("t,a\n1,1\n2,2\n", ["--level", "nan"], "level is nan; expected a share between 0 and 1"),
+        ("t,a\n1,1\n2,2\n", ["--level", "nan"], "level is nan; expected a finite number"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_two(

@@ -400,7 +400,7 @@ MISTAKES = {
     "bptt": (["train", "{story}", "--out", "{new}", "--bptt", "truncated:9,4", "--steps", "1"], "K2 is 4"),
     "random": (["train", "{story}", "--out", "{new}", "--bptt", "random:0", "--steps", "1"], "P is 0"),
     "look": (["train", "{story}", "--out", "{new}", "--validation-tokens", "1"], "validation_tokens is 1"),
-    "nan": (["train", "{story}", "--out", "{new}", "--learning-rate", "nan"], "learning_rate is nan"),
+    "nan": (["train", "{story}", "--out", "{new}", "--learning-rate", "nan"], "learning-rate is nan"),
     "all unknown": (["train", "{story}", "--out", "{new}", "--min-freq", "99999"], "<unk>"),
     "twice": (["train", "-", "--valid=-", "--out", "{new}"], "only once"),
     "save-every": (["resume", "{run}", "--save-every", "0"], "save_every is 0"),

@@ -14,7 +14,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "unspool"
 LAYERS = {
-    "words": ["errors", "values", "config", "files", "staging", "cgroup", "memory"],
+    "words": ["errors", "values", "config", "files", "schema", "staging", "cgroup", "memory"],
     "parts": ["data", "cells", "kernel", "parameters", "measure", "counting"],
     "model": [
         "inputs",
@@ -65,7 +65,7 @@ LAYERS = {
         "forecast",
         "turing",
     ],
-    "doors": ["run", "estimator", "cli", "studio", "__main__", "__init__"],
+    "doors": ["run", "estimator", "failures", "cli", "studio", "__main__", "__init__"],
 }
 LAYER_OF = {name: i for i, names in enumerate(LAYERS.values()) for name in names}
 HEAVY = {

@@ -77,7 +77,13 @@ def step_of(out: Path) -> int:
     return checkpoint.read_arrays(out / checkpoint.TRAINING)[1]["step"] if out.exists() else 0
 
 
+def hear_hangups() -> None:
+    """A child inherits an ignored SIGHUP, as under nohup; these children must hear it."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def lead_a_session() -> None:
+    hear_hangups()
     os.setsid()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
@@ -116,6 +122,7 @@ def test_a_closed_terminal_leaves_a_run_that_goes_on(name: str, tmp_path: Path) 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=hear_hangups,
     )
     begun = step_of(out)
     while step_of(out) < begun + 3 and again.poll() is None:

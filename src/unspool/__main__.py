@@ -3,9 +3,15 @@
 Importing the package loads nothing, so this is the first thing that happens; NumPy and the rest come after it.
 """
 
+import mmap
 import os
 import signal
 from types import FrameType
+
+from unspool import failures
+
+IMPORTS = 64 << 20
+"""Bytes that NumPy's matrix library reserves while it is imported; it ends the process where it cannot."""
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
@@ -18,7 +24,12 @@ _heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not w
 if _heeded:
     signal.signal(signal.SIGINT, _leave)
 
-from unspool.cli import main  # noqa: E402
+try:
+    mmap.mmap(-1, IMPORTS).close()
+    from unspool.cli import main
+except BaseException as error:
+    no_room = isinstance(error, OSError)
+    failures.leave(*((failures.OUT_OF_MEMORY, failures.USAGE) if no_room else failures.ending(error)))
 
 if _heeded:
     signal.signal(signal.SIGINT, signal.default_int_handler)

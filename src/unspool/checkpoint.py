@@ -28,7 +28,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -45,7 +45,8 @@ from unspool.files import (
     write_whole,
 )
 from unspool.model import Model
-from unspool.parameters import Parameters, shapes_of
+from unspool.parameters import Parameters, Shapes, shapes_of
+from unspool.schema import parse_json, read_as
 from unspool.staging import folder_made_whole
 from unspool.values import Floats
 
@@ -67,7 +68,10 @@ LEFT = re.compile(
 LONGEST = 4096 - 128
 """Bytes of the longest path of a run: the paths of its files are longer."""
 ABOUT = "unspool"
-"""The key of our own words in the header of a safetensors file."""
+"""The key of our own fields in the header of a safetensors file."""
+DTYPES = (np.float32, np.float64, np.int32, np.int64)
+Header = TypedDict("Header", {"__metadata__": dict[str, str]})
+"""The header of a safetensors file, besides its arrays."""
 
 
 def write_arrays(path: str | Path, arrays: Mapping[str, Floats], about: Mapping[str, Any]) -> None:
@@ -87,14 +91,44 @@ def read_arrays(path: str | Path) -> tuple[dict[str, Floats], dict[str, Any]]:
 
     content = read_whole(path)
     _refuse_damage(path, content)
+    header = parse_json(content[8 : 8 + int.from_bytes(content[:8], "little")], path)
+    told = read_as(Header, header, path)["__metadata__"].get(ABOUT)
+    about = read_as(dict[str, Any], parse_json(read_as(str, told, path, ABOUT), path), path)
     try:
-        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-        about = json.loads(header["__metadata__"][ABOUT])
-        arrays: dict[str, Floats] = load(content)
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise FileError(f"{path}: not a file of unspool's: {error}") from error
-    del about["sha256"]
+        arrays: dict[str, Floats] = load(content)  # checks every size against the length of the file
+    except (SafetensorError, ValueError, KeyError, TypeError, OverflowError) as error:
+        raise FileError(f"{path}: not a file of unspool: {error}") from error
+    for name, array in arrays.items():
+        if array.dtype not in DTYPES:
+            raise FileError(f"{path}: damaged or crafted: {name} is of {array.dtype}")
+    about.pop("sha256", None)
     return arrays, about
+
+
+def check_array(
+    arrays: Mapping[str, Floats],
+    name: str,
+    shape: tuple[int | None, ...],
+    path: object,
+    dtype: Any = np.float32,
+    *,
+    finite: bool = True,
+) -> Floats:
+    """Return an array of a file; raise FileError unless it has this shape (None: any length), dtype and no NaN."""
+    array = arrays.get(name)
+    if (
+        array is None
+        or array.ndim != len(shape)
+        or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    ):
+        wanted = " ".join("n" if n is None else str(n) for n in shape)
+        found = "missing" if array is None else f"of shape {array.shape}"
+        raise FileError(f"{path}: damaged or crafted: {name} is {found}; expected ({wanted})")
+    if array.dtype != dtype or (finite and array.dtype.kind == "f" and not np.isfinite(array).all()):
+        raise FileError(
+            f"{path}: damaged or crafted: {name} is not made of finite numbers of {np.dtype(dtype)}"
+        )
+    return array
 
 
 def write_json(path: str | Path, content: Mapping[str, Any]) -> None:
@@ -107,8 +141,8 @@ def read_json(path: str | Path) -> dict[str, Any]:
     """Read what `write_json` wrote; refuse a file of which any byte is not as it was written."""
     content = read_whole(path)
     _refuse_damage(path, content)
-    values: dict[str, Any] = json.loads(content.decode("utf-8", "surrogatepass"))
-    del values["sha256"]
+    values = read_as(dict[str, Any], parse_json(content, path), path)
+    values.pop("sha256", None)
     return values
 
 
@@ -183,9 +217,10 @@ def run_around(path: str | Path) -> Path | None:
 def _at_once(run: Path) -> bool:
     """Say whether a run is of a kind that is written when all is done, with nothing to go on with."""
     try:
-        return bool(json.loads((run / CONFIG).read_bytes())["kind"] == "forecast")
-    except (OSError, ValueError, KeyError, TypeError):
+        content = parse_json(read_whole(run / CONFIG), run / CONFIG)
+    except FileError:
         return False
+    return isinstance(content, dict) and content.get("kind") == "forecast"
 
 
 def check_run(path: str | Path) -> Path:
@@ -204,14 +239,21 @@ def write_config(run: Path, kind: str, content: Mapping[str, Any]) -> None:
     write_json(run / CONFIG, {"format": FORMAT, "kind": kind} | dict(content))
 
 
+def read_kind(run: str | Path) -> str:
+    """Return what the model of a run does: "language", "classify" …"""
+    place = check_run(run) / CONFIG
+    return read_as(str, read_json(place).get("kind"), place, "kind")
+
+
 def read_config(run: str | Path, kind: str) -> dict[str, Any]:
     """Read what a run is, and refuse one of another kind."""
     place = check_run(run)
     content = read_json(place / CONFIG)
     if content.get("format") != FORMAT:
         raise FileError(f"{place / CONFIG}: its format is {content.get('format')!r}; expected {FORMAT!r}")
-    if content["kind"] != kind:
-        raise InputError(f"{run}: a run of the kind {content['kind']!r}; this needs one of the kind {kind!r}")
+    found = read_as(str, content.get("kind"), place / CONFIG, "kind")
+    if found != kind:
+        raise InputError(f"{run}: a run of the kind {found!r}; this needs one of the kind {kind!r}")
     return content
 
 
@@ -223,18 +265,25 @@ def save_model(path: str | Path, model: Model, about: Mapping[str, Any]) -> None
 def load_model(path: str | Path) -> tuple[Model, dict[str, Any]]:
     """Read a model, and what was said about it."""
     arrays, about = read_arrays(path)
-    config = ModelConfig.from_json(about.pop("model"))
-    parameters = Parameters(shapes_of(config))
-    fill(parameters, arrays, path)
-    return Model(config, parameters), about
+    config = read_as(ModelConfig, about.pop("model", None), path, "model")
+    check_layers(config.layers, arrays, path)
+    return Model(config, filled(shapes_of(config), arrays, path)), about
 
 
-def fill(parameters: Parameters, arrays: Mapping[str, Floats], path: str | Path) -> None:
-    """Copy named arrays into parameters: all of them, each of its shape."""
-    for name, shape in parameters.shapes.items():
-        if name not in arrays or arrays[name].shape != shape:
-            raise FileError(f"{path}: {name} is missing or has another shape than {shape}")
+def check_layers(layers: int, arrays: Mapping[str, Floats], path: str | Path) -> None:
+    """Raise where a file cannot hold this many layers, before the shapes of all of them are listed."""
+    if layers > len(arrays):
+        raise FileError(f"{path}: damaged or crafted: {layers:,} layers, but {len(arrays)} arrays")
+
+
+def filled(shapes: Shapes, arrays: Mapping[str, Floats], path: str | Path) -> Parameters:
+    """Return parameters with the arrays of a file; each is checked before memory is allocated."""
+    for name, shape in shapes.items():
+        check_array(arrays, name, shape, path)
+    parameters = Parameters(shapes)
+    for name in shapes:
         parameters[name][:] = arrays[name]
+    return parameters
 
 
 def sweep(run: Path) -> None:

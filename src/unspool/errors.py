@@ -8,7 +8,8 @@
     └── Diverged        (ArithmeticError)  training left the finite numbers
 
 A message says what was wrong, what was expected and what to do, in one line.
-The command line turns these into that line and exit code 2; anything else keeps its traceback.
+The command line prints that line and exits with code 2. An exception that is none of these is a fault of this
+program: one line with the path of a saved traceback, and exit code 70 (`unspool.failures`).
 """
 
 

@@ -9,10 +9,11 @@ from unspool.config import at_least, from_choice
 from unspool.data.batches import Batch
 from unspool.data.corpus import Corpus
 from unspool.data.settings import Settings
-from unspool.errors import InputError
+from unspool.errors import FileError, InputError
 from unspool.measure import Measure
 from unspool.model import Model
 from unspool.plan import Recipe, check
+from unspool.schema import read_as
 from unspool.train import Report
 from unspool.truncation import AUTO, TOLERANCE, Truncation
 
@@ -71,6 +72,8 @@ class RunConfig:
         else:
             Truncation.parse(self.bptt).check_chain(feeds_tokens)
         check(self.given)
+        if self.validations > 1_000_000:
+            raise InputError(f"validations is {self.validations:,}; expected at most 1,000,000")
         if self.validation_tokens == 1:
             raise InputError("validation_tokens is 1; expected 0 (chosen with the recipe) or 2 and more")
         if not 0 < self.minutes <= 1e5:
@@ -101,13 +104,16 @@ class RunConfig:
         return asdict(self)
 
     @staticmethod
-    def from_json(fields: dict[str, Any]) -> "RunConfig":
-        """Make a config from plain values."""
-        whole = Settings.from_json(fields["settings"])
-        valid = None if fields["valid"] is None else tuple(fields["valid"])
-        recipe = None if fields["recipe"] is None else Recipe.from_json(fields["recipe"])
-        own = {"sources": tuple(fields["sources"]), "valid": valid, "settings": whole, "recipe": recipe}
-        return RunConfig(**fields | own)
+    def from_json(fields: Any, path: str | Path = "config.json") -> "RunConfig":
+        """Make the config of a run that has begun from the plain values of a file."""
+        config = read_as(RunConfig, fields, path, "run")
+        try:
+            if config.recipe is None:
+                raise InputError("run.recipe is missing")
+            check(vars(config.recipe))
+        except InputError as error:
+            raise FileError(f"{path}: damaged or crafted: {error}") from error
+        return config
 
 
 @dataclass(frozen=True)

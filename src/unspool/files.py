@@ -23,6 +23,8 @@ except ImportError:  # not on this system
     fcntl = None  # type: ignore[assignment]
 
 UNFINISHED = ".unfinished-"
+ENDLESS = 1 << 28
+"""Bytes that are read from a device or a pipe where a whole file is needed."""
 OPEN_SEAL = "0" * 64
 """What is written where the seal will stand: {"sha256": OPEN_SEAL, …}."""
 DESCRIPTOR = re.compile(r"(?:/dev/fd|/proc/self/fd)/(\d+)|/dev/(stdin|stdout|stderr)")
@@ -147,12 +149,20 @@ def why(error: OSError) -> str:
 
 
 def read_whole(path: str | Path) -> bytes:
-    """Read a file; raise FileError if it does not exist or cannot be read."""
+    """Return the bytes of a file; raise FileError where it cannot be read, or does not end as /dev/zero."""
     check_path(path)
     try:
-        return Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return file.read()
+            content = file.read(ENDLESS + 1)
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {why(error)}") from error
+    except MemoryError as error:
+        raise FileError(f"{path}: too large to be read into memory") from error
+    if len(content) > ENDLESS:
+        raise FileError(f"{path}: more than {ENDLESS >> 20:,} MiB from a device or a pipe; give a file")
+    return content
 
 
 def hash_of(path: Path) -> str:

@@ -11,10 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from unspool.errors import FileError
-from unspool.files import lock, why
+from unspool.files import lock, read_whole, why
+from unspool.schema import parse_json, read_as
+
+
+class Mark(TypedDict):
+    """Where a journal ended: its length and the hash of its bytes."""
+
+    bytes: int
+    hash: str
 
 
 class Journal:
@@ -84,17 +92,19 @@ class Journal:
             raise FileError(f"{self.path}: cannot be written: no space left")
         self._hash.update(line)
 
-    def mark(self) -> dict[str, Any]:
+    def mark(self) -> Mark:
         """Give the place where the journal ends now, and put all before it onto the disk."""
         with self._reported():
             os.fsync(self._file.fileno())
             return {"bytes": self._file.tell(), "hash": self._hash.hexdigest()}
 
-    def back_to(self, mark: dict[str, Any]) -> None:
+    def back_to(self, mark: Mark) -> None:
         """Forget what was written after a mark; refuse a journal that was another one by then.
 
         One that was deleted begins anew.
         """
+        if mark["bytes"] < 0:
+            raise FileError(f"{self.path}: damaged or crafted: the training state says {mark['bytes']} bytes")
         with self._reported():
             self._file.seek(0)
             kept = self._file.read()[: mark["bytes"]]
@@ -111,9 +121,6 @@ class Journal:
 
 
 def entries(path: Path) -> list[dict[str, Any]]:
-    """Read a journal; a last line that was cut off is left out."""
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {why(error)}") from error
-    return [json.loads(line.decode("utf-8", "surrogatepass")) for line in lines[:-1] if line]
+    """Return the entries of a journal; a last line that was cut off is left out."""
+    lines = read_whole(path).split(b"\n")
+    return [read_as(dict[str, Any], parse_json(line, path), path) for line in lines[:-1] if line]

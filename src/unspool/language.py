@@ -15,24 +15,65 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from unspool import checkpoint
 from unspool.config import ModelConfig
 from unspool.data.arrays import Ids
+from unspool.data.characters import ByteTokenizer
 from unspool.data.corpus import as_read, encode_text, read_part, spell_ids
 from unspool.data.settings import Settings
 from unspool.data.source import Names, text_itself
-from unspool.data.tokens import Tokenizer, describe, make_tokenizer
+from unspool.data.subword import SubwordTokenizer
+from unspool.data.tokens import Described, Tokenizer, describe
 from unspool.data.vocab import Vocab
 from unspool.errors import FileError, InputError
 from unspool.evaluate import Network, evaluate, in_time
 from unspool.generate import Sampling, generate
 from unspool.measure import Measure
 from unspool.model import Model
+from unspool.schema import read_as
 from unspool.stream import Stream
+
+
+class _Run(TypedDict):
+    """The settings of a run that its model is used with."""
+
+    settings: Settings
+    backward: bool
+
+
+class Config(TypedDict):
+    """The fields of a run's config that its model is used with."""
+
+    run: _Run
+    model: ModelConfig
+    tokenizer: Described
+    vocab: str
+
+
+def check_language(config: ModelConfig, vocab: Vocab, run: Path) -> None:
+    """Raise unless a network reads and predicts the tokens of a vocabulary, in one direction."""
+    if config.dense or config.bidirectional or (config.inputs, config.outputs) != (len(vocab), len(vocab)):
+        raise FileError(
+            f"{run / checkpoint.CONFIG}: damaged or crafted: the model is not one of the {len(vocab):,} tokens "
+            f"in {checkpoint.VOCAB}"
+        )
+
+
+def checked_tokenizer(described: Described, vocab: Vocab, run: Path) -> Tokenizer:
+    """Make the tokenizer of a run; raise unless it can spell every token of the vocabulary."""
+    try:
+        tokenizer = described.make()
+        if isinstance(tokenizer, ByteTokenizer | SubwordTokenizer):
+            tokenizer.decode(vocab.idx_to_token[1 + len(vocab.reserved_tokens) :])
+    except (InputError, KeyError, UnicodeError) as error:
+        raise FileError(f"{run / checkpoint.CONFIG}: damaged or crafted: tokenizer: {error}") from error
+    except FileError as error:
+        raise FileError(f"{run / checkpoint.CONFIG}: {error}") from error
+    return tokenizer
 
 
 @dataclass(frozen=True)
@@ -51,17 +92,18 @@ class TextModel:
     @staticmethod
     def load(run: str | Path) -> "TextModel":
         """Load the best model of a run, its vocabulary and all that turns text into its tokens."""
-        content = checkpoint.read_config(run, "language")
         place = Path(run)
+        content = read_as(Config, checkpoint.read_config(run, "language"), place / checkpoint.CONFIG)
         vocab = Vocab.load(place / checkpoint.VOCAB)
         if vocab.sha256 != content["vocab"]:
             raise FileError(f"{place / checkpoint.VOCAB}: the vocabulary of another run")
         model, about = checkpoint.load_model(place / checkpoint.MODEL)
-        if model.config != ModelConfig.from_json(content["model"]):
+        check_language(content["model"], vocab, place)
+        if model.config != content["model"]:
             raise FileError(f"{place / checkpoint.MODEL}: the model of another run")
-        settings = Settings.from_json(content["run"]["settings"])
-        tokenizer = make_tokenizer(**content["tokenizer"])
-        return TextModel(model, vocab, tokenizer, settings, content["run"]["backward"], about)
+        tokenizer = checked_tokenizer(content["tokenizer"], vocab, place)
+        own = content["run"]
+        return TextModel(model, vocab, tokenizer, own["settings"], own["backward"], about)
 
     def save(self, folder: Path) -> None:
         """Write what `load` needs into a folder that is there: a run that can be used, but not gone on with."""

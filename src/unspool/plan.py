@@ -85,12 +85,6 @@ class Recipe:
     feedback: Feedback = "token"
     """What 10.4 feeds back: token, the one-hot output before, or logits, the real-valued o(t-1)."""
 
-    @staticmethod
-    def from_json(fields: Mapping[str, Any]) -> "Recipe":
-        """Make a recipe from plain values, where tuples have become lists."""
-        plans = tuple((int(at), int(steps)) for at, steps in fields.get("plans", ()))
-        return Recipe(**dict(fields) | {"plans": plans})
-
 
 def choose(
     *,

@@ -6,17 +6,26 @@ numbers of the seed's sequence have been used are all that is needed to go on ex
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from unspool.checkpoint import read_arrays, write_arrays
+from unspool.checkpoint import check_array, read_arrays, write_arrays
 from unspool.errors import FileError
 from unspool.evaluate import in_time
 from unspool.generate import Sampling
 from unspool.language import TextModel
+from unspool.schema import read_as
 from unspool.stream import Stream
 from unspool.values import Floats
 
 Place = tuple[list[tuple[Floats, Floats]], int | None]
+
+
+class Saved(TypedDict):
+    """The fields of a saved state, besides its arrays."""
+
+    pending: int
+    drawn: int
+    seed: int | None
 
 
 class Reader:
@@ -87,10 +96,20 @@ class Reader:
         arrays, about = read_arrays(path)
         if about.get("model") != self._signature():
             raise FileError(f"{path}: the state of another model; save one with this run first")
-        parts = [(arrays[f"h.{i}"], arrays[f"s.{i}"]) for i in range(len(arrays) // 2)]
-        self.restore((parts, about["pending"]))
-        self.drawn, self.seed = about["drawn"], about["seed"]
-        self.before = [about["pending"]]
+        saved, config = read_as(Saved, about, path), self.model.model.config
+        pending, seed = saved["pending"], saved["seed"]
+        if not 0 <= pending < config.inputs or not 0 <= saved["drawn"] < 2**62 or (seed or 0) < 0:
+            raise FileError(f"{path}: damaged or crafted: pending, drawn or seed is out of range")
+        parts = [
+            (
+                check_array(arrays, f"h.{i}", (config.hidden,), path),
+                check_array(arrays, f"s.{i}", (config.hidden,), path),
+            )
+            for i in range(config.layers)
+        ]
+        self.restore((parts, pending))
+        self.drawn, self.seed = saved["drawn"], seed
+        self.before = [pending]
 
     def _signature(self) -> dict[str, Any]:
         """What a state belongs to: a state of one model means nothing to another."""

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
 from unspool import checkpoint
-from unspool.baselines import SHARE, Scored, baseline_from_json, baselines, has_test
+from unspool.baselines import SHARE, Scored, baselines, has_test
 from unspool.choose_bptt import measure_bias, probe_recipe, rows_for, shortest
 from unspool.config import ModelConfig
 from unspool.data.batches import Batches, random_batches, sequential_batches
@@ -25,14 +25,26 @@ from unspool.data.corpus import Corpus, prepare, reopen
 from unspool.data.source import Names, Source, iter_bytes, resolve
 from unspool.data.tokens import describe
 from unspool.data.vocab import Vocab
-from unspool.errors import Diverged, InputError
+from unspool.errors import Diverged, FileError, InputError
 from unspool.evaluate import Network, evaluate, glance, in_time
-from unspool.events import Changed, Event, Judged, LeftOut, Planned, Prepared, RunConfig, Step, Stopped
+from unspool.events import (
+    Baseline,
+    Changed,
+    Event,
+    Judged,
+    LeftOut,
+    Planned,
+    Prepared,
+    RunConfig,
+    Step,
+    Stopped,
+)
 from unspool.feedback import centre_feedback
 from unspool.footprint import refuse_too_large
 from unspool.generate import sample
 from unspool.journal import Journal
 from unspool.keeping import Keeping
+from unspool.language import check_language
 from unspool.model import Model
 from unspool.optimise import Optimiser, OptimiserConfig
 from unspool.pace import Pace
@@ -40,8 +52,9 @@ from unspool.place import Best, Clock, Place
 from unspool.plan import Recipe, choose
 from unspool.provenance import provenance, sha256_of
 from unspool.schedule import updates_a_second
+from unspool.schema import read_as
 from unspool.train import Report, train
-from unspool.training import Training
+from unspool.training import Saved, Training, check_size
 from unspool.truncation import AUTO, Past, Truncation
 from unspool.values import Floats
 
@@ -78,27 +91,46 @@ def run(
         yield from walk(training, corpus, config, Place(out, journal), keeping or Keeping(), deadline)
 
 
+class Told(TypedDict):
+    """The fields of a run's config that are shown again when it is resumed."""
+
+    baselines: list[Baseline]
+    left_out: NotRequired[str | None]
+    bptt_bias: NotRequired[dict[str, float] | None]
+
+
 def resume(out: Path, *, keeping: Keeping | None = None) -> Iterator[Event]:
     """Go on with a run where it was last saved, to the same bits as if it had never stopped."""
     content = checkpoint.read_config(out, "language")
-    config = RunConfig.from_json(content["run"])
+    config = RunConfig.from_json(content.get("run"), out / checkpoint.CONFIG)
+    told = read_as(Told, content, out / checkpoint.CONFIG)
+    found, bias = told["baselines"], told.get("bptt_bias")
+    if not found or not all(K.isdecimal() and len(K) < 19 for K in bias or ()):
+        raise FileError(f"{out / checkpoint.CONFIG}: damaged or crafted: baselines or bptt_bias is wrong")
     with Journal(out / checkpoint.LOG) as journal:
         if journal.locked:
             checkpoint.sweep(out)
         corpus = reopen(out / checkpoint.TEXT, config.settings)
-        training = begin(corpus, config)
+        planned = read_as(ModelConfig, content.get("model"), out / checkpoint.CONFIG, "model")
+        check_language(planned, corpus.vocab, out)
+        if planned != model_config(len(corpus.vocab), config.fixed):
+            raise FileError(f"{out / checkpoint.CONFIG}: damaged or crafted: model is not that of the recipe")
         arrays, about = checkpoint.read_arrays(out / checkpoint.TRAINING)
-        training.restore(arrays, about, out / checkpoint.TRAINING)
-        journal.back_to(about["journal"])
+        saved = read_as(Saved, about, out / checkpoint.TRAINING)
+        check_size(planned, arrays, out / checkpoint.TRAINING)
+        training = begin(corpus, config)
+        training.restore(arrays, saved, out / checkpoint.TRAINING)
+        journal.back_to(saved["journal"])
         yield Prepared(corpus)
-        found = [baseline_from_json(each, has_test(corpus)) for each in content["baselines"]]
-        if found[0].live is None:  # an older version validated on other tokens: its losses cannot be compared
+        if not has_test(corpus):  # an older version repeated the validation part here
+            found = [replace(each, test=None) for each in found]
+        if found[0].live is None:  # an older version validated on other tokens: losses differ
             training.best = math.inf
         yield found
-        if (left_out := content.get("left_out")) is not None:
+        if (left_out := told.get("left_out")) is not None:
             yield LeftOut(left_out)
-        bias = content.get("bptt_bias") and {int(K): share for K, share in content["bptt_bias"].items()}
-        yield Planned(training.model, config, next(batches_of(corpus, config)), training.step, bias)
+        of_windows = None if bias is None else {int(K): share for K, share in bias.items()}
+        yield Planned(training.model, config, next(batches_of(corpus, config)), training.step, of_windows)
         yield from walk(training, corpus, config, Place(out, journal), keeping or Keeping())
 
 

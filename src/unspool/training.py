@@ -7,14 +7,32 @@ is fixed. So a run that goes on from here ends in the same bits as one that neve
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
-from unspool.data.batches import Batches
-from unspool.errors import FileError
+import numpy as np
+
+from unspool.checkpoint import check_array
+from unspool.config import ModelConfig
+from unspool.data.batches import Batches, Position
+from unspool.errors import FileError, InputError
+from unspool.journal import Mark
 from unspool.model import Model
 from unspool.optimise import Optimiser
+from unspool.parameters import shapes_of
 from unspool.truncation import Past
 from unspool.values import Floats
+
+
+class Saved(TypedDict):
+    """The fields of a saved state, besides its arrays."""
+
+    step: int
+    batches: Position
+    best: float | None
+    best_step: int
+    train: float
+    seconds: float
+    journal: Mark
 
 
 @dataclass
@@ -58,15 +76,58 @@ class Training:
             "seconds": self.seconds,
         }
 
-    def restore(self, arrays: Mapping[str, Floats], about: Mapping[str, Any], path: object) -> None:
-        """Go back to what was written down."""
+    def restore(self, arrays: Mapping[str, Floats], about: Saved, path: object) -> None:
+        """Go back to a saved state; raise FileError where its arrays or its position are of another training."""
         flat = self.model.parameters.flat
-        if "parameters" not in arrays or arrays["parameters"].shape != flat.shape:
-            raise FileError(f"{path}: it belongs to a model of other sizes")
+        for name in {"parameters", "m", "v"} & {"parameters", *arrays}:
+            check_array(arrays, name, flat.shape, path)
+        check_past(self.model.config, arrays, path)
+        try:
+            self.optimiser.restore({"step": about["step"], "m": arrays.get("m"), "v": arrays.get("v")})
+            self.batches.restore(about["batches"])
+        except InputError as error:
+            raise FileError(f"{path}: damaged or crafted: {error}") from error
         flat[:] = arrays["parameters"]
-        self.optimiser.restore({"step": about["step"], "m": arrays.get("m"), "v": arrays.get("v")})
-        self.batches.restore(about["batches"])
         self.past.restore(dict(arrays))
         self.best = math.inf if about["best"] is None else about["best"]
         self.best_step = about["best_step"]
         self.train, self.seconds = about["train"], about["seconds"]
+
+
+def check_size(config: ModelConfig, arrays: Mapping[str, Floats], path: object) -> None:
+    """Raise where a saved state cannot hold the parameters of a model, before any of them is allocated."""
+    saved = arrays.get("parameters")
+    if saved is None or config.layers > saved.size or bytes_of_parameters(config) > 4 * saved.size:
+        raise FileError(f"{path}: it belongs to a model of other sizes")
+
+
+def bytes_of_parameters(config: ModelConfig) -> int:
+    """Return how many bytes the parameters of a model have."""
+    return 4 * sum(math.prod(shape) for shape in shapes_of(config).values())
+
+
+def check_past(config: ModelConfig, arrays: Mapping[str, Floats], path: object) -> None:
+    """Raise where the carried state, or the steps to look back on, are not those of a model."""
+    names = [name for name in arrays if name.startswith("past.")]
+    tokens = [name for name in names if name.endswith((".x", ".y"))]
+    rows = {
+        arrays[name].shape[-1] if name in tokens else arrays[name].shape[0]
+        for name in names
+        if arrays[name].ndim == 2
+    }
+    for name in names:
+        B = min(rows, default=0)
+        if name in tokens:
+            ids = check_array(arrays, name, (None, B), path, np.int32)
+            if ids.size and (ids.min() < 0 or ids.max() >= config.inputs):
+                raise FileError(
+                    f"{path}: damaged or crafted: {name} has an id that the vocabulary does not have"
+                )
+        else:
+            check_array(arrays, name, (B, config.hidden), path)
+    states = sorted(name for name in names if name not in tokens)
+    parts = "hs" if config.cell == "lstm" else "h"
+    wanted = sorted(f"past.{layer}.{part}" for layer in range(config.layers) for part in parts)
+    waiting = {"past.waiting.x", "past.waiting.y"} & set(names)
+    if (states and states != wanted) or len(waiting) == 1:
+        raise FileError(f"{path}: damaged or crafted: the carried state is not complete")

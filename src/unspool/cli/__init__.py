@@ -1,20 +1,15 @@
-"""The command line: one module a command, imported only when that command runs.
+"""The command line: one module per command, imported only when that command runs.
 
-What a user did wrong is one line on standard error and exit code 2; Ctrl-C is a line and 130; a reader that
-has seen enough (``unspool stats … | head``) is no error at all. Anything else is our fault and keeps its
-traceback.
+Every failure is one line on standard error and an exit code (`unspool.failures`); no traceback is ever printed.
 """
 
-import errno
-import io
-import os
 import sys
-from typing import NoReturn
 
 from cyclopts import App, CycloptsError
 
-from unspool import __version__
-from unspool.errors import UnspoolError
+from unspool import __version__, failures
+from unspool.cli.misspelt import explain, refuse_absurd_numbers
+from unspool.cli.streams import settle, settle_environment
 from unspool.kernel.ops import heed_environment
 
 app = App(
@@ -22,6 +17,8 @@ app = App(
     help="Recurrent networks, unspooled: train small sequence models on a CPU, measure them, look inside.",
     version=f"unspool {__version__}",
     suppress_keyboard_interrupt=False,
+    config=refuse_absurd_numbers,
+    help_format="plaintext",  # <unk> and [default: …] are printed as they are written
 )
 app.command(
     "unspool.cli.demo:demo",
@@ -116,60 +113,32 @@ app.command(
 
 
 def main() -> None:
-    """Run the command line."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without Unicode shows a question mark
+    """Run the command line; every way it ends is an exit code and at most one line on standard error."""
+    late = failures.collect_late()
     try:
+        settle()
+        settle_environment()
         heed_environment()
-        app(exit_on_error=False, print_error=False)
-    except CycloptsError as error:
-        _stop(f"{_what_is_wrong(error)}; see {_help_of(error)}", 2)
-    except UnspoolError as error:
-        _stop(str(error), 2)
-    except KeyboardInterrupt:
-        _stop("stopped", 130)
-    except BrokenPipeError:
-        _leave_the_pipe()
-    except SystemExit as end:
-        if isinstance(end.__context__, BrokenPipeError):  # rich has met it first
-            sys.exit(141)
-        raise
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        _stop("the output cannot be written: no space left", 2)
-    finally:
-        _flush()
-
-
-def _what_is_wrong(error: CycloptsError) -> str:
-    # A validator's own words say what is wrong; around them stands the whole list that was given.
-    own = getattr(error, "exception_message", "")
-    line = " ".join((own or str(error)).split()).rstrip(".")
-    return line[:1].lower() + line[1:]
-
-
-def _help_of(error: CycloptsError) -> str:
-    return " ".join(["unspool", *(error.command_chain or ()), "--help"])
-
-
-def _stop(line: str, code: int) -> NoReturn:
-    print(f"unspool: {' '.join(line.split())}", file=sys.stderr)
-    sys.exit(code)
-
-
-def _flush() -> None:
-    try:
+        run_command()
+        if late:
+            raise late[0]
         sys.stdout.flush()
-    except BrokenPipeError:
-        _leave_the_pipe()
-    except OSError:  # a full disk: said already, or said now
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _stop("the output cannot be written: no space left", 2)
+        sys.exit(0)
+    except CycloptsError as error:
+        failures.leave(explain(error), failures.USAGE)
+    except SystemExit as end:
+        pipe = isinstance(end.__context__, BrokenPipeError)  # Rich turns it into an exit of its own
+        failures.leave("", failures.PIPE) if pipe else failures.discard_unwritten()
+        raise
+    except BaseException as error:
+        failures.leave(*failures.ending(error))
 
 
-def _leave_the_pipe() -> NoReturn:
-    """Write what is left to nowhere: the interpreter flushes once more when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(141)
+def run_command(tokens: list[str] | None = None) -> None:
+    """Run the command of a command line, by default that of this process; return where it ends well."""
+    given = [] if tokens is None else [tokens]
+    try:
+        app(*given, exit_on_error=False, print_error=False)
+    except SystemExit as end:
+        if end.code or isinstance(end.__context__, BrokenPipeError):
+            raise

@@ -14,9 +14,13 @@ from unspool import checkpoint
 from unspool.check_gradients import EXACT, HAND, Compared, check_gradients
 from unspool.cli.options import Flag
 from unspool.cli.terminal import terminal
-from unspool.config import ModelConfig
+from unspool.config import ModelConfig, at_least
+from unspool.errors import InputError
 from unspool.model import Model
 from unspool.values import Activation
+
+MOST = 100_000_000
+"""The most weights, and the most values of a window, that a check allocates."""
 
 
 @Parameter(name="*")
@@ -57,6 +61,11 @@ class Options:
         """Make a model of these sizes."""
         names = ("cell", "hidden", "layers", "pattern", "feedback", "activation", "bidirectional")
         sizes = {name: getattr(self, name) for name in names} | {"learn_h0": self.h0 == "learned"}
+        if self.layers * self.hidden * max(self.hidden, self.vocabulary) > MOST:
+            raise InputError(
+                f"layers {self.layers:,}, hidden {self.hidden:,} and vocabulary {self.vocabulary:,} are too large to "
+                "check; choose smaller sizes"
+            )
         return Model.fresh(ModelConfig(inputs=self.vocabulary, outputs=self.vocabulary, **sizes), self.seed)
 
 
@@ -70,7 +79,12 @@ def check_command(
     run
         The folder of a run; without one, a fresh model of the sizes below.
     """
-    model = options.fresh() if run is None else checkpoint.load_model(run / checkpoint.MODEL)[0]
+    at_least("seed", options.seed, 0)
+    model = options.fresh() if run is None else _trained(run)
+    if options.steps * options.rows * model.config.hidden > MOST:
+        raise InputError(
+            f"steps {options.steps:,} and rows {options.rows:,} are too many to check; choose fewer"
+        )
     console = terminal(quiet=options.json)
     with console.status("comparing …") as status:
         found = check_gradients(
@@ -90,6 +104,11 @@ def check_command(
         console.print(_verdict(found, good), soft_wrap=True)
     if not good:
         sys.exit(1)
+
+
+def _trained(run: Path) -> Model:
+    checkpoint.read_config(run, "language")  # refuses a run of another kind
+    return checkpoint.load_model(run / checkpoint.MODEL)[0]
 
 
 def _table(found: list[Compared]) -> Table:

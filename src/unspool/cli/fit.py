@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -24,6 +24,7 @@ from unspool.cli.stopping import Stop
 from unspool.cli.terminal import terminal
 from unspool.errors import InputError
 from unspool.files import hash_of, hash_of_all
+from unspool.schema import read_as
 from unspool.sequences.estimator import Estimator
 from unspool.sequences.fit import Report
 from unspool.sequences.kept import has_ended
@@ -32,6 +33,20 @@ COMMAND = "command"
 """The key in the config of what the command was given."""
 LINES = 10
 """How many plain lines a fit makes where there is no terminal."""
+
+
+class Given(TypedDict):
+    """What a fitting command was given."""
+
+    options: dict[str, Any]
+    files: dict[str, str]
+
+
+class Command(TypedDict):
+    """The fields of a run's config that say which command made it."""
+
+    data: str
+    command: Given
 
 
 class Read(NamedTuple):
@@ -78,7 +93,8 @@ def go_on(work: Work, run: Path, kept: Kept) -> None:
             f"use it with unspool {work.name} predict, or fit again"
         )
     console = terminal(quiet=kept.json)
-    given, files = content[COMMAND]["options"], content[COMMAND]["files"]
+    command = read_as(Command, content, run / checkpoint.CONFIG)
+    given, files = command["command"]["options"], command["command"]["files"]
     check_before(None, kept, inputs=[each for path in files for each in files_of(Path(path))])
     for path, known in files.items():
         if _hash(Path(path)) != known:
@@ -86,9 +102,9 @@ def go_on(work: Work, run: Path, kept: Kept) -> None:
                 f"{path}: it has changed since {run} was begun: put it back as it was, or fit anew into another run"
             )
     passing = {name: getattr(kept, name) for name in names_of(Kept)}
-    options = work.options.from_json(given, out=run, **passing)
+    options = work.options.from_json(given, run / checkpoint.CONFIG, out=run, **passing)
     console.print(_where(run), soft_wrap=True)
-    _walk(work, Path(content["data"]), options, console, {})
+    _walk(work, Path(command["data"]), options, console, {})
 
 
 def _hash(path: Path) -> str:
@@ -106,7 +122,9 @@ def _hash(path: Path) -> str:
 def _where(run: Path) -> str:
     if has_ended(run):
         return f"{run}: the fit has ended already; it is only judged again"
-    return f"{run}: going on after update {checkpoint.read_arrays(run / checkpoint.TRAINING)[1]['step']:,}"
+    path = run / checkpoint.TRAINING
+    step = read_as(int, checkpoint.read_arrays(path)[1].get("step"), path, "step")
+    return f"{run}: going on after update {step:,}"
 
 
 def _walk(work: Work, data: Path, options: FitOptions, console: Console, more: dict[str, Any]) -> None:

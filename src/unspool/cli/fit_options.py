@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias, get_type_hints
 
 from cyclopts import Parameter
 
@@ -17,6 +17,8 @@ from unspool.cli.options import (
     OfTraining,
     names_of,
 )
+from unspool.errors import FileError
+from unspool.schema import read_as
 from unspool.values import CellName
 
 Column: TypeAlias = str | None
@@ -91,11 +93,16 @@ class FitOptions(Kept, Fitted):
         }
 
     @classmethod
-    def from_json(cls, content: dict[str, Any], **passing: Any) -> Self:
-        """Make options from plain values, and from what does not decide the result."""
-        tuples = {name: tuple(value) for name, value in content.items() if isinstance(value, list)}
-        test = None if content["test"] is None else Path(content["test"])
-        return cls(**content | tuples | {"test": test} | passing)
+    def from_json(cls, content: dict[str, Any], path: Path, **passing: Any) -> Self:
+        """Make options from the plain values of a config, and from what does not decide the result."""
+        known = {name: kind for name, kind in get_type_hints(cls).items() if name not in passing}
+        if unknown := sorted(set(content) - set(known)):
+            raise FileError(f"{path}: damaged or crafted: unknown field {unknown[0]!r}")
+        made = {
+            name: read_as(known[name], value, path, f"command.options.{name}")
+            for name, value in content.items()
+        }
+        return cls(**made | passing)
 
 
 @dataclass(frozen=True, kw_only=True)

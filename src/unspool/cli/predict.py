@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from unspool import checkpoint
-from unspool.cli.fit import COMMAND
+from unspool.cli.fit import COMMAND, Command
+from unspool.schema import read_as
 from unspool.sequences.store import load
 
 COLUMNS = ("text", "label", "token", "tag", "sequence", "columns", "delimiter", "by")
@@ -29,9 +30,15 @@ def as_in_the_fit(run: Path, kind: str, data: Path) -> dict[str, Any]:
     A run from Python was given none.
     """
     content = checkpoint.read_config(run, kind)
-    told = content.get(COMMAND, {}).get("options", {})
-    alike = told and _kind(data) == _kind(Path(content["data"]))
+    if COMMAND not in content:
+        return {}
+    command = read_as(Command, content, run / checkpoint.CONFIG)
+    told = command["command"]["options"]
+    alike = _kind(data) == _kind(Path(command["data"]))
     found = {name: told[name] for name in COLUMNS if told.get(name) is not None}
+    for name, column in found.items():
+        kind_of_column: Any = tuple[int, int] if name == "columns" else str
+        read_as(kind_of_column, column, run / checkpoint.CONFIG, f"command.options.{name}")
     if not alike:
         found.pop("delimiter", None)
         return {name: column for name, column in found.items() if not str(column).isdecimal()}

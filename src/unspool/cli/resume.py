@@ -41,7 +41,7 @@ def resume(run: Path, /, *, options: Options = Options()) -> None:
     run
         The folder of the run.
     """
-    kind = checkpoint.read_json(checkpoint.check_run(run) / checkpoint.CONFIG).get("kind")
+    kind = checkpoint.read_kind(run)
     if kind in WORKS:
         if options.tensorboard:
             raise InputError("--tensorboard goes with language models")

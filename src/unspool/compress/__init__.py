@@ -17,6 +17,7 @@ True
 import hashlib
 import io
 import json
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ import numpy as np
 
 from unspool import checkpoint
 from unspool.compress.coding import Coded, Told, decode, encode
-from unspool.compress.container import Container
+from unspool.compress.container import Container, padded
 from unspool.errors import FileError, InputError
 from unspool.evaluate import in_silence
 from unspool.language import TextModel
@@ -36,6 +37,8 @@ __all__ = ["Container", "Packed", "compress", "decompress", "identity", "model_w
 
 FILES = (checkpoint.CONFIG, checkpoint.VOCAB, checkpoint.MODEL)
 """The files of a run that are needed to use its model."""
+SMALL, DENSEST = 1 << 24, 100
+"""A file of the model within: up to 16 MiB, or so many times its packed size; numbers and tokens pack less."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def compress(
         name,
         "" if inside or stored else run,
         inside,
-        data if stored else coded.payload,
+        data if stored else padded(coded.payload, len(data)),
     )
     return Packed(container, coded)
 
@@ -87,10 +90,12 @@ def decompress(container: Container, model: TextModel | None, *, told: Told = in
             "made with another model, or with this one before it was trained on; give the run that it was made with"
         )
     elif container.tokens > container.length + 1:
-        raise FileError("damaged: it says to hold more tokens than bytes; take it from a copy")
+        raise FileError("damaged: it claims more tokens than bytes; take it from a copy")
     else:
         try:
-            data = decode(model, container.payload, container.tokens, container.way, told=told)
+            data = decode(
+                model, container.payload, container.tokens, container.way, length=container.length, told=told
+            )
         except (UnicodeError, KeyError) as error:  # choices that make no text
             raise FileError("damaged: what comes out is no text; take it from a copy") from error
     if _check(data) != container.check:
@@ -121,14 +126,29 @@ def _check(data: bytes) -> bytes:
 
 def model_within(container: Container) -> TextModel:
     """Give the model that a container carries."""
-    try:
-        with TemporaryDirectory(prefix="unspool-") as place:
+    with TemporaryDirectory(prefix="unspool-") as place:
+        try:
             with zipfile.ZipFile(io.BytesIO(container.model)) as files:
                 for name in FILES:
-                    (Path(place) / name).write_bytes(files.read(name))
+                    (Path(place) / name).write_bytes(_unpacked(files, name))
+        except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, struct.error, EOFError) as error:
+            raise FileError(
+                f"damaged: the model in it cannot be read: {error}; take it from a copy"
+            ) from error
+        try:
             return TextModel.load(place)
-    except (zipfile.BadZipFile, zlib.error, KeyError) as error:
-        raise FileError(f"damaged: the model in it cannot be read: {error}; take it from a copy") from error
+        except FileError as error:
+            raise FileError(f"the model in it: {str(error).replace(f'{place}/', '')}") from error
+
+
+def _unpacked(files: zipfile.ZipFile, name: str) -> bytes:
+    """Return one file of an archive; its size is checked before it is unpacked."""
+    entry = files.getinfo(name)
+    if entry.flag_bits & 1 or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{name} is packed in another way")
+    if entry.file_size > max(SMALL, DENSEST * entry.compress_size):
+        raise ValueError(f"{name} claims {entry.file_size:,} bytes, from {entry.compress_size:,}")
+    return files.read(entry)
 
 
 def _packed_model(model: TextModel) -> bytes:

@@ -87,8 +87,8 @@ class Decoder:
 
     def point(self, total: int) -> int:
         """Give a number that lies in the interval of the next choice."""
-        self._share = self._width // total  # (1)
-        point = self._number // self._share
+        self._share = self._width // total if total else 0  # (1)
+        point = self._number // self._share if self._share else total
         if point >= total:
             raise FileError("damaged: what is coded cannot come from any choice")
         return point

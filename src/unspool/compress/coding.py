@@ -28,6 +28,7 @@ from unspool.compress.coder import Decoder, Encoder
 from unspool.compress.frequencies import Whole, frequencies
 from unspool.compress.spelling import Interval, Spelling, cut, join
 from unspool.data.arrays import Ids, Real
+from unspool.errors import FileError
 from unspool.evaluate import WINDOW, in_silence, refuse_no_text
 from unspool.language import TextModel
 from unspool.measure import measure
@@ -117,8 +118,10 @@ def _write(
     return encoder.finish(), spelled
 
 
-def decode(model: TextModel, payload: bytes, tokens: int, way: Way, *, told: Told = in_silence) -> bytes:
-    """Give the bytes back, from as many tokens as there were."""
+def decode(
+    model: TextModel, payload: bytes, tokens: int, way: Way, *, length: int, told: Told = in_silence
+) -> bytes:
+    """Return the bytes of so many tokens; refuse a payload that gives more than `length` bytes."""
     check(model.model)
     stream, decoder, spelling = Stream(model.model), Decoder(payload), Spelling(model.tokenizer)
     names, unk, found = model.vocab.idx_to_token, model.vocab.unk, list[str]()
@@ -133,7 +136,10 @@ def decode(model: TextModel, payload: bytes, tokens: int, way: Way, *, told: Tol
             token = _read_token(decoder, f)
         else:
             token = unk
-        found.append(spelling.read(decoder) if token == unk else names[token])
+        found.append(spelling.read(decoder, most=length) if token == unk else names[token])
+        length -= len(found[-1])  # each character is a byte or more
+        if length < 0:
+            raise FileError("damaged: more comes out than went in; take it from a copy")
         if (at + 1) % OFTEN == 0 or at + 1 == tokens:
             told(at + 1, tokens)
     return join(model.tokenizer, found[:: -1 if model.backward else 1])

@@ -72,11 +72,36 @@ class Container:
         if zlib.crc32(content[:-4]).to_bytes(4, "big") != content[-4:]:
             raise FileError(DAMAGED)
         try:
-            return _read(_Fields(content[:-4], len(MARK) + 1))
+            found = _read(_Fields(content[:-4], len(MARK) + 1))
         except (IndexError, UnicodeDecodeError) as error:
             raise FileError(DAMAGED) from error
+        if not is_plausible(found.length, found.tokens, len(content)):
+            raise FileError(
+                f"damaged or crafted: it claims {found.length:,} bytes in {found.tokens:,} tokens, from a file of "
+                f"{len(content):,} bytes; take it from a copy"
+            )
+        return found
 
 
+def is_plausible(length: int, tokens: int, size: int) -> bool:
+    """Return whether a file of `size` bytes may claim this many bytes and tokens.
+
+    Every token but an empty last one stands for at least a byte. Beyond `ANY` bytes, a byte of the file
+    stands for at most `RATIO` bytes: whoever decompresses must be able to trust the size before memory is used.
+
+    >>> is_plausible(1000, 990, 60), is_plausible(2**40, 2**40, 60), is_plausible(5, 2**40, 60)
+    (True, False, False)
+    """
+    return tokens <= length + 1 and (length <= ANY or length <= RATIO * size)
+
+
+def padded(payload: bytes, length: int) -> bytes:
+    """Return a payload with zeros behind it, which change nothing, so that its file is plausible."""
+    return payload if length <= ANY else payload.ljust(-(-length // RATIO), b"\0")
+
+
+ANY, RATIO = 1 << 24, 1000
+"""Up to 16 MiB any file may claim; beyond, at most this many times its own size."""
 UTF8 = ("utf-8", "surrogateescape")
 DAMAGED = "damaged or cut short: its bytes do not have the checksum at its end; take it from a copy"
 
@@ -108,6 +133,8 @@ class _Fields:
             byte = self.take(1)[0]
             value |= (byte & 127) << shift
             shift += 7
+            if value >= 1 << 63:
+                raise IndexError("a number of more than 63 bits")
             if byte < 128:
                 return value
 

@@ -25,7 +25,7 @@ from unspool.compress.coder import Decoder
 from unspool.data.characters import ByteTokenizer
 from unspool.data.subword import SubwordTokenizer
 from unspool.data.tokens import Tokenizer
-from unspool.errors import InputError
+from unspool.errors import FileError, InputError
 
 Interval = tuple[int, int, int]
 """(start, size, total): a choice with the probability size / total."""
@@ -144,10 +144,12 @@ class Spelling:
                 yield *self._share(place), N + D + 1
             self._count(code)
 
-    def read(self, decoder: Decoder) -> str:
-        """Read a token that was spelled."""
+    def read(self, decoder: Decoder, most: int) -> str:
+        """Read a token that was spelled, of at most so many characters."""
         codes = [self._read(decoder)]
         while not self._of_one and codes[-1] != END:
+            if len(codes) > most:
+                raise FileError("damaged: a token does not end; take it from a copy")
             codes.append(self._read(decoder))
         return "".join(chr(code) for code in codes if code != END)
 

@@ -29,9 +29,9 @@ epoch to epoch, so over epochs nothing is left out.
 [[5, 6], [11, 12], [17, 18]] [[6, 7], [12, 13], [18, 19]] [False, False, False]
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,19 @@ class Batch:
     y: Ids  # tau B
     fresh: NDArray[np.bool_]  # B
     """Which rows begin anew."""
+
+
+class Position(TypedDict):
+    """A place in the batches, ready for JSON."""
+
+    kind: str
+    tokens: int
+    B: int
+    tau: int
+    epoch: int
+    position: int
+    generator: Mapping[str, Any]
+    """The random state before the first batch of the epoch."""
 
 
 class Batches:
@@ -89,7 +102,7 @@ class Batches:
         self.position += 1
         return batch
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Position:
         """Give the place: plain values, ready for JSON."""
         return {
             "kind": self.kind,
@@ -101,22 +114,25 @@ class Batches:
             "generator": self._generator,
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Position) -> None:
         """Go to a place: the next batches are those that followed it."""
-        for name, value in (
-            ("kind", self.kind),
-            ("tokens", len(self._ids)),
-            ("B", self._B),
-            ("tau", self._tau),
-        ):
-            if state[name] != value:
+        own = {"kind": self.kind, "tokens": len(self._ids), "B": self._B, "tau": self._tau}
+        found: Mapping[str, Any] = state
+        for name, value in own.items():
+            if found[name] != value:
                 raise InputError(
-                    f"batches: the saved place has {name} {state[name]!r}, these batches {value!r}"
+                    f"batches: the saved place has {name} {found[name]!r}, these batches {value!r}"
                 )
-        self.epoch = state["epoch"]
-        self._rng.bit_generator.state = state["generator"]
+        try:
+            self._rng.bit_generator.state = state["generator"]
+        except (TypeError, ValueError, KeyError, OverflowError) as error:
+            raise InputError(f"batches: generator is not the state of a random generator: {error}") from error
         self._begin()
-        self.position = state["position"]
+        if state["epoch"] < 0 or not 0 <= state["position"] <= self.per_epoch:
+            raise InputError(
+                f"batches: position {state['position']} of epoch {state['epoch']} does not exist"
+            )
+        self.epoch, self.position = state["epoch"], state["position"]
 
     def _begin(self) -> None:
         """Draw what this epoch needs; the generator's state before is all that has to be kept."""

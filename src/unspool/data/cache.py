@@ -11,19 +11,21 @@ import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias, TypedDict
 
 import numpy as np
 
 from unspool.data.parts import PARTS, Part
 from unspool.data.settings import Settings
 from unspool.data.source import Source, fingerprint
-from unspool.data.tokens import Tokenizer, describe, make_tokenizer
+from unspool.data.tokens import Described, Tokenizer, describe
 from unspool.data.vocab import Vocab
 from unspool.errors import FileError
-from unspool.files import OPEN_SEAL, is_whole, sealed, write_whole
+from unspool.files import OPEN_SEAL, is_whole, read_whole, sealed, write_whole
+from unspool.schema import parse_json, read_as
 
 FORMAT = "unspool-corpus-3"
+BLOCK = 1 << 20
 IDS, VOCAB, CORPUS = "ids.bin", "vocab.json", "corpus.json"
 
 
@@ -61,41 +63,59 @@ def ids_hash(folder: Path) -> str:
 def check_ids(folder: Path) -> None:
     """Read all ids, and refuse them if any is not as it was written."""
     try:
-        content = _content(folder)
-        if content["ids"] != ids_hash(folder):
-            raise ValueError("the ids do not have the hash that was written down")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FileError(f"{folder / IDS}: damaged or missing: {error}; prepare the text again") from error
+        damaged = _content(folder)["ids"] != ids_hash(folder)
+    except OSError as error:
+        reason = str(error) if isinstance(error, FileError) else f"{folder / IDS}: {error.strerror}"
+        raise FileError(f"{reason}; prepare the text again") from error
+    if damaged:
+        raise FileError(
+            f"{folder / IDS}: damaged: the ids do not have the hash that was written down; prepare the text again"
+        )
 
 
 def read(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
     """Map the ids of a prepared corpus, and read the rest."""
     try:
         return _read_whole(folder)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise FileError(f"{folder}: a damaged cache; delete this folder and prepare again") from error
 
 
-def _content(folder: Path) -> dict[str, Any]:
-    whole = (folder / CORPUS).read_bytes()
+_Row: TypeAlias = tuple[int, int, int, int, tuple[int, int], tuple[int, int]]
+"""Of one part: tokens, characters, bytes, unknown tokens; characters and bytes of its first and its last token."""
+
+
+class _Content(TypedDict):
+    """The fields of a prepared corpus."""
+
+    tokenizer: Described
+    vocab: str
+    ids: str
+    parts: tuple[_Row, _Row, _Row]
+    erased: int
+
+
+def _content(folder: Path) -> _Content:
+    whole = read_whole(folder / CORPUS)
     if not is_whole(whole):
-        raise ValueError(f"{CORPUS} does not have the hash written in it")
-    content: dict[str, Any] = json.loads(whole)
-    return content
+        raise FileError(f"{folder / CORPUS}: damaged: it does not have the hash written in it")
+    return read_as(_Content, parse_json(whole, folder / CORPUS), folder / CORPUS)
 
 
 def _read_whole(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
     vocab = Vocab.load(folder / VOCAB)
     content = _content(folder)
-    lengths = [tokens for tokens, *_ in content["parts"]]
+    rows = content["parts"]
+    lengths = [row[0] for row in rows]
+    if any(number < 0 for row in rows for number in (*row[:4], *row[4], *row[5])) or content["erased"] < 0:
+        raise FileError(f"{folder / CORPUS}: damaged or crafted: a count is below 0")
     if vocab.sha256 != content["vocab"] or (folder / IDS).stat().st_size != 4 * sum(lengths):
-        raise ValueError("the files do not belong together")
+        raise FileError(f"{folder}: the files do not belong together")
     ids = np.memmap(folder / IDS, "<i4", "r") if sum(lengths) else np.zeros(0, np.int32)
+    for at in range(0, len(ids), BLOCK):
+        block = ids[at : at + BLOCK]
+        if block.min() < 0 or block.max() >= len(vocab):
+            raise FileError(f"{folder / IDS}: damaged or crafted: an id that the vocabulary does not have")
     pieces = np.split(ids, np.cumsum(lengths)[:-1])
-    parts = [
-        Part(name, piece, characters, octets, unknown, (first[0], first[1]), (last[0], last[1]))
-        for name, piece, (_, characters, octets, unknown, first, last) in zip(
-            PARTS, pieces, content["parts"], strict=True
-        )
-    ]
-    return parts, vocab, make_tokenizer(**content["tokenizer"]), content["erased"]
+    parts = [Part(name, piece, *row[1:]) for name, piece, row in zip(PARTS, pieces, rows, strict=True)]
+    return parts, vocab, content["tokenizer"].make(), content["erased"]

@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from unspool.config import above_zero, from_choice
 from unspool.data.times import FORMATS, format_of, read_time, write_time
+from unspool.errors import InputError
 
 SAMPLE = 20
 """How many times at the beginning tell how they are written."""
@@ -36,6 +38,12 @@ class Clock:
     """The first time, as it was written."""
     step: float
     """In seconds, months or the numbers' own units."""
+
+    def __post_init__(self) -> None:
+        from_choice("clock.kind", self.kind, ("dates", "months", "numbers"))
+        if (self.format in FORMATS) == (self.kind == "numbers") or read_time(self.begin, self.format) is None:
+            raise InputError(f"clock: {self.begin!r} is no time of the format {self.format!r}")
+        above_zero("clock.step", self.step)
 
     def numbers(self, times: Sequence[str]) -> list[int | None]:
         """Give each time's number of steps since the beginning; None where it is no whole number of them."""
@@ -60,10 +68,16 @@ class Clock:
         start = read_time(self.begin, self.format)
         if self.kind == "numbers":
             return f"{start + number * self.step:.12g}"
-        if self.kind == "months":
-            months = start.year * 12 + start.month - 1 + number * round(self.step)
-            return self._written(start.replace(year=months // 12, month=months % 12 + 1))
-        return self._written(start + timedelta(seconds=number * self.step))
+        try:
+            if self.kind == "months":
+                months = start.year * 12 + start.month - 1 + number * round(self.step)
+                return self._written(start.replace(year=months // 12, month=months % 12 + 1))
+            return self._written(start + timedelta(seconds=number * self.step))
+        except (ValueError, OverflowError):
+            raise InputError(
+                f"step {number + 1:,} after {self.begin!r} lies beyond the years 1 to 9999; choose a shorter horizon, "
+                "or --time none to ignore times"
+            ) from None
 
     def _written(self, time: Any) -> str:
         return write_time(time, self.format, like=self.begin)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.data.source import iter_bytes, resolve
+from unspool.data.source import read_bytes
 from unspool.errors import InputError
 
 KINDS = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
@@ -26,7 +26,7 @@ KINDS = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 
 def read_idx(path: str | Path) -> NDArray[Any]:
     """Read an array, gzipped or not."""
-    content = b"".join(iter_bytes(resolve(path)))
+    content = read_bytes(path)
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in KINDS:
         raise InputError(f"{path}: not an idx file: it must begin with 0, 0, a kind of number and the axes")
     axes = content[3]

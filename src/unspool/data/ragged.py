@@ -19,11 +19,16 @@ Without ``lengths``, ``values`` of three or four axes is read like ``images``, a
 """
 
 import io
+import math
+import os
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +39,13 @@ from unspool.errors import EmptyInput, FileError, InputError
 from unspool.files import write_whole
 
 KEYS = ("values", "lengths", "images", "labels", "targets")
+LARGEST = 1 << 31
+"""Bytes of an array that is packed: a small file can claim any number of them."""
+UNREADABLE = (
+    OSError, EOFError, ValueError, KeyError, TypeError, SyntaxError, NotImplementedError, RuntimeError, MemoryError,
+    OverflowError, struct.error, zlib.error, tokenize.TokenError, zipfile.BadZipFile,
+)  # fmt: skip
+"""What zipfile and NumPy raise for files that are not .npz, cut off, encrypted or crafted."""
 LAYOUT = (
     "expected arrays values (N X or N) and lengths (n), or images (n h w or n h w c), "
     "and perhaps labels (n) or targets (n or n O)"
@@ -118,22 +130,53 @@ def _load(path: str | Path) -> dict[str, NDArray[Any]]:
             if not raw.read(2).startswith((b"PK", b"\x93N")):
                 raise InputError(f"{path}: not an .npz file; {LAYOUT}")
             raw.seek(0)
-            file = np.load(raw, allow_pickle=False)
-            if isinstance(file, np.ndarray) and file.ndim in (3, 4):
-                return {"images": file}
-            if isinstance(file, np.ndarray):
-                raise InputError(f"{path}: one array alone, {_told(file)}; {LAYOUT} in one .npz")
-            return {key: file[key] for key in file.files}
+            if raw.read(2) == b"\x93N":
+                raw.seek(0)
+                return {"images": _image_array(path, raw)}
+            raw.seek(0)
+            with zipfile.ZipFile(raw) as archive:
+                return {name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist()}
     except FileNotFoundError as error:
         raise FileError(f"{path}: no such file") from error
     except InputError:
         raise
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         if "Object arrays" in str(error):
             raise InputError(
                 f"{path}: an array of objects in it, which could run code: write it with write_ragged; {LAYOUT}"
             ) from error
         raise FileError(f"{path}: cannot be read as .npz: {str(error).splitlines()[0]}") from error
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    """Read one array of an archive; refuse a packed one that is larger than memory should hold."""
+    entry = archive.getinfo(name)
+    if entry.compress_type != zipfile.ZIP_STORED and entry.file_size > LARGEST:
+        raise ValueError(f"{name} has {entry.file_size:,} bytes unpacked; write it with np.savez, not packed")
+    with archive.open(entry) as file:
+        _check_claim(file, entry.file_size)
+    with archive.open(entry) as file:
+        found: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+        return found
+
+
+def _check_claim(file: IO[bytes], size: int) -> None:
+    """Raise where the header of an array claims more values than its file holds, before they are allocated."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if not dtype.hasobject and math.prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"its header claims shape {shape} of {dtype}, in {size:,} bytes")
+
+
+def _image_array(path: str | Path, file: IO[bytes]) -> NDArray[Any]:
+    """Read an .npy file, which holds images."""
+    _check_claim(file, os.fstat(file.fileno()).st_size)
+    file.seek(0)
+    found: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    if found.ndim not in (3, 4):
+        raise InputError(f"{path}: one array alone, {_told(found)}; {LAYOUT} in one .npz")
+    return found
 
 
 def _values(path: str | Path, values: NDArray[Any]) -> NDArray[Any]:

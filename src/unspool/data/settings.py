@@ -1,7 +1,6 @@
 """How a text is to be prepared: everything besides the text that its ids depend on."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from unspool.data.source import check_reading
 from unspool.errors import InputError
@@ -39,11 +38,3 @@ class Settings:
             )
         if self.min_freq < 0:
             raise InputError(f"min_freq: expected 0 or more, got {self.min_freq}")
-
-    @staticmethod
-    def from_json(fields: dict[str, Any]) -> "Settings":
-        """Make settings from plain values, where tuples have become lists."""
-        tuples = {
-            name: None if fields[name] is None else tuple(fields[name]) for name in ("split", "reserved")
-        }
-        return Settings(**fields | tuples)

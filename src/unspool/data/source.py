@@ -31,7 +31,7 @@ import gzip
 import hashlib
 import io
 import os
-import shutil
+import stat
 import sys
 import tempfile
 import weakref
@@ -40,7 +40,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeAlias, cast
+from typing import IO, TypeAlias, TypeVar, cast
 
 from unspool.data.builtin import python_docs, python_source
 from unspool.errors import EmptyInput, FileError, InputError, UnspoolError
@@ -48,6 +48,10 @@ from unspool.errors import EmptyInput, FileError, InputError, UnspoolError
 BLOCK = 1 << 18
 TEXT_SUFFIXES = frozenset({".txt", ".text", ".md", ".rst", ".tex", ".py", ".html", ".xml", ".csv", ".tokens"})
 BOM = codecs.BOM_UTF8
+PIPE, DEVICE = 1 << 32, 1 << 26
+"""The most bytes that are read from a pipe, and from a device such as /dev/zero, which never ends."""
+WHOLE = 1 << 31
+"""The most bytes that a packed file may have where it is read into memory."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ class Source:
 
 Name: TypeAlias = str | os.PathLike[str] | Source
 Names: TypeAlias = Name | Iterable[Name]
+Block = TypeVar("Block", str, bytes)
 
 
 def text_itself(text: str) -> Source:
@@ -174,6 +179,8 @@ def _pipe(path: Path) -> Source:
     try:
         with path.open("rb") as stream:
             return _spooled(str(path), stream)
+    except UnspoolError:
+        raise
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -181,10 +188,23 @@ def _pipe(path: Path) -> Source:
 def _spooled(name: str, stream: IO[bytes]) -> Source:
     # A pipe runs past once and preparation reads twice: a small one is kept in memory, a large one on disk.
     kept = tempfile.SpooledTemporaryFile(max_size=1 << 26)  # noqa: SIM115 - closed with its source
-    shutil.copyfileobj(stream, kept, BLOCK)
+    most = DEVICE if _is_device(stream) else PIPE
+    while block := stream.read(BLOCK):
+        kept.write(block)
+        if kept.tell() > most:
+            kept.close()
+            kind = "a device" if most == DEVICE else "a pipe"
+            raise FileError(f"{name}: more than {most >> 20:,} MiB from {kind}, does it end?; give a file")
     source = Source(name, data=cast(IO[bytes], kept))
     weakref.finalize(source, kept.close)
     return source
+
+
+def _is_device(stream: IO[bytes]) -> bool:
+    try:
+        return stat.S_ISCHR(os.fstat(stream.fileno()).st_mode)
+    except OSError:  # nothing behind it but memory
+        return False
 
 
 def byte_blocks(source: Source, size: int = BLOCK) -> Iterator[bytes]:
@@ -220,10 +240,27 @@ def iter_text(sources: list[Source], errors: str = "strict", newlines: str = "ke
 def read_text(sources: Names, errors: str = "strict", newlines: str = "keep") -> str:
     """Read everything into one string; an empty text is an error."""
     resolved = resolve(sources)
-    text = "".join(iter_text(resolved, errors, newlines))
+    text = "".join(_bounded(resolved, iter_text(resolved, errors, newlines)))
     if not text:
         raise EmptyInput(f"{called(resolved)}: empty, there is no text in it")
     return text
+
+
+def read_bytes(sources: Names) -> bytes:
+    """Read everything into one string of bytes."""
+    resolved = resolve(sources)
+    return b"".join(_bounded(resolved, iter_bytes(resolved)))
+
+
+def _bounded(sources: list[Source], blocks: Iterator[Block]) -> Iterator[Block]:
+    """Pass blocks on; raise where packed files hold more than memory should: a small one can claim any amount."""
+    sizes = [source.path.stat().st_size for source in sources if source.path is not None]
+    most, total = max(WHOLE, sum(sizes)), 0
+    for block in blocks:
+        total += len(block)
+        if total > most:
+            raise FileError(f"{called(sources)}: more than {most >> 20:,} MiB when unpacked; give less data")
+        yield block
 
 
 def read_file(path: str | os.PathLike[str], newlines: str = "keep") -> str:
@@ -236,7 +273,7 @@ def read_file(path: str | os.PathLike[str], newlines: str = "keep") -> str:
     except InputError as error:
         if not isinstance(error.__cause__, UnicodeDecodeError):
             raise
-    data = b"".join(byte_blocks(source))
+    data = read_bytes(source)
     try:
         return data.decode()
     except UnicodeDecodeError as error:

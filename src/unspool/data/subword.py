@@ -29,7 +29,7 @@ class SubwordTokenizer:
         self._pieces: Any = None
         size = kind.removeprefix("subword:")
         if model is not None:
-            self._pieces = self._library.Tokenizer.from_str(model)
+            self._pieces = _from_json(self._library, model)
         elif not size.isdecimal():
             self._pieces = self._load(size)
         elif len(size) > 9 or not FEWEST <= int(size) <= MOST:
@@ -108,6 +108,20 @@ class SubwordTokenizer:
         if not isinstance(pieces.pre_tokenizer, self._library.pre_tokenizers.ByteLevel):
             raise InputError(f"{path}: its pieces are not byte-level, so text would not come back as it was")
         return pieces
+
+
+def _from_json(library: Any, model: str) -> Any:
+    """Make the pieces that a file holds; refuse pieces that are not made of bytes."""
+    try:
+        pieces = library.Tokenizer.from_str(model)
+        wrong = set("".join(pieces.get_vocab())) - set(_byte_of_sign())
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as error:  # the library raises nothing narrower, and sometimes panics
+        raise FileError(f"damaged or crafted: the sub-words cannot be read: {error}") from error
+    if wrong or not isinstance(pieces.pre_tokenizer, library.pre_tokenizers.ByteLevel):
+        raise FileError("damaged or crafted: the sub-words are not byte-level pieces")
+    return pieces
 
 
 def leading(texts: Iterable[str], characters: int) -> Iterator[str]:

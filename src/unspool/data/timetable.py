@@ -48,6 +48,8 @@ NAMED = (
 MISSING = ("refuse", "interpolate", "mask")
 IGNORE = ", or say --time none"
 HINT = "fill it, or say how: --missing interpolate or --missing mask"
+MOST_STEPS = 1000
+"""Steps of time for each row of a table: what lies between two rows is filled in."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +208,11 @@ def _steps(table: Table, at: int | None, clock: Clock | None, missing: str, hint
         if number > before + 1 and missing == "refuse":
             raise InputError(f"{where}: {number - before - 1} steps before it have no row; {HINT}")
         before = number
+    if before > MOST_STEPS * len(table):
+        raise InputError(
+            f"{table.name}: the times span {before + 1:,} steps of {clock.step:g}, but there are {len(table):,} rows; "
+            "expected one row in a thousand steps or more"
+        )
     return np.array(numbers, np.int64)
 
 

@@ -15,6 +15,7 @@ Traceback (most recent call last):
 unspool.errors.InputError: tokens: unknown kind 'syllable'; expected char, word, byte, space, jieba, subword:…
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from unspool.data.characters import ByteTokenizer, CharTokenizer
@@ -24,7 +25,20 @@ from unspool.data.tokenizer import Indexer, Tokenizer
 from unspool.data.words import SpaceTokenizer, WordTokenizer
 from unspool.errors import InputError
 
-__all__ = ["Indexer", "Tokenizer", "describe", "make_tokenizer"]
+__all__ = ["Described", "Indexer", "Tokenizer", "describe", "make_tokenizer"]
+
+
+@dataclass(frozen=True)
+class Described:
+    """The fields that `describe` writes, as a file holds them."""
+
+    kind: str
+    newlines: bool = True
+    model: str | None = None
+
+    def make(self) -> Tokenizer:
+        """Make the tokenizer again."""
+        return make_tokenizer(self.kind, newlines=self.newlines, model=self.model)
 
 
 def make_tokenizer(kind: str, *, newlines: bool = True, model: str | None = None) -> Tokenizer:

@@ -13,13 +13,23 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from unspool.errors import FileError, InputError
-from unspool.files import write_whole
+from unspool.files import read_whole, write_whole
+from unspool.schema import parse_json, read_as
 
 UNK = "<unk>"
 FORMAT = "unspool-vocab-1"
+
+
+class _Content(TypedDict):
+    """The fields of a vocabulary file."""
+
+    min_freq: int
+    reserved_tokens: list[str]
+    tokens: list[str]
+    freqs: list[int]
 
 
 class Vocab:
@@ -116,18 +126,19 @@ class Vocab:
     @classmethod
     def load(cls, path: str | Path) -> "Vocab":
         """Read a vocabulary from a file, and refuse one that is damaged."""
-        try:
-            content = json.loads(Path(path).read_text(encoding="ascii"))
-        except OSError as error:
-            raise FileError(f"{path}: cannot be read: {error.strerror}") from error
-        except ValueError as error:
-            raise FileError(f"{path}: not a vocabulary: {error}") from error
+        content = parse_json(read_whole(path), path)
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
             raise FileError(f"{path}: not a vocabulary of the format {FORMAT}")
         if content.pop("sha256", None) != _digest(content):
             raise FileError(f"{path}: damaged: its content does not have the hash written in it")
-        freqs = list(zip(content["tokens"], content["freqs"], strict=True))
-        return cls.from_freqs(freqs, content["min_freq"], content["reserved_tokens"])
+        fields = read_as(_Content, content, path)
+        if len(fields["tokens"]) != len(fields["freqs"]) or min(fields["freqs"], default=0) < 0:
+            raise FileError(f"{path}: damaged or crafted: expected a count of 0 or more for every token")
+        freqs = list(zip(fields["tokens"], fields["freqs"], strict=True))
+        try:
+            return cls.from_freqs(freqs, fields["min_freq"], fields["reserved_tokens"])
+        except InputError as error:
+            raise FileError(f"{path}: damaged or crafted: {error}") from error
 
     def _content(self) -> dict[str, Any]:
         tokens, freqs = [token for token, _ in self._token_freqs], [freq for _, freq in self._token_freqs]

@@ -34,6 +34,8 @@ def new_axes(columns: int = 1, width: float = 6.4, height: float = 4.4) -> tuple
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtra("drawing needs matplotlib: pip install unspool[plot]") from error
+    except ValueError as error:  # an unknown MPLBACKEND, a setting that it refuses
+        raise InputError(f"matplotlib cannot be used: {error}") from error
     figure = Figure(figsize=(width * columns, height), layout="constrained")
     axes = list(figure.subplots(1, columns, squeeze=False)[0])
     for each in axes:

@@ -33,7 +33,9 @@ from typing import Literal
 
 import numpy as np
 
+from unspool.config import at_least, from_choice
 from unspool.data.arrays import Real, Whole
+from unspool.errors import InputError
 from unspool.forecast.season import autocorrelation
 
 Power = Literal["none", "root", "log"]
@@ -49,6 +51,12 @@ class Change:
     d: int
     D: int
     season: int
+
+    def __post_init__(self) -> None:
+        from_choice("power", self.power, ("none", "root", "log"))
+        at_least("season", self.season, 1)
+        if self.d not in (0, 1) or self.D not in (0, 1):
+            raise InputError(f"differences are {(self.d, self.D)}; expected 0 or 1 each")
 
     @property
     def lost(self) -> int:

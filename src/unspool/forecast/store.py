@@ -10,20 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
 from unspool import checkpoint
 from unspool.data.clock import Clock
 from unspool.errors import FileError, InputError
-from unspool.forecast.change import Change
 from unspool.forecast.ensemble import Fitted
 from unspool.forecast.forecaster import Forecaster
 from unspool.forecast.windows import Layout, Units
 from unspool.journal import Journal
-from unspool.parameters import Parameters
 from unspool.provenance import provenance, sha256_of
+from unspool.schema import read_as
 from unspool.sequences.config import SequenceConfig
 from unspool.sequences.layout import shapes_of_network
 from unspool.sequences.network import Network
@@ -69,20 +68,68 @@ def save(run: Run | Forecaster, path: str | Path, **more: Any) -> None:
             journal.add({"event": "saved", "columns": list(columns)})
 
 
+class _Units(TypedDict):
+    """The mean and the spread of a column's differences."""
+
+    mean: float
+    spread: float
+
+
+class Column(TypedDict):
+    """What a config says about one column."""
+
+    arguments: Forecaster
+    layout: Layout
+    units: _Units
+    network: SequenceConfig
+    members: int
+
+
+class Config(TypedDict):
+    """The fields of a forecast run's config."""
+
+    time: str | None
+    clock: Clock | None
+    begins: dict[str, int]
+    columns: dict[str, Column]
+    provenance: NotRequired[dict[str, Any]]
+
+
 def load(path: str | Path) -> Run:
     """Read forecasters from a run."""
-    content = checkpoint.read_config(path, KIND)
-    place = Path(path) / checkpoint.MODEL
+    where, place = Path(path) / checkpoint.CONFIG, Path(path) / checkpoint.MODEL
+    content = read_as(Config, checkpoint.read_config(path, KIND), where)
     arrays, _ = checkpoint.read_arrays(place)
+    begins, names = content["begins"], list(content["columns"])
+    if (
+        not names
+        or sorted(begins) != sorted(names)
+        or not all(0 <= begin < 2**53 for begin in begins.values())
+    ):
+        raise FileError(f"{where}: damaged or crafted: columns and begins do not belong together")
     found = {}
-    for i, (name, described) in enumerate(content["columns"].items()):
+    for i, (name, column) in enumerate(content["columns"].items()):
         at = f"{i}."
         own = {key.removeprefix(at): array for key, array in arrays.items() if key.startswith(at)}
-        found[name] = _restored(described, own, place)
-        if "provenance" in content:
-            found[name].provenance_ = content["provenance"]
-    clock = None if content["clock"] is None else Clock(**content["clock"])
-    return Run(found, content["time"], clock, content["begins"])
+        check_column(column, own, where)
+        found[name] = _restored(column, own, place)
+        if (told := content.get("provenance")) is not None:
+            found[name].provenance_ = told
+    return Run(found, content["time"], content["clock"], begins)
+
+
+def check_column(column: Column, arrays: Mapping[str, Any], path: Path) -> None:
+    """Raise where the parts of a forecaster do not fit each other: windows, networks, units, arguments."""
+    layout, config = column["layout"], column["network"]
+    wrong = [
+        not 1 <= column["members"] <= len(arrays) and "members",
+        not column["units"]["spread"] > 0 and "units.spread",
+        layout.horizon != column["arguments"].horizon and "arguments.horizon",
+        (config.shape, config.head, config.dense) != ("many-to-one", "numbers", True) and "network",
+        (config.inputs, config.outputs) != (layout.inputs, layout.horizon) and "network",
+    ]
+    if name := next((each for each in wrong if each), None):
+        raise FileError(f"{path}: damaged or crafted: {name} does not fit the rest of the run")
 
 
 def load_forecaster(path: str | Path) -> Forecaster:
@@ -123,26 +170,22 @@ def _arrays(model: Forecaster) -> dict[str, Any]:
     return arrays
 
 
-def _restored(described: dict[str, Any], arrays: Mapping[str, Any], path: Path) -> Forecaster:
-    arguments = dict(described["arguments"])
-    if isinstance(arguments["differences"], list):
-        arguments["differences"] = tuple(arguments["differences"])
-    model = Forecaster(**arguments)
-    for name in ("history", "sizes"):
-        if name not in arrays:
-            raise FileError(f"{path}: the array {name} is missing")
-    layout = dict(described["layout"])
-    change = Change(**layout.pop("change"))
-    seasons = tuple(layout.pop("seasons"))
-    units = Units(**described["units"], sizes=np.asarray(arrays["sizes"]))
-    config = SequenceConfig.from_json(described["network"])
+def _restored(column: Column, arrays: Mapping[str, Any], path: Path) -> Forecaster:
+    model, layout, config = column["arguments"], column["layout"], column["network"]
+    H = layout.horizon
+    history = checkpoint.check_array(arrays, "history", (None,), path, np.float64)
+    sizes = checkpoint.check_array(arrays, "sizes", (H,), path, np.float64)
+    if len(history) < layout.reach or not (sizes > 0).all():
+        raise FileError(f"{path}: damaged or crafted: history or sizes does not fit the rest of the run")
+    errors = None
+    if "errors" in arrays:
+        errors = checkpoint.check_array(arrays, "errors", (None, H), path, np.float64, finite=False)
     networks = []
-    for i in range(described["members"]):
-        parameters = Parameters(shapes_of_network(config))
+    for i in range(column["members"]):
         own = {key.partition(".")[2]: array for key, array in arrays.items() if key.startswith(f"{i}.")}
-        checkpoint.fill(parameters, own, path)
-        networks.append(Network(config, parameters))
-    model.history_, model.errors_, model.trial_ = np.asarray(arrays["history"]), arrays.get("errors"), None
-    model.season_, model.change_ = change.season, change
-    model.fitted_ = Fitted(Layout(change=change, seasons=seasons, **layout), units, networks)
+        checkpoint.check_layers(config.layers, own, path)
+        networks.append(Network(config, checkpoint.filled(shapes_of_network(config), own, path)))
+    model.history_, model.errors_, model.trial_ = history, errors, None
+    model.season_, model.change_ = layout.change.season, layout.change
+    model.fitted_ = Fitted(layout, Units(**column["units"], sizes=sizes), networks)
     return model

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unspool.config import at_least
 from unspool.data.arrays import Real, Whole
+from unspool.errors import InputError
 from unspool.forecast.change import Change
 from unspool.values import Floats
 
@@ -38,6 +40,14 @@ class Layout:
     seasons: tuple[int, ...]
     """Those whose phase is told."""
     horizon: int
+
+    def __post_init__(self) -> None:
+        for name in ("length", "fold", "horizon"):
+            at_least(name, getattr(self, name), 1)
+        if self.length % self.fold:
+            raise InputError(f"length is {self.length}; expected a multiple of fold, {self.fold}")
+        for season in self.seasons:
+            at_least("season", season, 2)
 
     @property
     def reach(self) -> int:

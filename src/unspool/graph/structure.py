@@ -10,16 +10,16 @@ lies before the first step, or behind the last, is a start: it is given and not 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from unspool.config import at_least
-from unspool.errors import InputError
+from unspool.errors import FileError, InputError
+from unspool.schema import read_as
 
 Kind = Literal["input", "target", "inner", "gate", "state", "output", "loss"]
-Record = TypeVar("Record")
 
 MOST = 250_000
 """As many nodes as an unfolded graph may have: some seconds and a few hundred megabytes."""
@@ -142,14 +142,9 @@ class Folded:
     def from_json(content: dict[str, Any]) -> Folded:
         """Make it from plain values; a field that is missing or unknown, or an edge to nowhere, is an error."""
         try:
-            graph = Folded(
-                str(content["title"]),
-                tuple(_record(Node, each) for each in content["nodes"]),
-                tuple(_record(Edge, each) for each in content["edges"]),
-                tuple(_record(Parameter, each) for each in content["parameters"]),
-            )
-        except (KeyError, TypeError) as error:
-            raise InputError(f"not a folded graph: {error}") from None
+            graph = read_as(Folded, content, "the folded graph")
+        except FileError as error:
+            raise InputError(f"not a graph: {error}") from None
         graph.check()
         return graph
 
@@ -162,14 +157,6 @@ class Folded:
                 raise InputError(f"the edge {edge.source} -> {edge.target} names no parameter of the graph")
             if edge.delay not in (-1, 0, 1):
                 raise InputError(f"the edge {edge.source} -> {edge.target} has a delay of {edge.delay}")
-
-
-def _record(kind: type[Record], content: dict[str, Any]) -> Record:
-    """Make a record from plain values; JSON's lists are tuples here."""
-    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    if unknown := sorted(set(content) - known):
-        raise TypeError(f"unknown field {unknown[0]!r} of a {kind.__name__.lower()}")
-    return kind(**{key: tuple(each) if isinstance(each, list) else each for key, each in content.items()})
 
 
 @dataclass(frozen=True)

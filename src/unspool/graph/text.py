@@ -23,15 +23,27 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
-from unspool.errors import InputError
+from unspool.errors import FileError, InputError
 from unspool.graph.structure import At, Folded, Link, Node, Unfolded
 from unspool.graph.trace import Trace
+from unspool.schema import parse_json, read_as
 
 FORMAT = "unspool-graph-1"
 SHAPES = {"input": "box", "target": "box", "state": "circle", "loss": "diamond", "gate": "ellipse"}
+
+
 BRACKETS = {"input": '["{}"]', "target": '["{}"]', "state": '(("{}"))', "loss": '{{{{"{}"}}}}'}
+
+
+class Content(TypedDict):
+    """The fields of a graph in JSON that are read."""
+
+    folded: dict[str, Any]
+    tau: NotRequired[int]
+    nodes: NotRequired[list[dict[str, Any]]]
+    edges: NotRequired[list[dict[str, Any]]]
 
 
 def to_json(graph: Folded | Unfolded | Trace, indent: int | None = None) -> str:
@@ -75,12 +87,13 @@ def from_json(text: str) -> Folded | Unfolded:
     (True, True)
     """
     try:
-        content = json.loads(text)
-    except ValueError as error:
+        found = parse_json(text, "the graph")
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            raise InputError(f"not a graph of the format {FORMAT}")
+        content = read_as(Content, found, "the graph")
+    except FileError as error:
         raise InputError(f"not a graph: {error}") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f"not a graph of the format {FORMAT}")
-    folded = Folded.from_json(content.get("folded") or {})
+    folded = Folded.from_json(content["folded"])
     if not content.keys() & {"tau", "nodes", "edges"}:
         return folded
     unfolded = folded.unfold(content.get("tau", 0))

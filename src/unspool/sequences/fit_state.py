@@ -9,15 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
-from unspool.errors import Diverged, FileError
+from unspool.checkpoint import check_array
+from unspool.errors import Diverged, FileError, InputError
+from unspool.journal import Mark
 from unspool.optimise import Optimiser, OptimiserConfig
 from unspool.sequences.config import FitConfig
 from unspool.sequences.network import Network
 from unspool.values import Floats
+
+
+class Saved(TypedDict):
+    """The fields of a saved state, besides its arrays."""
+
+    step: int
+    loss: float
+    seconds: float
+    best: float | None
+    since: int
+    journal: Mark
 
 
 @dataclass
@@ -88,13 +101,18 @@ class Fitting:
             "since": self.since,
         }
 
-    def restore(self, arrays: Mapping[str, Floats], about: Mapping[str, Any], path: object) -> None:
-        """Go back to what was written down."""
+    def restore(self, arrays: Mapping[str, Floats], about: Saved, path: object) -> None:
+        """Go back to a saved state; raise FileError where its arrays are those of another network."""
         flat = self.network.parameters.flat
-        if any(array.shape != flat.shape for array in arrays.values()) or "parameters" not in arrays:
-            raise FileError(f"{path}: it belongs to a network of other sizes")
+        for name in {"parameters", *arrays}:
+            check_array(arrays, name, flat.shape, path)
+        try:
+            self.optimiser.restore({"step": about["step"], "m": arrays.get("m"), "v": arrays.get("v")})
+        except InputError as error:
+            raise FileError(f"{path}: damaged or crafted: {error}") from error
+        if about["since"] < 0:
+            raise FileError(f"{path}: damaged or crafted: since is {about['since']}; expected 0 or more")
         flat[:] = arrays["parameters"]
         self.flat = arrays.get("best")
-        self.optimiser.restore({"step": about["step"], "m": arrays.get("m"), "v": arrays.get("v")})
         self.best = math.inf if about["best"] is None else about["best"]
         self.loss, self.seconds, self.since = about["loss"], about["seconds"], about["since"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -172,17 +172,47 @@ def learn_coder(X: Any, *, kind: str, tokens: str, standardise: bool) -> Coder:
     raise InputError(f"inputs is {kind!r}; expected one of auto, tokens, ids, values")
 
 
-def coder_from_json(content: dict[str, Any], vocab: Vocab | None) -> Coder:
+@dataclass(frozen=True)
+class TokenFields:
+    """A coder of tokens as a file holds it, without its vocabulary."""
+
+    kind: Literal["tokens"]
+    tokens: str
+    joined: bool
+
+
+@dataclass(frozen=True)
+class IdFields:
+    """A coder of ids as a file holds it."""
+
+    kind: Literal["ids"]
+    size: int
+
+
+@dataclass(frozen=True)
+class ValueFields:
+    """A coder of values as a file holds it."""
+
+    kind: Literal["values"]
+    mean: list[float]
+    spread: list[float]
+
+
+Fields = TokenFields | IdFields | ValueFields
+
+
+def coder_from_fields(fields: Fields, vocab: Vocab | None) -> Coder:
     """Make a coder again from what `to_json` gave."""
-    fields = dict(content)
-    kind = fields.pop("kind")
-    if kind == "tokens":
+    if isinstance(fields, TokenFields):
         if vocab is None:
             raise InputError("the vocabulary is missing")
-        return TokenCoder(vocab, **fields)
-    if kind == "ids":
-        return IdCoder(**fields)
-    return ValueCoder(np.array(fields["mean"]), np.array(fields["spread"]))
+        make_tokenizer(fields.tokens)  # raises for an unknown kind
+        return TokenCoder(vocab, fields.tokens, fields.joined)
+    if isinstance(fields, IdFields):
+        return IdCoder(fields.size)
+    if len(fields.mean) != len(fields.spread) or not min(fields.spread, default=0.0) > 0:
+        raise InputError("mean and spread: expected a mean and a spread above 0 for every channel")
+    return ValueCoder(np.array(fields.mean, np.float64), np.array(fields.spread, np.float64))
 
 
 def as_sequences(X: Any) -> Any:

@@ -19,20 +19,26 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from unspool import checkpoint
 from unspool.errors import FileError, InputError
 from unspool.files import why
 from unspool.journal import Journal, entries
 from unspool.keeping import Keeping
 from unspool.provenance import provenance
+from unspool.schema import read_as
 from unspool.sequences.batches import Examples
-from unspool.sequences.config import FitConfig
+from unspool.sequences.config import FitConfig, SequenceConfig
 from unspool.sequences.fit import Report, fit
-from unspool.sequences.fit_state import Fitting
-from unspool.sequences.inputs import Coder, TokenCoder
+from unspool.sequences.fit_state import Fitting, Saved
+from unspool.sequences.inputs import Coder, TokenCoder, ValueCoder
+from unspool.sequences.layout import shapes_of_network
 from unspool.sequences.network import Network
 
 TARGET_VOCAB = "vocab.target.json"
+LONGEST = 1_000_000
+"""The most steps of an answer that a run can ask for."""
 LEARNED = ("single_", "longest_", "n_features_in_", "n_iter_")
 ARRAYS = ("classes_", "class_prior_")
 PROVENANCE = "provenance_"
@@ -94,7 +100,8 @@ def planned(estimator: Fits, examples: Examples, path: str | Path) -> FitConfig:
             f"{path}: it holds no fit that could go on: it was saved when fitted; give another run"
         )
     given = json.loads(json.dumps(estimator.get_params()))
-    for name, value in content["arguments"].items():
+    arguments = read_as(dict[str, Any], content.get("arguments"), Path(path) / checkpoint.CONFIG, "arguments")
+    for name, value in arguments.items():
         if given.get(name) != value:
             raise InputError(
                 f"{path}: it was begun with {name}={value!r}, not {given.get(name)!r}; "
@@ -104,7 +111,42 @@ def planned(estimator: Fits, examples: Examples, path: str | Path) -> FitConfig:
         raise InputError(
             f"{path}: it was begun with other sequences or targets; give the same, or another run"
         )
-    return FitConfig(**content["fit"])
+    return read_as(FitConfig, content.get("fit"), Path(path) / checkpoint.CONFIG, "fit")
+
+
+def read_network(config: SequenceConfig, run: Path) -> tuple[Network, int]:
+    """Return the network of a run and the number of updates that it has had."""
+    path = run / checkpoint.MODEL
+    arrays, about = checkpoint.read_arrays(path)
+    step = read_as(int, about.get("step"), path, "step")
+    if step < 0 or config != read_as(SequenceConfig, about.get("network"), path, "network"):
+        raise FileError(f"{path}: the model of another run")
+    checkpoint.check_layers(config.layers, arrays, path)
+    return Network(config, checkpoint.filled(shapes_of_network(config), arrays, path)), step
+
+
+def check_fits(estimator: Any, config: SequenceConfig, path: Path) -> None:
+    """Raise where the parts of an estimator do not fit its network: coders, labels, shares, longest answer."""
+    coder, target = estimator.coder_, getattr(estimator, "target_coder_", None)
+    tagged = config.head == "classes" and not config.decodes
+    wrong = [
+        estimator.shape != config.shape and "network.shape",
+        (coder.size, getattr(estimator, "n_features_in_", coder.size)) != (config.inputs, config.inputs)
+        and "input",
+        isinstance(coder, ValueCoder) != config.dense and "network.dense",
+        not tagged and (target is None or target.size != config.outputs) and "target",
+        not tagged and isinstance(target, ValueCoder) != (config.head != "classes") and "target",
+        config.decodes and not 1 <= getattr(estimator, "longest_", 0) <= LONGEST and "longest_",
+        not 1 <= getattr(estimator, "beam", 1) <= LONGEST and "beam",
+    ]
+    if tagged:
+        wrong += [getattr(estimator, "classes_", np.zeros(0)).shape != (config.outputs,) and "classes_"]
+    if tagged and not config.aligned:
+        prior = getattr(estimator, "class_prior_", np.zeros(0))
+        fits = prior.shape == (config.outputs,) and prior.dtype.kind == "f" and bool((prior > 0).all())
+        wrong += [not fits and "class_prior_"]
+    if name := next((each for each in wrong if each), None):
+        raise FileError(f"{path}: damaged or crafted: {name} does not fit the rest of the run")
 
 
 def kept_fit(estimator: Fits, examples: Examples, run: Path, keeping: Keeping) -> Generator[Report]:
@@ -115,13 +157,13 @@ def kept_fit(estimator: Fits, examples: Examples, run: Path, keeping: Keeping) -
         if journal.locked:
             checkpoint.sweep(run)
         if has_ended(run):
-            arrays, about = checkpoint.read_arrays(run / checkpoint.MODEL)
-            estimator.n_iter_ = about["step"]
-            checkpoint.fill(network.parameters, arrays, run / checkpoint.MODEL)
+            fitted, estimator.n_iter_ = read_network(network.config, run)
+            network.parameters.flat[:] = fitted.parameters.flat
             return
         arrays, about = checkpoint.read_arrays(training)
-        state.restore(arrays, about, training)
-        journal.back_to(about["journal"])
+        saved_state = read_as(Saved, about, training)
+        state.restore(arrays, saved_state, training)
+        journal.back_to(saved_state["journal"])
         saved = time.monotonic()
         for report in fit(network, examples, config, state):
             _note(journal, report)

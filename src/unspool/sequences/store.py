@@ -3,25 +3,56 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
 from unspool import checkpoint
 from unspool.data.vocab import Vocab
 from unspool.errors import FileError, InputError
-from unspool.parameters import Parameters
+from unspool.schema import read_as
 from unspool.sequences.config import FitConfig, SequenceConfig
 from unspool.sequences.estimator import Estimator, not_fitted
 from unspool.sequences.estimators import SequenceClassifier, SequenceRegressor, SequenceTagger
-from unspool.sequences.inputs import coder_from_json
-from unspool.sequences.kept import ARRAYS, TARGET_VOCAB, write
-from unspool.sequences.layout import shapes_of_network
-from unspool.sequences.network import Network
+from unspool.sequences.inputs import Coder, Fields, TokenFields, coder_from_fields
+from unspool.sequences.kept import ARRAYS, TARGET_VOCAB, check_fits, read_network, write
 from unspool.sequences.writers import SequenceGenerator, SequenceTranslator
 
 ESTIMATORS = (SequenceClassifier, SequenceRegressor, SequenceTagger, SequenceTranslator, SequenceGenerator)
 KINDS: dict[str, type[Estimator]] = {each.run_kind: each for each in ESTIMATORS}
+LABEL_BYTES = 1 << 26
+"""The largest array of labels that is read."""
+
+
+class Labels(TypedDict):
+    """An array of labels in a config."""
+
+    dtype: str
+    values: list[str | bool | int | float]
+
+
+class Learned(TypedDict, total=False):
+    """What the training part taught, besides the coders."""
+
+    single_: bool
+    longest_: int
+    n_features_in_: int
+    n_iter_: int
+    classes_: dict[str, Any]
+    class_prior_: dict[str, Any]
+
+
+class Config(TypedDict):
+    """The fields of a run's config that its estimator is used with."""
+
+    kind: str
+    arguments: dict[str, Any]
+    learned: Learned
+    input: Fields
+    target: NotRequired[Fields]
+    network: SequenceConfig
+    fit: FitConfig
+    provenance: NotRequired[dict[str, Any]]
 
 
 def save(estimator: Estimator, path: str | Path, **more: Any) -> None:
@@ -43,32 +74,44 @@ def save(estimator: Estimator, path: str | Path, **more: Any) -> None:
 def load(path: str | Path, kind: str | None = None) -> Any:
     """Read an estimator from a run; with `kind`, refuse one of another."""
     run = checkpoint.check_run(path)
-    found = checkpoint.read_json(run / checkpoint.CONFIG).get("kind")
+    found = checkpoint.read_kind(run)
     if found not in KINDS and kind is None:
         raise InputError(f"{path}: a run of the kind {found!r}; expected one of {', '.join(KINDS)}")
-    content = checkpoint.read_config(run, kind or str(found))
-    estimator = KINDS[content["kind"]](**content["arguments"])
+    content = read_as(Config, checkpoint.read_config(run, kind or found), run / checkpoint.CONFIG)
+    estimator = read_as(KINDS[content["kind"]], content["arguments"], run / checkpoint.CONFIG, "arguments")
     for name, value in content["learned"].items():
-        learned = np.array(value["values"], np.dtype(value["dtype"])) if name in ARRAYS else value
+        learned = _labels(value, run / checkpoint.CONFIG, name) if name in ARRAYS else value
         setattr(estimator, name, learned)
-    estimator.coder_ = coder_from_json(content["input"], _vocab(run / checkpoint.VOCAB, content["input"]))
+    estimator.coder_ = _coder(content["input"], run, checkpoint.VOCAB)
     if "target" in content:
-        target = coder_from_json(content["target"], _vocab(run / TARGET_VOCAB, content["target"]))
+        target = _coder(content["target"], run, TARGET_VOCAB)
         estimator.target_coder_ = target  # type: ignore[attr-defined]
-    config = SequenceConfig.from_json(content["network"])
-    arrays, about = checkpoint.read_arrays(run / checkpoint.MODEL)
-    estimator.n_iter_ = about["step"]
-    if "provenance" in content:
-        estimator.provenance_ = content["provenance"]
-    parameters = Parameters(shapes_of_network(config))
-    checkpoint.fill(parameters, arrays, run / checkpoint.MODEL)
-    estimator.network_, estimator.fit_config_ = Network(config, parameters), FitConfig(**content["fit"])
+    check_fits(estimator, content["network"], run / checkpoint.CONFIG)
+    estimator.network_, estimator.n_iter_ = read_network(content["network"], run)
+    estimator.fit_config_ = content["fit"]
+    if (told := content.get("provenance")) is not None:
+        estimator.provenance_ = told
     return estimator
 
 
-def _vocab(path: Path, coder: dict[str, Any]) -> Vocab | None:
-    if coder["kind"] != "tokens":
-        return None
-    if not path.exists():
-        raise FileError(f"{path}: the vocabulary is missing; restore it from a copy")
-    return Vocab.load(path)
+def _coder(fields: Fields, run: Path, vocab: str) -> Coder:
+    """Make a coder from what a run holds; one of tokens has a vocabulary in a file of its own."""
+    of_tokens = isinstance(fields, TokenFields)
+    if of_tokens and not (run / vocab).exists():
+        raise FileError(f"{run / vocab}: the vocabulary is missing; restore it from a copy")
+    try:
+        return coder_from_fields(fields, Vocab.load(run / vocab) if of_tokens else None)
+    except InputError as error:
+        raise FileError(f"{run / checkpoint.CONFIG}: damaged or crafted: {error}") from error
+
+
+def _labels(value: Any, path: Path, name: str) -> Any:
+    """Make an array of labels or shares from plain values."""
+    fields = read_as(Labels, value, path, f"learned.{name}")
+    try:
+        dtype = np.dtype(fields["dtype"])
+        if dtype.kind not in "biufUO" or dtype.itemsize * len(fields["values"]) > LABEL_BYTES:
+            raise TypeError(f"dtype {fields['dtype']!r}")
+        return np.array(fields["values"], dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise FileError(f"{path}: damaged or crafted: learned.{name}: {error}") from error
