@@ -23,8 +23,8 @@ from unspool import checkpoint
 from unspool.config import ModelConfig
 from unspool.data.arrays import Ids
 from unspool.data.corpus import as_read, encode_text, read_part, spell_ids
+from unspool.data.given import Texts, as_sources, check_prompt
 from unspool.data.settings import Settings
-from unspool.data.source import Names, text_itself
 from unspool.data.tokens import Tokenizer, describe, make_tokenizer
 from unspool.data.vocab import Vocab
 from unspool.errors import FileError, InputError
@@ -98,14 +98,14 @@ class TextModel:
         tokens = self.tokenizer.encode_text(as_read(text, self.settings))
         return [token for token in dict.fromkeys(tokens) if token not in self.vocab]
 
-    def measure(self, sources: Names) -> Measure:
-        """Judge the model by a text: files, folders, or the text itself through `text_itself`."""
-        part = read_part(sources, self.vocab, self.tokenizer, self.settings)
+    def measure(self, text: Texts) -> Measure:
+        """Score a text: a string is the text itself, a Path a file or folder, a list several of them."""
+        part = read_part(as_sources(text, "text"), self.vocab, self.tokenizer, self.settings)
         return evaluate(Network(self.model), part, backward=self.backward)
 
-    def perplexity(self, text: str) -> float:
-        """Give the perplexity of a text, its state carried from the first token to the last."""
-        return self.measure(text_itself(text)).perplexity
+    def perplexity(self, text: Texts) -> float:
+        """Return the perplexity of a text or a Path, the state carried from the first token to the last."""
+        return self.measure(text).perplexity
 
     def start(self, prompt: str) -> list[int]:
         """Turn a prompt into the ids to start from; an empty one starts at a line's beginning."""
@@ -124,4 +124,5 @@ class TextModel:
 
     def tokens(self, prompt: str, *, seed: int = 0, sampling: Sampling | None = None) -> Iterator[int]:
         """Give one token after the other, without end."""
+        check_prompt(prompt)
         return generate(Stream(self.model), self.start(prompt), seed=seed, sampling=sampling)

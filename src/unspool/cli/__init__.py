@@ -14,6 +14,7 @@ from typing import NoReturn
 from cyclopts import App, CycloptsError
 
 from unspool import __version__
+from unspool.cli.wording import for_commands
 from unspool.errors import UnspoolError
 from unspool.kernel.ops import heed_environment
 
@@ -126,7 +127,7 @@ def main() -> None:
     except CycloptsError as error:
         _stop(f"{_what_is_wrong(error)}; see {_help_of(error)}", 2)
     except UnspoolError as error:
-        _stop(str(error), 2)
+        _stop(for_commands(str(error)), 2)
     except KeyboardInterrupt:
         _stop("stopped", 130)
     except BrokenPipeError:

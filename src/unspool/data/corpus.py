@@ -259,7 +259,7 @@ def _refuse_nothing(sources: list[Source], spans: list[tuple[int, int]], erased:
     name = called(sources)
     if spans[-1][1] == 0 and erased:
         raise EmptyInput(
-            f"{name}: cleaning erased all of its {erased:,} letters, none is A-Z; read it without --clean"
+            f"{name}: cleaning erased all of its {erased:,} letters, none is A-Z; read it with clean=False"
         )
     if spans[-1][1] == 0:
         raise EmptyInput(f"{name}: empty, there is no text in it")

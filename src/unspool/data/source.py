@@ -295,7 +295,7 @@ def _utf8(name: str, data: bytes, errors: str, offset: int, *, final: bool) -> t
         like = _like(data) if at == 0 else ""
         raise InputError(
             f"{name}: byte {data[error.start]:#04x} at offset {at:,} is not UTF-8{like}: convert the file, "
-            "or read it with --errors replace, or as bytes with --tokens byte"
+            "or read it with errors='replace', or as bytes with tokens='byte'"
         ) from error
 
 

@@ -20,6 +20,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -305,6 +306,10 @@ class Forecaster:
 
 def checked(y: Any, name: str) -> Real:
     """Give a series as numbers; refuse what is none, is not finite, or never changes."""
+    if isinstance(y, str | PathLike):
+        raise InputError(
+            f"{name} is {str(y)!r}; expected numbers: read a file with read_series({str(y)!r}) from unspool.data.series"
+        )
     try:
         values = np.asarray(y, np.float64)
     except (TypeError, ValueError) as error:
