@@ -99,8 +99,17 @@ def read_arrays(path: str | Path) -> tuple[dict[str, Floats], dict[str, Any]]:
 
 def write_json(path: str | Path, content: Mapping[str, Any]) -> None:
     """Write plain values as sealed JSON that a person can read."""
-    text = json.dumps({"sha256": OPEN_SEAL} | dict(content), ensure_ascii=False, indent=1, allow_nan=False)
+    text = json.dumps(
+        {"sha256": OPEN_SEAL} | dict(content), ensure_ascii=False, indent=1, allow_nan=False, default=as_plain
+    )
     write_whole(path, sealed(text.encode("utf-8", "surrogatepass") + b"\n"))
+
+
+def as_plain(value: Any) -> Any:
+    """Return a NumPy scalar as Python's number, for JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
 
 
 def read_json(path: str | Path) -> dict[str, Any]:

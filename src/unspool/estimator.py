@@ -15,20 +15,28 @@ from pathlib import Path
 from typing import Any, Self
 
 from unspool.backpropagate import Memory
+from unspool.config import at_least, refuse_unknown
 from unspool.data.given import Texts, as_sources
 from unspool.data.settings import Settings
 from unspool.errors import InputError
 from unspool.events import Changed, Event, Judged, Planned, Prepared, RunConfig, Step
+from unspool.files import as_path
 from unspool.generate import TEMPERATURE, Sampling
 from unspool.language import TextModel
 from unspool.run import run
 from unspool.truncation import TOLERANCE
 
 RECIPE = {"batch": "B", "window": "tau"}
-"""Names of the recipe that are letters there and words here."""
+"""Names of the recipe that are letters there and words here; the letters are understood, too."""
+GIVEN = (
+    "cell", "hidden", "layers", "embedding", "tied", "dropout", "recurrent_dropout", "batch", "window",
+    "learning_rate", "clip", "decay", "warmup", "steps", "activation", "h0", "pattern", "feedback",
+)  # fmt: skip
+"""The parts of the recipe that may be fixed."""
 RUN = ("minutes", "seed", "backward", "batches", "bptt", "bptt_tolerance", "memory", "optimiser")
 TEXT = ("tokens", "min_freq", "split")
 OWN = (*RUN, *TEXT, "out", "show")
+ARGUMENTS = (*OWN, *GIVEN, *RECIPE.values())
 
 
 class LanguageModel:
@@ -62,6 +70,7 @@ class LanguageModel:
         show: Callable[[Event], object] | None = None,
         **recipe: Any,
     ) -> None:
+        refuse_unknown("LanguageModel", recipe, ARGUMENTS)
         self.minutes, self.tokens, self.seed, self.backward = minutes, tokens, seed, backward
         self.batches, self.out, self.show, self.recipe = batches, out, show, recipe
         self.bptt, self.bptt_tolerance, self.memory, self.optimiser = bptt, bptt_tolerance, memory, optimiser
@@ -75,7 +84,7 @@ class LanguageModel:
         sources = as_sources(text, "text")
         held_out = None if valid is None else as_sources(valid, "valid")
         curve = list[tuple[int, float, float]]()
-        out = None if self.out is None else Path(self.out)
+        out = None if self.out is None else as_path(self.out)
         config = replace(self._config(), valid=None if valid is None else ("a text",))
         for event in run(config, out=out, texts=sources, valid=held_out):
             if self.show is not None:
@@ -99,6 +108,10 @@ class LanguageModel:
         return self
 
     def _config(self) -> RunConfig:
+        for name in RECIPE.keys() & self.recipe.keys():
+            at_least(name, self.recipe[name], 1)
+            if RECIPE[name] in self.recipe:
+                raise InputError(f"{name} and {RECIPE[name]} are two names of one number; give one of them")
         given = {RECIPE.get(name, name): value for name, value in self.recipe.items()}
         return RunConfig(
             sources=("a text",),
@@ -141,6 +154,7 @@ class LanguageModel:
 
     def set_params(self, **params: Any) -> Self:
         """Change what it is made with."""
+        refuse_unknown("LanguageModel", params, ARGUMENTS)
         for name, value in params.items():
             if name in OWN:
                 setattr(self, name, value)

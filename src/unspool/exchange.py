@@ -19,7 +19,7 @@ import numpy as np
 from unspool.cells import cell_named
 from unspool.config import ModelConfig
 from unspool.errors import FileError, InputError
-from unspool.files import write_whole
+from unspool.files import as_path, write_whole
 from unspool.model import Model
 from unspool.parameters import Parameters, shapes_of
 from unspool.values import Floats
@@ -305,8 +305,9 @@ def load_torch(
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
+    place = as_path(path)
     try:
-        return from_torch(config, load_file(path), onto, **names)
+        return from_torch(config, load_file(place), onto, **names)
     except (OSError, SafetensorError) as error:
         raise FileError(f"{path} cannot be read as safetensors: {error}") from error
 

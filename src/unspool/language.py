@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from unspool import checkpoint
-from unspool.config import ModelConfig
+from unspool.config import ModelConfig, at_least
 from unspool.data.arrays import Ids
 from unspool.data.corpus import as_read, encode_text, read_part, spell_ids
 from unspool.data.given import Texts, as_sources, check_prompt
 from unspool.data.settings import Settings
 from unspool.data.tokens import Tokenizer, describe, make_tokenizer
 from unspool.data.vocab import Vocab
-from unspool.errors import FileError, InputError
+from unspool.errors import FileError
 from unspool.evaluate import Network, evaluate, in_time
 from unspool.generate import Sampling, generate
 from unspool.measure import Measure
@@ -116,8 +116,7 @@ class TextModel:
         self, prompt: str = "", length: int = 200, *, seed: int = 0, sampling: Sampling | None = None
     ) -> str:
         """Write on: give the text that follows the prompt, or precedes it where the model reads backward."""
-        if length < 0:
-            raise InputError(f"length is {length}; expected 0 or more tokens")
+        length = at_least("length", length, 0)
         drawn = list(islice(self.tokens(prompt, seed=seed, sampling=sampling), length))
         read = self.encode(prompt).tolist()
         return self.spell_before(drawn[::-1], read) if self.backward else "".join(self.spell(drawn, read))

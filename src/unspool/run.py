@@ -52,13 +52,9 @@ VALIDATING = 0.04
 
 
 def run(
-    config: RunConfig,
-    *,
-    out: Path | None = None,
-    texts: Names | None = None,
-    valid: Names | None = None,
+    config: RunConfig, *, out: Path | None = None, texts: Names | None = None, valid: Names | None = None,
     keeping: Keeping | None = None,
-) -> Iterator[Event]:
+) -> Iterator[Event]:  # fmt: skip
     """Train and measure a model of a text; `texts` and `valid` replace the sources that the config names."""
     clock, given = Clock(), config.given if config.recipe is None else {"steps": config.recipe.steps}
     made_with = provenance(None)
@@ -73,7 +69,9 @@ def run(
         config = plan(corpus, config, clock)
         training = begin(corpus, config)
         if folder is not None:
-            _write_down(folder, training, corpus, config, scored, bias, made_with | _hashes(sources, held_out))
+            _write_down(
+                folder, training, corpus, config, scored, bias, made_with | _hashes(sources, held_out)
+            )
         yield scored.live(config.validation_tokens)
         if scored.left_out is not None:
             yield LeftOut(scored.left_out)

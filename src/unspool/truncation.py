@@ -27,6 +27,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.config import check_integers
 from unspool.errors import InputError
 from unspool.kernel import ops
 from unspool.values import Floats, Ids, State
@@ -59,8 +60,8 @@ class Truncation:
     """The probability that the chain goes on at a step."""
 
     def __post_init__(self) -> None:
-        if self.kind == "truncated" and self.K1 < 1:
-            raise InputError(f"bptt: K1 is {self.K1}; expected 1 or more steps between updates")
+        if self.kind == "truncated":
+            check_integers(self, K1=1, K2=0)
         if self.kind == "truncated" and self.K2 < self.K1:
             raise InputError(
                 f"bptt: K2 is {self.K2} and K1 {self.K1}; expected to look back K2 of at least K1 steps"

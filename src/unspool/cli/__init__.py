@@ -11,9 +11,10 @@ import os
 import sys
 from typing import NoReturn
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CoercionError, CycloptsError
 
 from unspool import __version__
+from unspool.cli.convert import STRICT
 from unspool.cli.wording import for_commands
 from unspool.errors import UnspoolError
 from unspool.kernel.ops import heed_environment
@@ -23,6 +24,7 @@ app = App(
     help="Recurrent networks, unspooled: train small sequence models on a CPU, measure them, look inside.",
     version=f"unspool {__version__}",
     suppress_keyboard_interrupt=False,
+    default_parameter=STRICT,
 )
 app.command(
     "unspool.cli.demo:demo",
@@ -148,6 +150,8 @@ def _what_is_wrong(error: CycloptsError) -> str:
     # A validator's own words say what is wrong; around them stands the whole list that was given.
     own = getattr(error, "exception_message", "")
     line = " ".join((own or str(error)).split()).rstrip(".")
+    if isinstance(error, CoercionError) and error.msg and error.token and error.token.keyword is None:
+        return f"{error.argument.name if error.argument else 'a value'}: {line}"
     return line[:1].lower() + line[1:]
 
 

@@ -44,6 +44,7 @@ from typing import IO, TypeAlias, cast
 
 from unspool.data.builtin import python_docs, python_source
 from unspool.errors import EmptyInput, FileError, InputError, UnspoolError
+from unspool.files import as_path
 
 BLOCK = 1 << 18
 TEXT_SUFFIXES = frozenset({".txt", ".text", ".md", ".rst", ".tex", ".py", ".html", ".xml", ".csv", ".tokens"})
@@ -110,6 +111,8 @@ def _resolve_one(name: Name) -> list[Source]:
     if isinstance(name, Source):
         return [name]
     text = os.fspath(name)
+    if not text:
+        raise InputError("a source has an empty name; expected a file, a folder, '-' or builtin:python-docs")
     if text == "-":
         return [_standard_input()]
     if text.startswith("builtin:"):
@@ -228,7 +231,7 @@ def read_text(sources: Names, errors: str = "strict", newlines: str = "keep") ->
 
 def read_file(path: str | os.PathLike[str], newlines: str = "keep") -> str:
     """Read one file of lines into one string; bytes that are not UTF-8 are named with their line."""
-    if Path(path).is_dir():
+    if as_path(path).is_dir():
         raise FileError(f"{path}: a folder; expected a file")
     (source,) = resolve(path)
     try:

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from unspool.config import at_least
 from unspool.errors import FileError, InputError
-from unspool.files import write_whole
+from unspool.files import as_path, write_whole
 
 UNK = "<unk>"
 FORMAT = "unspool-vocab-1"
@@ -133,8 +133,9 @@ class Vocab:
     @classmethod
     def load(cls, path: str | Path) -> "Vocab":
         """Read a vocabulary from a file, and refuse one that is damaged."""
+        place = as_path(path)
         try:
-            content = json.loads(Path(path).read_text(encoding="ascii"))
+            content = json.loads(place.read_text(encoding="ascii"))
         except OSError as error:
             raise FileError(f"{path}: cannot be read: {error.strerror}") from error
         except ValueError as error:

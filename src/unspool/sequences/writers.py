@@ -53,6 +53,8 @@ class SequenceTranslator(Estimator):
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         at_least("beam", self.beam, 1)
+        if self.longest is not None:
+            at_least("longest", self.longest, 1)
         if isinstance(y, str):
             raise InputError("y is one string; expected a list with a target for each input")
         refuse_file_names(y, "y")
