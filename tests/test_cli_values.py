@@ -26,7 +26,7 @@ def holds(hint, kind):
 def arguments(kind):
     """Yield (words, option, how many words it takes, words that are needed besides) for arguments of a type."""
     for chain, app in commands():
-        given = [each for each in app.assemble_argument_collection() if each.name != "*"]
+        given = [each for each in app.assemble_argument_collection() if each.name != "*" and each.parse]
         needed = {
             each.name: [each.name, "x"] if each.name.startswith("-") else ["x"]
             for each in given
