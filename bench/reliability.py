@@ -83,7 +83,9 @@ def run_environments(workers: int) -> list[dict[str, Any]]:
         for shape in ENVIRONMENTS.values():
             for command in COMMANDS:
                 line = shape.format(f"{UNSPOOL} {command.replace('NEW', 'made')}")
-                found.append({"call": shape.format(f"unspool {command}"), "fault": end_of(line, folder, before)})
+                found.append(
+                    {"call": shape.format(f"unspool {command}"), "fault": end_of(line, folder, before)}
+                )
         return found
 
 

@@ -27,7 +27,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         (["stat"], "did you mean stats?"),
         (["--nope"], "--nope"),
         (["stats"], "TEXT requires an argument"),
-        (["stats", "a", "--order", "x"], 'unable to convert "x" into int'),
+        (["stats", "a", "--order", "x"], "--order: 'x' is not a whole number"),
         (["stats", "a", "--split", "1"], "--split requires 3"),
         (["stats", "a", "--toknes", "word"], "unknown option --toknes"),
         (["demo", "--what"], "--what"),

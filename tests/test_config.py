@@ -75,6 +75,5 @@ def test_every_field_says_what_it_is():
         assert after.strip().startswith('"""'), field.name
 
 
-def test_whole_numbers_of_numpy_are_refused_since_json_cannot_hold_them():
-    with pytest.raises(InputError):
-        ModelConfig(inputs=np.int64(5), outputs=5)
+def test_integers_of_numpy_become_pythons_since_json_cannot_hold_them():
+    assert json.dumps(ModelConfig(inputs=np.int64(5), outputs=np.uint8(5)).to_json())

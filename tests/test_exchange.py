@@ -7,7 +7,7 @@ from safetensors.numpy import save_file
 from safetensors.torch import load_file as load_torch_file
 from safetensors.torch import save_file as save_torch_file
 
-from cases import CELLS, config_of
+from cases import CELLS, INPUTS, config_of
 from unspool.errors import FileError, InputError
 from unspool.exchange import from_torch, gradient_to_torch, load_torch, save_torch, to_torch
 from unspool.model import Model
@@ -163,3 +163,190 @@ def test_what_is_handed_out_is_a_copy():
     for value in to_torch(config, parameters).values():
         value[:] = 0
     assert np.array_equal(parameters.flat, before)
+
+
+# ── whole modules ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Net(torch.nn.Module):
+    """The module that one would write in PyTorch for a config."""
+
+    def __init__(self, config, names=("embedding", "rnn", "linear"), bias=True):
+        super().__init__()
+        torch.manual_seed(2)
+        self.names, self.config = names, config
+        wide = config.width
+        if config.embedding:
+            self.add_module(names[0], torch.nn.Embedding(config.inputs, config.embedding))
+        self.add_module(
+            names[1],
+            MODULES[config.cell](
+                config.input_width(0), config.hidden, config.layers, bidirectional=config.bidirectional
+            ),
+        )
+        self.add_module(names[2], torch.nn.Linear(wide, config.outputs, bias=bias))
+        if config.tied:
+            self.get_submodule(names[2]).weight = self.get_submodule(names[0]).weight
+
+    def forward(self, x):
+        embedding, rnn, linear = self.names
+        if self.config.embedding:
+            x = self.get_submodule(embedding)(torch.tensor(x).long())
+        elif not self.config.dense:
+            x = torch.nn.functional.one_hot(torch.tensor(x).long(), self.config.inputs).float()
+        else:
+            x = torch.tensor(x)
+        h, _ = self.get_submodule(rnn)(x)
+        return self.get_submodule(linear)(h)
+
+
+def input_of(config):
+    rng = np.random.default_rng(3)
+    if config.dense:
+        return rng.standard_normal((7, 3, config.inputs)).astype(np.float32)
+    return rng.integers(0, config.inputs, (7, 3)).astype(np.int32)
+
+
+def check_equal_outputs(model, module, x):
+    with torch.no_grad():
+        theirs = module(x).numpy()
+    assert np.allclose(model.scores(model.forward(x)), theirs, atol=5e-6)
+
+
+WHOLE = [
+    config_of(cell, kind, 6, layers=layers, bidirectional=both)
+    for cell in CELLS
+    for kind in INPUTS
+    for layers, both in ((1, False), (2, True))
+]
+
+
+@pytest.mark.parametrize("config", WHOLE, ids=lambda c: f"{c.cell}-{c.inputs}-{c.tied}-{c.directions}")
+def test_a_whole_module_converts_both_ways(config):
+    model, x = random_model(config), input_of(config)
+    module = Net(config)
+    module.load_state_dict({k: torch.tensor(v) for k, v in to_torch(model).items()}, strict=True)
+    check_equal_outputs(model, module, x)
+    assert list(to_torch(model)) == list(module.state_dict())
+    other = Net(config, names=("words", "encoder", "fc"))
+    back = Model(config, from_torch(config, other.state_dict()))
+    check_equal_outputs(back, other, x)
+    names = {"embedding": "words", "rnn": "encoder", "linear": "fc"}
+    again = Net(config, names=("words", "encoder", "fc"))
+    again.load_state_dict({k: torch.tensor(v) for k, v in to_torch(back, **names).items()}, strict=True)
+    for name, value in again.state_dict().items():
+        if "bias_" not in name:
+            assert torch.equal(value, other.state_dict()[name]), name
+
+
+def test_a_whole_module_goes_through_a_file(tmp_path):
+    config = config_of("lstm", "embedded", 6)
+    model = random_model(config)
+    save_torch(tmp_path / "whole.safetensors", model, linear="head")
+    module = Net(config, names=("embedding", "rnn", "head"))
+    module.load_state_dict(load_torch_file(tmp_path / "whole.safetensors"), strict=True)
+    back = load_torch(tmp_path / "whole.safetensors", config, linear="head")
+    assert all(np.array_equal(back[name], model.parameters[name]) for name in back)
+
+
+def test_names_below_other_modules_and_linear_layers_without_bias_are_found():
+    config = config_of("gru", "embedded", 6)
+    wrapped = torch.nn.Sequential()
+    wrapped.add_module("module", Net(config, bias=False))
+    found = from_torch(config, wrapped.state_dict())
+    assert np.array_equal(found["V"], wrapped.state_dict()["module.linear.weight"]) and not found["c"].any()
+
+
+def test_a_module_whose_weights_have_one_shape_needs_names():
+    config = config_of("gru", "embedded", 6, embedding=6)
+    names = ("first", "rnn", "second")
+    state = Net(config, names, bias=False).state_dict()
+    with pytest.raises(InputError, match="'first' and 'second'; pass embedding="):
+        from_torch(config, state)
+    found = from_torch(config, state, embedding="first")
+    assert np.array_equal(found["E"], state["first.weight"])
+    assert np.array_equal(found["V"], state["second.weight"])
+    named = from_torch(config, Net(config, ("emb", "rnn", "out"), bias=False).state_dict())
+    assert np.array_equal(named["E"], state["first.weight"])
+
+
+def refused_states():
+    config = config_of("gru", "embedded", 6)
+    whole = Net(config).state_dict()
+    narrow = {name: value for name, value in whole.items() if not name.startswith("linear")}
+    dense = config_of("gru", "dense", 6)
+    return {
+        "an unknown entry": (config, whole | {"norm.weight": torch.ones(6)}, {}, r"'norm.weight' \(6,\)"),
+        "an unknown buffer": (config, whole | {"steps": torch.ones(())}, {}, r"'steps' \(\)"),
+        "a bias alone": (config, narrow | {"linear.bias": torch.ones(13)}, {}, "linear.bias"),
+        "no linear": (config, narrow, {}, r"no linear weight of shape \(13, 6\)"),
+        "no embedding": (
+            config,
+            {name: value for name, value in whole.items() if not name.startswith("emb")},
+            {},
+            "no embedding weight",
+        ),
+        "another width": (
+            config,
+            whole | {"linear.weight": torch.ones(13, 7)},
+            {},
+            r"'linear.weight' \(13, 7\).*expected linear weight \(13, 6\)",
+        ),
+        "an embedding too many": (dense, whole, {}, "no place|has shape"),
+        "a wrong name": (config, whole, {"linear": "head"}, "linear is 'head'.*'linear'"),
+        "a wrong recurrent name": (config, whole, {"rnn": "gru"}, r"no 'gru.weight_ih_l0'"),
+        "two recurrent modules": (
+            config,
+            whole | {"decoder.weight_ih_l0": torch.ones(18, 6)},
+            {},
+            "several recurrent modules, 'rnn' and 'decoder'",
+        ),
+        "weights beside bare layers": (
+            dense,
+            module_of(dense).state_dict() | {"fc.weight": torch.ones(3, 3)},
+            {},
+            "fc.weight",
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", refused_states())
+def test_what_would_be_lost_or_missing_is_refused_by_name(name):
+    config, state, names, says = refused_states()[name]
+    with pytest.raises(InputError, match=says) as refused:
+        from_torch(config, state, **names)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_refusal_leaves_the_given_parameters_unchanged():
+    config = config_of("gru", "embedded", 6)
+    onto = random_model(config).parameters
+    before = onto.flat.copy()
+    state = Net(config).state_dict() | {"linear.bias": torch.ones(7)}
+    with pytest.raises(InputError, match=r"linear\.bias"):
+        from_torch(config, state, onto)
+    assert np.array_equal(onto.flat, before)
+
+
+def test_tied_weights_that_differ_are_refused():
+    config = config_of("gru", "tied", 6)
+    state = dict(Net(config).state_dict())
+    state["linear.weight"] = state["linear.weight"] + 1
+    with pytest.raises(InputError, match="tied=True needs both equal"):
+        from_torch(config, state)
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"learn_h0": True}, "learn_h0"),
+        ({"cell": "elman", "activation": "sigmoid"}, "sigmoid"),
+        ({"cell": "elman", "pattern": "output"}, "pattern"),
+    ],
+)
+def test_models_that_pytorch_has_no_module_for_are_refused(fields, says):
+    model = Model.fresh(config_of(**{"cell": "gru", "kind": "one-hot", "hidden": 6} | fields), seed=0)
+    with pytest.raises(InputError, match=says):
+        to_torch(model)
+    with pytest.raises(InputError, match="parameters: missing"):
+        to_torch(model.config)

@@ -12,7 +12,7 @@ from unspool.errors import InputError
 from unspool.kernel import ops, reference
 from unspool.model import Model
 from unspool.optimise import Optimiser, OptimiserConfig
-from unspool.train import train
+from unspool.train import train, update
 from unspool.truncation import FULL, Past, Truncation
 from unspool.values import Lookup
 
@@ -263,25 +263,52 @@ def test_update_every_k1_and_look_back_k2_as_pytorch_does_it_with_detached_state
         for n in ("layer0.U", "layer0.W", "layer0.b", "V", "c")
     )
     known = [torch.zeros(2, 4, dtype=torch.float64)]  # h before each step
-    for end in range(K1, 22 - (21 % K1), K1):
-        begin = max(0, end - K2)
+    ends = [*range(K1, 21, K1), 21]  # the last stretch may be shorter
+    for last, end in zip([0, *ends], ends, strict=False):
+        begin = max(0, last - (K2 - K1))
         h, loss = known[begin].detach(), 0.0
         del known[begin + 1 :]
         for t in range(begin, end):
             h = torch.tanh(b + h @ W.T + U.T[tokens[t].tolist()])
             known.append(h)
-            if t >= end - K1:
+            if t >= last:
                 o = h @ V.T + c
                 loss = loss + torch.nn.functional.cross_entropy(o, torch.tensor(tokens[t + 1]).long())
         for parameter, slope in zip(
-            (U, W, b, V, c), torch.autograd.grad(loss / K1, (U, W, b, V, c)), strict=True
+            (U, W, b, V, c), torch.autograd.grad(loss / (end - last), (U, W, b, V, c)), strict=True
         ):
             parameter.data -= rate * slope
     sgd = Optimiser(OptimiserConfig(kind="sgd", learning_rate=rate, clip=0))
     run(config, windows(tokens, tau), Truncation("truncated", K1, K2), optimiser=sgd, model=model)
-    assert sgd.step == 21 // K1
+    assert sgd.step == -(-21 // K1)
     for name, theirs in (("layer0.W", W), ("layer0.U", U), ("layer0.b", b), ("V", V), ("c", c)):
         np.testing.assert_allclose(model.parameters[name], theirs.detach().numpy(), rtol=1e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("tau", [1, 10, 12, 13])
+@pytest.mark.parametrize("bptt", ["truncated:4", "truncated:4,7", "truncated:20", "truncated:20,30"])
+def test_every_target_of_a_finite_window_is_scored_exactly_once(bptt, tau):
+    config = ModelConfig(cell="elman", inputs=40, outputs=40, hidden=4)
+    tokens = np.arange(2 * (tau + 1), dtype=np.int32).reshape(2, tau + 1).T.copy()  # each token once
+    past, scored = Past(Truncation.parse(bptt)), []
+    for stretch in past.stretches(windows(tokens, tau)):
+        scored += stretch.y[stretch.y >= 0].tolist()
+        past.leave(stretch, [])
+    assert sorted(scored) == sorted(tokens[1:].reshape(-1).tolist())
+    counted = run(config, windows(tokens, tau), Truncation.parse(bptt))["losses"][:, 2]
+    assert counted.sum() == 2 * tau
+    assert len(counted) == -(-tau // Truncation.parse(bptt).K1)
+
+
+def test_one_update_of_a_window_that_truncation_would_cut_is_refused():
+    config = ModelConfig(inputs=5, outputs=5, hidden=4)
+    model, (window,) = Model.fresh(config, seed=0), windows(text(config, 9), 9)
+    optimiser = Optimiser(OptimiserConfig())
+    with pytest.raises(InputError, match=r"9 steps.*one update.*use train"):
+        update(model, window, None, model.gradient(), optimiser, bptt=Truncation.parse("truncated:4,8"))
+    assert optimiser.step == 0
+    update(model, window, None, model.gradient(), optimiser, bptt=Truncation.parse("truncated:9"))
+    assert optimiser.step == 1
 
 
 @pytest.mark.parametrize("stop", [1, 4, 6, 9])

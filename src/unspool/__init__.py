@@ -65,7 +65,9 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(
+        {*(name for name in globals() if name.startswith("__")), *__all__} - {"__getattr__", "__dir__"}
+    )
 
 
 class _Package(ModuleType):

@@ -139,7 +139,7 @@ def refuse_too_short(part: Part) -> None:
     if len(part.ids) < 2:
         raise InputError(
             f"text too short: its {part.name} part has {len(part.ids)} tokens; expected at least 2: give more "
-            "text, or a file of its own with --valid"
+            "text, or a text of its own as valid="
         )
 
 

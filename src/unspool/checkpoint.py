@@ -133,8 +133,17 @@ def check_array(
 
 def write_json(path: str | Path, content: Mapping[str, Any]) -> None:
     """Write plain values as sealed JSON that a person can read."""
-    text = json.dumps({"sha256": OPEN_SEAL} | dict(content), ensure_ascii=False, indent=1, allow_nan=False)
+    text = json.dumps(
+        {"sha256": OPEN_SEAL} | dict(content), ensure_ascii=False, indent=1, allow_nan=False, default=as_plain
+    )
     write_whole(path, sealed(text.encode("utf-8", "surrogatepass") + b"\n"))
+
+
+def as_plain(value: Any) -> Any:
+    """Return a NumPy scalar as Python's number, for JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
@@ -169,18 +178,18 @@ def check_free(path: str | Path) -> None:
     try:
         taken = os.path.lexists(place) and not (os.path.isdir(place) and not os.listdir(place))
     except OSError as error:
-        raise FileError(f"{path}: cannot be made: {why(error)}; give another --out") from error
+        raise FileError(f"{path}: cannot be made: {why(error)}; choose another path") from error
     if taken and os.path.exists(place / CONFIG):
         on = "" if _at_once(place) else f", or go on with: unspool resume {path}"
-        raise FileError(f"{path}: a run is there already; give another --out{on}")
+        raise FileError(f"{path}: a run is there already; choose another path{on}")
     if taken:
-        raise FileError(f"{path}: something is there already; give another --out")
+        raise FileError(f"{path}: something is there already; choose another path")
     if os.path.isdir(place) and (os.path.samefile(place, ".") or os.path.ismount(place)):
         said = "it is the working directory or a mount point; give the name of a new folder"
         raise FileError(f"{path}: cannot be made: {said}")
 
 
-def check_place(path: str | Path, option: str = "--out") -> None:
+def check_place(path: str | Path, option: str = "path") -> None:
     """Raise where no folder can be made: the path is too long, in another run, or under no folder that is ours to write."""
     check_path(path)
     whole = Path(os.path.realpath(path))
@@ -188,13 +197,13 @@ def check_place(path: str | Path, option: str = "--out") -> None:
     longest = os.pathconf(above, "PC_NAME_MAX") if hasattr(os, "pathconf") and above.is_dir() else 255
     sizes = [len(os.fsencode(part)) for part in whole.parts]
     if max(sizes) > longest or len(os.fsencode(whole)) > LONGEST:
-        raise FileError(f"{path}: cannot be made: the path is too long; give a shorter {option}")
+        raise FileError(f"{path}: cannot be made: the path is too long; choose a shorter {option}")
     if not above.is_dir():
-        raise FileError(f"{path}: cannot be made: {above} is no folder; give another {option}")
+        raise FileError(f"{path}: cannot be made: {above} is no folder; choose another {option}")
     if (run := run_around(whole)) is not None:
-        raise FileError(f"{path}: cannot be made: it is inside the run {run}; give another {option}")
+        raise FileError(f"{path}: cannot be made: it is inside the run {run}; choose another {option}")
     if not os.access(above, os.W_OK | os.X_OK) and not os.path.lexists(whole):
-        raise FileError(f"{path}: cannot be made: {above} cannot be written to; give another {option}")
+        raise FileError(f"{path}: cannot be made: {above} cannot be written to; choose another {option}")
 
 
 def is_run(folder: Path) -> bool:
@@ -228,7 +237,7 @@ def check_run(path: str | Path) -> Path:
     check_path(path)
     place = Path(path)
     if not os.path.isdir(place):
-        raise FileError(f"{path}: no such run; expected the folder that a training wrote (--out)")
+        raise FileError(f"{path}: no such run; expected the folder that a training wrote")
     if not (place / CONFIG).exists():
         raise FileError(f"{path}: not a run: there is no {CONFIG} in it")
     return place

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
+from numbers import Integral, Real
 from typing import Any
 
-from unspool.errors import InputError
+from unspool.errors import InputError, UnknownArgument
 from unspool.values import Activation, CellName, Feedback, Pattern
 
 LOOKED_UP = 1024
@@ -73,10 +76,8 @@ class ModelConfig:
             raise InputError(f"pattern is {self.pattern!r}; expected one of {known}")
         from_choice("cell", self.cell, ("elman", "gru", "lstm"))
         from_choice("activation", self.activation, ("tanh", "relu", "sigmoid", "identity"))
-        for name in ("inputs", "outputs", "hidden"):
-            at_least(name, getattr(self, name), 1)
+        check_integers(self, inputs=1, outputs=1, hidden=1, layers=1, embedding=0)
         at_least("layers", self.layers, 1, MOST_LAYERS)
-        at_least("embedding", self.embedding, 0)
         for name in ("dropout", "recurrent_dropout"):
             share_of_one(name, getattr(self, name))
         for name in ("bidirectional", "dense", "tied", "learn_h0"):
@@ -182,21 +183,48 @@ def from_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise InputError(f"{name} is {value!r}; expected one of {', '.join(choices)}")
 
 
+def is_number(value: object) -> bool:
+    """Return whether a value is a real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def share_of_one(name: str, value: float) -> None:
     """Raise unless the value is a number from 0 to below 1."""
-    if not isinstance(value, int | float) or not 0 <= value < 1:
+    if not is_number(value) or not 0 <= value < 1:
         raise InputError(f"{name} is {value!r}; expected a number of at least 0 and below 1")
 
 
 def above_zero(name: str, value: float) -> None:
     """Raise unless the value is a finite number above 0."""
-    if not isinstance(value, int | float) or not 0 < value < math.inf:
+    if not is_number(value) or not 0 < value < math.inf:
         raise InputError(f"{name} is {value!r}; expected a number above 0")
 
 
-def at_least(name: str, value: int, least: int, most: int | None = None) -> None:
-    """Raise unless the value is a whole number that large, and not larger than `most`."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+def at_least(name: str, value: int, least: int, most: int | None = None) -> int:
+    """Return the value as Python's int; raise unless it is an integer, Python's or NumPy's, from `least` to `most`."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise InputError(f"{name} is {value!r}; expected a whole number of {least} or more")
     if most is not None and value > most:
         raise InputError(f"{name} is {value:,}; expected a whole number of at most {most:,}")
+    return int(value)
+
+
+def check_integers(config: object, **least: int) -> None:
+    """Check integer fields of a config against their least values, and store them as Python's int."""
+    for name, low in least.items():
+        object.__setattr__(config, name, at_least(name, getattr(config, name), low))
+
+
+def refuse_unknown(kind: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise for a keyword argument that a class does not have, with the name that was probably meant.
+
+    >>> refuse_unknown("LanguageModel", ["hiden"], ["hidden", "layers"])
+    Traceback (most recent call last):
+    unspool.errors.UnknownArgument: LanguageModel has no argument 'hiden': did you mean 'hidden'? It has hidden, layers
+    """
+    known = list(known)
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f": did you mean {near[0]!r}? It has " if near else "; it has "
+            raise UnknownArgument(f"{kind} has no argument {name!r}{hint}{', '.join(known)}")

@@ -2,7 +2,8 @@
 
     UnspoolError
     ├── InputError      (ValueError)   a value, a shape, an option or a text that cannot be used
-    │   └── EmptyInput                 nothing in it: an empty file, a folder without text
+    │   ├── EmptyInput                 nothing in it: an empty file, a folder without text
+    │   └── UnknownArgument (TypeError)    a keyword argument that a class does not have
     ├── FileError       (OSError)      a file that cannot be read, written or trusted
     ├── MissingExtra    (ImportError)  an optional package that this needs is not installed
     └── Diverged        (ArithmeticError)  training left the finite numbers
@@ -23,6 +24,10 @@ class InputError(UnspoolError, ValueError):
 
 class EmptyInput(InputError):
     """There is nothing in it."""
+
+
+class UnknownArgument(InputError, TypeError):
+    """A keyword argument that a class does not have."""
 
 
 class FileError(UnspoolError, OSError):

@@ -9,25 +9,34 @@ True
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from unspool.backpropagate import Memory
+from unspool.config import at_least, refuse_unknown
+from unspool.data.given import Texts, as_sources
 from unspool.data.settings import Settings
-from unspool.data.source import Names, text_itself
 from unspool.errors import InputError
 from unspool.events import Changed, Event, Judged, Planned, Prepared, RunConfig, Step
+from unspool.files import as_path
 from unspool.generate import TEMPERATURE, Sampling
 from unspool.language import TextModel
 from unspool.run import run
 from unspool.truncation import TOLERANCE
 
 RECIPE = {"batch": "B", "window": "tau"}
-"""Names of the recipe that are letters there and words here."""
+"""Names of the recipe that are letters there and words here; the letters are understood, too."""
+GIVEN = (
+    "cell", "hidden", "layers", "embedding", "tied", "dropout", "recurrent_dropout", "batch", "window",
+    "learning_rate", "clip", "decay", "warmup", "steps", "activation", "h0", "pattern", "feedback",
+)  # fmt: skip
+"""The parts of the recipe that may be fixed."""
 RUN = ("minutes", "seed", "backward", "batches", "bptt", "bptt_tolerance", "memory", "optimiser")
 TEXT = ("tokens", "min_freq", "split")
 OWN = (*RUN, *TEXT, "out", "show")
+ARGUMENTS = (*OWN, *GIVEN, *RECIPE.values())
 
 
 class LanguageModel:
@@ -61,18 +70,23 @@ class LanguageModel:
         show: Callable[[Event], object] | None = None,
         **recipe: Any,
     ) -> None:
+        refuse_unknown("LanguageModel", recipe, ARGUMENTS)
         self.minutes, self.tokens, self.seed, self.backward = minutes, tokens, seed, backward
         self.batches, self.out, self.show, self.recipe = batches, out, show, recipe
         self.bptt, self.bptt_tolerance, self.memory, self.optimiser = bptt, bptt_tolerance, memory, optimiser
         self.min_freq, self.split = min_freq, split
 
-    def fit(self, text: str | Path | Iterable[str | Path], y: None = None) -> Self:
-        """Train on a text: a string is the text itself, a Path a file or folder, a list several of them."""
-        pieces = [text] if isinstance(text, str | Path) else list(text)
-        sources: Names = [text_itself(piece) if isinstance(piece, str) else piece for piece in pieces]
+    def fit(self, text: Texts, y: None = None, *, valid: Texts | None = None) -> Self:
+        """Train on a text: a string is the text itself, a Path a file or folder, a list several of them.
+
+        The validation part is the text `valid`; without it, `split` says which part of the text it is.
+        """
+        sources = as_sources(text, "text")
+        held_out = None if valid is None else as_sources(valid, "valid")
         curve = list[tuple[int, float, float]]()
-        out = None if self.out is None else Path(self.out)
-        for event in run(self._config(), out=out, texts=sources):
+        out = None if self.out is None else as_path(self.out)
+        config = replace(self._config(), valid=None if valid is None else ("a text",))
+        for event in run(config, out=out, texts=sources, valid=held_out):
             if self.show is not None:
                 self.show(event)
             match event:
@@ -82,9 +96,9 @@ class LanguageModel:
                     self.config_ = config
                 case Changed(config):
                     self.config_ = config
-                case Step(report, _, train, valid, _):
-                    if valid is not None:
-                        curve.append((report.step, train, valid))
+                case Step(report, _, train, judged_valid, _):
+                    if judged_valid is not None:
+                        curve.append((report.step, train, judged_valid))
                 case Judged(model, _, judged, _):
                     self.text_model_ = TextModel(
                         model, made.vocab, made.tokenizer, made.settings, self.backward
@@ -94,6 +108,10 @@ class LanguageModel:
         return self
 
     def _config(self) -> RunConfig:
+        for name in RECIPE.keys() & self.recipe.keys():
+            at_least(name, self.recipe[name], 1)
+            if RECIPE[name] in self.recipe:
+                raise InputError(f"{name} and {RECIPE[name]} are two names of one number; give one of them")
         given = {RECIPE.get(name, name): value for name, value in self.recipe.items()}
         return RunConfig(
             sources=("a text",),
@@ -109,12 +127,12 @@ class LanguageModel:
             raise InputError("this LanguageModel has not been fitted yet: call fit(text) first")
         return self.text_model_
 
-    def perplexity(self, text: str) -> float:
-        """Give the perplexity of a text: every token but the first is predicted once, the state is carried."""
+    def perplexity(self, text: Texts) -> float:
+        """Return the perplexity of a text or a Path: every token but the first is predicted once."""
         return self.fitted.perplexity(text)
 
-    def score(self, text: str, y: None = None) -> float:
-        """Give minus the nats a token: the higher the better."""
+    def score(self, text: Texts, y: None = None) -> float:
+        """Return minus the nats per token of a text or a Path: higher is better."""
         return -math.log(self.perplexity(text))
 
     def generate(
@@ -127,7 +145,7 @@ class LanguageModel:
         top_p: float = 1.0,
         seed: int = 0,
     ) -> str:
-        """Write on from a prompt."""
+        """Return a continuation of the prompt, which is text and never a file name."""
         return self.fitted.generate(prompt, length, seed=seed, sampling=Sampling(temperature, top_k, top_p))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -136,6 +154,7 @@ class LanguageModel:
 
     def set_params(self, **params: Any) -> Self:
         """Change what it is made with."""
+        refuse_unknown("LanguageModel", params, ARGUMENTS)
         for name, value in params.items():
             if name in OWN:
                 setattr(self, name, value)

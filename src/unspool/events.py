@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from unspool.backpropagate import Memory
-from unspool.config import at_least, from_choice
+from unspool.config import check_integers, from_choice, is_number
 from unspool.data.batches import Batch
 from unspool.data.corpus import Corpus
 from unspool.data.settings import Settings
@@ -60,10 +60,9 @@ class RunConfig:
     """Where all random numbers come from."""
 
     def __post_init__(self) -> None:
-        for name, least in (("validations", 1), ("validation_tokens", 0), ("seed", 0)):
-            at_least(name, getattr(self, name), least)
+        check_integers(self, validations=1, validation_tokens=0, seed=0)
         if self.order is not None:
-            at_least("order", self.order, 1)
+            check_integers(self, order=1)
         from_choice("batches", self.batches, ("sequential", "random"))
         from_choice("memory", self.memory, ("full", "sqrt"))
         feeds_tokens = self.given.get("pattern") == "10.4" and self.given.get("feedback", "token") == "token"
@@ -71,12 +70,12 @@ class RunConfig:
             self._check_auto(feeds_tokens)
         else:
             Truncation.parse(self.bptt).check_chain(feeds_tokens)
-        check(self.given)
+        object.__setattr__(self, "given", check(self.given))
         if self.validations > 1_000_000:
             raise InputError(f"validations is {self.validations:,}; expected at most 1,000,000")
         if self.validation_tokens == 1:
             raise InputError("validation_tokens is 1; expected 0 (chosen with the recipe) or 2 and more")
-        if not 0 < self.minutes <= 1e5:
+        if not is_number(self.minutes) or not 0 < self.minutes <= 1e5:
             raise InputError(f"minutes is {self.minutes}; expected a number above 0 and at most 100,000")
 
     def _check_auto(self, feeds_tokens: bool) -> None:

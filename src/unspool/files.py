@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-from unspool.errors import FileError
+from unspool.errors import FileError, InputError
 
 try:
     import fcntl
@@ -125,8 +125,16 @@ def _write_through(path: str | Path, content: bytes) -> None:
         file.write(content)
 
 
-def check_path(path: str | Path) -> None:
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """Return a Path; refuse what `check_path` refuses."""
+    check_path(path)
+    return Path(path)
+
+
+def check_path(path: str | os.PathLike[str]) -> None:
     """Raise for a path that no file can have, and for a relative one where the working directory was deleted."""
+    if not os.fspath(path):  # Path("") would be the current folder
+        raise InputError("the name is empty; expected a file or a folder")
     try:
         nul = b"\0" in os.fsencode(path)
     except UnicodeEncodeError:
@@ -150,9 +158,9 @@ def why(error: OSError) -> str:
 
 def read_whole(path: str | Path) -> bytes:
     """Return the bytes of a file; raise FileError where it cannot be read, or does not end as /dev/zero."""
-    check_path(path)
+    place = as_path(path)
     try:
-        with Path(path).open("rb") as file:
+        with place.open("rb") as file:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return file.read()
             content = file.read(ENDLESS + 1)

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 
+from unspool.config import at_least, check_integers, is_number
 from unspool.errors import InputError
 from unspool.model import Model
 from unspool.stream import Stream
@@ -47,11 +48,10 @@ class Sampling:
     """The share that the tokens that can be drawn reach together."""
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.temperature) and self.temperature >= 0):
+        if not (is_number(self.temperature) and math.isfinite(self.temperature) and self.temperature >= 0):
             raise InputError(f"temperature is {self.temperature}; expected a number of 0 or more")
-        if self.top_k < 0:
-            raise InputError(f"top_k is {self.top_k}; expected 0 (all tokens) or more")
-        if not 0 < self.top_p <= 1:
+        check_integers(self, top_k=0)
+        if not is_number(self.top_p) or not 0 < self.top_p <= 1:
             raise InputError(f"top_p is {self.top_p}; expected more than 0 and at most 1")
 
 
@@ -85,4 +85,6 @@ def sample(
     model: Model, prefix: Sequence[int], length: int, *, seed: int, sampling: Sampling | None = None
 ) -> list[int]:
     """Give the next ``length`` tokens after a prefix."""
-    return list(islice(generate(Stream(model), prefix, seed=seed, sampling=sampling), length))
+    return list(
+        islice(generate(Stream(model), prefix, seed=seed, sampling=sampling), at_least("length", length, 0))
+    )

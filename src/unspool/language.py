@@ -20,12 +20,12 @@ from typing import Any, TypedDict
 import numpy as np
 
 from unspool import checkpoint
-from unspool.config import ModelConfig
+from unspool.config import ModelConfig, at_least
 from unspool.data.arrays import Ids
 from unspool.data.characters import ByteTokenizer
 from unspool.data.corpus import as_read, encode_text, read_part, spell_ids
+from unspool.data.given import Texts, as_sources, check_prompt
 from unspool.data.settings import Settings
-from unspool.data.source import Names, text_itself
 from unspool.data.subword import SubwordTokenizer
 from unspool.data.tokens import Described, Tokenizer, describe
 from unspool.data.vocab import Vocab
@@ -140,14 +140,14 @@ class TextModel:
         tokens = self.tokenizer.encode_text(as_read(text, self.settings))
         return [token for token in dict.fromkeys(tokens) if token not in self.vocab]
 
-    def measure(self, sources: Names) -> Measure:
-        """Judge the model by a text: files, folders, or the text itself through `text_itself`."""
-        part = read_part(sources, self.vocab, self.tokenizer, self.settings)
+    def measure(self, text: Texts) -> Measure:
+        """Score a text: a string is the text itself, a Path a file or folder, a list several of them."""
+        part = read_part(as_sources(text, "text"), self.vocab, self.tokenizer, self.settings)
         return evaluate(Network(self.model), part, backward=self.backward)
 
-    def perplexity(self, text: str) -> float:
-        """Give the perplexity of a text, its state carried from the first token to the last."""
-        return self.measure(text_itself(text)).perplexity
+    def perplexity(self, text: Texts) -> float:
+        """Return the perplexity of a text or a Path, the state carried from the first token to the last."""
+        return self.measure(text).perplexity
 
     def start(self, prompt: str) -> list[int]:
         """Turn a prompt into the ids to start from; an empty one starts at a line's beginning."""
@@ -158,12 +158,12 @@ class TextModel:
         self, prompt: str = "", length: int = 200, *, seed: int = 0, sampling: Sampling | None = None
     ) -> str:
         """Write on: give the text that follows the prompt, or precedes it where the model reads backward."""
-        if length < 0:
-            raise InputError(f"length is {length}; expected 0 or more tokens")
+        length = at_least("length", length, 0)
         drawn = list(islice(self.tokens(prompt, seed=seed, sampling=sampling), length))
         read = self.encode(prompt).tolist()
         return self.spell_before(drawn[::-1], read) if self.backward else "".join(self.spell(drawn, read))
 
     def tokens(self, prompt: str, *, seed: int = 0, sampling: Sampling | None = None) -> Iterator[int]:
         """Give one token after the other, without end."""
+        check_prompt(prompt)
         return generate(Stream(self.model), self.start(prompt), seed=seed, sampling=sampling)

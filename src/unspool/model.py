@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.bptt import Gradient, Gradients, bptt, by_rows
-from unspool.config import ModelConfig
+from unspool.config import ModelConfig, at_least
 from unspool.errors import InputError
 from unspool.feedback import (
     AT,
@@ -47,7 +47,7 @@ class Model:
     @staticmethod
     def fresh(config: ModelConfig, seed: int) -> Model:
         """Return a model with new parameters: the same for the same seed."""
-        return Model(config, begin(config, np.random.default_rng(seed)))
+        return Model(config, begin(config, np.random.default_rng(at_least("seed", seed, 0))))
 
     def weights(self) -> Weights:
         """Lay the parameters out for the kernels, as they are now."""
@@ -69,6 +69,7 @@ class Model:
 
     def start(self, B: int) -> State:
         """Return the state before the first step: learned, or zero; the output before, where that is the state."""
+        B = at_least("B", B, 0)
         if self.config.feeds_tokens:
             return [(np.full(B, NOTHING, np.int32), None)]
         cell_state = self.config.cell == "lstm"

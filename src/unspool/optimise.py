@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from unspool.config import at_least, from_choice, share_of_one
+from unspool.config import at_least, from_choice, is_number, share_of_one
 from unspool.errors import Diverged, InputError
 from unspool.kernel import ops
 from unspool.parameters import Parameters
@@ -45,7 +45,7 @@ class OptimiserConfig:
         from_choice("kind", self.kind, ("adam", "sgd"))
         for name in ("learning_rate", "decay", "clip", "epsilon"):
             value = getattr(self, name)
-            if not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
+            if not (is_number(value) and math.isfinite(value) and value >= 0):
                 raise InputError(f"{name} is {value!r}; expected a number of 0 or more")
         if self.epsilon == 0:
             raise InputError("epsilon is 0; expected a number above 0: it keeps Adam from dividing by zero")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -122,6 +123,18 @@ class Parameters(Mapping[str, Floats]):
     def like(self) -> Parameters:
         """Return zeros of the same shapes: a gradient, or an optimiser's memory."""
         return Parameters(self.shapes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the flat vector alone: the views are made again, into the copy."""
+        return _restored, (self.shapes, self.flat)
+
+
+def _restored(shapes: Shapes, flat: Floats) -> Parameters:
+    """Return a copied or unpickled object; its float32 vector is moved to a cache line if it is not on one."""
+    if flat.dtype == np.float32 and not (flat.flags.writeable and flat.ctypes.data % (4 * LINE) == 0):
+        flat, copied = _zeros(flat.size), flat
+        flat[:] = copied
+    return Parameters(shapes, flat)
 
 
 def _zeros(total: int) -> Floats:

@@ -120,21 +120,24 @@ def choose(
     return replace(recipe, **{"dropout": dropout, "warmup": warmup} | dict(given))
 
 
-def check(given: Mapping[str, Any]) -> None:
-    """Raise where something given is no number of a recipe, or none that can be used."""
+def check(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given part of a recipe with Python's integers; raise where a name or a value cannot be used."""
     known = [field.name for field in fields(Recipe)]
     if unknown := sorted(set(given) - set(known)):
         raise InputError(f"{unknown[0]}: no number of a recipe; there are {', '.join(known)}")
     from_choice("cell", given.get("cell", "gru"), tuple(GATES))
-    for name in ("hidden", "layers", "B", "tau", "steps", "warmup"):
-        at_least(name, given.get(name, 1), 1, MOST_STEPS if name in ("steps", "warmup") else None)
+    plain = dict(given)
+    for name in ("hidden", "layers", "B", "tau", "steps", "warmup", "embedding"):
+        if name in given:
+            most = MOST_STEPS if name in ("steps", "warmup") else None
+            plain[name] = at_least(name, given[name], 0 if name == "embedding" else 1, most)
     if "plans" in given:
         refuse_plans(given["plans"], given.get("steps", 0))
-    at_least("embedding", given.get("embedding", 0), 0)
     for name in ("dropout", "recurrent_dropout"):
         share_of_one(name, given.get(name, 0.0))
     _check_network(given)
     OptimiserConfig(**{name: given[name] for name in ("learning_rate", "clip", "decay") if name in given})
+    return plain
 
 
 def _check_network(given: Mapping[str, Any]) -> None:

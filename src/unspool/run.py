@@ -65,22 +65,26 @@ VALIDATING = 0.04
 
 
 def run(
-    config: RunConfig, *, out: Path | None = None, texts: Names | None = None, keeping: Keeping | None = None
-) -> Iterator[Event]:
-    """Take a text all the way to a trained and measured model."""
+    config: RunConfig, *, out: Path | None = None, texts: Names | None = None, valid: Names | None = None,
+    keeping: Keeping | None = None,
+) -> Iterator[Event]:  # fmt: skip
+    """Train and measure a model of a text; `texts` and `valid` replace the sources that the config names."""
     clock, given = Clock(), config.given if config.recipe is None else {"steps": config.recipe.steps}
     made_with = provenance(None)
     with nullcontext() if out is None else checkpoint.new_run(out) as folder:
-        sources = resolve(texts or config.sources)
-        valid = None if config.valid is None else resolve(config.valid)
-        corpus = prepared(config, sources, valid, folder)
+        sources = resolve(config.sources if texts is None else texts)
+        valid = config.valid if valid is None else valid
+        held_out = None if valid is None else resolve(valid)
+        corpus = prepared(config, sources, held_out, folder)
         yield Prepared(corpus)
         scored = baselines(corpus, config, None if "steps" in given else SHARE * 60 * config.minutes)
         config, bias = chosen_bptt(corpus, replace(config, settings=corpus.settings))
         config = plan(corpus, config, clock)
         training = begin(corpus, config)
         if folder is not None:
-            _write_down(folder, training, corpus, config, scored, bias, made_with | _hashes(sources, valid))
+            _write_down(
+                folder, training, corpus, config, scored, bias, made_with | _hashes(sources, held_out)
+            )
         yield scored.live(config.validation_tokens)
         if scored.left_out is not None:
             yield LeftOut(scored.left_out)

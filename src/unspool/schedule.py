@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from unspool.config import check_integers
 from unspool.errors import InputError
 
 Plans: TypeAlias = tuple[tuple[int, int], ...]
@@ -49,8 +50,9 @@ class Cosine:
     """Where the plan was changed on the way: ((0, steps at first), (after this update, steps), …)."""
 
     def __post_init__(self) -> None:
-        if self.steps < 1 or self.warmup < 1 or not 0 <= self.floor <= 1:
-            raise InputError(f"schedule: steps and warmup from 1, floor from 0 to 1; got {self}")
+        check_integers(self, steps=1, warmup=1)
+        if not 0 <= self.floor <= 1:
+            raise InputError(f"floor is {self.floor!r}; expected a share from 0 to 1")
         refuse_plans(self.plans, self.steps)
 
     def progress(self, step: int) -> float:

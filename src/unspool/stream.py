@@ -6,7 +6,7 @@ and b + U x(1) for the first, which has nothing before it. There is no state but
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -49,6 +49,12 @@ class Stream:
     def _reader(self) -> ops.Stream:
         """The native stream that reads the next token."""
         return self._after if self._fed and not self._fresh else self._first
+
+    def __reduce__(self) -> NoReturn:
+        raise InputError(
+            "a Stream cannot be copied or pickled: its weights are packed for this machine; copy the model and "
+            "stream.state(), then call Stream(model) and restore(state)"
+        )
 
     def read(self, token: int) -> None:
         """Read one token: the state moves on, and the logits of the next are ready."""

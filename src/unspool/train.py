@@ -83,7 +83,12 @@ def update(
     bptt: Truncation = FULL,
     memory: Memory = "full",
 ) -> Report:
-    """One step of the walk: model, loss, gradients, update."""
+    """Make one update: model, loss, gradients, optimiser. A window that `bptt` would cut is refused."""
+    if bptt.kind == "truncated" and len(window.x) > bptt.K1:
+        raise InputError(
+            f"bptt: {bptt} makes an update every {bptt.K1} steps, and the window has {len(window.x)} steps for "
+            "one update; use train, or shorten the window"
+        )
     stretch = Stretch(window.x, window.y, getattr(window, "lengths", None), state, len(window.x))
     return _update(model, stretch, gradient, optimiser, seed, schedule, bptt, memory, None)[1]
 

@@ -9,7 +9,8 @@ back to the first step that the window holds. Three values cut it (`Truncation.p
     full               nothing is cut: (1) back to the window's beginning
     truncated:K        a window is K steps: an update every K steps, from the state that the last one left
     truncated:K1,K2    an update every K1 steps, for the losses of those K1 steps; their gradient reaches back to
-                       the first of the last K2 steps, which are read again with the parameters of now
+                       the first of the last K2 steps, which are read again with the parameters of now. Steps left
+                       over before a reset and at the end of the data, fewer than K1, get one update
     random:P           z(t) = ∂f/∂w + ξ(t) ∂f/∂h(t-1) · z(t-1), ξ(t) = 1/P with probability P, else 0    (2)
 
 Since E[ξ(t)] = 1 and each is drawn by itself, E[z(t)] = dh(t)/dw: random truncation is unbiased. Common lecture
@@ -26,6 +27,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.config import check_integers
 from unspool.errors import InputError
 from unspool.kernel import ops
 from unspool.values import Floats, Ids, State
@@ -58,8 +60,8 @@ class Truncation:
     """The probability that the chain goes on at a step."""
 
     def __post_init__(self) -> None:
-        if self.kind == "truncated" and self.K1 < 1:
-            raise InputError(f"bptt: K1 is {self.K1}; expected 1 or more steps between updates")
+        if self.kind == "truncated":
+            check_integers(self, K1=1, K2=0)
         if self.kind == "truncated" and self.K2 < self.K1:
             raise InputError(
                 f"bptt: K2 is {self.K2} and K1 {self.K1}; expected to look back K2 of at least K1 steps"
@@ -164,7 +166,7 @@ class Past:
         """Steps that have been read from the data and not yet been scored."""
 
     def stretches(self, windows: Iterable[Window]) -> Iterator[Stretch]:
-        """Cut windows into what each update reads. `leave` must be called between two of them."""
+        """Cut windows into one stretch per update; each target is in one stretch. Call `leave` after each stretch."""
         if self.truncation.kind != "truncated":
             for window in windows:
                 self.begin = None if begins_anew(window) else self.begin
@@ -180,6 +182,7 @@ class Past:
                 self.begin, self.x = None, None
             self._wait(window)
             yield from self._while_waiting(lambda n: n >= K1)
+        yield from self._while_waiting(lambda n: n > 0)
 
     def leave(self, stretch: Stretch, at: State) -> None:
         """Remember the state after `stretch.again` steps, and what was read since."""

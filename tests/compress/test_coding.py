@@ -180,7 +180,7 @@ def test_spelling_learns_what_it_spells():
 
 
 def test_tokens_that_lose_text_are_refused():
-    with pytest.raises(InputError, match="--tokens char or byte"):
+    with pytest.raises(InputError, match="tokens='char' or 'byte'"):
         encode(model_of("word"), b"she sells")
 
 

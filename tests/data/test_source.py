@@ -98,7 +98,7 @@ def test_builtin_corpora_are_text() -> None:
 def test_a_byte_that_is_not_utf8_is_named_with_file_and_offset_and_remedy(tmp_path: Path) -> None:
     path = write(tmp_path, "bad.txt", b"\xef\xbb\xbf" + b"a" * BLOCK + b"\xff rest")
     with pytest.raises(
-        InputError, match=rf"bad\.txt: byte 0xff at offset {BLOCK + 3:,} .*--errors replace.*--tokens byte"
+        InputError, match=rf"bad\.txt: byte 0xff at offset {BLOCK + 3:,} .*errors='replace'.*tokens='byte'"
     ):
         read_text(path)
     assert read_text(path, errors="replace") == "a" * BLOCK + "\ufffd rest"

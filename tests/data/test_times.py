@@ -59,7 +59,7 @@ def read(tmp_path: Path, content: str, **options: object):
     ],
 )
 def test_times_that_cannot_be_read_are_never_numbered(tmp_path: Path, content: str, message: str) -> None:
-    with pytest.raises(InputError, match=f"{message}.*, or say --time none"):
+    with pytest.raises(InputError, match=f"{message}.*, or say time='none'"):
         read(tmp_path, content)
     assert read(tmp_path, content, time="none").time is None
     with pytest.raises(InputError, match=r"day or the month first|is no column of times that rise"):

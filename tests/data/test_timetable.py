@@ -80,7 +80,7 @@ HOLES = "date,a,b\n2020-01,1,\n2020-02,?,2\n2020-03,3,NA\n2020-04,4,4\n"
 def test_missing_values_are_refused_and_named(tmp_path: Path) -> None:
     with pytest.raises(
         InputError,
-        match=r"row 2 \(line 3\), column 'a': the value is missing, and there are more in 'b'; .*--missing",
+        match=r"row 2 \(line 3\), column 'a': the value is missing, and there are more in 'b'; .*missing='mask'",
     ):
         read_timetable(written(tmp_path, HOLES))
 
@@ -156,7 +156,7 @@ def test_times_that_are_no_clock_are_not_passed_over(
     tmp_path: Path, name: str, times: list[str], message: str
 ) -> None:
     path = written(tmp_path, f"{name},a\n" + "".join(f"{time},{i}\n" for i, time in enumerate(times)))
-    for asked, hint in ((None, ".*, or say --time none$"), (name, "(?!.*--time)")):
+    for asked, hint in ((None, ".*, or say time='none'$"), (name, "(?!.*time=)")):
         with pytest.raises(InputError, match=message.format(name) + hint):
             read_timetable(path, time=asked)
     assert read_timetable(path, time="none").columns["a"].y.tolist() == list(range(len(times)))

@@ -1,6 +1,7 @@
 """The vocabulary: every behaviour of the class in common lecture notes, and a file that can be trusted."""
 
 import collections
+import itertools
 import json
 import os
 import subprocess
@@ -13,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unspool.data.clean import clean_lines
+from unspool.data.settings import Settings
 from unspool.data.vocab import Vocab
 from unspool.errors import FileError, InputError
 
@@ -51,7 +54,8 @@ def test_it_numbers_as_the_notes_do(tokens: list[Any], min_freq: int, reserved: 
 def test_tokens_and_nested_lists_go_both_ways() -> None:
     vocab = Vocab(list("abca"))
     assert vocab["a"] == 1
-    assert vocab[["a", ("b", ["c", "?"])]] == [1, [2, [3, 0]]]
+    assert vocab[["a", ["b", ["c", "?"]]]] == [1, [2, [3, 0]]]
+    assert vocab[np.array([["a", "b"], ["c", "?"]])] == [[1, 2], [3, 0]]
     assert vocab.to_tokens([1, [2, (3, 0)]]) == ["a", ["b", ["c", "<unk>"]]]
     assert vocab.to_tokens(np.array([[1, 2], [3, 0]])) == [["a", "b"], ["c", "<unk>"]]
     assert "a" in vocab
@@ -124,3 +128,101 @@ def test_two_processes_with_different_hash_seeds_give_the_same_ids(tmp_path: Pat
     ]
     assert printed[0] == printed[1]
     assert len(printed[0].splitlines()) == 5
+
+
+# ── tuples, arrays, strings ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_tuple_is_one_token_and_a_list_nests() -> None:
+    words = ["the", "end", "of", "the", "time", "of", "the", "machine"]
+    vocab = Vocab(list(itertools.pairwise(words)), reserved_tokens=[("<bos>", "the")])
+    assert vocab.token_freqs[0] == (("of", "the"), 2)
+    assert len(vocab) == 8
+    assert vocab[("of", "the")] == 2 and vocab[("the", "sea")] == 0
+    assert vocab[[("of", "the"), [("<bos>", "the")]]] == [2, [1]]
+    assert vocab.to_tokens([2, [1]]) == [("of", "the"), [("<bos>", "the")]]
+    assert ("of", "the") in vocab
+    lines = Vocab([[("a", "b"), ("b", "a")], [("a", "b")]])
+    assert lines.token_freqs == [(("a", "b"), 2), (("b", "a"), 1)]
+
+
+def test_n_grams_survive_a_file(tmp_path: Path) -> None:
+    vocab = Vocab([("a", "b"), ("a", ("b", 3)), "a", 7, ("a", "b")], reserved_tokens=[("<bos>",), "<pad>"])
+    vocab.save(tmp_path / "vocab.json")
+    again = Vocab.load(tmp_path / "vocab.json")
+    assert again.idx_to_token == vocab.idx_to_token and again.sha256 == vocab.sha256
+    assert again[("a", ("b", 3))] == vocab[("a", ("b", 3))] != 0
+
+
+def test_a_token_that_a_file_cannot_hold_is_refused_when_it_is_saved(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be saved"):
+        Vocab([frozenset("ab"), "c"]).save(tmp_path / "vocab.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_bigrams_of_the_time_machine_are_those_of_the_textbook() -> None:
+    folder = os.environ.get("UNSPOOL_DATA")
+    if not folder or not (path := Path(folder) / "timemachine.txt").is_file():
+        pytest.skip("UNSPOOL_DATA does not name a folder with timemachine.txt")
+    words = [word for line in clean_lines(path.read_text()) for word in line.split()]
+    vocab = Vocab(list(itertools.pairwise(words)))
+    assert len(vocab) == 20_235
+    assert vocab.token_freqs[0] == (("of", "the"), 309)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "ids"),
+    [
+        (np.array(["b", "a", "b"]), ["b", "a"]),
+        (np.array([["b", "a"], ["b", "c"]]), ["b", "a", "c"]),
+        (np.array([3, 1, 3]), [3, 1]),
+        ([np.array(["b"]), ["a", "b"]], ["b", "a"]),
+        ([np.int64(3), 1, 3], [3, 1]),
+        (np.array([]), []),
+        (("b", "a", "b"), ["b", "a"]),
+        (["b", ["a", "b"]], ["b", "a"]),
+        (iter(["b"]), ["b"]),
+    ],
+    ids=str,
+)
+def test_arrays_are_read_as_lists(tokens: Any, ids: list[Any], tmp_path: Path) -> None:
+    vocab = Vocab(tokens)
+    assert vocab.idx_to_token == ["<unk>", *ids]
+    vocab.save(tmp_path / "vocab.json")
+    assert Vocab.load(tmp_path / "vocab.json").idx_to_token == vocab.idx_to_token
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"reserved_tokens": "<pad>"}, r"reserved_tokens is one string, '<pad>'.*pass \[text\]"),
+        ({"reserved_tokens": 3}, "reserved_tokens is 3"),
+        ({"tokens": "a text"}, r"tokens is one string.*list\(text\)"),
+        ({"tokens": 3}, "tokens is 3"),
+        ({"tokens": [{"a"}]}, "is a set"),
+        ({"tokens": [("a", ["b"])]}, "is a tuple"),
+        ({"min_freq": 1.5}, "min_freq is 1.5"),
+        ({"min_freq": True}, "min_freq is True"),
+        ({"min_freq": -1}, "min_freq is -1"),
+    ],
+)
+def test_what_is_no_list_of_tokens_is_refused_in_one_line(options: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says) as refused:
+        Vocab(**{"tokens": ["a"]} | options)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("index", [1.0, True, "a", None])
+def test_an_id_that_is_no_whole_number_is_refused(index: Any) -> None:
+    with pytest.raises(InputError, match="0 … 2"):
+        Vocab(list("ab")).to_tokens([index])
+
+
+def test_looking_up_what_cannot_be_a_token_is_refused() -> None:
+    with pytest.raises(InputError, match="is a dict"):
+        Vocab(list("ab"))[{}]
+
+
+def test_reserved_tokens_of_a_corpus_are_not_one_string() -> None:
+    with pytest.raises(InputError, match="reserved is one string, '<pad>'"):
+        Settings(reserved="<pad>")  # type: ignore[arg-type]

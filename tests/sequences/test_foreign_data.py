@@ -68,7 +68,7 @@ def test_conllu_gives_words_and_their_universal_parts_of_speech(tmp_path: Path) 
     ("content", "options", "line"),
     [
         (CONLLU, {"tag": "pos"}, "no column 'pos'; CoNLL-U has id, form, lemma"),
-        (CONLLU, {"tag": "feats"}, "every tag is _, which means unknown; choose another column with --tag"),
+        (CONLLU, {"tag": "feats"}, "every tag is _, which means unknown; choose another column as tag="),
         ("1\tYes\tyes\tINTJ\n", {}, "line 1 has 4 columns; CoNLL-U has 10"),
         ("one" + "\tx" * 9, {}, "line 1 begins with 'one'; expected the number of a word"),
         ("1-2" + "\tx" * 9, {}, "no word in it"),

@@ -8,8 +8,11 @@ import sys
 from cyclopts import App, CycloptsError
 
 from unspool import __version__, failures
+from unspool.cli.convert import STRICT
 from unspool.cli.misspelt import explain, refuse_absurd_numbers
 from unspool.cli.streams import settle, settle_environment
+from unspool.cli.wording import for_commands
+from unspool.errors import UnspoolError
 from unspool.kernel.ops import heed_environment
 
 app = App(
@@ -19,6 +22,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     config=refuse_absurd_numbers,
     help_format="plaintext",  # <unk> and [default: …] are printed as they are written
+    default_parameter=STRICT,
 )
 app.command(
     "unspool.cli.demo:demo",
@@ -126,6 +130,8 @@ def main() -> None:
         sys.exit(0)
     except CycloptsError as error:
         failures.leave(explain(error), failures.USAGE)
+    except UnspoolError as error:
+        failures.leave(for_commands(str(error)), failures.USAGE)
     except SystemExit as end:
         pipe = isinstance(end.__context__, BrokenPipeError)  # Rich turns it into an exit of its own
         failures.leave("", failures.PIPE) if pipe else failures.discard_unwritten()

@@ -14,7 +14,7 @@ from rich.table import Table
 from unspool.cli.options import Flag, Replacing
 from unspool.cli.terminal import terminal
 from unspool.config import at_least
-from unspool.data.source import called, iter_text, resolve
+from unspool.data.source import called, iter_text, resolve, text_itself
 from unspool.draw.charts import path_chart, pretty, surprise_chart, told_of, units_chart
 from unspool.draw.graph import save_graph
 from unspool.draw.lags import bias_chart, influence_chart
@@ -84,7 +84,7 @@ def inspect_command(
     with _stages(console) as note:
         names = [each.strip() for each in units.split(",")] if units else None
         report = inspect(
-            source, content, run=Path(run).resolve().name, name=name, units=names, note=note
+            source, text_itself(content), run=Path(run).resolve().name, name=name, units=names, note=note
         )  # fmt: skip
         note("drawing")
         with output_folder(out, force=replacing.force, known=WRITTEN) as folder:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, get_args
 
 from cyclopts import App, ArgumentCollection, CycloptsError
-from cyclopts.exceptions import UnknownCommandError, UnknownOptionError, ValidationError
+from cyclopts.exceptions import CoercionError, UnknownCommandError, UnknownOptionError, ValidationError
 
 from unspool.errors import InputError
 
@@ -62,6 +62,8 @@ def _what_is_wrong(error: CycloptsError) -> str:
     if own.startswith(UNKNOWN_OPTION):
         return _unknown_option(error, own.removeprefix(UNKNOWN_OPTION))
     line = " ".join((own or str(error)).split()).rstrip(".")
+    if isinstance(error, CoercionError) and error.msg and error.token and error.token.keyword is None:
+        return f"{error.argument.name if error.argument else 'a value'}: {line}"
     return line[:1].lower() + line[1:]
 
 

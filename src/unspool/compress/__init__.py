@@ -62,6 +62,10 @@ def compress(
 
     `name` and `run` are kept as they are given, to say later what it was and where the model is.
     """
+    if not isinstance(data, bytes):
+        raise InputError(
+            f"data is a {type(data).__name__}; expected bytes: pass text.encode(), or pathlib.Path(…).read_bytes() for a file"
+        )
     coded = encode(model, data, told=told)
     stored = len(coded.payload) >= len(data)
     inside = _packed_model(model) if with_model and not stored else b""

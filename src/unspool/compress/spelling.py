@@ -39,7 +39,7 @@ def cut(tokenizer: Tokenizer, data: bytes) -> list[str]:
     if not tokenizer.lossless:
         raise InputError(
             f"tokens of the kind {tokenizer.kind!r} do not keep what stands between them, so no file would come "
-            "back as it was; use a run that was trained with --tokens char or byte"
+            "back as it was; use a run that was trained with tokens='char' or 'byte'"
         )
     if isinstance(tokenizer, ByteTokenizer):
         return list(data.decode("latin-1"))
@@ -52,7 +52,7 @@ def cut(tokenizer: Tokenizer, data: bytes) -> list[str]:
     if join(tokenizer, tokens) != data:
         raise InputError(
             f"tokens of the kind {tokenizer.kind!r} do not give this file back as it was; "
-            "use a run that was trained with --tokens char or byte"
+            "use a run that was trained with tokens='char' or 'byte'"
         )
     return tokens
 

@@ -36,6 +36,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.config import at_least
 from unspool.data.arrays import Ids, Real, Whole
 from unspool.errors import InputError
 
@@ -223,8 +224,8 @@ def one_hot(x: Ids, K: int) -> Real:
 
 
 def _check(ids: Ids, B: int, tau: int) -> None:
-    if B < 1 or tau < 1:
-        raise InputError(f"batches: B and tau must be at least 1, got B = {B}, tau = {tau}")
+    at_least("B", B, 1)
+    at_least("tau", tau, 1)
     if len(ids) < B * tau + 1:
         raise InputError(
             f"text too short: {len(ids):,} tokens, but a batch of {B} rows with {tau} steps needs "

@@ -24,6 +24,10 @@ class JiebaTokenizer:
             raise MissingExtra("tokens jieba needs rjieba: pip install unspool[chinese]") from error
         self._cut = rjieba.cut
 
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        """Copy and pickle nothing but the kind: the dictionary belongs to the library."""
+        return JiebaTokenizer, ()
+
     def encode_text(self, text: str) -> list[str]:
         """Cut a text into words."""
         return list(self._cut(text))

@@ -43,6 +43,7 @@ from unspool.data.tokens import Indexer, Tokenizer, make_tokenizer
 from unspool.data.vocab import Vocab
 from unspool.data.words import SpaceTokenizer
 from unspool.errors import EmptyInput
+from unspool.files import as_path
 from unspool.staging import folder_made_whole
 
 
@@ -149,7 +150,7 @@ def prepare(
         return _prepare_into(into, groups, settings)
     if cache is None:
         return _prepare(groups, settings, None)
-    folder = prepared.place(Path(cache), groups, settings)
+    folder = prepared.place(as_path(cache), groups, settings)
     if not os.path.isdir(folder):
         with folder_made_whole(folder, may_exist=True) as unfinished:
             _prepare_into(unfinished, groups, settings)
@@ -259,7 +260,7 @@ def _refuse_nothing(sources: list[Source], spans: list[tuple[int, int]], erased:
     name = called(sources)
     if spans[-1][1] == 0 and erased:
         raise EmptyInput(
-            f"{name}: cleaning erased all of its {erased:,} letters, none is A-Z; read it without --clean"
+            f"{name}: cleaning erased all of its {erased:,} letters, none is A-Z; read it with clean=False"
         )
     if spans[-1][1] == 0:
         raise EmptyInput(f"{name}: empty, there is no text in it")

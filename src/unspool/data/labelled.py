@@ -30,6 +30,7 @@ from unspool.data.source import read_file
 from unspool.data.table import Column, Table, read_table
 from unspool.data.timeseries import read_ts
 from unspool.errors import EmptyInput, FileError, InputError
+from unspool.files import as_path
 
 TEXTS = (".txt", ".text")
 
@@ -87,7 +88,7 @@ def read_labelled(
     ``text`` and ``label`` choose a table's columns [default: the usual ones]. Without ``need_labels`` a file may
     have none, or ``none`` says so: something to predict. ``by`` says what a step of an image is, rows or pixels.
     """
-    path = Path(path)
+    path = as_path(path)
     kind = "folder" if path.is_dir() else path.name.lower().removesuffix(".gz").rpartition(".")[2]
     kind = "image" if is_image(path) else kind
     if kind in ("folder", "image", "npz", "npy", "ts") and (text, label, delimiter) != (None, None, None):
@@ -121,7 +122,7 @@ def read_labelled(
 
 def read_classes(folder: str | Path) -> Labelled:
     """Read a folder with one text file a class: the file's name is the label, each line an example."""
-    folder = Path(folder)
+    folder = as_path(folder)
     if not folder.is_dir():
         raise FileError(f"{folder}: no such folder")
     paths = class_files(folder)

@@ -179,7 +179,7 @@ def feature_columns(
     found = [i for i in others if table.is_numeric(i)]
     if not found:
         raise InputError(
-            f"{table.name}: no column of numbers beside what is predicted; choose with --features, or a text with --text; "
+            f"{table.name}: no column of numbers beside what is predicted; choose them as features=, or a text as text=; "
             f"there are {', '.join(table.names)}"
         )
     return found, [table.names[i] for i in others if i not in found]

@@ -61,7 +61,7 @@ def read_pairs(
     if columns is None and usual is not None and max(usual) < width:
         columns = usual
     if width > 2 and columns is None:
-        raise InputError(f"{path}: {width} columns; say which two are the pair, as --columns 0 1")
+        raise InputError(f"{path}: {width} columns; say which two are the pair, as columns=(0, 1)")
     source, target = columns or (0, 1)
     for number, fields in rows:
         if len(fields) != width:

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from unspool.data.arrays import Real
 from unspool.data.images import image_sequences
 from unspool.errors import EmptyInput, FileError, InputError
-from unspool.files import write_whole
+from unspool.files import as_path, write_whole
 
 KEYS = ("values", "lengths", "images", "labels", "targets")
 LARGEST = 1 << 31
@@ -125,8 +125,9 @@ def write_ragged(
 
 
 def _load(path: str | Path) -> dict[str, NDArray[Any]]:
+    place = as_path(path)
     try:
-        with Path(path).open("rb") as raw:
+        with place.open("rb") as raw:
             if not raw.read(2).startswith((b"PK", b"\x93N")):
                 raise InputError(f"{path}: not an .npz file; {LAYOUT}")
             raw.seek(0)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from unspool.config import at_least
 from unspool.data.source import check_reading
 from unspool.errors import InputError
 
@@ -36,5 +37,8 @@ class Settings:
             raise InputError(
                 f"split: expected three shares that add up to 1, the first above 0, got {self.split}"
             )
-        if self.min_freq < 0:
-            raise InputError(f"min_freq: expected 0 or more, got {self.min_freq}")
+        at_least("min_freq", self.min_freq, 0)
+        if isinstance(self.reserved, str):
+            raise InputError(
+                f"reserved is one string, {self.reserved!r}; expected a tuple of tokens: ({self.reserved!r},)"
+            )

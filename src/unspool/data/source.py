@@ -44,6 +44,7 @@ from typing import IO, TypeAlias, TypeVar, cast
 
 from unspool.data.builtin import python_docs, python_source
 from unspool.errors import EmptyInput, FileError, InputError, UnspoolError
+from unspool.files import as_path
 
 BLOCK = 1 << 18
 TEXT_SUFFIXES = frozenset({".txt", ".text", ".md", ".rst", ".tex", ".py", ".html", ".xml", ".csv", ".tokens"})
@@ -115,6 +116,8 @@ def _resolve_one(name: Name) -> list[Source]:
     if isinstance(name, Source):
         return [name]
     text = os.fspath(name)
+    if not text:
+        raise InputError("a source has an empty name; expected a file, a folder, '-' or builtin:python-docs")
     if text == "-":
         return [_standard_input()]
     if text.startswith("builtin:"):
@@ -265,7 +268,7 @@ def _bounded(sources: list[Source], blocks: Iterator[Block]) -> Iterator[Block]:
 
 def read_file(path: str | os.PathLike[str], newlines: str = "keep") -> str:
     """Read one file of lines into one string; bytes that are not UTF-8 are named with their line."""
-    if Path(path).is_dir():
+    if as_path(path).is_dir():
         raise FileError(f"{path}: a folder; expected a file")
     (source,) = resolve(path)
     try:
@@ -332,7 +335,7 @@ def _utf8(name: str, data: bytes, errors: str, offset: int, *, final: bool) -> t
         like = _like(data) if at == 0 else ""
         raise InputError(
             f"{name}: byte {data[error.start]:#04x} at offset {at:,} is not UTF-8{like}: convert the file, "
-            "or read it with --errors replace, or as bytes with --tokens byte"
+            "or read it with errors='replace', or as bytes with tokens='byte'"
         ) from error
 
 

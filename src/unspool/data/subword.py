@@ -37,6 +37,10 @@ class SubwordTokenizer:
                 f"tokens {kind[:40]}: expected {FEWEST} to {MOST:,} pieces: byte-level pieces start at {FEWEST}"
             )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the pieces as JSON: the library's module cannot be pickled."""
+        return SubwordTokenizer, (self.kind, self.model)
+
     @property
     def model(self) -> str | None:
         """The learned pieces as JSON, or none if nothing has been learned yet."""

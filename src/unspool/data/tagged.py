@@ -128,7 +128,7 @@ def _from_conllu(
     if found.tags is None or any(each != UNKNOWN for row in found.tags for each in row):
         return found
     if need_tags:
-        raise InputError(f"{path}: every tag is _, which means unknown; choose another column with --tag")
+        raise InputError(f"{path}: every tag is _, which means unknown; choose another column as tag=")
     return replace(found, tags=None)
 
 

@@ -46,8 +46,8 @@ NAMED = (
     "t",
 )
 MISSING = ("refuse", "interpolate", "mask")
-IGNORE = ", or say --time none"
-HINT = "fill it, or say how: --missing interpolate or --missing mask"
+IGNORE = ", or say time='none'"
+HINT = "fill it, or say how: missing='interpolate' or missing='mask'"
 MOST_STEPS = 1000
 """Steps of time for each row of a table: what lies between two rows is filled in."""
 
@@ -199,7 +199,7 @@ def _steps(table: Table, at: int | None, clock: Clock | None, missing: str, hint
         where = f"{table.place(row, at)}: {table.rows[row][at]!r}"
         if number is None:
             raise InputError(
-                f"{where} is no whole number of steps after {clock.begin!r}; use --time none to ignore times"
+                f"{where} is no whole number of steps after {clock.begin!r}; use time='none' to ignore times"
             )
         if number <= before:
             raise InputError(

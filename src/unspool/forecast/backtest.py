@@ -170,6 +170,7 @@ def rolling_origins(count: int, test: int, horizon: int, stride: int) -> Whole:
     [15, 17]
     """
     at_least("stride", stride, 1)
+    at_least("test", test, 1)
     if not horizon <= test < count:
         raise InputError(f"test is {test}: expected {horizon} (the horizon) … {count - 1} of {count} values")
     return np.arange(count - test, count - horizon + 1, stride)

@@ -20,11 +20,13 @@ import dataclasses
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
+from os import PathLike
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from unspool.config import MOST_STEPS, above_zero, at_least
+from unspool.config import MOST_STEPS, above_zero, at_least, refuse_unknown
 from unspool.data.arrays import Real, Whole
 from unspool.errors import InputError
 from unspool.footprint import bytes_of_training, count_parameters
@@ -90,17 +92,19 @@ class Forecaster:
     seed: int = 0
     """Where all random numbers come from."""
 
+    def __new__(cls, *args: Any, **params: Any) -> Self:
+        """Refuse an argument that the class does not have, with the name that was probably meant."""
+        refuse_unknown(cls.__name__, params, [field.name for field in dataclasses.fields(cls)])
+        return super().__new__(cls)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def set_params(self, **params: Any) -> Self:
         """Change the constructor's arguments."""
+        refuse_unknown(type(self).__name__, params, self.get_params())
         for name, value in params.items():
-            if name not in self.get_params():
-                raise InputError(
-                    f"Forecaster has no argument {name!r}; it has {', '.join(self.get_params())}"
-                )
             setattr(self, name, value)
         return self
 
@@ -196,7 +200,7 @@ class Forecaster:
         return values, np.array([len(values)])
 
     def _steps_ahead(self, steps: int | None) -> int:
-        if steps is not None and not 1 <= steps <= self.horizon:
+        if steps is not None and at_least("steps", steps, 1) > self.horizon:
             raise InputError(
                 f"steps is {steps}; this model was fitted for 1 … {self.horizon}: fit again with that horizon"
             )
@@ -265,14 +269,14 @@ class Forecaster:
 
     def _season(self, count: int) -> int:
         if (
-            not isinstance(self.season, int)
+            not isinstance(self.season, Integral)
             or isinstance(self.season, bool)
             or not 1 <= self.season <= count // 2
         ):
             raise InputError(
                 f"season is {self.season!r}; expected guess, or 1 … {count // 2} for {count} values: two seasons at least"
             )
-        return self.season
+        return int(self.season)
 
     def _given(self, change: Change, values: Real) -> Change:
         power = change.power if self.power == "guess" else self.power
@@ -305,6 +309,10 @@ class Forecaster:
 
 def checked(y: Any, name: str) -> Real:
     """Give a series as numbers; refuse what is none, is not finite, or never changes."""
+    if isinstance(y, str | PathLike):
+        raise InputError(
+            f"{name} is {str(y)!r}; expected numbers: read a file with read_series({str(y)!r}) from unspool.data.series"
+        )
     try:
         values = np.asarray(y, np.float64)
     except (TypeError, ValueError) as error:

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from unspool.data.clean import Cleaner
+from unspool.data.given import Text, as_sources
 from unspool.data.reading import joint_of
+from unspool.data.settings import Settings
+from unspool.data.source import read_text
 from unspool.errors import InputError
 from unspool.evaluate import in_time
 from unspool.graph.structure import At
@@ -68,16 +71,16 @@ Note = Callable[[str], None]
 
 def inspect(
     source: TextModel,
-    text: str,
+    text: Text,
     *,
     run: str = "a model",
     name: str = "a text",
     units: list[str] | None = None,
     note: Note = lambda _: None,
 ) -> Report:
-    """Read a text with a model and look at everything; `note` is told what is being done."""
+    """Read a text (a str is the text itself, a Path a file) and report every state; `note` is called at each stage."""
     note("reading")
-    tokens = _tokens(source, text)
+    tokens = _tokens(source, _read(text, source.settings))
     if len(tokens) < 2:
         raise InputError(f"{name}: {len(tokens)} tokens; inspect needs two or more, one to predict the other")
     pieces = pieces_of(source.tokenizer, tokens)
@@ -105,6 +108,11 @@ def inspect(
         trace(source.model, ids[:steps, None].copy(), ids[1 : steps + 1, None].copy(), gradients=True),
         (pieces[::-1] if source.backward else pieces)[: steps + 1],
     )
+
+
+def _read(text: Text, settings: Settings) -> str:
+    sources = as_sources(text, "text")
+    return text if isinstance(text, str) else read_text(sources, settings.errors, settings.newlines)
 
 
 def _tokens(source: TextModel, text: str) -> list[str]:

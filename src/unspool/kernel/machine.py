@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
-from typing import Any
+from typing import Any, NoReturn
 
 from unspool import cgroup
 from unspool.errors import InputError
@@ -63,6 +64,15 @@ def heed_environment() -> None:
         set_threads(int(threads))
 
 
+def _refuse_copy(packed: object) -> NoReturn:
+    raise InputError(
+        f"{type(packed).__name__}: weights packed for the kernels cannot be copied or pickled: "
+        "copy the model, and pack its weights again"
+    )
+
+
+for native in (_native.Panels, _native.Stream):
+    copyreg.pickle(native, _refuse_copy)
 try:
     heed_environment()
 except InputError as error:  # importing must not fail: the command line could not say why in one line

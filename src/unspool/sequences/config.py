@@ -14,7 +14,16 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from unspool.config import MOST_STEPS, ModelConfig, above_zero, at_least, from_choice, share_of_one
+from unspool.config import (
+    MOST_STEPS,
+    ModelConfig,
+    above_zero,
+    at_least,
+    check_integers,
+    from_choice,
+    is_number,
+    share_of_one,
+)
 from unspool.errors import InputError
 from unspool.values import CellName
 
@@ -72,7 +81,7 @@ class SequenceConfig:
         from_choice("head", self.head, HEADS)
         from_choice("pool", self.pool, ("last", "mean"))
         from_choice("attention", self.attention, ("none", "general", "additive"))
-        at_least("remember", self.remember, 0)
+        check_integers(self, inputs=1, outputs=1, hidden=1, layers=1, embedding=0, remember=0)
         if not 0 < self.floor < math.inf:
             raise InputError(f"floor is {self.floor!r}; expected a number above 0")
         if self.attention != "none" and not self.decodes:
@@ -181,12 +190,12 @@ class FitConfig:
     """Where all random numbers come from."""
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("B", 1), ("patience", 0), ("validations", 1), ("seed", 0)):
-            at_least(name, getattr(self, name), least)
+        check_integers(self, epochs=1, B=1, patience=0, validations=1, seed=0)
         if self.steps is not None:
+            check_integers(self, steps=1)
             at_least("steps", self.steps, 1, MOST_STEPS)
         at_least("epochs", self.epochs, 1, MOST_STEPS)
-        if self.minutes is not None and not 0 < self.minutes <= 1e5:
+        if self.minutes is not None and not (is_number(self.minutes) and 0 < self.minutes <= 1e5):
             raise InputError(f"minutes is {self.minutes!r}; expected a number above 0")
         for name in ("validation", "warmup"):
             share_of_one(name, getattr(self, name))

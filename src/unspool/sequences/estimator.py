@@ -19,7 +19,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from unspool import checkpoint
+from unspool.config import at_least, refuse_unknown
 from unspool.errors import InputError
+from unspool.files import as_path
 from unspool.keeping import Keeping
 from unspool.provenance import provenance
 from unspool.sequences.batches import Examples
@@ -87,16 +89,19 @@ class Estimator:
     standardise: bool = True
     """Whether values are brought to mean 0 and spread 1, channel by channel."""
 
+    def __new__(cls, *args: Any, **params: Any) -> Self:
+        """Refuse an argument that the estimator does not have, with the name that was probably meant."""
+        refuse_unknown(cls.__name__, params, [field.name for field in dataclasses.fields(cls)])
+        return super().__new__(cls)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def set_params(self, **params: Any) -> Self:
         """Change the constructor's arguments."""
-        known = self.get_params()
+        refuse_unknown(type(self).__name__, params, self.get_params())
         for name, value in params.items():
-            if name not in known:
-                raise InputError(f"{type(self).__name__} has no argument {name!r}; it has {', '.join(known)}")
             setattr(self, name, value)
         return self
 
@@ -130,18 +135,19 @@ class Estimator:
         A fit that is refused leaves the estimator as it was.
         """
         before, keeping = dict(vars(self)), Keeping(steps=save_every)
+        run = None if run is None else as_path(run)
         try:
             examples = self._learn(X, y)
             self.provenance_ = provenance(examples.sha256())
             if run is None:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config())
                 return self._counted(fit(self.network_, examples, self.fit_config_), before)
-            if os.path.exists(Path(run) / checkpoint.CONFIG):
+            if os.path.exists(run / checkpoint.CONFIG):
                 self.fit_config_ = planned(self, examples, run)
             else:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config())
                 begin(self, run, examples, more or {})
-            return self._counted(kept_fit(self, examples, Path(run), keeping), before)
+            return self._counted(kept_fit(self, examples, run, keeping), before)
         except BaseException:
             self._put_back(before)
             raise
@@ -209,7 +215,7 @@ class Estimator:
             epochs=self.epochs,
             steps=self.steps,
             minutes=self.minutes,
-            B=self.batch_size,
+            B=at_least("batch_size", self.batch_size, 1),
             learning_rate=self.learning_rate,
             clip=self.clip,
             decay=self.decay,

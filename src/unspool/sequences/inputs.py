@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
 
+from unspool.data.given import refuse_file_names
 from unspool.data.tokens import make_tokenizer
 from unspool.data.vocab import Vocab
 from unspool.errors import EmptyInput, InputError
@@ -219,6 +221,9 @@ def as_sequences(X: Any) -> Any:
     """Return X as an array or a list; refuse what is neither."""
     if isinstance(X, str | bytes):
         raise InputError("X is one string; expected a list of sequences: pass [X]")
+    if isinstance(X, PathLike):
+        raise InputError(f"X is the path {str(X)!r}; expected a list of sequences: read the file first")
+    refuse_file_names(X, "X")
     if hasattr(X, "toarray"):
         raise InputError("X is sparse, and sparse input is not supported: pass X.toarray()")
     if isinstance(X, Mapping):

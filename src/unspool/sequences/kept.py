@@ -99,7 +99,7 @@ def planned(estimator: Fits, examples: Examples, path: str | Path) -> FitConfig:
         raise InputError(
             f"{path}: it holds no fit that could go on: it was saved when fitted; give another run"
         )
-    given = json.loads(json.dumps(estimator.get_params()))
+    given = json.loads(json.dumps(estimator.get_params(), default=checkpoint.as_plain))
     arguments = read_as(dict[str, Any], content.get("arguments"), Path(path) / checkpoint.CONFIG, "arguments")
     for name, value in arguments.items():
         if given.get(name) != value:
@@ -229,7 +229,7 @@ def _hash(estimator: Fits, examples: Examples) -> str:
     meant["learned"].pop("n_iter_", None)
     coders = _coders(estimator).items()
     meant["vocabs"] = {name: coder.vocab.sha256 for name, coder in coders if isinstance(coder, TokenCoder)}
-    words = json.dumps(meant, sort_keys=True) + examples.sha256()
+    words = json.dumps(meant, sort_keys=True, default=checkpoint.as_plain) + examples.sha256()
     return hashlib.sha256(words.encode()).hexdigest()
 
 

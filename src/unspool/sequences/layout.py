@@ -5,6 +5,8 @@ The optimiser sees one vector, matrices first; a part sees its own parameters un
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from unspool.cells import cell_named
@@ -32,6 +34,11 @@ class Part(Parameters):
         self._stored = {name: whole.stored(at + name) for name in self.shapes}
         self.count = sum(stored.size for stored in self._stored.values())
         self.flat, self.matrices = whole.flat, whole.matrices
+        self._of = whole, at
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the whole; this stays a view into it."""
+        return Part, self._of
 
 
 def shapes_of_network(config: SequenceConfig) -> Shapes:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unspool.config import at_least
+from unspool.data.given import refuse_file_names
 from unspool.data.vocab import UNK
 from unspool.errors import InputError
 from unspool.sequences.attention import attention_weights
@@ -52,8 +53,11 @@ class SequenceTranslator(Estimator):
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         at_least("beam", self.beam, 1)
+        if self.longest is not None:
+            at_least("longest", self.longest, 1)
         if isinstance(y, str):
             raise InputError("y is one string; expected a list with a target for each input")
+        refuse_file_names(y, "y")
         if len(y) != len(x):
             raise InputError(f"there are {len(x)} inputs and {len(y)} targets; expected as many")
         if holds_tokens(y):

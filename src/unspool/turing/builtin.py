@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from unspool.errors import InputError
+from unspool.files import as_path
 from unspool.turing.automaton import Automaton
 from unspool.turing.machine import Machine
 from unspool.turing.parse import from_values, load
@@ -103,7 +103,7 @@ def find(machine: str) -> Machine | Automaton:
     'bb2'
     """
     if not machine.startswith(BUILTIN):
-        return load(Path(machine))
+        return load(as_path(machine))
     name = machine.removeprefix(BUILTIN)
     known = MACHINES | AUTOMATA
     if name not in known:

@@ -1,0 +1,26 @@
+"""How the words of a command line become values: whole numbers are written as such, and no name is empty."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cyclopts import CoercionError, Parameter, Token, convert
+
+WHOLE = re.compile(r"[+-]?\d+(?:_\d+)*")
+
+
+def _strictly(type_: Any, tokens: Sequence[Token]) -> Any:
+    return convert(type_, tokens, converter=_leaf)
+
+
+def _leaf(type_: type, value: str) -> Any:
+    """Convert one word; cyclopts alone would round 2.7 to 3, and an empty path would be the current folder."""
+    if type_ is int and not WHOLE.fullmatch(value):
+        raise CoercionError(msg=f"{value!r} is not a whole number", target_type=int)
+    if type_ is Path and not value:
+        raise CoercionError(msg="the name is empty; expected a file or a folder", target_type=Path)
+    return convert(type_, [value])
+
+
+STRICT = Parameter(converter=_strictly)

@@ -1,0 +1,29 @@
+"""Advice in errors: the library names Python's arguments, and the command line its options."""
+
+ADVICE = {
+    "choose another path": "give another --out",
+    "choose a shorter path": "give a shorter --out",
+    "the folder that a training wrote": "the folder that a training wrote (--out)",
+    "errors='replace'": "--errors replace",
+    "tokens='byte'": "--tokens byte",
+    "tokens='char' or 'byte'": "--tokens char or byte",
+    "with clean=False": "without --clean",
+    "columns=(0, 1)": "--columns 0 1",
+    "time='none'": "--time none",
+    "missing='interpolate' or missing='mask'": "--missing interpolate or --missing mask",
+    "another column as tag=": "another column with --tag",
+    "choose them as features=, or a text as text=": "choose with --features, or a text with --text",
+    "own as valid=": "own with --valid",
+}
+"""What the library says, and what a command says instead."""
+
+
+def for_commands(line: str) -> str:
+    """Return an error of the library with the options of the command line.
+
+    >>> for_commands("latin.txt: byte 0xe9 is not UTF-8: read it with errors='replace'")
+    'latin.txt: byte 0xe9 is not UTF-8: read it with --errors replace'
+    """
+    for python, command in ADVICE.items():
+        line = line.replace(python, command)
+    return line

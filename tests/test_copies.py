@@ -1,0 +1,236 @@
+"""Copies and pickles: the same bits as the original now and after ten updates, and no memory in common."""
+
+import copy
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+from cases import CELLS, INPUTS, config_of
+from unspool import LanguageModel, Optimiser, OptimiserConfig, Stream, TextModel
+from unspool.config import ModelConfig
+from unspool.data.settings import Settings
+from unspool.data.tokens import make_tokenizer
+from unspool.data.vocab import Vocab
+from unspool.errors import InputError
+from unspool.forecast import Forecaster
+from unspool.kernel import ops
+from unspool.model import Model
+from unspool.parameters import Parameters
+from unspool.sequences import (
+    SequenceClassifier,
+    SequenceGenerator,
+    SequenceRegressor,
+    SequenceTagger,
+    SequenceTranslator,
+)
+from unspool.sequences.batches import Examples
+from unspool.sequences.config import SequenceConfig
+from unspool.sequences.fit import update as update_network
+from unspool.sequences.network import Network
+from unspool.train import update
+
+WAYS = {"deepcopy": copy.deepcopy, "pickle": lambda value: pickle.loads(pickle.dumps(value))}
+SENTENCE = "she sells sea shells by the sea shore. "
+
+
+@pytest.fixture(params=WAYS)
+def copied(request):
+    """Return the function that makes the copy."""
+    return WAYS[request.param]
+
+
+class Batch:
+    """A window of tokens or values."""
+
+    def __init__(self, config, seed):
+        rng = np.random.default_rng(seed)
+        self.x = rng.integers(0, config.inputs, (7, 3)).astype(np.int32)
+        if config.dense:
+            self.x = rng.standard_normal((7, 3, config.inputs)).astype(np.float32)
+        self.y = rng.integers(0, config.outputs, (7, 3)).astype(np.int32)
+
+
+def ten_updates(model, optimiser, gradient):
+    for seed in range(10):
+        update(model, Batch(model.config, seed), None, gradient, optimiser)
+
+
+def trained_together(model, optimiser, gradient, other, its_optimiser, its_gradient):
+    """Train both and say whether they have the same bits, different from before."""
+    before = model.parameters.flat.copy()
+    ten_updates(model, optimiser, gradient)
+    assert np.array_equal(other.parameters.flat, before)  # nothing is shared
+    ten_updates(other, its_optimiser, its_gradient)
+    return not np.array_equal(model.parameters.flat, before) and np.array_equal(
+        model.parameters.flat, other.parameters.flat
+    )
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_copied_model_learns_as_the_original_does(cell, kind, copied):
+    model = Model.fresh(config_of(cell, kind, 6, layers=2, learn_h0=True), seed=1)
+    optimiser, gradient = Optimiser(OptimiserConfig()), model.gradient()
+    ten_updates(model, optimiser, gradient)
+    parts = copied((model, optimiser, gradient))
+    other = parts[0]
+    window = Batch(model.config, 99)
+    assert np.array_equal(model.forward(window.x).h, other.forward(window.x).h)
+    assert not np.shares_memory(model.parameters.flat, other.parameters.flat)
+    assert not np.shares_memory(gradient.flat, parts[2].flat)
+    assert not np.shares_memory(optimiser.m, parts[1].m)
+    assert trained_together(model, optimiser, gradient, *parts)
+
+
+def test_copied_parameters_are_views_into_their_own_vector_on_a_cache_line(copied):
+    parameters = Model.fresh(config_of("gru", "embedded", 5), seed=0).parameters
+    other = copied(parameters)
+    assert other.shapes == parameters.shapes and np.array_equal(other.flat, parameters.flat)
+    for name in other:
+        assert np.shares_memory(other[name], other.flat), name
+        assert other.stored(name).ctypes.data % 64 == 0, name
+    other.flat[:] = 0
+    assert parameters.flat.any() and not other["E"].any()
+
+
+def test_a_shallow_copy_of_parameters_shares_the_vector():
+    parameters = Model.fresh(config_of("gru", "embedded", 5), seed=0).parameters
+    assert copy.copy(parameters).flat is parameters.flat
+
+
+def test_parameters_in_double_precision_stay_so(copied):
+    parameters = Parameters({"W": (2, 3)}, np.arange(16, dtype=np.float64))
+    assert copied(parameters).flat.dtype == np.float64
+
+
+def updated(network, optimiser, updates=10):
+    """Train a network on random batches that fit it; return its parameters."""
+    config = network.config
+    for seed in range(updates):
+        rng = np.random.default_rng(seed)
+        x = [rng.integers(0, config.inputs, 4).astype(np.int32) for _ in range(3)]
+        if config.dense:
+            x = list(rng.standard_normal((3, 4, config.inputs)).astype(np.float32))
+        width = () if config.head == "classes" else (config.outputs,)
+        steps = (4,) if config.aligned else (5,) if config.decodes else ()
+        y = rng.integers(0, config.outputs, (3, *steps, *width)).astype(np.int32)
+        y = y if config.head == "classes" else y.astype(np.float32)
+        batch = Examples(x, list(y) if steps else y).batch(np.arange(3), aligned=config.aligned)
+        update_network(network, batch, optimiser, seed=0, rate=1.0)
+    return network.parameters.flat.copy()
+
+
+def check_networks(network, other):
+    """Check that two networks are equal, apart, and learn the same."""
+    before = network.parameters.flat.copy()
+    assert np.shares_memory(other.encoder.parameters["layer0.W"], other.parameters.flat)
+    made = updated(network, Optimiser(OptimiserConfig()))
+    assert np.array_equal(other.parameters.flat, before) and not np.array_equal(made, before)
+    assert np.array_equal(updated(other, Optimiser(OptimiserConfig())), made)
+
+
+def test_a_copied_network_with_attention_learns_as_the_original_does(copied):
+    config = SequenceConfig(
+        "encoder-decoder", "classes", inputs=9, outputs=6, hidden=8, attention="additive", bidirectional=True
+    )
+    network = Network.fresh(config, seed=0)
+    updated(network, Optimiser(OptimiserConfig()), 1)  # now it keeps a gradient to write into
+    check_networks(network, copied(network))
+
+
+NUMBERS = [[0.0, 1.0, 2.0], [3.0, 2.0, 1.0, 0.0], [1.0, 2.0, 4.0], [5.0, 1.0]]
+ESTIMATORS = {
+    "classifier": (SequenceClassifier(hidden=4, steps=3), NUMBERS, ["a", "b", "a", "b"]),
+    "classifier of tokens": (
+        SequenceClassifier(hidden=4, steps=3, tokens="word", embedding=3),
+        ["the sea", "a sea shore", "the shells", "a shore"],
+        [1, 0, 1, 0],
+    ),
+    "regressor": (SequenceRegressor(hidden=4, steps=3, layers=2), NUMBERS, [1.0, 2.0, 3.0, 4.0]),
+    "tagger": (SequenceTagger(hidden=4, steps=3, bidirectional=True), ["ab", "ba"], [["x", "y"], ["y", "x"]]),
+    "translator": (
+        SequenceTranslator(hidden=4, steps=3, attention="general"),
+        ["ab", "ba"],
+        ["AB", "BA"],
+    ),
+    "generator": (SequenceGenerator(hidden=4, steps=3, cell="lstm"), ["up", "down"], ["abc", "cba"]),
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_copied_estimator_predicts_and_learns_as_the_original_does(name, copied):
+    estimator, X, y = ESTIMATORS[name]
+    fresh = copied(estimator)
+    assert fresh.get_params() == estimator.get_params() and not hasattr(fresh, "network_")
+    fitted = copied(estimator).fit(X, y)
+    assert np.array_equal(fresh.fit(X, y).network_.parameters.flat, fitted.network_.parameters.flat)
+    other = copied(fitted)
+    assert np.array_equal(np.asarray(other.predict(X)), np.asarray(fitted.predict(X)))
+    check_networks(fitted.network_, other.network_)
+
+
+def test_a_copied_forecaster_predicts_and_learns_as_the_original_does(copied):
+    y = 10 + np.sin(np.arange(60) * np.pi / 3)
+    forecaster = Forecaster(horizon=3, members=2, steps=3, hidden=4)
+    assert dataclasses.asdict(copied(forecaster)) == dataclasses.asdict(forecaster)
+    forecaster.fit(y)
+    other = copied(forecaster)
+    assert np.array_equal(other.predict(), forecaster.predict())
+    assert np.array_equal(other.predict_interval(), forecaster.predict_interval())
+    for mine, its in zip(forecaster.fitted_.networks, other.fitted_.networks, strict=True):
+        check_networks(mine, its)
+
+
+@pytest.mark.parametrize("tokens", ["char", "word", "byte", "space", "jieba", "subword:260"])
+def test_a_copied_text_model_writes_and_learns_as_the_original_does(tokens, copied):
+    extra = {"jieba": "rjieba", "subword:260": "tokenizers"}
+    if tokens in extra:
+        pytest.importorskip(extra[tokens])
+    tokenizer = make_tokenizer(tokens)
+    if tokens.startswith("subword"):
+        tokenizer.learn([SENTENCE])
+    vocab = Vocab(tokenizer.encode_text(SENTENCE))
+    config = ModelConfig(cell="lstm", inputs=len(vocab), outputs=len(vocab), hidden=8)
+    text_model = TextModel(Model.fresh(config, seed=1), vocab, tokenizer, Settings(tokens=tokens))
+    other = copied(text_model)
+    assert other.perplexity(SENTENCE) == text_model.perplexity(SENTENCE)
+    assert other.generate("the sea", 8) == text_model.generate("the sea", 8)
+    made, its = text_model.model, other.model
+    assert trained_together(
+        made,
+        Optimiser(OptimiserConfig()),
+        made.gradient(),
+        its,
+        Optimiser(OptimiserConfig()),
+        its.gradient(),
+    )
+
+
+def test_a_copied_language_model_is_what_the_original_is(copied):
+    model = LanguageModel(hidden=8, steps=4, seed=1)
+    text = SENTENCE * 40
+    other = copied(model)
+    assert other.get_params() == model.get_params()
+    assert other.fit(text).perplexity(text) == model.fit(text).perplexity(text)
+    again = copied(model)
+    assert again.perplexity(text) == model.perplexity(text) and again.curve_ == model.curve_
+    assert again.generate("the sea", 8) == model.generate("the sea", 8)
+    assert not np.shares_memory(
+        again.text_model_.model.parameters.flat, model.text_model_.model.parameters.flat
+    )
+
+
+def packed_things():
+    model = Model.fresh(config_of("gru", "one-hot", 5), seed=0)
+    weights = model.weights()
+    model.forward(Batch(model.config, 0).x, weights=weights)
+    return {"Stream": Stream(model), "Panels": ops.pack(np.eye(3, dtype=np.float32)), "weights": weights}
+
+
+@pytest.mark.parametrize("name", ["Stream", "Panels", "weights"])
+def test_what_is_packed_for_the_kernels_says_why_it_cannot_be_copied(name, copied):
+    with pytest.raises(InputError, match=r"packed for .* model") as refused:
+        copied(packed_things()[name])
+    assert "\n" not in str(refused.value)
