@@ -155,7 +155,7 @@ def best_of(found: Sequence[Baseline], part: str) -> Baseline:
 
 def lines_to_cross(found: Sequence[Baseline]) -> list[Baseline]:
     """Choose the baselines that a learning curve is drawn against: up to 3-grams, and the best."""
-    best = best_of(found, "during")
+    best = best_of(found, "during") if found else None
     return [each for n, each in enumerate(found) if n < 4 or each is best]
 
 

@@ -110,12 +110,15 @@ class Stream:
     def restore(self, state: list[tuple[Floats, Floats | None]]) -> None:
         """Go on from a state."""
         for part in state:
-            if not (isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], np.ndarray)):
+            if not (isinstance(part, tuple) and len(part) == 2 and _are_arrays(*part)):
                 raise InputError("a state is made of (h, s), arrays of float32; s may be None")
         parts = [(h, np.zeros_like(h) if s is None else s) for h, s in state]
-        self._fresh = not any(s.any() for _, s in parts)
-        self._native = self._reader
-        self._native.set_state(parts)
+        self._reader.set_state(parts)
+        self._native, self._fresh = self._reader, not any(s.any() for _, s in parts)
+
+
+def _are_arrays(h: object, s: object) -> bool:
+    return isinstance(h, np.ndarray) and (s is None or isinstance(s, np.ndarray))
 
 
 def _native(model: Model, weights: Weights, table: Floats) -> ops.Stream:
