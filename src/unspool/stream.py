@@ -113,7 +113,7 @@ class Stream:
             if not (isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], np.ndarray)):
                 raise InputError("a state is made of (h, s), arrays of float32; s may be None")
         parts = [(h, np.zeros_like(h) if s is None else s) for h, s in state]
-        self._fresh = not any(s.any() for _, s in parts)
+        self._fresh = not any(np.any(s) for _, s in parts)
         self._native = self._reader
         self._native.set_state(parts)
 

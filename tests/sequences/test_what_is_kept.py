@@ -240,7 +240,7 @@ def test_a_pipe_is_refused_before_a_byte_of_it_is_read(tmp_path):
 
 
 def test_a_sequence_that_does_not_fit_in_memory_is_refused_before_anything_is_tried():
-    with pytest.raises(InputError, match=r"sequence 4 has 9,000,000 steps.*GiB"):
+    with pytest.raises(InputError, match=r"sequence 5 has 9,000,000 steps.*GiB"):
         SequenceClassifier(hidden=256, epochs=1).fit(
             ["ab", "ba", "aa", "bb", "a" * 9_000_000], ["x", "y", "x", "y", "x"]
         )
