@@ -76,7 +76,7 @@ class Clock:
         except (ValueError, OverflowError):
             raise InputError(
                 f"step {number + 1:,} after {self.begin!r} lies beyond the years 1 to 9999; choose a shorter horizon, "
-                "or --time none to ignore times"
+                "or time='none' to ignore times"
             ) from None
 
     def _written(self, time: Any) -> str:
