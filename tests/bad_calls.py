@@ -58,12 +58,12 @@ BASES: dict[str, list[str]] = {
     "inspect": ["language", "small.txt", "--out", "NEW"],
     "graph": ["--hidden", "3", "--tau", "2"],
     "check-gradients": ["--hidden", "3", "--steps", "3"],
-    "turing": ["increment", "1011"],
+    "turing": ["builtin:increment", "1011"],
 }
 """A valid call of every command; NEW is a path that does not exist yet."""
 MAY_DISAGREE = ("check-gradients", "turing")
 """Commands with a result of their own for exit code 1."""
-ENDLESS = {"--steps", "--epochs", "--length", "--patience", "--samples", "--seconds", "--minutes"}
+ENDLESS = {"--steps", "--epochs", "--length", "--patience", "--samples", "--count", "--seconds", "--minutes"}
 """Options that accept any large number: the call would be right and never end."""
 WHOLE = [("2.7", True), ("abc", True), ("", True), ("nan", True), ("1e30", True), ("-1", False), ("0", False)]
 HUGE = [("1000000", False), ("1000000000000000000", False), ("36893488147419103232", False)]
@@ -80,10 +80,11 @@ WRITTEN = {"--out", "--plot", "--picture", "--weights", "--save-state"}
 
 @dataclass(frozen=True)
 class Call:
-    """One call: the arguments, and whether it must be refused."""
+    """One call: the arguments, whether it must be refused, and whether it must succeed."""
 
     arguments: tuple[str, ...]
     refused: bool
+    valid: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,7 @@ def calls() -> Iterator[Call]:
     """Yield the bad calls of every command and option."""
     for name, node in commands().items():
         base = BASES[name]
+        yield Call((*name.split(), *base), False, valid=True)
         yield Call((*name.split(), "--no-such-option"), True)
         yield Call((*name.split(), *base, "--no-such-option", "1"), True)
         yield Call((*name.split(), *base, *["too", "many", "words"] * 3), False)
@@ -127,7 +129,8 @@ def calls() -> Iterator[Call]:
             option = argument.names[0]
             for value, refused in values_for(option, argument.hint):
                 if option.startswith("--"):
-                    yield Call((*name.split(), *without(base, option), option, value), refused)
+                    words = [value] * numbers_of(argument.hint)
+                    yield Call((*name.split(), *without(base, option), option, *words), refused)
                 elif places < len(base) and not base[places].startswith("--"):
                     yield Call((*name.split(), *base[:places], value, *base[places + 1 :]), refused)
             places += not option.startswith("--")
@@ -159,6 +162,12 @@ def leaves(hint: Any) -> Iterator[Any]:
             yield from leaves(part)
     else:
         yield hint
+
+
+def numbers_of(hint: Any) -> int:
+    """Return how many values an option takes."""
+    shapes = [each for each in (hint, *typing.get_args(hint)) if typing.get_origin(each) is tuple]
+    return len(typing.get_args(shapes[0])) if shapes else 1
 
 
 def without(base: list[str], option: str) -> list[str]:
@@ -266,6 +275,8 @@ def judge(call: Call, code: int | None, stderr: str) -> str:
         return f"exit code {code}"
     if code == 0 and call.refused:
         return "was accepted"
+    if code == 2 and call.valid:
+        return "was refused"
     if code == 2 and (len(lines) != 1 or not lines[0].startswith("unspool: ")):
         return f"{len(lines)} lines on standard error; expected one that starts with 'unspool: '"
     return ""

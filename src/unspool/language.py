@@ -1,6 +1,7 @@
 """A trained network together with the vocabulary that its numbers mean: text in, numbers or text out.
 
 >>> import tempfile
+>>> from unspool.data.tokens import make_tokenizer
 >>> from unspool.data.vocab import Vocab
 >>> vocab = Vocab(list("abracadabra"))
 >>> model = Model.fresh(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)

@@ -110,19 +110,13 @@ def check_past(config: ModelConfig, arrays: Mapping[str, Floats], path: object) 
     """Raise where the carried state, or the steps to look back on, are not those of a model."""
     names = [name for name in arrays if name.startswith("past.")]
     tokens = [name for name in names if name.endswith((".x", ".y"))]
-    rows = {
-        arrays[name].shape[-1] if name in tokens else arrays[name].shape[0]
-        for name in names
-        if arrays[name].ndim == 2
-    }
+    first = next((arrays[name] for name in names), None)
+    B = None if first is None or not first.ndim else first.shape[-1 if names[0] in tokens else 0]
     for name in names:
-        B = min(rows, default=0)
         if name in tokens:
-            ids = check_array(arrays, name, (None, B), path, np.int32)
-            if ids.size and (ids.min() < 0 or ids.max() >= config.inputs):
-                raise FileError(
-                    f"{path}: damaged or crafted: {name} has an id that the vocabulary does not have"
-                )
+            _check_ids(config, check_array(arrays, name, (None, B), path, np.int32), name, path)
+        elif config.feeds_tokens:  # the state is the token before: -1 at the start
+            _check_ids(config, check_array(arrays, name, (B,), path, np.int32) + 1, name, path)
         else:
             check_array(arrays, name, (B, config.hidden), path)
     states = sorted(name for name in names if name not in tokens)
@@ -131,3 +125,8 @@ def check_past(config: ModelConfig, arrays: Mapping[str, Floats], path: object) 
     waiting = {"past.waiting.x", "past.waiting.y"} & set(names)
     if (states and states != wanted) or len(waiting) == 1:
         raise FileError(f"{path}: damaged or crafted: the carried state is not complete")
+
+
+def _check_ids(config: ModelConfig, ids: Any, name: str, path: object) -> None:
+    if ids.size and (ids.min() < 0 or ids.max() >= config.inputs + config.feeds_tokens):
+        raise FileError(f"{path}: damaged or crafted: {name} has an id that the vocabulary does not have")

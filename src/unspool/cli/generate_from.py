@@ -19,6 +19,7 @@ from unspool.cli.options import DATA, OfData, OfNetwork, OfOutput, OfTime, OfTra
 from unspool.cli.predict import as_in_the_fit, load_fitted
 from unspool.cli.refusals import refuse_unknown
 from unspool.cli.terminal import headed, terminal
+from unspool.config import at_least
 from unspool.counting.kneser_ney import kneser_ney
 from unspool.counting.ngram import count_ngrams
 from unspool.data.conditioned import Conditioned, read_conditioned
@@ -32,7 +33,8 @@ app = App(name="generate-from", help="Generate text from a class or a vector, le
 Names: TypeAlias = Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)]
 SHOWN, DRAWN = 8, 4
 """How many rows are shown after a fit, and how many texts of each class."""
-WIDEST = 1000
+WIDEST, MOST_COUNT = 1000, 100_000
+"""The widest beam, and the most texts per row."""
 ORDER = 3
 """Of the n-grams that the network is compared with."""
 
@@ -150,8 +152,7 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
 
 def _sampling(model: SequenceGenerator, options: Asked) -> tuple[float, int]:
     """Return temperature and beam width; refuse values that do not go together."""
-    if options.count < 1:
-        raise InputError(f"count is {options.count}; expected 1 or more")
+    at_least("count", options.count, 1, MOST_COUNT)
     if options.beam is not None and not 1 <= options.beam <= WIDEST:
         raise InputError(f"beam is {options.beam}; expected 1 to {WIDEST:,}")
     if options.beam is not None and options.temperature:
