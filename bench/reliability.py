@@ -1,21 +1,24 @@
-"""The reliability campaign: bad calls, hostile environments, failing I/O calls, crafted files. Prints the table of
-docs/reliability.md and writes it as JSON.
+"""The reliability campaign: bad calls, hostile environments, failing I/O calls, crafted files.
 
-    python bench/reliability.py [--only bad-calls environments faults crafted] [--workers 2]
+    python bench/reliability.py [--only PART …] [--workers 2] [--every 1] [--fill]
 
-No call may print a traceback, crash, hang, or change or lose a file that was there before.
+No call may print a traceback, crash, hang, or change or lose a file that was there before. Prints a table and writes it as
+JSON; `--fill` writes the table into docs/reliability.md and its Chinese page. `--every N` runs every N-th fault and
+crafted file only.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from table import save, show
+from table import RESULTS, fill_page, markdown, save, show
 
 TESTS = Path(__file__).parents[1] / "tests"
 sys.path.insert(0, str(TESTS))
@@ -73,8 +76,7 @@ def run_bad_calls(workers: int) -> list[dict[str, Any]]:
     return [{"call": " ".join(each.arguments)[:200], "fault": each.fault} for each in ended]
 
 
-def run_environments(workers: int) -> list[dict[str, Any]]:
-    del workers
+def run_environments() -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         bad_calls.make_files(folder)
@@ -114,29 +116,92 @@ def end_of(line: str, folder: Path, before: dict[str, str]) -> str:
     return ""
 
 
-def run_script(name: str) -> list[dict[str, Any]]:
-    """Run a campaign that is a script and prints one line of JSON per case: {"call", "fault"}."""
-    raise NotImplementedError(name)
+def run_faults(every: int) -> list[dict[str, Any]]:
+    run_script("faults.py", "--every", str(every))
+    rows = json.loads((RESULTS / "faults.json").read_text())["figures"]
+    failures = [
+        {"call": f"{row['command']} {each}", "fault": each["what"]}
+        for row in rows
+        for each in row["failures"]
+    ]
+    passed = sum(row["faults"] for row in rows) - len(failures)
+    return failures + [{"call": "faults", "fault": ""}] * passed
 
 
-PARTS = {"bad calls": run_bad_calls, "environments": run_environments}
+def run_crafted(every: int) -> list[dict[str, Any]]:
+    RESULTS.mkdir(exist_ok=True)
+    result = RESULTS / "crafted.json"
+    run_script("crafted.py", "--every", str(every), "--out", str(result))
+    found = json.loads(result.read_text())
+    failures = [
+        {"call": f"{each['file']} {each['field']}", "fault": each["ended"]} for each in found["wrong"]
+    ]
+    return failures + [{"call": "crafted", "fault": ""}] * (found["cases"] - len(failures))
+
+
+def run_script(name: str, *arguments: str) -> None:
+    """Run another benchmark of this folder; what it found is in its JSON."""
+    subprocess.run([sys.executable, str(Path(__file__).with_name(name)), *arguments], check=False)
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], list[dict[str, Any]]]] = {
+    "bad calls": lambda args: run_bad_calls(args.workers),
+    "environments": lambda args: run_environments(),
+    "faults": lambda args: run_faults(args.every),
+    "crafted files": lambda args: run_crafted(args.every),
+}
+TITLES = {
+    "bad calls": ("every option of every command with bad values", "每个命令的每个选项取错误的值"),
+    "environments": (
+        "closed streams, locales, limits, missing folders",
+        "关闭的流、区域设置、资源限制、缺失的目录",
+    ),
+    "faults": ("the N-th input or output call fails", "第 N 个输入输出调用失败"),
+    "crafted files": ("a field of a file changed, checksum recomputed", "改动文件的一个字段并重算校验和"),
+}
+
+
+def fill(figures: dict[str, dict[str, Any]]) -> None:
+    """Write the table into the page of both languages."""
+    for page, language, columns in (
+        ("reliability.md", 0, ["part", "cases", "failed"]),
+        ("reliability.zh-CN.md", 1, ["部分", "次数", "失败"]),
+    ):
+        rows = [
+            [TITLES[name][language], f"{each['cases']:,}", len(each["faults"])]
+            for name, each in figures.items()
+        ]
+        command = "`python bench/reliability.py --fill`"
+        fill_page(
+            Path(__file__).parents[1] / "docs" / page, "campaign", f"{command}\n\n{markdown(columns, rows)}"
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--fill", action="store_true")
     args = parser.parse_args()
-    figures, rows = {}, []
+    figures: dict[str, dict[str, Any]] = {}
     for name in args.only:
-        cases = PARTS[name](args.workers)
+        cases = PARTS[name](args)
         faults = [case for case in cases if case["fault"]]
         for case in faults:
             print(f"{case['call']}\n    {case['fault']}")
         figures[name] = {"cases": len(cases), "faults": faults}
-        rows.append([name, len(cases), len(faults)])
-    show(["part", "cases", "faults"], rows)
+    show(
+        ["part", "cases", "faults"],
+        [[name, each["cases"], len(each["faults"])] for name, each in figures.items()],
+    )
     save("reliability", figures)
+    if args.fill:
+        fill(figures)
+    if any(each["faults"] for each in figures.values()):
+        sys.exit(1)
 
 
 if __name__ == "__main__":
