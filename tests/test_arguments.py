@@ -295,6 +295,7 @@ def test_the_command_line_puts_its_options_in_the_place_of_arguments():
     for python, command in ADVICE.items():
         assert python.removesuffix("path") in said, python
         assert for_commands(f"x: {python}.") == f"x: {command}."
+    assert for_commands("w/choose another path: not a run") == "w/choose another path: not a run"
 
 
 def test_a_validation_part_of_its_own_is_the_advice_and_it_works():

@@ -97,6 +97,21 @@ def test_a_run_of_an_older_version_is_resumed_and_compares_nothing_that_differs(
     ]
 
 
+def test_a_resumed_run_of_an_older_version_keeps_its_best_model(
+    config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list(run(config, out=tmp_path / "run", keeping=Keeping(stop=lambda: True)))
+    content = checkpoint.read_config(tmp_path / "run", "language")
+    content["baselines"] = [each | {"live": None} for each in content["baselines"]]
+    checkpoint.write_config(tmp_path / "run", "language", content)
+    before = (tmp_path / "run" / checkpoint.MODEL).read_bytes()
+    losses = iter([1.0, 2.0, 2.0, 2.0])  # the saved model on the new tokens, then worse ones
+    monkeypatch.setattr("unspool.run.glance", lambda *_: next(losses))
+    events = list(resume(tmp_path / "run"))
+    assert isinstance(events[-1], Judged) and events[-1].best_step == 1
+    assert (tmp_path / "run" / checkpoint.MODEL).read_bytes() == before
+
+
 @pytest.mark.parametrize(("tokens", "order"), [("char", 6), ("byte", 6), ("word", 4), ("space", 4)])
 def test_the_orders_by_default_follow_the_kind_of_tokens(tokens: str, order: int) -> None:
     corpus = prepare(text_itself(EASY), tokens=tokens, split=(0.8, 0.1, 0.1))

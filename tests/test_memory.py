@@ -5,9 +5,11 @@ import resource
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from unspool import cgroup, memory
+from unspool import Model, ModelConfig, cgroup, memory
+from unspool.backpropagate import backpropagate, bytes_of_model_tape
 from unspool.errors import InputError
 from unspool.memory import available, require_memory
 
@@ -194,3 +196,15 @@ changer.join()
 def test_ids_that_another_thread_changes_during_a_call_are_refused_or_used_as_they_were():
     done = subprocess.run([sys.executable, "-c", RACE], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_window_that_fitted_once_is_not_refused_for_memory_that_the_process_holds(monkeypatch):
+    model = Model.fresh(ModelConfig(cell="elman", inputs=3, outputs=3, hidden=512), seed=0)
+    x = np.zeros((700, 30), np.int32)
+    assert bytes_of_model_tape(model.config, 700, 30) > memory.UNCHECKED
+    backpropagate(model, x, x, None, model.gradient())
+    monkeypatch.setattr(memory, "available", lambda: 2**20)
+    backpropagate(model, x, x, None, model.gradient())
+    longer = np.zeros((701, 30), np.int32)
+    with pytest.raises(InputError, match="the tape of 701 steps"):
+        backpropagate(model, longer, longer, None, model.gradient())

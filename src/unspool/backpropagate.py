@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -189,7 +190,9 @@ def bytes_of_model_tape(config: ModelConfig, tau: int, B: int, memory: Memory = 
     return parts * (states + bytes_of_tape(config.cell, longest, B, config.hidden, keep=keep))
 
 
+@lru_cache(maxsize=256)
 def _refuse_what_does_not_fit(config: ModelConfig, tau: int, B: int) -> None:
+    """Raise where a tape does not fit in free memory; cached: what fitted once is reused by the next window."""
     require_memory(
         bytes_of_model_tape(config, tau, B),
         f"the tape of {tau:,} steps and {B:,} rows",

@@ -128,14 +128,21 @@ def resume(out: Path, *, keeping: Keeping | None = None) -> Iterator[Event]:
         yield Prepared(corpus)
         if not has_test(corpus):  # an older version repeated the validation part here
             found = [replace(each, test=None) for each in found]
-        if found[0].live is None:  # an older version validated on other tokens: losses differ
-            training.best = math.inf
+        if found[0].live is None and math.isfinite(training.best):
+            _score_best_again(training, corpus, config, out / checkpoint.MODEL)
         yield found
         if (left_out := told.get("left_out")) is not None:
             yield LeftOut(left_out)
         of_windows = None if bias is None else {int(K): share for K, share in bias.items()}
         yield Planned(training.model, config, next(batches_of(corpus, config)), training.step, of_windows)
         yield from walk(training, corpus, config, Place(out, journal), keeping or Keeping())
+
+
+def _score_best_again(training: Training, corpus: Corpus, config: RunConfig, path: Path) -> None:
+    """Set the loss to beat to that of the saved model: an older version validated on other tokens."""
+    model, about = checkpoint.load_model(path)
+    ids = in_time(corpus.valid.ids, config.backward)
+    training.best, training.best_step = glance(model, ids, config.validation_tokens), about["step"]
 
 
 def prepared(

@@ -24,6 +24,8 @@ def for_commands(line: str) -> str:
     >>> for_commands("latin.txt: byte 0xe9 is not UTF-8: read it with errors='replace'")
     'latin.txt: byte 0xe9 is not UTF-8: read it with --errors replace'
     """
+    name, colon, said = line.partition(": ")  # a path of the user comes first, and stays as it is
+    head, said = (name + colon, said) if colon else ("", line)
     for python, command in ADVICE.items():
-        line = line.replace(python, command)
-    return line
+        said = said.replace(python, command)
+    return head + said
