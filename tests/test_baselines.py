@@ -161,6 +161,8 @@ def test_the_verdict_says_plainly_which_one_is_better() -> None:
         "the network is better than the best baseline, 5-grams"
     )
     assert verdict(rows[:1], figures(5)).plain.startswith("uniform is better on this text")
+    tie = verdict(rows, figures(min(row.measure.nats for row in rows) - 1e-9))
+    assert "predict this text equally well" in tie.plain and "green" not in str(tie.style)
     best = best_as_json(rows, figures(1.9))
     assert best["name"] == "5-grams" and best["better_than_network"] is True and best["counts"] == 9
     assert best_as_json(rows, figures(1.2))["better_than_network"] is False

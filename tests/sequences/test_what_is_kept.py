@@ -244,3 +244,31 @@ def test_a_sequence_that_does_not_fit_in_memory_is_refused_before_anything_is_tr
         SequenceClassifier(hidden=256, epochs=1).fit(
             ["ab", "ba", "aa", "bb", "a" * 9_000_000], ["x", "y", "x", "y", "x"]
         )
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "content"),
+    [
+        ("classify", "data.csv", "text,label\nab,A\nba,B\n"),
+        ("tag", "data.conll", "a X\nb Y\n\nb Y\na X\n"),
+        ("translate", "data.tsv", "ab\tba\nba\tab\n"),
+    ],
+)
+def test_a_fit_of_too_few_rows_leaves_no_run_behind(command, name, content, tmp_path):
+    (tmp_path / name).write_text(content)
+    fit = [command, "fit", tmp_path / name, "--out", tmp_path / "run", "--hold-out", "0", *OPTIONS]
+    with pytest.raises(
+        InputError, match=r"of 2 sequences leaves one part empty; give more .*or validation=0"
+    ):
+        run(*fit)
+    assert not (tmp_path / "run").exists()
+    run(*fit, "--validation", "0")
+    assert (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("command", ["classify", "generate-from"])
+def test_a_label_with_a_tab_or_a_line_break_is_refused(command, tmp_path):
+    (tmp_path / "data.csv").write_text('text,label\nab,"A\nx"\nba,B\n' * 5)
+    with pytest.raises(InputError, match=r"the label 'A\\nx' has a tab or a line break"):
+        run(command, "fit", tmp_path / "data.csv", "--out", tmp_path / "run", *OPTIONS)
+    assert not (tmp_path / "run").exists()

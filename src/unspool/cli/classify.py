@@ -20,6 +20,7 @@ from unspool.cli.refusals import (
     check_before,
     files_of,
     note_empty,
+    refuse_broken,
     refuse_numbers,
     refuse_unknown,
     refuse_unlabelled,
@@ -170,6 +171,7 @@ def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
         raise InputError(
             f"{data}: there is one class only, {learned.classes[0]!r}; expected at least two to tell apart"
         )
+    refuse_broken(learned.labels, learned.name)
     refuse_numbers(learned.name, learned.labels)
     if options.test is not None:
         judged = read_labelled(options.test, *_columns(options), by=options.by)

@@ -83,13 +83,16 @@ def verdict(rows: Sequence[Row], network: Measure) -> Text:
     """Return one line: whether the network or the best baseline predicts better, and what the baseline costs."""
     best = best_row(rows)
     own, other = f"{network.perplexity:,.3f}", f"{best.measure.perplexity:,.3f}"
-    if network.nats < best.measure.nats:
+    if own == other:
+        line = f"the network and {best.name} predict this text equally well: perplexity {own}"
+    elif network.nats < best.measure.nats:
         line = f"the network is better than the best baseline, {best.name}: perplexity {own} against {other}"
     else:
         is_better = "is better" if best.name == "uniform" else "are better"
         line = f"{best.name} {is_better} on this text: perplexity {other} against {own} of the network"
     cost = "" if best.counts is None else f" ({best.name}: {best.counts:,} counts, {best.seconds:.1f} s)"
-    return Text(line + cost, "bold green" if network.nats < best.measure.nats else "bold yellow")
+    wins = own != other and network.nats < best.measure.nats
+    return Text(line + cost, "bold green" if wins else "bold yellow")
 
 
 def best_as_json(rows: Sequence[Row], network: Measure) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.held_out import rows_aside
 from unspool.cli.options import DATA, OfData, OfNetwork, OfOutput, OfTime, OfTraining, Worked
 from unspool.cli.predict import as_in_the_fit, load_fitted
-from unspool.cli.refusals import refuse_unknown
+from unspool.cli.refusals import refuse_broken, refuse_unknown
 from unspool.cli.terminal import headed, terminal
 from unspool.config import at_least
 from unspool.counting.kneser_ney import kneser_ney
@@ -209,6 +209,8 @@ def _read(data: Path, options: Options) -> Read:
 def _parts(data: Path, options: Options) -> tuple[Conditioned, Conditioned | None]:
     told = as_column(options.text), as_column(options.label), tuple(map(as_column, options.features or ()))
     whole = read_conditioned(data, *told, options.delimiter)
+    if whole.are_classes:
+        refuse_broken(whole.given, str(data))
     if whole.are_classes and len(set(whole.given)) < 2:
         raise InputError(
             f"{data}: there is one class only, {whole.given[0]!r}; expected at least two to generate from"

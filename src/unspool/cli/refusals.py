@@ -72,6 +72,15 @@ def refuse_unknown(labels: Iterable[str], places: Iterable[str], classes: list[s
             )
 
 
+def refuse_broken(labels: Iterable[str], name: str) -> None:
+    """Raise for a label with a tab or a line break: answers are printed one per line, in columns."""
+    for label in dict.fromkeys(labels):
+        if len(label.splitlines()) > 1 or "\t" in label or label.endswith(("\n", "\r")):
+            raise InputError(
+                f"{name}: the label {label!r} has a tab or a line break; expected labels of one line: replace it"
+            )
+
+
 def refuse_numbers(name: str, labels: Sequence[str]) -> None:
     """Raise where classes are numbers with fractions, and most of them different: a regression."""
     numbers = [as_number(label) for label in labels]

@@ -14,7 +14,14 @@ from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.held_out import rows_aside
 from unspool.cli.options import OfData, OfNetwork, OfTime, OfTraining, Shown
 from unspool.cli.predict import as_in_the_fit, load_fitted
-from unspool.cli.refusals import check_before, files_of, note_empty, refuse_unknown, refuse_unlabelled
+from unspool.cli.refusals import (
+    check_before,
+    files_of,
+    note_empty,
+    refuse_broken,
+    refuse_unknown,
+    refuse_unlabelled,
+)
 from unspool.cli.scores import draw_scores, show_scores
 from unspool.cli.terminal import headed, terminal
 from unspool.data.tagged import Tagged, Usual, read_tagged
@@ -132,6 +139,7 @@ def _parts(data: Path, options: Options) -> tuple[Tagged, Tagged | None]:
     """Read what is learned from and what is judged by."""
     learned = read_tagged(data, *_columns(options))
     note_empty(learned.name, learned.tokens, fit=True)
+    refuse_broken(_tags(learned), learned.name)
     if len(_tags(learned)) < 2:
         raise InputError(f"{data}: there is one label only, {_tags(learned)[0]!r}; expected at least two")
     if options.test is not None:

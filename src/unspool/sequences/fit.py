@@ -80,7 +80,9 @@ def set_aside(n: int, share: float, seed: int) -> tuple[Rows, Rows]:
     order = np.random.default_rng([seed, 1]).permutation(n)
     kept = round(n * share)
     if share and not 0 < kept < n:
-        raise InputError(f"validation: {share} of {n} sequences leaves one part empty; give more sequences")
+        raise InputError(
+            f"validation: {share} of {n} sequences leaves one part empty; give more sequences, or validation=0"
+        )
     return np.sort(order[kept:]), np.sort(order[:kept])
 
 
@@ -98,6 +100,7 @@ def endless(
 def plan(network: Network, examples: Examples, config: FitConfig) -> FitConfig:
     """Fix the number of updates: those of the epochs, or fewer where the minutes do not suffice."""
     refuse_what_does_not_fit(network, examples, config.B)
+    set_aside(len(examples), config.validation, config.seed)  # too few are refused before anything is written
     if config.steps is not None:
         return config
     steps = config.epochs * per_epoch(len(examples), config)
