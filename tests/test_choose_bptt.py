@@ -16,7 +16,8 @@ from unspool.errors import InputError
 from unspool.events import Judged, Planned, RunConfig
 from unspool.kernel.ops import set_threads
 from unspool.lags import gradient_by_lag
-from unspool.run import resume, run
+from unspool.plan import choose
+from unspool.run import model_config, resume, run
 from unspool.train import train
 from unspool.truncation import Truncation
 
@@ -165,6 +166,44 @@ def test_a_short_text_tries_short_windows_and_a_tiny_one_is_refused() -> None:
     assert probe_recipe(40_000, 10_000, {}, 3).tied
     assert probe_recipe(60, 10_000, {"hidden": 900}, 3).hidden == 128
     assert [probe_recipe(60, 10_000, {"steps": n}, 3).steps for n in (6, 400, 9999)] == [16, 100, 160]
+
+
+@pytest.mark.parametrize("vocabulary", [60, 40_000])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"cell": "lstm", "layers": 2, "h0": "learned"},
+        {"activation": "relu", "hidden": 300},
+        {"pattern": "10.4", "feedback": "logits", "h0": "learned"},
+        {"embedding": 300, "hidden": 512},
+        {"embedding": 300, "hidden": 300},
+        {"embedding": 40},
+        {"embedding": 0, "hidden": 200},
+        {"tied": True, "hidden": 300},
+        {"tied": True, "embedding": 40},
+        {"tied": False, "hidden": 300},
+    ],
+)
+def test_the_probe_is_the_network_of_the_run_but_for_sizes_and_dropout(
+    given: dict[str, object], vocabulary: int
+) -> None:
+    given = given | {"steps": 400, "dropout": 0.3, "recurrent_dropout": 0.0}
+    probe = model_config(vocabulary, probe_recipe(vocabulary, 10**6, given, 3))
+    recipe = choose(vocabulary=vocabulary, tokens=10**6, seconds=1.0, measure=lambda _: 1.0, given=given)
+    trained = model_config(vocabulary, recipe)
+    assert max(probe.hidden, probe.embedding) <= 128 and probe.dropout == 0
+    assert (probe.embedding > 0) == (trained.embedding > 0)
+    sizes = {"hidden": trained.hidden, "embedding": trained.embedding, "dropout": trained.dropout}
+    assert replace(probe, **sizes) == trained
+
+
+def test_a_network_that_feeds_logits_back_chooses_its_window_too(story: Path) -> None:
+    given = SMALL | {"pattern": "10.4", "feedback": "logits", "h0": "learned"}
+    planned = next(e for e in run(RunConfig((str(story),), given=given, bptt="auto")) if isinstance(e, Planned))
+    assert planned.bias is not None and all(np.isfinite(each) for each in planned.bias.values())
+    plain = RunConfig((str(story),), given=SMALL | {"cell": "elman"}, bptt="auto")
+    assert planned.bias != next(e for e in run(plain) if isinstance(e, Planned)).bias
 
 
 @pytest.mark.parametrize(

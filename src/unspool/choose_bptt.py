@@ -6,8 +6,8 @@
 This is what training with `truncated:K` computes. Its last step backpropagates through K steps, its first through
 one; so (2) is larger than the bias of looking back exactly K steps, which `unspool.lags` computes.
 
-The bias depends on the parameters, and an untrained network says little about a trained one. So a probe, a network
-of the same cell and layers with at most 128 units, is trained for a few updates; (2) is measured at four of them,
+The bias depends on the parameters, and an untrained network says little about a trained one. So a probe, the run's
+network without dropout and with at most 128 units, is trained for a few updates; (2) is measured at four of them,
 and its median is taken: near a single point the gradient may be small, and (2) by chance large. The chosen K is the
 smallest power of two with a bias of at most the tolerance. Everything depends on text, seed and length of the run.
 """
@@ -35,6 +35,8 @@ LONG = 512
 """tau in (1); less where the text is short."""
 HIDDEN = 128
 """The largest probe."""
+SAME = ("cell", "layers", "pattern", "feedback", "activation", "h0")
+"""What the probe has of the given recipe as it is; its sizes are capped."""
 FEWEST, MOST = 40, 160
 """Updates of the probe: a run of three minutes makes most of them, a shorter run fewer."""
 POINTS = 4
@@ -52,12 +54,28 @@ def probe_recipe(vocabulary: int, tokens: int, given: Mapping[str, Any], minutes
     [40, 60, 160]
     """
     length = given["steps"] / 4 if "steps" in given else 60 * minutes
-    kept = {name: given[name] for name in ("cell", "layers") if name in given}
-    kept |= {"hidden": min(given.get("hidden", HIDDEN), HIDDEN), "dropout": 0.0}
+    kept = {name: given[name] for name in SAME if name in given}
+    kept |= _capped(given, vocabulary) | {"dropout": 0.0}
     kept["steps"] = round(min(MOST, max(FEWEST, length)))
     if vocabulary > LOOKED_UP:
         kept["B"] = max(1, min(MOST_ROWS // 4, tokens // (4 * TAU)))
     return choose(vocabulary=vocabulary, tokens=tokens, seconds=1.0, measure=lambda _: 1.0, given=kept)
+
+
+def _capped(given: Mapping[str, Any], vocabulary: int) -> dict[str, Any]:
+    """Return the sizes of the probe; its token table is the output's matrix exactly where that of the run is.
+
+    With an embedding given and H still open, the run is taken to have another H, and so an output of its own.
+    """
+    hidden, embedding, tied = given.get("hidden"), given.get("embedding"), given.get("tied")
+    if tied is None and embedding is not None:
+        tied = vocabulary > LOOKED_UP and embedding == hidden
+    if hidden is None:
+        hidden = embedding if tied and embedding else HIDDEN
+    sizes: dict[str, Any] = {"hidden": min(hidden, HIDDEN)}
+    if embedding is not None:
+        sizes["embedding"] = min(embedding, HIDDEN)
+    return sizes if tied is None else sizes | {"tied": tied}
 
 
 def rows_for(K: int, tokens: int) -> int:
