@@ -200,7 +200,9 @@ def test_the_probe_is_the_network_of_the_run_but_for_sizes_and_dropout(
 
 def test_a_network_that_feeds_logits_back_chooses_its_window_too(story: Path) -> None:
     given = SMALL | {"pattern": "10.4", "feedback": "logits", "h0": "learned"}
-    planned = next(e for e in run(RunConfig((str(story),), given=given, bptt="auto")) if isinstance(e, Planned))
+    planned = next(
+        e for e in run(RunConfig((str(story),), given=given, bptt="auto")) if isinstance(e, Planned)
+    )
     assert planned.bias is not None and all(np.isfinite(each) for each in planned.bias.values())
     plain = RunConfig((str(story),), given=SMALL | {"cell": "elman"}, bptt="auto")
     assert planned.bias != next(e for e in run(plain) if isinstance(e, Planned)).bias

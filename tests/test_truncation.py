@@ -315,7 +315,7 @@ def test_one_update_of_a_window_that_truncation_would_cut_is_refused():
 @pytest.mark.parametrize("bptt", ["full", "truncated:4", "truncated:3,8", "random:0.6"])
 def test_training_goes_on_from_a_saved_past_to_the_same_bits(bptt, stop):
     how, batches = Truncation.parse(bptt), windows(text(TRAINED, 70), 7, fresh=(0, 6))
-    whole = run(TRAINED, batches, how)
+    whole = run(TRAINED, batches, how, past=Past(how))
     model, optimiser = Model.fresh(TRAINED, seed=4), Optimiser(OptimiserConfig(clip=0.5))
     data, past = iter(batches), Past(how)
     first = train(model, data, optimiser, seed=7, past=past)
@@ -328,6 +328,28 @@ def test_training_goes_on_from_a_saved_past_to_the_same_bits(bptt, stop):
     losses += train(model, data, optimiser, seed=7, past=past)
     found = np.array([(r.loss, r.norm, r.targets) for r in losses])
     same_bits(whole, {"parameters": model.parameters.flat, "losses": found})
+
+
+@pytest.mark.parametrize("cut", [1, 3, 9])
+@pytest.mark.parametrize("bptt", ["full", "truncated:4", "truncated:3,8", "truncated:20", "random:0.6"])
+def test_windows_in_two_calls_with_one_past_train_as_in_one_call(bptt, cut):
+    how, batches = Truncation.parse(bptt), windows(text(TRAINED, 70), 7, fresh=(0, 6))
+    whole = run(TRAINED, batches, how, past=Past(how))
+    model, optimiser, past = Model.fresh(TRAINED, seed=4), Optimiser(OptimiserConfig(clip=0.5)), Past(how)
+    found = [
+        run(TRAINED, part, optimiser=optimiser, model=model, past=past)
+        for part in (batches[:cut], batches[cut:])
+    ]
+    losses = np.concatenate([each["losses"].reshape(-1, 3) for each in found])
+    same_bits(whole, {"parameters": model.parameters.flat, "losses": losses})
+
+
+def test_steps_left_over_wait_in_a_past_that_was_passed_and_else_get_an_update():
+    how, batches = Truncation.parse("truncated:4"), windows(text(TRAINED, 30), 10)
+    B, past = batches[0].x.shape[1], Past(how)
+    targets = [run(TRAINED, batches, how, past=each)["losses"][:, 2].tolist() for each in (None, past)]
+    assert targets == [[4 * B] * 7 + [2 * B], [4 * B] * 7]
+    assert past.waiting is not None and past.waiting[0].shape == (2, B)
 
 
 def test_rows_that_begin_anew_one_by_one_are_refused():

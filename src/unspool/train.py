@@ -53,17 +53,18 @@ def train(
 
     `bptt` says how far back gradients reach (truncated:K1,K2 also says how many steps an update reads), `memory`
     whether all states are kept for the way back. `past` is what one update leaves for the next: pass one to
-    save it between two reports, or to go on from a saved one. Where tokens are fed back (figure 10.4),
+    save it between two reports, or to go on from a saved one or with more windows. So at the end of the windows, steps
+    left over (fewer than K1) wait in a `past` that was passed; without one they get an update. Where tokens are fed back (figure 10.4),
     `own` gives by update the share of steps that see the model's own output before, and not the target.
     """
-    gradient = model.gradient()
+    gradient, last = model.gradient(), past is None
     past = Past(bptt, state) if past is None else past
     past.truncation.check_chain(model.config.feeds_tokens)
     if own is not None and not model.config.feeds_tokens:
         raise InputError(
             "own goes with pattern='output' and feedback='token': other models read no output before"
         )
-    for stretch in past.stretches(windows):
+    for stretch in past.stretches(windows, last=last):
         passed, report = _update(
             model, stretch, gradient, optimiser, seed, schedule, past.truncation, memory, own
         )

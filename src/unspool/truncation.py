@@ -10,7 +10,8 @@ back to the first step that the window holds. Three values cut it (`Truncation.p
     truncated:K        a window is K steps: an update every K steps, from the state that the last one left
     truncated:K1,K2    an update every K1 steps, for the losses of those K1 steps; their gradient reaches back to
                        the first of the last K2 steps, which are read again with the parameters of now. Steps left
-                       over before a reset and at the end of the data, fewer than K1, get one update
+                       over before a reset and at the end of the data, fewer than K1, get one update;
+                       with a `past` that the caller keeps, those at the end wait for the next data
     random:P           z(t) = ∂f/∂w + ξ(t) ∂f/∂h(t-1) · z(t-1), ξ(t) = 1/P with probability P, else 0    (2)
 
 Since E[ξ(t)] = 1 and each is drawn by itself, E[z(t)] = dh(t)/dw: random truncation is unbiased. Common lecture
@@ -165,8 +166,11 @@ class Past:
         self.waiting: tuple[Floats | Ids, Ids] | None = None
         """Steps that have been read from the data and not yet been scored."""
 
-    def stretches(self, windows: Iterable[Window]) -> Iterator[Stretch]:
-        """Cut windows into one stretch per update; each target is in one stretch. Call `leave` after each stretch."""
+    def stretches(self, windows: Iterable[Window], *, last: bool = True) -> Iterator[Stretch]:
+        """Cut windows into one stretch per update; each target is in one stretch. Call `leave` after each stretch.
+
+        Without `last` more windows follow in another call, and steps left over at the end wait for them.
+        """
         if self.truncation.kind != "truncated":
             for window in windows:
                 self.begin = None if begins_anew(window) else self.begin
@@ -182,7 +186,8 @@ class Past:
                 self.begin, self.x = None, None
             self._wait(window)
             yield from self._while_waiting(lambda n: n >= K1)
-        yield from self._while_waiting(lambda n: n > 0)
+        if last:
+            yield from self._while_waiting(lambda n: n > 0)
 
     def leave(self, stretch: Stretch, at: State) -> None:
         """Remember the state after `stretch.again` steps, and what was read since."""
