@@ -9,6 +9,7 @@ import pytest
 
 from unspool import checkpoint, cli
 from unspool.checkpoint import MODEL
+from unspool.data.source import iter_bytes, resolve
 from unspool.errors import InputError
 from unspool.estimator import LanguageModel
 from unspool.evaluate import log_prob
@@ -130,3 +131,13 @@ def test_a_fresh_network_that_feeds_logits_back_is_not_saturated_by_the_log_freq
     planned = next(event for event in run(RunConfig((str(story),), given=given)) if hasattr(event, "first"))
     h = planned.model.forward(planned.first.x).h
     assert np.abs(h).mean() < 0.8
+
+
+def test_a_network_that_feeds_logits_back_learns_more_than_pairs_of_characters(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes(b"".join(iter_bytes(resolve(("builtin:python-docs",))))[:150_000])
+    given = {"pattern": "10.4", "feedback": "logits", "hidden": 32, "steps": 300}
+    events = list(run(RunConfig((str(path),), given=given, order=2, validations=2)))
+    counted = next(event for event in events if isinstance(event, list))
+    assert counted[-1].name == "2-grams" and counted[-1].test is not None
+    assert events[-1].measure.perplexity < counted[-1].test.perplexity

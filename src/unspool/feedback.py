@@ -40,6 +40,8 @@ from unspool.values import Floats, Ids, Tape
 AT = prefix(0, False)
 NOTHING = -1
 """What stands for the output before the first."""
+SMALLER = 0.1
+"""R of a fresh network that feeds logits back, as a share of what other matrices begin with."""
 
 
 def outputs_before(y: Ids, first: Ids) -> Ids:
@@ -106,7 +108,13 @@ def run_freely(
 
 
 def centre_feedback(p: Parameters) -> None:
-    """Set b to -R c, so that a fresh network with any c begins as one with c = 0: large c would saturate it."""
+    """Make a fresh network with any c begin nearly as one with c = 0, and stay so: R c would saturate its units.
+
+    c moves to mean 0, which changes no probability; R becomes a tenth; b = -R c. Without the first two, Adam, which
+    moves every weight of R alike, moves R c by the sum of all of c in a few updates (`docs/log.md`).
+    """
+    p["c"][:] -= p["c"].mean()
+    p.stored(AT + "R")[:] *= SMALLER
     p[AT + "b"][:] = -ops.matmul(p["c"][None], p.stored(AT + "R"))[0]
 
 
