@@ -75,6 +75,8 @@ class Truncation:
     @staticmethod
     def parse(text: str) -> Truncation:
         """Read full, truncated:K, truncated:K1,K2 or random:P."""
+        if not isinstance(text, str):
+            raise InputError(f"bptt is {text!r}; expected {FORMS}")
         kind, _, rest = text.strip().partition(":")
         try:
             if kind == "full" and not rest:

@@ -176,6 +176,11 @@ def test_the_stationary_chain_reversed_is_a_chain_with_the_same_probabilities(
 
 
 def test_a_step_before_the_first_is_refused() -> None:
-    for t in (0, -1, 1.5):
-        with pytest.raises(InputError, match="expected a step of 1 or more"):
+    for t in (0, -1, 1.5, True):
+        with pytest.raises(InputError, match=f"t is {t}; expected a whole number of 1 or more"):
             draw_chain(2, 1, 0).reverse_conditional(t)
+
+
+def test_a_step_may_be_an_integer_of_numpy() -> None:
+    chain = draw_chain(2, 1, 0)
+    np.testing.assert_array_equal(chain.reverse_conditional(np.int64(2)), chain.reverse_conditional(2))

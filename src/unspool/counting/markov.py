@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.config import at_least
 from unspool.data.arrays import Ids, Real
 from unspool.errors import EmptyInput, InputError
 
@@ -106,10 +107,8 @@ class MarkovChain:
         >>> chain.reverse_conditional().round(4).tolist()
         [[0.9, 0.1], [0.5, 0.5]]
         """
-        if t is not None and (not isinstance(t, int) or t < 1):
-            raise InputError(f"t is {t!r}; expected a step of 1 or more, or None for the stationary chain")
         p = self.stationary_joint() if t is None else self.initial
-        for _ in range((t or 1) - 1):
+        for _ in range(0 if t is None else at_least("t", t, 1) - 1):
             p = self._step(p)
         joint = (p[..., None] * self.transition).T  # x(t+k) … x(t)
         after = joint.sum(-1, keepdims=True)
