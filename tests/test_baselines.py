@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool import checkpoint
+from unspool import checkpoint, cli
 from unspool.baselines import baselines, lines_to_cross
 from unspool.cli import follow
 from unspool.cli.comparison import Row, best_as_json, crossed, measures_table, rows_of, verdict
@@ -16,6 +16,7 @@ from unspool.counting.kneser_ney import kneser_ney
 from unspool.counting.ngram import count_ngrams
 from unspool.data.corpus import prepare
 from unspool.data.source import text_itself
+from unspool.errors import InputError
 from unspool.evaluate import glance, log_prob, spread
 from unspool.events import Baseline, Judged, LeftOut, Prepared, RunConfig, Step, Stopped
 from unspool.keeping import Keeping
@@ -121,6 +122,28 @@ def test_the_orders_by_default_follow_the_kind_of_tokens(tokens: str, order: int
     assert counts == sorted(counts) and counts[0] == len(set(corpus.train.ids.tolist()))
     assert all(each.seconds > 0 for each in scored.found[1:])
     assert baselines(corpus, RunConfig(order=2)).found[-1].name == "2-grams"
+
+
+@pytest.mark.parametrize("tokens", ["char", "word"])
+def test_evaluate_has_the_orders_of_train_and_their_limits(
+    tokens: str, config: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = replace(config, settings=replace(config.settings, tokens=tokens))
+    trained = list(run(config, out=tmp_path / "run"))[1]
+
+    def evaluated(*arguments: str) -> list[str]:
+        call = ["evaluate", str(tmp_path / "run"), "--json", *arguments]
+        cli.app(call, exit_on_error=False, print_error=False, result_action="return_value")
+        return [each["name"] for each in json.loads(capsys.readouterr().out)["baselines"]]
+
+    assert evaluated() == [each.name for each in trained]
+    assert evaluated("--order", "0") == ["uniform"]
+    assert evaluated("--order", "33")[-1] == "33-grams"
+    message = "order is 101; expected a whole number of at most 100"
+    with pytest.raises(InputError, match=message):
+        evaluated("--order", "101")
+    with pytest.raises(InputError, match=message):
+        RunConfig(order=101)
 
 
 def test_orders_that_cost_too_much_are_left_out_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

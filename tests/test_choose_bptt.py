@@ -214,6 +214,15 @@ def test_a_network_that_feeds_logits_back_chooses_its_window_too(story: Path) ->
         ({"batches": "random"}, "sequential"),
         ({"given": {"tau": 16}}, "leave the window out"),
         ({"bptt_tolerance": 0.0}, "bptt_tolerance is 0.0"),
+        ({"bptt_tolerance": "x"}, "bptt_tolerance is 'x'; expected a number above 0"),
+        (
+            {"bptt": "full", "bptt_tolerance": 7.0},
+            "bptt_tolerance is 7.0; expected a number above 0 and below 1",
+        ),
+        ({"bptt": "full", "bptt_tolerance": True}, "bptt_tolerance is True"),
+        ({"bptt": 3}, "bptt is 3; expected full, truncated:K"),
+        ({"given": None}, "given is None; expected a dict"),
+        ({"order": 101}, "order is 101; expected a whole number of at most 100"),
         ({"bptt": "automatic"}, "a run also takes auto"),
     ],
 )

@@ -87,6 +87,15 @@ class Scored:
         ]
 
 
+def default_order(tokens: str, length: int) -> int:
+    """Return the highest order where none is given, by the kind of tokens; no longer than the training part.
+
+    >>> default_order("char", 10_000), default_order("word", 10_000), default_order("char", 3)
+    (6, 4, 3)
+    """
+    return min(ORDERS.get(tokens, ORDER), length)
+
+
 def baselines(corpus: Corpus, config: RunConfig, seconds: float | None = None) -> Scored:
     """Score the uniform distribution and Kneser-Ney of every order; an order that is not given must fit into `seconds`."""
     K = len(corpus.vocab)
@@ -98,7 +107,7 @@ def baselines(corpus: Corpus, config: RunConfig, seconds: float | None = None) -
     baseline, log_probs = _scored("uniform", Uniform(K), corpus, config.backward)
     scored = Scored([baseline], [log_probs], None)
     ids = in_time(corpus.train.ids, config.backward)
-    order = config.order or min(ORDERS.get(corpus.settings.tokens, ORDER), len(ids))
+    order = config.order or default_order(corpus.settings.tokens, len(ids))
     begin = before = time.perf_counter()
     for each in ngram_models(ids, K, order):
         start = time.perf_counter()

@@ -194,6 +194,12 @@ def share_of_one(name: str, value: float) -> None:
         raise InputError(f"{name} is {value!r}; expected a number of at least 0 and below 1")
 
 
+def inside_one(name: str, value: float) -> None:
+    """Raise unless the value is a number above 0 and below 1."""
+    if not is_number(value) or not 0 < value < 1:
+        raise InputError(f"{name} is {value!r}; expected a number above 0 and below 1")
+
+
 def above_zero(name: str, value: float) -> None:
     """Raise unless the value is a finite number above 0."""
     if not is_number(value) or not 0 < value < math.inf:

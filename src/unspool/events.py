@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from unspool.backpropagate import Memory
-from unspool.config import check_integers, from_choice, is_number
+from unspool.config import check_integers, from_choice, inside_one, is_number
+from unspool.counting.ngram import check_order
 from unspool.data.batches import Batch
 from unspool.data.corpus import Corpus
 from unspool.data.settings import Settings
@@ -62,9 +63,14 @@ class RunConfig:
     def __post_init__(self) -> None:
         check_integers(self, validations=1, validation_tokens=0, seed=0)
         if self.order is not None:
-            check_integers(self, order=1)
+            object.__setattr__(self, "order", check_order(self.order))
         from_choice("batches", self.batches, ("sequential", "random"))
         from_choice("memory", self.memory, ("full", "sqrt"))
+        inside_one("bptt_tolerance", self.bptt_tolerance)
+        if not isinstance(self.given, dict):
+            raise InputError(
+                f"given is {self.given!r}; expected a dict with numbers of the recipe, {{}} for none"
+            )
         feeds_tokens = self.given.get("pattern") == "10.4" and self.given.get("feedback", "token") == "token"
         if self.bptt == AUTO:
             self._check_auto(feeds_tokens)
@@ -82,10 +88,6 @@ class RunConfig:
         if feeds_tokens:
             raise InputError(
                 "bptt auto: with pattern 10.4 and tokens fed back, no gradient passes between steps; give feedback logits"
-            )
-        if not 0 < self.bptt_tolerance < 1:
-            raise InputError(
-                f"bptt_tolerance is {self.bptt_tolerance}; expected a number above 0 and below 1"
             )
         if self.batches != "sequential":
             raise InputError("bptt auto needs batches sequential: random windows carry no state")

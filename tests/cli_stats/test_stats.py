@@ -163,7 +163,7 @@ def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         (["story.txt", "--tokens", "letters"], "unknown kind 'letters'"),
         (["story.txt", "--split", "0.5", "0.1", "0.1"], "add up to 1"),
         (["story.txt", "--plot", "picture.txt"], "ends with .png"),
-        (["story.txt", "--order", "0"], "order: expected 1 to 100, got 0"),
+        (["story.txt", "--order", "0"], "order is 0; expected a whole number of 1 or more"),
         (["story.txt", "--ranks", "1", "2"], "ranks"),
         (["builtin:what"], "builtin:python-docs"),
     ],

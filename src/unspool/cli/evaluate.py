@@ -12,21 +12,19 @@ from rich.console import Console
 from rich.progress import Progress
 
 from unspool import checkpoint
-from unspool.baselines import has_test, ngram_models
+from unspool.baselines import default_order, has_test, ngram_models
 from unspool.cli.comparison import Row, best_as_json, measures_table, verdict
 from unspool.cli.options import Flag, Worked
 from unspool.cli.sources import Sources
 from unspool.cli.terminal import terminal
 from unspool.cli.view import scoring
+from unspool.counting.ngram import check_order
 from unspool.data.corpus import read_part, reopen
 from unspool.data.parts import Part
 from unspool.errors import InputError
 from unspool.evaluate import WINDOW, Network, Uniform, evaluate, in_time
 from unspool.language import TextModel
 from unspool.measure import Measure
-
-LONGEST = 32
-"""No n-grams beyond this: each order takes its time, and none so long predicts better."""
 
 CAUTION = {
     "valid": "the validation part also chose the model: its figures are slightly optimistic",
@@ -41,7 +39,7 @@ def evaluate_command(
     /,
     *,
     part: Literal["train", "valid", "test"] | None = None,
-    order: int = 6,
+    order: int | None = None,
     backward: Flag = False,
     window: int = WINDOW,
     worked: Worked = Worked(),
@@ -57,15 +55,16 @@ def evaluate_command(
     part
         Without a text: which part of the run's own [default: test; where there is none, valid].
     order
-        The longest n-grams to set beside it, counted on the run's training part; 0: none.
+        The longest n-grams to set beside it, counted on the run's training part; 0: none [default: 6 for
+        characters and bytes, 4 for other tokens].
     backward
         Read in reverse time: for a model that was trained so.
     window
         Steps read at once; it changes no bit of the result.
     """
     worked.heed()
-    if not 0 <= order <= LONGEST:
-        raise InputError(f"order is {order}; expected 0 to {LONGEST}")
+    if order is not None:
+        check_order(order, least=0)
     model = TextModel.load(run)
     _check_direction(model, backward)
     if text:
@@ -98,13 +97,13 @@ def _check_direction(model: TextModel, backward: bool) -> None:
         raise InputError("this model was trained in reverse time; say --backward to judge it so")
 
 
-def _counted(run: Path, model: TextModel, part: Part, order: int) -> list[Row]:
+def _counted(run: Path, model: TextModel, part: Part, order: int | None) -> list[Row]:
     """Score the uniform distribution, and n-grams counted on the training part of the run."""
     K, backward = len(model.vocab), model.backward
     found = [Row("uniform", evaluate(Uniform(K), part, backward=backward))]
-    if order:
-        corpus = reopen(Path(run) / checkpoint.TEXT, model.settings)
-        for each in ngram_models(in_time(corpus.train.ids, backward), K, order):
+    if order != 0:
+        ids = in_time(reopen(Path(run) / checkpoint.TEXT, model.settings).train.ids, backward)
+        for each in ngram_models(ids, K, order or default_order(model.settings.tokens, len(ids))):
             start = time.perf_counter()
             scored = evaluate(each.model, part, backward=backward)
             found.append(Row(each.name, scored, each.seconds + time.perf_counter() - start, each.counts))

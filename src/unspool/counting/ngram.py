@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.config import at_least
 from unspool.data.arrays import Ids, Whole
 from unspool.errors import EmptyInput, InputError
 from unspool.memory import require_memory
@@ -144,10 +145,9 @@ def count_levels(ids: Ids, K: int, order: int) -> Iterator[Level]:
         yield level
 
 
-def check_order(order: int) -> None:
-    """Raise unless n-grams of this order can be counted."""
-    if not 1 <= order <= MOST:
-        raise InputError(f"order: expected 1 to {MOST}, got {order}")
+def check_order(order: int, least: int = 1) -> int:
+    """Return the order as Python's int; raise unless n-grams of this order can be counted."""
+    return at_least("order", order, least, MOST)
 
 
 def _contexts(levels: list[Level], tokens: Whole) -> Whole:
