@@ -46,6 +46,9 @@ FIELDS = {
     ("language/training.safetensors", "__metadata__.unspool.batches.generator"): "resume",
     ("classify/config.json", "learned.classes_.dtype"): "classify",
     ("translate/config.json", "learned.longest_"): "translate",
+    ("regress/config.json", "command"): "regress",
+    ("regress/config.json", "columns.features"): "regress",
+    ("generate-from/config.json", "features"): "generate-from",
     ("forecast/config.json", "columns.y.members"): "forecast",
     ("forecast/config.json", "clock.step"): "forecast",
 }
