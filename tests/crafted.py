@@ -433,7 +433,8 @@ def _quiet() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(null, number)
-    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+    for name, number in (("stdout", 1), ("stderr", 2)):  # as the command line does
+        setattr(sys, name, open(number, "w", closefd=False, errors="replace"))  # noqa: SIM115
 
 
 def _ended(arguments: tuple[str, ...]) -> str:

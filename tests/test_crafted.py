@@ -71,6 +71,15 @@ def test_a_field_that_claims_too_much_is_refused_by_name(
         assert crafted.craft(*files, case).startswith("refused: ")
 
 
+def test_a_regression_without_the_shape_of_its_answers_is_refused(files: tuple[Path, Path]) -> None:
+    (case,) = (
+        case
+        for case in crafted.cases(files[0])
+        if (case.file, case.field, case.value) == ("regress/config.json", "learned.single_", "missing")
+    )
+    assert "single_ does not fit" in crafted.craft(*files, case)
+
+
 def test_json_of_many_levels_and_numbers_that_are_none_are_refused() -> None:
     for text in ("[" * 200_000, "[" * 100 + "]" * 100, "NaN", "9" * 5000, "{", b"\xff"):
         with pytest.raises(FileError):

@@ -188,7 +188,7 @@ def _names(run: Path, count: int) -> list[str]:
 
 def _known(run: Path) -> Known:
     content = read_as(Config, checkpoint.read_config(run, "regress"), run / checkpoint.CONFIG)
-    return content.get(KEPT, Known())
+    return content.get("columns", Known())
 
 
 def _scores_of_predictions(
