@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 from table import save, show
 from unspool import cli
 from unspool.checkpoint import CONFIG, TRAINING, read_arrays
-from unspool.cli import classify, compress, forecast, generate, train  # noqa: F401 - imported before the forks
+from unspool.cli import classify, compress, forecast, generate, regress, train  # noqa: F401 - imported before the forks
 from unspool.errors import UnspoolError
 from unspool.forecast.store import load as load_forecaster
 from unspool.language import TextModel
@@ -41,6 +41,7 @@ SHIM = "UNSPOOL_FAULTS"
 """The variable with the path of the compiled shim: set in the process that has it loaded."""
 STORY = "she sells sea shells by the sea shore.\n" * 12
 NAMES = "text,label\n" + "Adamou,Greek\nO'Neal,Irish\n" * 8
+FLATS = "rooms,target\n" + "2,700\n3,900\n" * 8
 SALES = "sales\n" + "".join(f"{20 + t % 12 + t % 5}\n" for t in range(72))
 SMALL = ["--steps", "2", "--hidden", "4"]
 
@@ -91,6 +92,10 @@ CASES = {
     ),
     "classify": Case(
         ["classify", "fit", "{place}/names.csv", "--out", "{place}/run", "--batch", "8", "--save-every", "1", *SMALL],
+        "run", loaded_fit,
+    ),
+    "regress": Case(
+        ["regress", "fit", "{place}/flats.csv", "--out", "{place}/run", "--batch", "8", "--save-every", "1", *SMALL],
         "run", loaded_fit,
     ),
     "forecast": Case(
@@ -206,6 +211,7 @@ def prepare(place: Path) -> Path:
     for name, content in (
         ("story.txt", STORY),
         ("names.csv", NAMES),
+        ("flats.csv", FLATS),
         ("sales.csv", SALES),
         ("mine.txt", "mine"),
     ):

@@ -41,6 +41,11 @@ VALUES: tuple[Any, ...] = (
     [], [0], [[1]], ["a", "b"], {}, {"a": 1}, NESTED,
 )  # fmt: skip
 LETTERS = "abcd efgh. "
+FITS = {
+    "classify": "rows.csv", "tag": "tags.txt", "translate": "pairs.tsv", "regress": "numbers.csv",
+    "generate-from": "numbers.csv",
+}  # fmt: skip
+"""The commands that fit, and the data that they are given here."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,8 @@ def make_files(folder: Path) -> Path:
     (folder / "pairs.tsv").write_text(
         "".join(f"{'ab' * (1 + i % 3)}\t{'ba' * (1 + i % 3)}\n" for i in range(24))
     )
+    numbers = "".join(f"{i},{i % 5},{2 * i},{'ab' * (1 + i % 3)}\n" for i in range(24))
+    (folder / "numbers.csv").write_text("a,b,target,text\n" + numbers)
     tags = ("a X\n" if i % 2 else "b Y\n" + "\n" * (i % 4 == 2) for i in range(48))
     (folder / "tags.txt").write_text("".join(tags))
     series = "".join(f"2020-{1 + i % 12:02},{5 + np.sin(i):.3f}\n" for i in range(12))
@@ -91,6 +98,18 @@ def make_files(folder: Path) -> Path:
     run("classify", "fit", f"{here}/rows.csv", "--out", f"{here}/classify", *tiny)
     run("tag", "fit", f"{here}/tags.txt", "--out", f"{here}/tag", *tiny)
     run("translate", "fit", f"{here}/pairs.tsv", "--out", f"{here}/translate", *tiny)
+    run("regress", "fit", f"{here}/numbers.csv", "--out", f"{here}/regress", *tiny)
+    run(
+        "generate-from",
+        "fit",
+        f"{here}/numbers.csv",
+        "--features",
+        "a",
+        "b",
+        "--out",
+        f"{here}/generate-from",
+        *tiny,
+    )
     run(
         "forecast",
         "fit",
@@ -241,10 +260,11 @@ def cases(folder: Path) -> Iterator[Case]:
     )
     yield from _array_cases(folder, "language/training.safetensors", use[1:2])
     yield from _array_cases(folder, "state", [(*use[0], "--state", str(folder / "state"))])
-    for kind, data in (("classify", "rows.csv"), ("tag", "tags.txt"), ("translate", "pairs.tsv")):
+    for kind, data in FITS.items():
         predict = [(kind, "predict", str(folder / kind), str(folder / data), "--json")]
         yield from _json_cases(folder, f"{kind}/config.json", predict)
-        yield from _vocab_cases(folder, kind, predict)
+        if (folder / kind / "vocab.json").exists():  # there is none of numbers alone
+            yield from _vocab_cases(folder, kind, predict)
         yield from _array_cases(folder, f"{kind}/model.safetensors", predict)
     yield from _json_cases(
         folder, "stopped/config.json", [("resume", stopped), ("classify", "predict", stopped, rows)]
@@ -413,7 +433,8 @@ def _quiet() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(null, number)
-    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+    for name, number in (("stdout", 1), ("stderr", 2)):  # as the command line does
+        setattr(sys, name, open(number, "w", closefd=False, errors="replace"))  # noqa: SIM115
 
 
 def _ended(arguments: tuple[str, ...]) -> str:
@@ -452,11 +473,12 @@ def _where(error: BaseException) -> str:
 
 
 def craft(folder: Path, pristine: Path, case: Case) -> str:
-    """Restore the files, craft one of them, run the command; say how it ended."""
+    """Craft one of the files, run the command, restore the files; say how it ended."""
+    case.write()
+    ended = outcome(case.arguments)
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(pristine, folder)
-    case.write()
-    return outcome(case.arguments)
+    return ended
 
 
 def is_good(ended: str) -> bool:

@@ -64,6 +64,17 @@ def test_the_live_comparison_has_the_same_targets_on_both_sides(config: RunConfi
     assert whole[:1024].mean() < 0.8 * whole.mean()
 
 
+def test_many_log_probs_wait_on_disk_and_give_the_same_figures(
+    config: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = prepare(text_itself(EASY), split=(0.8, 0.1, 0.1))
+    expected = [replace(each, seconds=None) for each in baselines(corpus, config).live(500)]
+    monkeypatch.setattr("unspool.baselines.MANY", 100)
+    scored = baselines(corpus, config)
+    assert all(isinstance(each, np.memmap) for each in scored.log_probs)
+    assert [replace(each, seconds=None) for each in scored.live(500)] == expected
+
+
 def test_a_resumed_run_compares_on_the_same_tokens(config: RunConfig, tmp_path: Path) -> None:
     whole = list(run(config, out=tmp_path / "whole"))
     stopped = list(run(config, out=tmp_path / "run", keeping=Keeping(stop=lambda: True)))

@@ -122,6 +122,52 @@ def test_too_little_memory_is_one_line_and_exit_code_two() -> None:
     assert (done.returncode, done.stderr) == (2, f"unspool: {failures.OUT_OF_MEMORY}\n")
 
 
+@pytest.mark.parametrize("raised", ["OSError(24, 'Too many open files')", "FileError('Too many open files')"])
+def test_an_import_that_fails_for_another_reason_is_not_called_out_of_memory(
+    raised: str, tmp_path: Path
+) -> None:
+    (tmp_path / "numpy.py").write_text(f"from unspool.errors import FileError\nraise {raised}\n")
+    env = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([*HERE, "stats", "x"], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.endswith("Too many open files\n")
+
+
+LATE = """
+import sys, threading
+from unspool import cli
+class Bad:
+    def __del__(self):
+        raise ValueError("of an object")
+def work():
+    raise ValueError("of a thread")
+def command():
+    {body}
+cli.run_command = command
+cli.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("Bad()", 0),
+        ("t = threading.Thread(target=work); t.start(); t.join()", 70),
+        ("t = threading.Thread(target=work); t.start(); t.join(); raise KeyError('of the command')", 70),
+    ],
+)
+def test_late_exceptions_of_threads_are_reported_and_those_of_deleted_objects_ignored(
+    body: str, code: int, tmp_path: Path
+) -> None:
+    env = os.environ | {"TMPDIR": str(tmp_path)}
+    script = [sys.executable, "-c", LATE.format(body=body)]
+    done = subprocess.run(script, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == code and done.stderr.count("\n") == (code != 0)
+    reports = [path.read_text() for path in tmp_path.glob("unspool-error-*")]
+    assert len(reports) == (code != 0)
+    for report in reports:
+        assert report.count("ValueError: of a thread") == 1 and ("KeyError" in report) == ("KeyError" in body)
+
+
 # ── exceptions ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -131,6 +177,7 @@ def test_too_little_memory_is_one_line_and_exit_code_two() -> None:
         (FileError("no such run"), "no such run", 2),
         (MemoryError("std::bad_alloc"), failures.OUT_OF_MEMORY, 2),
         (ImportError("x.so: failed to map segment from shared object"), failures.OUT_OF_MEMORY, 2),
+        (OSError(12, "Cannot allocate memory"), failures.OUT_OF_MEMORY, 2),
         (OSError(5, "Input/output error", "data.txt"), "data.txt: Input/output error", 2),
         (OSError(28, "No space left on device"), "the output cannot be written: No space left on device", 2),
         (OSError("strange"), "reading or writing failed: strange", 2),

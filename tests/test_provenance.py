@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unspool import __version__, checkpoint
-from unspool.events import RunConfig
+from unspool.events import Prepared, RunConfig
 from unspool.forecast import store as forecasts
 from unspool.forecast.forecaster import Forecaster
 from unspool.kernel.ops import kernel_info
@@ -42,6 +42,15 @@ def test_a_language_model_names_its_text_by_the_hash_that_sha256sum_prints(tmp_p
     config = RunConfig((str(tmp_path / "a.txt"),), (str(tmp_path / "b.txt"),), given=SMALL)
     list(run(config, out=tmp_path / "two"))
     assert made_with(tmp_path / "two")["valid_sha256"] == hashlib.sha256(TEXT[:500].encode()).hexdigest()
+
+
+def test_a_text_that_changes_after_it_was_read_gets_no_hash(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(TEXT)
+    for event in run(RunConfig((str(path),), given=SMALL), out=tmp_path / "run"):
+        if isinstance(event, Prepared):
+            path.write_text(TEXT + "more")
+    assert made_with(tmp_path / "run")["data_sha256"] is None
 
 
 def test_a_run_without_it_is_loaded_and_resumed_to_the_same_model(

@@ -15,7 +15,7 @@ from unspool.checkpoint import new_run, sweep, write_arrays
 from unspool.errors import FileError
 from unspool.files import UNFINISHED, temporary_name, write_whole
 from unspool.journal import Journal
-from unspool.staging import OWNER, staged
+from unspool.staging import OWNER, folder_made_whole, staged
 from unspool.staging import sweep as sweep_place
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
@@ -158,3 +158,31 @@ def test_a_name_as_long_as_the_file_system_allows_can_be_written(length: int, tm
     with new_run(path) as folder:
         (folder / "a").write_text("")
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+REPLACING = """
+import os, signal, sys
+from pathlib import Path
+from unspool.staging import folder_made_whole
+rename = Path.rename
+def killed(self, target):
+    if self.name == "run" and target == Path(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return rename(self, target)
+Path.rename = killed
+with folder_made_whole(Path(sys.argv[1]), replaces=True) as folder:
+    (folder / "new").touch()
+"""
+
+
+def test_a_folder_that_was_being_replaced_is_put_back_after_a_kill(tmp_path: Path) -> None:
+    place = tmp_path.resolve()
+    (place / "run").mkdir()
+    (place / "run" / "old").touch()
+    done = subprocess.run([sys.executable, "-c", REPLACING, str(place / "run")], check=False)
+    assert done.returncode == -signal.SIGKILL and not (place / "run").exists()
+    sweep_place(place)
+    assert [path.name for path in place.iterdir()] == ["run"] and (place / "run" / "old").exists()
+    with folder_made_whole(place / "run", replaces=True) as folder:
+        (folder / "new").touch()
+    assert [path.name for path in place.rglob("*")] == ["run", "new"]

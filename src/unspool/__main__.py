@@ -28,8 +28,7 @@ try:
     mmap.mmap(-1, IMPORTS).close()
     from unspool.cli import main
 except BaseException as error:
-    no_room = isinstance(error, OSError)
-    failures.leave(*((failures.OUT_OF_MEMORY, failures.USAGE) if no_room else failures.ending(error)))
+    failures.leave(*failures.ending(error))
 
 if _heeded:
     signal.signal(signal.SIGINT, signal.default_int_handler)

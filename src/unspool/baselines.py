@@ -5,10 +5,13 @@ orders the perplexity hardly falls (`docs/log.md` has the measurements). Each or
 with a time limit stops before an order that would exceed its share of the limit.
 """
 
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from unspool.counting.kneser_ney import kneser_ney
 from unspool.counting.model import NgramModel
@@ -30,6 +33,8 @@ SHARE = 0.1
 """The share of a time limit that n-grams may take."""
 GROWTH = 2.0
 """An order is expected to take this many times as long as the one before it."""
+MANY = 1 << 20
+"""From this many targets on, their log P wait on disk."""
 BYTES = 64
 """Bytes of memory per token that counting one more order may take."""
 
@@ -75,6 +80,7 @@ class Scored:
 
     found: list[Baseline]
     log_probs: list[Real]
+    """On disk where there are many: which of them are needed is known when the run has been planned."""
     left_out: str | None
     """Which orders were left out and why, in one line; None: no order was."""
 
@@ -82,7 +88,7 @@ class Scored:
         """Return the baselines with their figures on the tokens that validation during training scores."""
         targets = spread(len(self.log_probs[0]), tokens).targets
         return [
-            replace(each, live=measure(log_probs[targets]))
+            replace(each, live=measure(np.asarray(log_probs[targets])))
             for each, log_probs in zip(self.found, self.log_probs, strict=True)
         ]
 
@@ -135,7 +141,19 @@ def _scored(name: str, model: LanguageModel, corpus: Corpus, backward: bool) -> 
     log_probs = model.log_prob(in_time(corpus.valid.ids, backward))
     valid = measure(log_probs, *corpus.valid.widths_after_first(backward))
     test = evaluate(model, corpus.test, backward=backward) if has_test(corpus) else None
-    return Baseline(name, valid, test), log_probs
+    return Baseline(name, valid, test), _set_aside(log_probs)
+
+
+def _set_aside(log_probs: Real) -> Real:
+    """Move many numbers into a temporary file without a name, mapped into memory; where that fails, they stay."""
+    if len(log_probs) < MANY:
+        return log_probs
+    try:
+        with tempfile.TemporaryFile() as file:
+            log_probs.tofile(file)
+            return np.memmap(file, np.float64, "r")
+    except OSError:
+        return log_probs
 
 
 def has_test(corpus: Corpus) -> bool:

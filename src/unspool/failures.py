@@ -30,6 +30,8 @@ OUT_OF_MEMORY = "out of memory: choose smaller sizes, give less data, or raise t
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LOADER = ("failed to map segment", "cannot allocate memory", "cannot create shared object")
 """What the dynamic loader says when a library does not fit into memory."""
+_late: list[BaseException] = []
+"""The exceptions of threads since `collect_late`."""
 
 
 def ending(error: BaseException) -> tuple[str, int]:
@@ -57,7 +59,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Return whether an exception means that memory has run out, also while a library was loaded."""
     if isinstance(error, ImportError):
         return any(words in str(error).lower() for words in _LOADER)
-    return isinstance(error, MemoryError)
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
 
 
 def leave(line: str, code: int) -> NoReturn:
@@ -79,22 +81,19 @@ def discard_unwritten() -> None:
 
 
 def collect_late() -> list[BaseException]:
-    """Return a list that receives the exceptions of threads and of objects that are being deleted.
+    """Return a list that receives the exceptions of threads, instead of a traceback for each.
 
-    Python would print a traceback for each. The caller raises the first one when the command has ended.
+    The caller raises the first one when the command has ended well; a saved report holds all of them. Exceptions of
+    objects that are being deleted are ignored: nobody can catch them, and Python itself goes on after them.
     """
-    late: list[BaseException] = []
 
     def of_thread(args: threading.ExceptHookArgs) -> None:
         if args.exc_value is not None:
-            late.append(args.exc_value)
+            _late.append(args.exc_value)
 
-    def unraisable(args: "sys.UnraisableHookArgs") -> None:
-        if args.exc_value is not None:
-            late.append(args.exc_value)
-
-    threading.excepthook, sys.unraisablehook = of_thread, unraisable
-    return late
+    _late.clear()
+    threading.excepthook, sys.unraisablehook = of_thread, lambda _: None
+    return _late
 
 
 def _fault(error: BaseException) -> str:
@@ -120,6 +119,8 @@ def _save_report(error: BaseException) -> str:
         "",
     ]
     text = "\n".join(head) + "\n" + "".join(traceback.format_exception(error))
+    for late in (each for each in _late if each is not error):
+        text += "\nin a thread:\n" + "".join(traceback.format_exception(late))
     handle, path = tempfile.mkstemp(prefix="unspool-error-", suffix=".txt")
     with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)

@@ -22,7 +22,7 @@ from unspool.choose_bptt import measure_bias, probe_recipe, rows_for, shortest
 from unspool.config import ModelConfig
 from unspool.data.batches import Batches, random_batches, sequential_batches
 from unspool.data.corpus import Corpus, prepare, reopen
-from unspool.data.source import Names, Source, iter_bytes, resolve
+from unspool.data.source import Names, Source, iter_bytes, resolve, stamps
 from unspool.data.tokens import describe
 from unspool.data.vocab import Vocab
 from unspool.errors import Diverged, FileError, InputError
@@ -75,6 +75,7 @@ def run(
         sources = resolve(config.sources if texts is None else texts)
         valid = config.valid if valid is None else valid
         held_out = None if valid is None else resolve(valid)
+        before = stamps([*sources, *(held_out or [])])
         corpus = prepared(config, sources, held_out, folder)
         yield Prepared(corpus)
         scored = baselines(corpus, config, None if "steps" in given else SHARE * 60 * config.minutes)
@@ -82,9 +83,8 @@ def run(
         config = plan(corpus, config, clock)
         training = begin(corpus, config)
         if folder is not None:
-            _write_down(
-                folder, training, corpus, config, scored, bias, made_with | _hashes(sources, held_out)
-            )
+            made_with |= _hashes(sources, held_out, before)
+            _write_down(folder, training, corpus, config, scored, bias, made_with)
         yield scored.live(config.validation_tokens)
         if scored.left_out is not None:
             yield LeftOut(scored.left_out)
@@ -156,10 +156,14 @@ def prepared(
     return prepare(sources, valid=valid, into=into, **settings)
 
 
-def _hashes(sources: list[Source], valid: list[Source] | None) -> dict[str, str]:
-    """Return the SHA-256 of the text, and of the validation text where it is a file of its own."""
+def _hashes(
+    sources: list[Source], valid: list[Source] | None, before: list[tuple[int, int] | None]
+) -> dict[str, str | None]:
+    """Return the SHA-256 of the text, and of a validation text of its own; None where a file has changed since it was read."""
     found = {"data_sha256": sha256_of(iter_bytes(sources))}
-    return found if valid is None else found | {"valid_sha256": sha256_of(iter_bytes(valid))}
+    found |= {} if valid is None else {"valid_sha256": sha256_of(iter_bytes(valid))}
+    same = stamps([*sources, *(valid or [])]) == before
+    return {name: digest if same else None for name, digest in found.items()}
 
 
 def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int, float] | None]:

@@ -5,6 +5,11 @@
 
 The next process that writes to PLACE removes what a killed one left behind: only folders that have the marker and whose
 lock can be taken. Where there are no locks, nothing has a marker and nothing is removed.
+
+    PLACE/.unfinished-91d2…/.unfinished-owner   the other marker: what is here was moved aside to be replaced
+                            NAME                the old folder; removed when the new one has its name
+
+Of these the next process puts the old folder back where there is no PLACE/NAME.
 """
 
 import os
@@ -27,27 +32,42 @@ def staged(target: Path) -> Iterator[Path]:
     folder = target.parent / temporary_name()
     folder.mkdir()
     try:
-        with (folder / OWNER).open("xb", buffering=0) as owner:
-            if lock(
-                owner
-            ):  # before the marker: a folder with a marker is locked as long as its process lives
-                owner.write(_marker())
+        with _owned(folder, _marker("unfinished work")):
             yield folder / target.name
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def _owned(folder: Path, marker: bytes) -> Iterator[None]:
+    with (folder / OWNER).open("xb", buffering=0) as owner:
+        if lock(owner):  # before the marker: a folder with a marker is locked as long as its process lives
+            owner.write(marker)
+        yield
+
+
 def sweep(place: Path) -> None:
-    """Remove unfinished folders of processes that have ended."""
+    """Remove unfinished folders of processes that have ended; put back what they had moved aside."""
     for left in place.glob(f"{UNFINISHED}*"):
         with suppress(OSError), (left / OWNER).open("r+b") as owner:  # BlockingIOError: its process lives
-            if owner.read(1024) == _marker() and lock(owner):
+            marker = owner.read(1024)
+            if marker == _marker("unfinished work") and lock(owner):
                 shutil.rmtree(left, ignore_errors=True)
+            elif marker == _marker("replaced work") and lock(owner):
+                _put_back(left)
 
 
-def _marker() -> bytes:
-    """Return the content of the marker: on a disk shared without locks, other machines' work stays as well."""
-    return f"unfinished work of unspool on {platform.node()}\n".encode("utf-8", "replace")
+def _put_back(aside: Path) -> None:
+    """Give a folder that was moved aside its name again, unless another has it: then remove it."""
+    for old in [path for path in aside.iterdir() if path.name != OWNER]:
+        if not os.path.lexists(aside.parent / old.name):
+            old.rename(aside.parent / old.name)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _marker(what: str) -> bytes:
+    """Return the content of a marker: on a disk shared without locks, other machines' work stays as well."""
+    return f"{what} of unspool on {platform.node()}\n".encode("utf-8", "replace")
 
 
 @contextmanager
@@ -83,17 +103,25 @@ def folder_made_whole(folder: Path, *, may_exist: bool = False, replaces: bool =
 
 
 def _move(unfinished: Path, target: Path, *, may_exist: bool, replaces: bool) -> None:
-    old = target.parent / temporary_name()  # without a marker: never swept
     if replaces and target.is_dir():
-        target.rename(old)
+        return _replace(unfinished, target)
     try:
         unfinished.rename(target)
     except OSError:
-        if old.is_dir():
-            old.rename(target)
         if not (may_exist and target.is_dir()):  # another process may have finished the same meanwhile
             raise
-    shutil.rmtree(old, ignore_errors=True)
+
+
+def _replace(unfinished: Path, target: Path) -> None:
+    """Move the old folder aside, give the new one its name, and remove the old one: killed between, it is put back."""
+    aside = target.parent / temporary_name()
+    aside.mkdir()
+    with _owned(aside, _marker("replaced work")):
+        try:
+            target.rename(aside / target.name)
+            unfinished.rename(target)
+        finally:
+            _put_back(aside)
 
 
 def _sync_all(folder: Path) -> None:

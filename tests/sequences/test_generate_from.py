@@ -2,13 +2,15 @@
 
 import json
 import signal
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from unspool import checkpoint
-from unspool.cli import app
-from unspool.data.conditioned import read_conditioned
+from unspool.cli import app, generate_from
+from unspool.data.conditioned import Conditioned, read_conditioned
 from unspool.errors import InputError
 from unspool.sequences import SequenceGenerator
 from unspool.sequences.store import load
@@ -173,3 +175,32 @@ def test_a_file_of_classes_has_no_empty_line(tmp_path):
     path.write_text("x\n\ny\n")
     with pytest.raises(InputError, match="line 2 is empty; expected a class on every line"):
         read_conditioned(path, need_texts=False)
+
+
+class Named(str):
+    """A class whose hashes and comparisons are counted."""
+
+    used = 0
+
+    def __hash__(self) -> int:
+        Named.used += 1
+        return super().__hash__()
+
+    def __eq__(self, other: object) -> bool:
+        Named.used += 1
+        return super().__eq__(other)
+
+
+def test_the_work_of_generate_from_grows_with_the_rows_not_with_their_square(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    n = 600
+    given = [Named(f"class {i % 200}") for i in range(n)]
+    whole = Conditioned("names.csv", given, ["a"] * n, [f"row {i}" for i in range(n)])
+    monkeypatch.setattr(generate_from, "read_conditioned", lambda *_: whole)
+    monkeypatch.setattr(Named, "used", 0)
+    learned, judged = generate_from._parts(Path("names.csv"), generate_from.Options(out=Path("run")))
+    assert judged is not None and not set(judged.given) - set(learned.given)
+    model = SimpleNamespace(sample=lambda classes, seed: ["a"] * len(classes))
+    assert generate_from._examples(model, judged, seed=0).row_count == generate_from.SHOWN
+    assert Named.used < 20 * n

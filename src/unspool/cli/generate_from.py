@@ -2,9 +2,10 @@
 
 import json as jsonlib
 import math
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 import numpy as np
 from cyclopts import App, Parameter
@@ -25,6 +26,7 @@ from unspool.counting.ngram import count_ngrams
 from unspool.data.conditioned import Conditioned, read_conditioned
 from unspool.data.labelled import Usual
 from unspool.errors import InputError
+from unspool.schema import read_as
 from unspool.sequences.config import BOS
 from unspool.sequences.scores import error_rate
 from unspool.sequences.writers import SequenceGenerator
@@ -87,6 +89,12 @@ class Asked(Worked):
     """Beam width in the search for the most probable text; 1 is greedy. It goes with temperature 0."""
     seed: OfOutput[int] = 0
     """Seed of the random draws: the same seed gives the same texts."""
+
+
+class Config(TypedDict):
+    """The field of a run's config that says which numbers the fit read; a run from Python has none."""
+
+    features: NotRequired[tuple[str, ...]]
 
 
 class Parts(NamedTuple):
@@ -178,8 +186,9 @@ def _asked(run: Path, data: Path | None, model: SequenceGenerator, options: Aske
     else:
         known = as_in_the_fit(run, "generate-from", data)
         usual = Usual(as_column(known.get("text", "text")), as_column(known.get("label", "label")))
-        features = tuple(checkpoint.read_config(run, "generate-from").get("features", ()))
-        features = tuple(map(as_column, options.features)) if options.features else features
+        config = read_as(Config, checkpoint.read_config(run, "generate-from"), run / checkpoint.CONFIG)
+        kept = config.get("features", ())
+        features = tuple(map(as_column, options.features)) if options.features else kept
         delimiter = options.delimiter or known.get("delimiter")
         told = as_column(options.text), as_column(options.label)
         read = read_conditioned(data, *told, features, delimiter, need_texts=False, usual=usual)
@@ -223,9 +232,10 @@ def _parts(data: Path, options: Options) -> tuple[Conditioned, Conditioned | Non
     rows, aside = rows_aside(len(whole), options.hold_out, options.seed)
     learned = whole.part(rows)
     if learned.are_classes:  # a class that is only held out cannot be generated from
+        known = set(learned.given)
         rows, aside = (
-            sorted(rows + [i for i in aside if whole.given[i] not in set(learned.given)]),
-            [i for i in aside if whole.given[i] in set(learned.given)],
+            sorted(rows + [i for i in aside if whole.given[i] not in known]),
+            [i for i in aside if whole.given[i] in known],
         )
         learned = whole.part(rows)
     return learned, whole.part(aside) if aside else None
@@ -283,7 +293,8 @@ def _examples(model: SequenceGenerator, judged: Conditioned, seed: int) -> Table
     for name in ("from", "generated", ""):
         table.add_column(name)
     if judged.are_classes:
-        classes = sorted(set(judged.given), key=lambda each: -judged.given.count(each))[:SHOWN]
+        counts = Counter(judged.given)
+        classes = sorted(counts, key=lambda each: (-counts[each], each))[:SHOWN]
         drawn = model.sample([each for each in classes for _ in range(DRAWN)], seed=seed)
         for i, name in enumerate(classes):
             table.add_row(name, ", ".join(map(str, drawn[i * DRAWN : (i + 1) * DRAWN])), "")

@@ -4,7 +4,7 @@ import json as jsonlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 import numpy as np
 from cyclopts import App, Parameter
@@ -16,15 +16,16 @@ from unspool.cli.fit import Read, Work, begin
 from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.held_out import rows_aside
 from unspool.cli.options import DATA, Flag, OfData, OfNetwork, OfOutput, OfTraining, Shown
-from unspool.cli.predict import load_fitted
+from unspool.cli.predict import as_in_the_fit, load_fitted
 from unspool.cli.refusals import check_before, files_of, note_empty, refuse_unlabelled
 from unspool.cli.regress_view import show_regression
 from unspool.cli.terminal import headed, terminal
 from unspool.data.arrays import Real
 from unspool.data.measured import USUAL, Columns, Measured, read_measured
 from unspool.draw.predictions import draw_predictions
-from unspool.errors import InputError
+from unspool.errors import FileError, InputError
 from unspool.outputs import output
+from unspool.schema import read_as
 from unspool.sequences.estimators import SequenceRegressor
 from unspool.sequences.inputs import ValueCoder
 from unspool.sequences.regression_scores import score_numbers
@@ -35,6 +36,22 @@ By: TypeAlias = Literal["rows", "pixels"]
 Names: TypeAlias = Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)]
 KEPT = "columns"
 """The key in the config of the columns that were read."""
+
+
+class Known(TypedDict, total=False):
+    """The columns that the fit read."""
+
+    target: tuple[str, ...]
+    features: tuple[str, ...]
+    text: str | None
+    series: bool
+    names: list[str]
+
+
+class Config(TypedDict):
+    """The field of a run's config that says how its data was read; a run from Python has none."""
+
+    columns: NotRequired[Known]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,13 +163,12 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
 
 def _asked(run: Path, data: Path, options: Asked) -> Measured:
     """Read the data in the columns of the fit."""
-    content = checkpoint.read_config(run, "regress")
-    told, kept = content.get("command", {}).get("options", {}), content.get(KEPT, {})
+    known, told = _known(run), as_in_the_fit(run, "regress", data)
     columns = Columns(
-        tuple(map(as_column, options.target)) if options.target else tuple(kept.get("target", ())),
-        tuple(map(as_column, options.features)) if options.features else tuple(kept.get("features", ())),
-        kept.get("text") if options.text is None else as_column(options.text),
-        bool(kept.get("series", False)),
+        tuple(map(as_column, options.target)) if options.target else known.get("target", ()),
+        tuple(map(as_column, options.features)) if options.features else known.get("features", ()),
+        known.get("text") if options.text is None else as_column(options.text),
+        known.get("series", False),
     )
     table = not data.name.lower().removesuffix(".gz").endswith((".npz", ".npy", ".ts"))
     by = options.by or (told.get("by") if data.name.lower().endswith((".npz", ".npy")) else None)
@@ -160,8 +176,19 @@ def _asked(run: Path, data: Path, options: Asked) -> Measured:
 
 
 def _names(run: Path, count: int) -> list[str]:
-    kept: list[str] | None = checkpoint.read_config(run, "regress").get(KEPT, {}).get("names")
-    return kept or (["target"] if count == 1 else [f"target {i}" for i in range(1, count + 1)])
+    names = _known(run).get("names") or [
+        f"target {i}" if count > 1 else "target" for i in range(1, count + 1)
+    ]
+    if len(names) != count:
+        raise FileError(
+            f"{run / checkpoint.CONFIG}: damaged or crafted: columns.names has {len(names)} entries; expected {count}"
+        )
+    return names
+
+
+def _known(run: Path) -> Known:
+    content = read_as(Config, checkpoint.read_config(run, "regress"), run / checkpoint.CONFIG)
+    return content.get("columns", Known())
 
 
 def _scores_of_predictions(

@@ -28,7 +28,7 @@ import numpy as np
 
 from unspool import checkpoint
 from unspool.compress.coding import Coded, Told, decode, encode
-from unspool.compress.container import Container, padded
+from unspool.compress.container import Container
 from unspool.errors import FileError, InputError
 from unspool.evaluate import in_silence
 from unspool.language import TextModel
@@ -78,7 +78,7 @@ def compress(
         name,
         "" if inside or stored else run,
         inside,
-        data if stored else padded(coded.payload, len(data)),
+        data if stored else coded.payload,
     )
     return Packed(container, coded)
 

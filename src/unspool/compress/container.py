@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from unspool.errors import FileError
+from unspool.memory import available
 
 MARK = b"\xb5unspool"
 VERSION = 1
@@ -75,33 +76,21 @@ class Container:
             found = _read(_Fields(content[:-4], len(MARK) + 1))
         except (IndexError, UnicodeDecodeError) as error:
             raise FileError(DAMAGED) from error
-        if not is_plausible(found.length, found.tokens, len(content)):
+        if found.tokens > found.length + 1:  # every token but an empty last one stands for at least a byte
             raise FileError(
-                f"damaged or crafted: it claims {found.length:,} bytes in {found.tokens:,} tokens, from a file of "
-                f"{len(content):,} bytes; take it from a copy"
+                f"damaged or crafted: {found.tokens:,} tokens in {found.length:,} bytes; take it from a copy"
+            )
+        if NEEDED * found.length > (free := available()):
+            raise FileError(
+                f"it claims {found.length:,} bytes, for which {NEEDED * found.length:,} bytes of memory are needed, and "
+                f"{free:,} are free: decompress it where there are more, or, if it was smaller, take it from a copy"
             )
         return found
 
 
-def is_plausible(length: int, tokens: int, size: int) -> bool:
-    """Return whether a file of `size` bytes may claim this many bytes and tokens.
-
-    Every token but an empty last one stands for at least a byte. Beyond `ANY` bytes, a byte of the file
-    stands for at most `RATIO` bytes: whoever decompresses must be able to trust the size before memory is used.
-
-    >>> is_plausible(1000, 990, 60), is_plausible(2**40, 2**40, 60), is_plausible(5, 2**40, 60)
-    (True, False, False)
-    """
-    return tokens <= length + 1 and (length <= ANY or length <= RATIO * size)
-
-
-def padded(payload: bytes, length: int) -> bytes:
-    """Return a payload with zeros behind it, which change nothing, so that its file is plausible."""
-    return payload if length <= ANY else payload.ljust(-(-length // RATIO), b"\0")
-
-
-ANY, RATIO = 1 << 24, 1000
-"""Up to 16 MiB any file may claim; beyond, at most this many times its own size."""
+NEEDED = 16
+"""Bytes of memory for each byte that comes out. A file can be any number of times smaller than what it holds, so its
+own size says nothing; but nobody has to wait for a claim that cannot come true."""
 UTF8 = ("utf-8", "surrogateescape")
 DAMAGED = "damaged or cut short: its bytes do not have the checksum at its end; take it from a copy"
 

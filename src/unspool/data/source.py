@@ -224,6 +224,12 @@ def byte_blocks(source: Source, size: int = BLOCK) -> Iterator[bytes]:
         raise FileError(f"{source.name}: cannot be read: {error.strerror or error}") from error
 
 
+def stamps(sources: Iterable[Source]) -> list[tuple[int, int] | None]:
+    """Return size and time of the last change of every source that is a file: another list means another text."""
+    found = [None if source.path is None else source.path.stat() for source in sources]
+    return [None if each is None else (each.st_size, each.st_mtime_ns) for each in found]
+
+
 def iter_bytes(sources: list[Source], newlines: str = "keep") -> Iterator[bytes]:
     """Give the bytes of all sources; with ``newlines="lf"`` CRLF and CR become LF."""
     check_reading("strict", newlines)

@@ -136,6 +136,7 @@ def check_fits(estimator: Any, config: SequenceConfig, path: Path) -> None:
         isinstance(coder, ValueCoder) != config.dense and "network.dense",
         not tagged and (target is None or target.size != config.outputs) and "target",
         not tagged and isinstance(target, ValueCoder) != (config.head != "classes") and "target",
+        config.head != "classes" and not hasattr(estimator, "single_") and "single_",
         config.decodes and not 1 <= getattr(estimator, "longest_", 0) <= LONGEST and "longest_",
         not 1 <= getattr(estimator, "beam", 1) <= LONGEST and "beam",
     ]
