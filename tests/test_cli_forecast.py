@@ -219,3 +219,30 @@ def test_all_columns_of_a_run_that_are_missing_are_named_at_once(
     (tmp_path / "other.csv").write_text("month,price\n2008-01,1\n2008-02,2\n")
     assert run(monkeypatch, "predict", out, tmp_path / "other.csv") == 2
     assert "no columns 'sales', 'cost'; there are 'month', 'price'" in capsys.readouterr().err
+
+
+def test_forecasts_of_large_values_are_printed_with_all_their_digits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wave = 1_000_000_100 + 10 * np.sin(np.arange(80)) + np.random.default_rng(0).normal(size=80)
+    path, out = tmp_path / "large.csv", tmp_path / "run"
+    path.write_text("v\n" + "".join(f"{y}\n" for y in wave))
+    assert run(monkeypatch, "fit", path, "--out", out, *QUICK) == 0
+    assert "1e+09" not in capsys.readouterr().out
+    assert run(monkeypatch, "predict", out, "--json") == 0
+    told = json.loads(capsys.readouterr().out)["columns"]["v"]
+    assert run(monkeypatch, "predict", out) == 0
+    rows = [line.split(",") for line in capsys.readouterr().out.splitlines()[1:]]
+    for place, name in enumerate(("forecast", "low", "high"), 1):
+        assert [float(row[place]) for row in rows] == told[name]
+
+
+def test_a_share_of_a_naive_forecast_without_an_error_is_a_dash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "flat-end.csv"
+    path.write_text("v\n" + "".join(f"{t * t % 11 if t < 60 else 3}\n" for t in range(90)))
+    given = ["backtest", path, "--test", "20", "--season", "1", *QUICK]
+    assert run(monkeypatch, *given) == 0
+    printed = capsys.readouterr().out
+    assert "nan" not in printed and "–" in printed

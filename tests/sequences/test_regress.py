@@ -197,3 +197,12 @@ def test_a_simple_model_that_is_better_is_named(capsys):
         terminal(), {"rows": 3, "targets": [target | {"network": {**better, "rmse": 0.5}}]}, "held out"
     )
     assert "lower RMSE" not in capsys.readouterr().out
+
+
+def test_predictions_of_large_numbers_are_printed_with_all_their_digits(tmp_path, capsys):
+    rows = [f"{a},{1_000_000_100 + 10 * a}" for a in np.random.default_rng(0).uniform(-1, 1, 40).tolist()]
+    (tmp_path / "large.csv").write_text("\n".join(["a,target", *rows]) + "\n")
+    run("regress", "fit", tmp_path / "large.csv", "--out", tmp_path / "run", *QUICK)
+    answers = told(capsys, "regress", "predict", tmp_path / "run", tmp_path / "large.csv")["answers"]
+    run("regress", "predict", tmp_path / "run", tmp_path / "large.csv")
+    assert [float(line) for line in capsys.readouterr().out.splitlines()] == [row[0] for row in answers]

@@ -172,7 +172,7 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
         [table.time or "step", *(f"{name}{end}" for name in rows for end in ("", " low", " high"))]
     )
     for k in range(len(next(iter(rows.values()))[0])):
-        fields = [f"{each[k]:.6g}" if each is not None else "" for row in rows.values() for each in row]
+        fields = ["" if each is None else repr(float(each[k])) for row in rows.values() for each in row]
         writer.writerow([table.label(table.rows + k), *fields])
 
 

@@ -139,7 +139,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
         print(jsonlib.dumps(content | ({"scores": scores} if scores else {}), ensure_ascii=False))
         return
     for row in found if deviations is None else np.hstack([found, deviations]):
-        print("\t".join(f"{number:.6g}" for number in row))
+        print("\t".join(repr(float(number)) for number in row))
     if scores is not None:
         show_regression(terminal(stderr=True), scores, str(data))
 
