@@ -246,3 +246,35 @@ def test_a_share_of_a_naive_forecast_without_an_error_is_a_dash(
     assert run(monkeypatch, *given) == 0
     printed = capsys.readouterr().out
     assert "nan" not in printed and "–" in printed
+
+
+def test_a_level_that_the_data_cannot_support_is_refused_before_anything_is_learned(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    for command in (["fit", data, "--out", out], ["backtest", data, "--test", "24"]):
+        assert run(monkeypatch, *command, *QUICK, "--level", "0.999999") == 2
+        said = capsys.readouterr().err
+        assert "level 0.999999 needs at least 999,999 errors" in said and said.count("\n") == 1
+    assert not out.exists()
+    assert run(monkeypatch, "fit", data, "--out", out, *QUICK) == 0
+    capsys.readouterr()
+    assert run(monkeypatch, "predict", out, "--level", "0.999") == 2
+    assert "the highest level here is 0.9" in capsys.readouterr().err
+
+
+def test_a_band_that_holds_less_than_its_level_says_so(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = data.read_text().splitlines()
+    for i in range(81, len(lines) - 1):
+        if i not in (82, 88):
+            lines[i] = ",".join([*lines[i].split(",")[:1], "", "here", lines[i].split(",")[3]])
+    data.write_text("\n".join(lines) + "\n")
+    given = ["fit", data, "--out", tmp_path / "run", *QUICK, "--missing", "mask", "--json"]
+    assert run(monkeypatch, *given) == 0
+    printed = capsys.readouterr()
+    columns = json.loads(printed.out)["columns"]
+    assert columns["sales"]["level_reached"] < 0.8 == columns["cost"]["level_reached"]
+    assert "column 'sales': too few errors for a band of level 0.8" in printed.err
+    assert printed.err.count("\n") == 1

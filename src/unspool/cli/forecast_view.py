@@ -18,6 +18,7 @@ from unspool.data.timetable import TimeTable
 from unspool.draw.forecast import draw_forecast
 from unspool.forecast.backtest import Backtest
 from unspool.forecast.forecaster import Forecaster, Progress
+from unspool.forecast.store import Run
 from unspool.outputs import check_outputs, output
 
 
@@ -178,9 +179,13 @@ def _finite(value: float) -> float | None:
 
 
 def forecasts_as_json(
-    table: TimeTable, models: dict[str, Forecaster], judged: dict[str, Backtest | None], rows: Forecasts
+    table: TimeTable,
+    run: Run,
+    level: float,
+    rows: Forecasts,
+    judged: dict[str, Backtest | None] | None = None,
 ) -> dict[str, Any]:
-    """Give forecasts, and what was chosen and judged, as plain values."""
+    """Give forecasts as plain values; of a fit, which has `judged`, also what was chosen and judged."""
     content: dict[str, Any] = {}
     for name, (y_hat, low, high) in rows.items():
         content[name] = {
@@ -188,14 +193,15 @@ def forecasts_as_json(
             "forecast": y_hat.tolist(),
             "low": None if low is None else low.tolist(),
             "high": None if high is None else high.tolist(),
+            "level_reached": run.forecasters[name].level_reached(level),
         }
-        if name in models:
-            change = models[name].change_
+        if judged is not None:
+            change = run.forecasters[name].change_
             content[name] |= {
                 "season": change.season,
                 "power": change.power,
                 "differences": [change.d, change.D],
             }
-        if (found := judged.get(name)) is not None:
+        if judged is not None and (found := judged.get(name)) is not None:
             content[name]["not_trained_on"] = backtest_as_json(found)
     return content
