@@ -1,12 +1,14 @@
 """`unspool forecast`: a table in, forecasts out, and one clear line for what is wrong."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from unspool import cli
+from unspool.forecast.forecaster import Forecaster
 
 APP = cli.app
 QUICK = ["--members", "1", "--steps", "20", "--hidden", "4", "--horizon", "6"]
@@ -278,3 +280,17 @@ def test_a_band_that_holds_less_than_its_level_says_so(
     assert columns["sales"]["level_reached"] < 0.8 == columns["cost"]["level_reached"]
     assert "column 'sales': too few errors for a band of level 0.8" in printed.err
     assert printed.err.count("\n") == 1
+
+
+def test_a_warning_of_a_library_is_one_line_of_this_program(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def check(*_: object) -> None:
+        warnings.warn("invalid value\n  met", RuntimeWarning, stacklevel=1)
+
+    monkeypatch.setattr(Forecaster, "check", check)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("once")
+        assert run(monkeypatch, "fit", data, "--out", tmp_path / "run", *QUICK) == 0
+    assert capsys.readouterr().err == "unspool: warning: invalid value met\n"

@@ -252,3 +252,17 @@ def test_the_usual_level_is_answered_with_too_few_errors_and_says_what_it_reache
     assert 0 < count < 4
     assert model.level_reached() == count / (count + 1)
     assert np.isfinite(model.predict_interval()).all()
+
+
+def test_a_series_of_very_small_values_is_refused() -> None:
+    with pytest.raises(
+        InputError, match=r"the series: its values differ by .*e-199 at most: values too small"
+    ):
+        Forecaster(horizon=6, **QUICK).fit(series() * 1e-199)
+    Forecaster(horizon=6, **QUICK).fit(series() * 1e-140)
+
+
+@pytest.mark.parametrize("y", [np.r_[np.zeros(119), 1.0], series() + 1e15, np.r_[1.0, np.zeros(119)]])
+@pytest.mark.filterwarnings("error")
+def test_no_series_makes_numpy_warn(y: np.ndarray) -> None:
+    Forecaster(horizon=6, **QUICK).fit(y).predict_interval()

@@ -25,7 +25,7 @@ from unspool.data.measured import USUAL, Columns, Measured, read_measured
 from unspool.draw.predictions import draw_predictions
 from unspool.errors import InputError
 from unspool.outputs import output
-from unspool.sequences.estimators import SequenceRegressor
+from unspool.sequences.estimators import SequenceRegressor, refuse_constant
 from unspool.sequences.inputs import ValueCoder
 from unspool.sequences.regression_scores import score_numbers
 from unspool.sequences.ridge import Ridge, features
@@ -187,6 +187,7 @@ def _read(data: Path, options: Options) -> Read:
     )
     learned, judged = _parts(data, options, columns)
     assert learned.targets is not None
+    refuse_constant(learned.targets, [f"{learned.name}: the target {name!r}" for name in learned.names])
     arguments: dict[str, Any] = {"inputs": _inputs(learned)}
     if learned.kind == "vectors":
         arguments["bidirectional"] = False  # one step has no two directions

@@ -9,7 +9,7 @@ from unspool.data.arrays import Real
 from unspool.errors import InputError
 
 LARGEST = 1e150
-"""The largest value whose square is a number."""
+"""The largest value whose square is a number; differences below 1 / LARGEST have a square of 0."""
 
 
 def checked(y: Any, name: str) -> Real:
@@ -39,4 +39,9 @@ def checked(y: Any, name: str) -> Real:
         )
     if np.ptp(values) == 0:
         raise InputError(f"{name}: all {len(values)} values are {values[0]:g}; there is nothing to learn")
+    if np.ptp(values) < 1 / LARGEST:
+        raise InputError(
+            f"{name}: its values differ by {np.ptp(values):g} at most: values too small; expected differences of "
+            f"{1 / LARGEST:g} or more: multiply them all by a power of ten"
+        )
     return values
