@@ -1,12 +1,14 @@
 """`unspool forecast`: a table in, forecasts out, and one clear line for what is wrong."""
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from unspool import cli
+from unspool.forecast.forecaster import Forecaster
 
 APP = cli.app
 QUICK = ["--members", "1", "--steps", "20", "--hidden", "4", "--horizon", "6"]
@@ -219,3 +221,76 @@ def test_all_columns_of_a_run_that_are_missing_are_named_at_once(
     (tmp_path / "other.csv").write_text("month,price\n2008-01,1\n2008-02,2\n")
     assert run(monkeypatch, "predict", out, tmp_path / "other.csv") == 2
     assert "no columns 'sales', 'cost'; there are 'month', 'price'" in capsys.readouterr().err
+
+
+def test_forecasts_of_large_values_are_printed_with_all_their_digits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wave = 1_000_000_100 + 10 * np.sin(np.arange(80)) + np.random.default_rng(0).normal(size=80)
+    path, out = tmp_path / "large.csv", tmp_path / "run"
+    path.write_text("v\n" + "".join(f"{y}\n" for y in wave))
+    assert run(monkeypatch, "fit", path, "--out", out, *QUICK) == 0
+    assert "1e+09" not in capsys.readouterr().out
+    assert run(monkeypatch, "predict", out, "--json") == 0
+    told = json.loads(capsys.readouterr().out)["columns"]["v"]
+    assert run(monkeypatch, "predict", out) == 0
+    rows = [line.split(",") for line in capsys.readouterr().out.splitlines()[1:]]
+    for place, name in enumerate(("forecast", "low", "high"), 1):
+        assert [float(row[place]) for row in rows] == told[name]
+
+
+def test_a_share_of_a_naive_forecast_without_an_error_is_a_dash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "flat-end.csv"
+    path.write_text("v\n" + "".join(f"{t * t % 11 if t < 60 else 3}\n" for t in range(90)))
+    given = ["backtest", path, "--test", "20", "--season", "1", *QUICK]
+    assert run(monkeypatch, *given) == 0
+    printed = capsys.readouterr().out
+    assert "nan" not in printed and "–" in printed
+
+
+def test_a_level_that_the_data_cannot_support_is_refused_before_anything_is_learned(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    for command in (["fit", data, "--out", out], ["backtest", data, "--test", "24"]):
+        assert run(monkeypatch, *command, *QUICK, "--level", "0.999999") == 2
+        said = capsys.readouterr().err
+        assert "level 0.999999 needs at least 999,999 errors" in said and said.count("\n") == 1
+    assert not out.exists()
+    assert run(monkeypatch, "fit", data, "--out", out, *QUICK) == 0
+    capsys.readouterr()
+    assert run(monkeypatch, "predict", out, "--level", "0.999") == 2
+    assert "the highest level here is 0.9" in capsys.readouterr().err
+
+
+def test_a_band_that_holds_less_than_its_level_says_so(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = data.read_text().splitlines()
+    for i in range(81, len(lines) - 1):
+        if i not in (82, 88):
+            lines[i] = ",".join([*lines[i].split(",")[:1], "", "here", lines[i].split(",")[3]])
+    data.write_text("\n".join(lines) + "\n")
+    given = ["fit", data, "--out", tmp_path / "run", *QUICK, "--missing", "mask", "--json"]
+    assert run(monkeypatch, *given) == 0
+    printed = capsys.readouterr()
+    columns = json.loads(printed.out)["columns"]
+    assert columns["sales"]["level_reached"] < 0.8 == columns["cost"]["level_reached"]
+    assert "column 'sales': too few errors for a band of level 0.8" in printed.err
+    assert printed.err.count("\n") == 1
+
+
+def test_a_warning_of_a_library_is_one_line_of_this_program(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def check(*_: object) -> None:
+        warnings.warn("invalid value\n  met", RuntimeWarning, stacklevel=1)
+
+    monkeypatch.setattr(Forecaster, "check", check)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("once")
+        assert run(monkeypatch, "fit", data, "--out", tmp_path / "run", *QUICK) == 0
+    assert capsys.readouterr().err == "unspool: warning: invalid value met\n"

@@ -3,18 +3,14 @@
 Importing the package loads nothing, so this is the first thing that happens; NumPy and the rest come after it.
 """
 
-import mmap
 import os
 import signal
-from types import FrameType
-
-from unspool import failures
 
 IMPORTS = 64 << 20
 """Bytes that NumPy's matrix library reserves while it is imported; it ends the process where it cannot."""
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
+def _leave(number: int, frame: object) -> None:
     """End at once: nothing has begun, and no import on the way can take the interrupt for its own."""
     os.write(2, b"unspool: stopped\n")
     os._exit(128 + number)
@@ -23,6 +19,10 @@ def _leave(number: int, frame: FrameType | None) -> None:
 _heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not where a shell has it ignored
 if _heeded:
     signal.signal(signal.SIGINT, _leave)
+
+import mmap  # noqa: E402
+
+from unspool import failures  # noqa: E402
 
 try:
     mmap.mmap(-1, IMPORTS).close()

@@ -95,3 +95,39 @@ def test_a_long_table_is_refused_with_its_columns_and_the_way_out(
 def test_times_that_repeat_without_a_name_beside_them_are_no_long_table(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is the time of the row above it; sort the rows"):
         read(tmp_path, "date,v\n2020-01,1\n2020-01,2\n2020-02,3\n2020-02,3\n2020-03,3\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        ("id,date,v\na,2020-01,1\na,2020-02,2\nb,2020-03,4\nb,2020-04,5\n", "id"),
+        ("place,date,v\na,2020-01,1\na,2020-02,2\nb,2021-03,4\nb,2021-04,5\n", "place"),
+        ("place,date,v\na,2021-01,1\na,2021-02,2\nb,2020-03,4\nb,2020-04,5\n", "place"),
+        ("place,v\na,1\na,2\nb,4\nb,5\n", "place"),
+        ("Unique_ID,v\n1,1\n1,2\n2,4\n2,5\n", "Unique_ID"),
+        ("v,store\n1,7\n2,7\n4,3\n5,3\n", "store"),
+    ],
+)
+def test_series_below_each_other_without_common_times_are_refused(
+    tmp_path: Path, content: str, name: str
+) -> None:
+    line = f"the rows of each of the 2 values of '{name}' stand below each other: a long table .* one column per '{name}'"
+    with pytest.raises(InputError, match=line):
+        read(tmp_path, content)
+    with pytest.raises(InputError, match=line):
+        read(tmp_path, content, columns=["v"])
+    assert list(read(tmp_path, content, columns=["v"], time="none").columns) == ["v"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "place,v\nhere,1\nhere,2\nhere,4\nhere,5\n",
+        "kind,v\nwork,1\nwork,2\nrest,4\nrest,5\nwork,1\nwork,2\n",
+        "note,v\na,1\na,2\nb,4\nc,5\n",
+        "price,v\n3,1\n3,2\n4,4\n4,5\n",
+        "date,month,v\n2020-01-31,January,1\n2020-02-01,February,2\n2020-02-02,February,4\n",
+    ],
+)
+def test_columns_that_name_no_series_are_no_long_table(tmp_path: Path, content: str) -> None:
+    assert "v" in read(tmp_path, content).columns

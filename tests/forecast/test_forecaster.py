@@ -225,3 +225,44 @@ def test_a_run_gives_back_the_same_bits(tmp_path: Path, fitted: Forecaster) -> N
         load(tmp_path / "run")
     with pytest.raises(InputError, match="not fitted yet"):
         save(Run({"a": Forecaster()}), tmp_path / "other")
+
+
+def test_a_level_beyond_the_errors_is_refused_before_and_after_the_fit() -> None:
+    model, y = Forecaster(horizon=6, **QUICK), series(72)
+    model.fit(y)
+    assert model.errors_ is not None
+    count = len(model.errors_)
+    highest = count / (count + 1)
+    model.predict_interval(highest)
+    assert (model.level_reached(highest), model.level_reached(0.5)) == (highest, 0.5)
+    line = f"level 0.999 needs at least 999 errors on values not trained on, there are {count}; the highest level here is 0"
+    with pytest.raises(InputError, match=line):
+        model.predict_interval(0.999)
+    with pytest.raises(InputError, match=line):
+        Forecaster(horizon=6, **QUICK).check(y, level=0.999)
+
+
+def test_the_usual_level_is_answered_with_too_few_errors_and_says_what_it_reached() -> None:
+    y, known = series(72), np.ones(72, bool)
+    known[-14:-1] = False
+    known[[-9, -4]] = True
+    model = Forecaster(horizon=6, season=1, **QUICK).fit(y, known)
+    assert model.errors_ is not None
+    count = int((~np.isnan(model.errors_)).sum(axis=0).min())
+    assert 0 < count < 4
+    assert model.level_reached() == count / (count + 1)
+    assert np.isfinite(model.predict_interval()).all()
+
+
+def test_a_series_of_very_small_values_is_refused() -> None:
+    with pytest.raises(
+        InputError, match=r"the series: its values differ by .*e-199 at most: values too small"
+    ):
+        Forecaster(horizon=6, **QUICK).fit(series() * 1e-199)
+    Forecaster(horizon=6, **QUICK).fit(series() * 1e-140)
+
+
+@pytest.mark.parametrize("y", [np.r_[np.zeros(119), 1.0], series() + 1e15, np.r_[1.0, np.zeros(119)]])
+@pytest.mark.filterwarnings("error")
+def test_no_series_makes_numpy_warn(y: np.ndarray) -> None:
+    Forecaster(horizon=6, **QUICK).fit(y).predict_interval()

@@ -14,6 +14,7 @@ from unspool.cli.terminal import terminal
 from unspool.data.measured import Columns, read_measured
 from unspool.data.ragged import write_ragged
 from unspool.errors import InputError
+from unspool.sequences.estimators import SequenceRegressor
 from unspool.sequences.ridge import Ridge, features
 from unspool.sequences.store import load
 
@@ -197,3 +198,38 @@ def test_a_simple_model_that_is_better_is_named(capsys):
         terminal(), {"rows": 3, "targets": [target | {"network": {**better, "rmse": 0.5}}]}, "held out"
     )
     assert "lower RMSE" not in capsys.readouterr().out
+
+
+def test_predictions_of_large_numbers_are_printed_with_all_their_digits(tmp_path, capsys):
+    rows = [f"{a},{1_000_000_100 + 10 * a}" for a in np.random.default_rng(0).uniform(-1, 1, 40).tolist()]
+    (tmp_path / "large.csv").write_text("\n".join(["a,target", *rows]) + "\n")
+    run("regress", "fit", tmp_path / "large.csv", "--out", tmp_path / "run", *QUICK)
+    answers = told(capsys, "regress", "predict", tmp_path / "run", tmp_path / "large.csv")["answers"]
+    run("regress", "predict", tmp_path / "run", tmp_path / "large.csv")
+    assert [float(line) for line in capsys.readouterr().out.splitlines()] == [row[0] for row in answers]
+
+
+def test_a_constant_target_is_refused(tmp_path, capsys):
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    with pytest.raises(
+        InputError, match="the target y is constant: all 20 values are 7; there is nothing to learn"
+    ):
+        SequenceRegressor(steps=2).fit(X, np.full(20, 7.0))
+    with pytest.raises(InputError, match="target 2 of y is constant"):
+        SequenceRegressor(steps=2).fit(X, np.stack([X[:, 0], np.zeros(20)], axis=1))
+    with pytest.raises(InputError, match="the target y is constant: all 80 values are 7"):
+        SequenceRegressor(steps=2, every_step=True).fit(X, [[7.0] * 4] * 20)
+    path = tmp_path / "same.csv"
+    path.write_text("a,price\n" + "".join(f"{a},7\n" for a in X[:, 0]))
+    with pytest.raises(InputError, match=r"same.csv: the target 'price' is constant: all \d+ values are 7"):
+        run("regress", "fit", path, "--target", "price", "--out", tmp_path / "run", *QUICK)
+    assert not (tmp_path / "run").exists()
+
+
+def test_targets_and_inputs_of_very_small_numbers_are_refused():
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    with pytest.raises(InputError, match=r"y has values that differ by .*e-198 at most: values too small"):
+        SequenceRegressor(steps=2).fit(X, X[:, 0] * 1e-198)
+    with pytest.raises(InputError, match=r"X has values that differ by .*e-198 at most: values too small"):
+        SequenceRegressor(steps=2).fit(X * 1e-198, X[:, 0])
+    SequenceRegressor(steps=2).fit(X * 1e-140, X[:, 0] * 1e-140)

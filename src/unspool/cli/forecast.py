@@ -14,7 +14,6 @@ from unspool.cli.fit_options import Forecasting
 from unspool.cli.forecast_columns import (
     about,
     check_all,
-    check_level,
     forecast_columns,
     read_columns,
     remembered,
@@ -35,11 +34,11 @@ from unspool.cli.forecast_view import (
 from unspool.cli.options import Flag, OfData, OfOutput, Shown
 from unspool.cli.refusals import check_before
 from unspool.cli.terminal import terminal
-from unspool.data.arrays import Real
 from unspool.data.timetable import read_timetable
 from unspool.draw.forecast import draw_backtest
 from unspool.forecast.backtest import Backtesting, trial
-from unspool.forecast.forecaster import Forecaster, checked
+from unspool.forecast.forecaster import Forecaster
+from unspool.forecast.levels import check_level
 from unspool.forecast.store import Run, load, save
 from unspool.outputs import output
 
@@ -103,8 +102,13 @@ def fit(data: Path, /, *, options: Options) -> None:
     table = read_columns(data, options)
     check_pictures(options, list(table.columns), data)
     describe(console, table)
-    columns = table.columns.items()
-    check_all(table, {name: partial(_plan, Forecaster(**settings), values.y) for name, values in columns})
+    check_all(
+        table,
+        {
+            name: partial(Forecaster(**settings).check, values.y, values.known, options.level)
+            for name, values in table.columns.items()
+        },
+    )
     models, judged = {}, {}
     for name, values in table.columns.items():
         model = Forecaster(**settings)
@@ -127,14 +131,10 @@ def fit(data: Path, /, *, options: Options) -> None:
                 {
                     "run": str(options.out),
                     "level": options.level,
-                    "columns": forecasts_as_json(table, models, judged, rows),
+                    "columns": forecasts_as_json(table, run, options.level, rows, judged),
                 }
             )
         )
-
-
-def _plan(model: Forecaster, y: Real) -> None:
-    model.plan(checked(y, "the series"))
 
 
 @app.command
@@ -163,7 +163,11 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
     if options.json:
         print(
             jsonlib.dumps(
-                {"run": str(run), "level": options.level, "columns": forecasts_as_json(table, {}, {}, rows)}
+                {
+                    "run": str(run),
+                    "level": options.level,
+                    "columns": forecasts_as_json(table, found, options.level, rows),
+                }
             )
         )
         return
@@ -172,7 +176,7 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
         [table.time or "step", *(f"{name}{end}" for name in rows for end in ("", " low", " high"))]
     )
     for k in range(len(next(iter(rows.values()))[0])):
-        fields = [f"{each[k]:.6g}" if each is not None else "" for row in rows.values() for each in row]
+        fields = ["" if each is None else repr(float(each[k])) for row in rows.values() for each in row]
         writer.writerow([table.label(table.rows + k), *fields])
 
 

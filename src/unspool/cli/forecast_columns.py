@@ -1,5 +1,6 @@
 """What `unspool forecast` reads and forecasts: options that are words, columns, where a history stands in time."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from unspool.data.arrays import Real
 from unspool.data.timetable import TimeTable, Values, read_timetable
 from unspool.errors import InputError
 from unspool.forecast.forecaster import Forecaster
+from unspool.forecast.levels import check_level
 from unspool.forecast.store import Run
 
 Forecasts = dict[str, tuple[Real, Real | None, Real | None]]
@@ -32,12 +34,6 @@ def settings_of(options: Forecasting) -> dict[str, Any]:
         "season": season if season == "guess" else int(season),
         "differences": differences if differences == "guess" else (int(pair[0]), int(pair[1])),
     }
-
-
-def check_level(level: float) -> None:
-    """Refuse a band that cannot be."""
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}; expected a share between 0 and 1, as 0.8")
 
 
 def read_columns(data: Path, options: Forecasting) -> TimeTable:
@@ -87,8 +83,19 @@ def forecast_columns(run: Run, table: TimeTable, level: float, steps: int | None
             band: tuple[Real | None, Real | None] = None, None
             if model.errors_ is not None:
                 band = model.predict_interval(level, steps, values.y, phase)
+                _note_level(name, level, model)
             rows[name] = (y_hat, *band)
     return rows
+
+
+def _note_level(name: str, level: float, model: Forecaster) -> None:
+    """Print in one line on standard error that a band holds less than its level asks for."""
+    reached = model.level_reached(level)
+    if reached is not None and reached < level:
+        print(
+            f"unspool: column {name!r}: too few errors for a band of level {level:g}; it holds {reached:.3g} at most",
+            file=sys.stderr,
+        )
 
 
 def _phase(run: Run, table: TimeTable, name: str, values: Values) -> int:

@@ -18,6 +18,7 @@ from unspool.data.timetable import TimeTable
 from unspool.draw.forecast import draw_forecast
 from unspool.forecast.backtest import Backtest
 from unspool.forecast.forecaster import Forecaster, Progress
+from unspool.forecast.store import Run
 from unspool.outputs import check_outputs, output
 
 
@@ -83,7 +84,11 @@ def show_backtest(console: Console, title: str, found: Backtest) -> None:
     for name in ("MASE", "RMSE", "of naive", *([f"in the {found.level:.0%} band"] if covers else [])):
         table.add_column(name, justify="right")
     for row in found.rows:
-        cells = [f"{row.mase:.4f}", f"{row.rmse:,.4g}", f"{row.relative:.3f}"]
+        cells = [
+            f"{row.mase:.4f}",
+            f"{row.rmse:,.4g}",
+            f"{row.relative:.3f}" if math.isfinite(row.relative) else "–",
+        ]
         if covers:
             cells.append("" if row.coverage is None else f"{row.coverage:.1%}")
         table.add_row(row.name, *cells, style="bold" if row.name == "network" else None)
@@ -102,10 +107,23 @@ def forecast_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
     for k in range(len(next(iter(rows.values()))[0])):
         cells = list[str]()
         for y_hat, low, high in rows.values():
-            band = "" if low is None or high is None else f"{low[k]:.5g} – {high[k]:.5g}"
-            cells += [f"{y_hat[k]:.5g}", band]
+            band = [] if low is None or high is None else [float(low[k]), float(high[k])]
+            digits = _digits(float(y_hat[k]), band)
+            cells += [f"{y_hat[k]:.{digits}g}", " – ".join(f"{end:.{digits}g}" for end in band)]
         shown.add_row(table.label(table.rows + k), *cells)
     return shown
+
+
+def _digits(value: float, band: list[float]) -> int:
+    """Return how many significant digits to print: enough to tell the ends of the band apart, 9 without a band.
+
+    >>> _digits(448.2, [430.0, 461.5]), _digits(1_000_000_100.0, [1_000_000_090.0, 1_000_000_110.0])
+    (5, 11)
+    """
+    if not band:
+        return 9
+    width, size = band[1] - band[0], max(map(abs, (value, *band)))
+    return min(17, max(5, 4 + math.floor(math.log10(size / width)))) if width > 0 < size else 9
 
 
 def draw_forecasts(options: Shown, table: TimeTable, rows: Forecasts, level: float) -> None:
@@ -161,9 +179,13 @@ def _finite(value: float) -> float | None:
 
 
 def forecasts_as_json(
-    table: TimeTable, models: dict[str, Forecaster], judged: dict[str, Backtest | None], rows: Forecasts
+    table: TimeTable,
+    run: Run,
+    level: float,
+    rows: Forecasts,
+    judged: dict[str, Backtest | None] | None = None,
 ) -> dict[str, Any]:
-    """Give forecasts, and what was chosen and judged, as plain values."""
+    """Give forecasts as plain values; of a fit, which has `judged`, also what was chosen and judged."""
     content: dict[str, Any] = {}
     for name, (y_hat, low, high) in rows.items():
         content[name] = {
@@ -171,14 +193,15 @@ def forecasts_as_json(
             "forecast": y_hat.tolist(),
             "low": None if low is None else low.tolist(),
             "high": None if high is None else high.tolist(),
+            "level_reached": run.forecasters[name].level_reached(level),
         }
-        if name in models:
-            change = models[name].change_
+        if judged is not None:
+            change = run.forecasters[name].change_
             content[name] |= {
                 "season": change.season,
                 "power": change.power,
                 "differences": [change.d, change.D],
             }
-        if (found := judged.get(name)) is not None:
+        if judged is not None and (found := judged.get(name)) is not None:
             content[name]["not_trained_on"] = backtest_as_json(found)
     return content

@@ -26,7 +26,7 @@ from unspool.draw.predictions import draw_predictions
 from unspool.errors import FileError, InputError
 from unspool.outputs import output
 from unspool.schema import read_as
-from unspool.sequences.estimators import SequenceRegressor
+from unspool.sequences.estimators import SequenceRegressor, refuse_constant
 from unspool.sequences.inputs import ValueCoder
 from unspool.sequences.regression_scores import score_numbers
 from unspool.sequences.ridge import Ridge, features
@@ -156,7 +156,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
         print(jsonlib.dumps(content | ({"scores": scores} if scores else {}), ensure_ascii=False))
         return
     for row in found if deviations is None else np.hstack([found, deviations]):
-        print("\t".join(f"{number:.6g}" for number in row))
+        print("\t".join(repr(float(number)) for number in row))
     if scores is not None:
         show_regression(terminal(stderr=True), scores, str(data))
 
@@ -214,6 +214,7 @@ def _read(data: Path, options: Options) -> Read:
     )
     learned, judged = _parts(data, options, columns)
     assert learned.targets is not None
+    refuse_constant(learned.targets, [f"{learned.name}: the target {name!r}" for name in learned.names])
     arguments: dict[str, Any] = {"inputs": _inputs(learned)}
     if learned.kind == "vectors":
         arguments["bidirectional"] = False  # one step has no two directions

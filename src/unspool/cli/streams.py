@@ -4,6 +4,7 @@ import io
 import os
 import shutil
 import sys
+import warnings
 from typing import TextIO
 
 from unspool.errors import InputError
@@ -33,6 +34,7 @@ def settle() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Unicode shows a question mark
+    warnings.showwarning = _one_line  # type: ignore[assignment]
     if closed or not _writable(sys.stdout):
         state = "closed" if closed else "not open for writing"
         raise InputError(f"standard output is {state}; redirect it to a file or to {os.devnull}")
@@ -51,6 +53,11 @@ def settle_environment() -> None:
         width = width if width < NARROWEST else 0  # a wider one may be resized while the command runs
     if width:
         os.environ["COLUMNS"] = str(min(max(width, NARROWEST), WIDEST))
+
+
+def _one_line(message: Warning | str, *_: object) -> None:
+    """Print a warning of a library as one line, without the source code that Python shows."""
+    print(f"unspool: warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _occupy(number: int) -> None:

@@ -9,6 +9,7 @@ ADVICE = {
     "tokens='char' or 'byte'": "--tokens char or byte",
     "with clean=False": "without --clean",
     "columns=(0, 1)": "--columns 0 1",
+    "as columns=[…] and time=…": "with --columns and --time (none: no times)",
     "time='none'": "--time none",
     "missing='interpolate' or missing='mask'": "--missing interpolate or --missing mask",
     "another column as tag=": "another column with --tag",

@@ -7,9 +7,28 @@ south,2020-01,4
 """
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from unspool.data.table import Table, as_number
 from unspool.errors import InputError
+
+IDS = frozenset(
+    [
+        "id",
+        "ids",
+        "series",
+        "seriesid",
+        "uniqueid",
+        "store",
+        "storeid",
+        "shop",
+        "shopid",
+        "item",
+        "itemid",
+        "sku",
+    ]
+)
+"""Names of numeric columns that name a series, in small letters and without signs."""
 
 
 def refuse_long(table: Table, time: int, names: Sequence[int]) -> None:
@@ -33,6 +52,29 @@ def refuse_restarting_count(table: Table, columns: Sequence[int]) -> None:
             changes = [i for i in range(len(series)) if i == 0 or series[i] != series[i - 1]]
             if changes == begins and len(set(series)) == len(begins):
                 raise InputError(_line(table, count, name, len(begins)))
+
+
+def refuse_blocks(table: Table, columns: Sequence[int]) -> None:
+    """Raise where a column holds the names of series: each in two rows or more, all of them below each other.
+
+    Columns of text may be names, and so may whole numbers under a heading such as id or store.
+    """
+    for column in columns:
+        fields = [field.strip() for field in table.text(column)]
+        if not _can_name(table.names[column], fields):
+            continue
+        blocks = [(name, len(list(rows))) for name, rows in groupby(fields)]
+        names = {name for name, _ in blocks}
+        if 2 <= len(names) == len(blocks) and min(rows for _, rows in blocks) >= 2:
+            raise InputError(_blocks_line(table, column, len(blocks)))
+
+
+def _can_name(heading: str, fields: Sequence[str]) -> bool:
+    numbers = [as_number(field) for field in fields]
+    if all(number is None for number in numbers):
+        return True
+    whole = all(number is not None and number == number // 1 for number in numbers)
+    return whole and "".join(filter(str.isalnum, heading.lower())) in IDS
 
 
 def _restarts(fields: Sequence[str]) -> list[int]:
@@ -59,4 +101,13 @@ def _line(table: Table, time: int, column: int, count: int) -> str:
     return (
         f"{table.name}: column {when} begins again for every one of the {count:,} values of {name}: a long table of several "
         f"series; expected one row per time: keep the rows of one {name}, or make one column per {name} (in pandas: pivot)"
+    )
+
+
+def _blocks_line(table: Table, column: int, count: int) -> str:
+    name = repr(table.names[column])
+    return (
+        f"{table.name}: the rows of each of the {count:,} values of {name} stand below each other: a long table of several "
+        f"series; expected one series per column: keep the rows of one {name}, or make one column per {name} (in pandas: "
+        f"pivot); if it is one series, name its columns and its times, as columns=[…] and time=…"
     )

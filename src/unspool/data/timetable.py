@@ -7,6 +7,8 @@ Rules, all of them stated here and nowhere else:
   steps. They are passed through. Beside other times, such a first column is an index and left out.
   A column of dates that do not rise, or one of which is no date, is an error and never passed over. So is a column
   that looks like times and cannot be read, and one that begins again for every series of a long table.
+- A long table without such times is known by a column that names the series of every row, in blocks of rows. It is an error
+  unless both the times and the columns of numbers are given.
 - The numbers are the columns that are given, or all others that have a number in any row; those without one
   are left out, and the table remembers which. Text among numbers is an error that names row and column.
 - A value that is missing, and a step that has no row, are errors by default (``refuse``). ``interpolate`` puts
@@ -25,7 +27,7 @@ from numpy.typing import NDArray
 from unspool.config import from_choice
 from unspool.data.arrays import Real
 from unspool.data.clock import Clock, fault, read_clock
-from unspool.data.long_table import refuse_long, refuse_restarting_count
+from unspool.data.long_table import refuse_blocks, refuse_long, refuse_restarting_count
 from unspool.data.table import Column, Table, as_number, comma, read_table
 from unspool.data.times import day_is_unclear, format_of, look_like_times
 from unspool.errors import InputError
@@ -103,6 +105,8 @@ def read_timetable(
         _refuse(table, at, "", numbers=True)
         raise InputError(f"{table.name}: column {table.names[at]!r} is no column of times that rise")
     at = at if clock is not None else None
+    if columns is None or time is None:
+        refuse_blocks(table, _names_of_series(table, at))
     steps = _steps(table, at, clock, missing, "" if time is not None else IGNORE)
     chosen, left_out = _numbers(table, at, columns)
     read = {i: table.numbers(i, missing="nan") for i in chosen}
@@ -168,6 +172,7 @@ def _refuse(table: Table, column: int, hint: str = IGNORE, *, numbers: bool = Fa
         row, why = found
         if "row" in why:
             _refuse_long(table, column)
+            refuse_blocks(table, _names_of_series(table, column))
         what = f"{table.place(row, column)}: {table.rows[row][column]!r} {why}"
         raise InputError(f"{what}; {'sort the rows' if 'row' in why else 'mend it'}{hint}")
 
@@ -182,8 +187,12 @@ def _refuse_unclear(table: Table, column: int) -> None:
 
 
 def _refuse_long(table: Table, time: int) -> None:
-    others = [i for i in range(len(table.names)) if i != time and table.names[i].lower() not in NAMED]
-    refuse_long(table, time, others)
+    refuse_long(table, time, _names_of_series(table, time))
+
+
+def _names_of_series(table: Table, time: int | None) -> list[int]:
+    """Return the columns that may name the series of every row: all but the times."""
+    return [i for i in range(len(table.names)) if i != time and table.names[i].lower() not in NAMED]
 
 
 def _rises(numbers: Sequence[int | None]) -> bool:

@@ -18,7 +18,9 @@ from unspool.config import at_least
 from unspool.data.arrays import Real, Whole
 from unspool.errors import InputError
 from unspool.forecast.baselines import Baseline, Naive, fit_autoregressive, fit_window_mlp
-from unspool.forecast.forecaster import Forecaster, Progress, checked
+from unspool.forecast.checked import checked
+from unspool.forecast.forecaster import Forecaster, Progress
+from unspool.forecast.levels import USUAL
 from unspool.forecast.measures import coverage, mase, naive_scale, rmse
 from unspool.forecast.season import guess_second
 
@@ -75,7 +77,7 @@ class Backtesting:
     """How many values at the end are forecast."""
     stride: int = 1
     """From one origin to the next."""
-    level: float = 0.8
+    level: float = USUAL
     scored: Known | None = None
     """Which values count: False for what was filled in."""
     result: Backtest | None = field(default=None, init=False)
@@ -83,7 +85,9 @@ class Backtesting:
     def check(self) -> None:
         """Refuse a series that cannot be learned and forecast so, before anything is learned."""
         y = checked(self.y, "the series")
-        self.forecaster.plan(checked(y[: self._origins()[0]], "the series"))
+        count = int(self._origins()[0])
+        known = None if self.scored is None else self.scored[:count]
+        self.forecaster.check(y[:count], known, self.level)
 
     def _origins(self) -> Whole:
         return rolling_origins(len(self.y), self.test, self.forecaster.horizon, self.stride)
@@ -152,7 +156,7 @@ def backtest(
     y: Real,
     test: int,
     stride: int = 1,
-    level: float = 0.8,
+    level: float = USUAL,
     scored: Known | None = None,
 ) -> Backtest:
     """Judge a forecaster and the baselines by the last `test` values of a series."""

@@ -42,6 +42,9 @@ Power = Literal["none", "root", "log"]
 FARTHEST = 700.0
 """Beyond this an exponential leaves the numbers of a computer."""
 
+SAME = 1e-12
+"""Levels whose logarithms differ by less are one level: the difference is rounding."""
+
 
 @dataclass(frozen=True)
 class Change:
@@ -104,7 +107,7 @@ def choose_change(y: Real, season: int) -> Change:
     if season > 1 and not D:
         return Change(power, 0, 0, season)
     w = Change(power, 0, D, season).differences(z)
-    d = int(len(w) > 3 and np.ptp(w) > 0 and np.corrcoef(w[1:], w[:-1])[0, 1] >= 0.95)
+    d = int(len(w) > 3 and np.ptp(w) > 0 and _correlation(w[1:], w[:-1]) >= 0.95)
     return Change(power, d, D, season)
 
 
@@ -118,12 +121,22 @@ def choose_power(y: Real, season: int) -> Power:
         return "none"
     blocks = y[len(y) - count * size :].reshape(count, size)
     mean, spread = blocks.mean(axis=1), blocks.std(axis=1)
-    if mean.min() <= 0 or spread.min() <= 0 or np.ptp(mean) == 0 or np.ptp(spread) == 0:
+    if mean.min() <= 0 or spread.min() <= 0:
         return "none"
     level, height = np.log(mean), np.log(spread)
-    if np.corrcoef(level, height)[0, 1] < 0.7:
+    r = _correlation(level, height)
+    if np.ptp(level) < SAME or r < 0.7:
         return "none"
-    slope = float(np.polyfit(level, height, 1)[0])
+    slope = r * float(height.std() / level.std())  # of least squares
     if slope < 0.25:
         return "none"
     return "log" if slope >= 0.75 and y.min() > 0 else "root"
+
+
+def _correlation(x: Real, y: Real) -> float:
+    """Return the correlation of two rows of numbers; 0 where one of them never changes.
+
+    >>> _correlation(np.array([1.0, 2.0]), np.array([1.0, 3.0])).__round__(6), _correlation(np.zeros(2), np.ones(2))
+    (1.0, 0.0)
+    """
+    return float(np.corrcoef(x, y)[0, 1]) if np.ptp(x) > 0 and np.ptp(y) > 0 else 0.0

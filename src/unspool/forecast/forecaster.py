@@ -21,7 +21,6 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from os import PathLike
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -31,6 +30,7 @@ from unspool.data.arrays import Real, Whole
 from unspool.errors import InputError
 from unspool.footprint import bytes_of_training, count_parameters
 from unspool.forecast.change import Change, choose_change
+from unspool.forecast.checked import checked
 from unspool.forecast.ensemble import (
     Fitted,
     Recipe,
@@ -40,6 +40,7 @@ from unspool.forecast.ensemble import (
     sizes_of_errors,
     train_network,
 )
+from unspool.forecast.levels import USUAL, errors_to_come, fewest_errors, level_reached, refuse_level
 from unspool.forecast.season import guess_season, guess_second
 from unspool.forecast.windows import Layout, learn_units, origins_of, plan_windows, to_series
 from unspool.memory import require_memory
@@ -49,8 +50,6 @@ from unspool.values import CellName
 
 FEWEST = 8
 """Windows with their targets, to learn anything from."""
-LARGEST = 1e150
-"""The largest value whose square is a number."""
 
 
 class Progress(NamedTuple):
@@ -148,7 +147,7 @@ class Forecaster:
         return self.predict_at(values, origins, phase)[0, : self._steps_ahead(steps)]
 
     def predict_interval(
-        self, level: float = 0.8, steps: int | None = None, history: Any = None, phase: int = 0
+        self, level: float = USUAL, steps: int | None = None, history: Any = None, phase: int = 0
     ) -> tuple[Real, Real]:
         """Give the lower and the upper end of a band that holds this share of what comes."""
         values, origins = self._origin(history)
@@ -162,7 +161,7 @@ class Forecaster:
         return self.change_.back(to_series(fitted.layout, fitted.units, z, origins, level, spread, y))
 
     def interval_at(
-        self, values: Real, origins: Whole, level: float = 0.8, phase: int = 0
+        self, values: Real, origins: Whole, level: float = USUAL, phase: int = 0
     ) -> tuple[Real, Real]:
         """Give the bands of many origins, each n H."""
         fitted, z = self._ready(), self.change_.forward(values)
@@ -170,8 +169,7 @@ class Forecaster:
             raise InputError(
                 "calibration: no values were kept for intervals; the series is too short, or it is 0"
             )
-        if not 0 < level < 1:
-            raise InputError(f"level is {level}; expected a share between 0 and 1, as 0.8")
+        refuse_level(level, fewest_errors(self.errors_))
         y, centre, spread = fitted.answers(z, origins, phase)
         width = quantiles(self.errors_, level)
         low, high = (
@@ -179,6 +177,18 @@ class Forecaster:
             for end in (y - width, y + width)
         )
         return low, high
+
+    def level_reached(self, level: float = USUAL) -> float | None:
+        """Return what the band of a level holds: less where there are too few errors for it; None without a band."""
+        self._ready()
+        return None if self.errors_ is None else level_reached(level, fewest_errors(self.errors_))
+
+    def check(self, y: Any, scored: Any = None, level: float = USUAL) -> None:
+        """Refuse a series that cannot be learned, or a level that its band cannot have, before anything is learned."""
+        values = checked(y, "the series")
+        known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
+        if count := self._calibrated(self.plan(values), len(values)):
+            refuse_level(level, errors_to_come(known, count, self.horizon))
 
     def _ready(self) -> Fitted:
         if not hasattr(self, "fitted_"):
@@ -305,33 +315,3 @@ class Forecaster:
             noise=self.noise,
             learning_rate=self.learning_rate,
         )
-
-
-def checked(y: Any, name: str) -> Real:
-    """Give a series as numbers; refuse what is none, is not finite, or never changes."""
-    if isinstance(y, str | PathLike):
-        raise InputError(
-            f"{name} is {str(y)!r}; expected numbers: read a file with read_series({str(y)!r}) from unspool.data.series"
-        )
-    try:
-        values = np.asarray(y, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name}: expected numbers: {error}") from error
-    if values.ndim != 1:
-        raise InputError(f"{name} has shape {values.shape}; expected one axis, a value a step")
-    if not len(values):
-        raise InputError(f"{name} is empty; expected a value a step")
-    if not np.isfinite(values).all():
-        at = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise InputError(
-            f"{name}: value {at + 1} is {values[at]}; expected finite numbers: fill what is missing"
-        )
-    if np.abs(values).max() > LARGEST:
-        at = int(np.argmax(np.abs(values)))
-        raise InputError(
-            f"{name}: value {at + 1} is {values[at]:g}: values too large; expected none beyond ±{LARGEST:g}: "
-            "divide them all by a power of ten"
-        )
-    if np.ptp(values) == 0:
-        raise InputError(f"{name}: all {len(values)} values are {values[0]:g}; there is nothing to learn")
-    return values

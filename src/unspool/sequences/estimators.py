@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -85,6 +86,15 @@ class SequenceClassifier(Estimator):
         return float((found == labels_of(y, len(found))).mean())
 
 
+def refuse_constant(y: Any, names: Sequence[str] | None = None) -> None:
+    """Raise where one of the targets, the columns of y, has the same value in all rows, of which there are several."""
+    for k in np.flatnonzero(np.ptp(y, axis=0) == 0).tolist() if len(y) > 1 else ():
+        which = f"target {k + 1} of y" if y.shape[1] > 1 else "the target y"
+        raise InputError(
+            f"{names[k] if names else which} is constant: all {len(y):,} values are {y[0, k]:g}; there is nothing to learn"
+        )
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceRegressor(Estimator):
     """A sequence to numbers: after the last step, or at every step; with their spread where wanted."""
@@ -114,6 +124,7 @@ class SequenceRegressor(Estimator):
         head: Head = "distribution" if self.spread else "numbers"
         if self.every_step:
             self.target_coder_ = ValueCoder.learn(y, name="y")
+            refuse_constant(np.concatenate([np.reshape(each, (-1, self.target_coder_.size)) for each in y]))
             return self.target_coder_.encode(y), head, self.target_coder_.size
         try:
             numbers = np.asarray(y, np.float64)
@@ -126,6 +137,7 @@ class SequenceRegressor(Estimator):
         self.single_ = numbers.ndim == 1
         rows = numbers.reshape(len(x), 1, -1)
         self.target_coder_ = ValueCoder.learn(rows, name="y")
+        refuse_constant(rows[:, 0])
         return self.target_coder_.encode(rows)[:, 0], head, rows.shape[2]
 
     def predict_distribution(self, X: Any) -> tuple[Any, Any]:

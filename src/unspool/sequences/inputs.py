@@ -133,6 +133,7 @@ class ValueCoder:
         channels = every.shape[1]
         if not standardise or not len(every):
             return ValueCoder(np.zeros(channels), np.ones(channels))
+        _refuse_tiny(np.ptp(every, axis=0), name)
         mean = every.mean(axis=0)
         spread = np.sqrt(((every - mean) ** 2).mean(axis=0))
         return ValueCoder(mean, np.where(spread > 1e-12 * np.abs(mean) + 1e-300, spread, 1.0))
@@ -326,6 +327,16 @@ def _finite(values: Any, name: str, number: int | None = None) -> Any:
             f"{name} has {numbers.flat[np.abs(numbers).argmax()]:g}: values too large; expected none beyond ±{LARGEST:g}"
         )
     return numbers
+
+
+def _refuse_tiny(ranges: Any, name: str) -> None:
+    """Raise where a channel changes by so little that the square of it is 0."""
+    for channel in np.flatnonzero((ranges > 0) & (ranges < 1 / LARGEST)).tolist():
+        which = f", channel {channel + 1}," if len(ranges) > 1 else ""
+        raise InputError(
+            f"{name}{which} has values that differ by {ranges[channel]:g} at most: values too small; expected differences "
+            f"of {1 / LARGEST:g} or more: multiply them all by a power of ten"
+        )
 
 
 def _told(value: object) -> str:
