@@ -9,7 +9,7 @@ D(t) = 0 is Picard's iteration, D(t) the diagonal of the Jacobian dh(t)/dh(t-1) 
 Newton. A row of a product has the same bits in every batch, so an iterate that a sweep does not change is the sequential
 result, bit for bit. The question is how many sweeps that takes and what a sweep costs: the table shows both.
 
-    python bench/parallel_in_time.py [TEXT] [--hidden 128 256] [--tau 256 1024] [--steps 400]
+    python bench/parallel_in_time.py [TEXT] [--hidden 64] [--tau 128] [--steps 400]
 
 The solution of (2) is not timed: the speedup in the table counts the sweeps alone and is an upper limit.
 """
@@ -124,8 +124,8 @@ def measure(model: Model, ids: np.ndarray, seconds: float) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("text", nargs="?", type=Path)
-    parser.add_argument("--hidden", type=int, nargs="+", default=[128, 256])
-    parser.add_argument("--tau", type=int, nargs="+", default=[256, 1024])
+    parser.add_argument("--hidden", type=int, nargs="+", default=[64])
+    parser.add_argument("--tau", type=int, nargs="+", default=[128])
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--seconds", type=float, default=0.5)
     args = parser.parse_args()

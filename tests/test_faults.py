@@ -24,7 +24,15 @@ def test_a_call_that_fails_is_one_line_and_nothing_is_lost() -> None:
     *table, named, _ = done.stdout.splitlines()
     assert named.startswith("names: ") and named.count(",") > 3  # calls of several kinds
     rows = [line.split() for line in table[1:]]
-    assert [row[0] for row in rows] == ["train", "classify", "forecast", "compress", "generate", "generate"]
+    assert [row[0] for row in rows] == [
+        "train",
+        "classify",
+        "regress",
+        "forecast",
+        "compress",
+        "generate",
+        "generate",
+    ]
     assert all(int(row[-5]) > 30 and int(row[-4]) > 0 and int(row[-1]) == 0 for row in rows)
     assert sum(int(row[-2]) for row in rows) > 10  # exit code 2: the faults reached the command
 
