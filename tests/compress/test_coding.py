@@ -310,3 +310,15 @@ def test_more_tokens_than_bytes_are_refused_at_once():
     kept = compress(model, SENTENCE.encode() * 3).container
     with pytest.raises(FileError, match="more tokens than bytes"):
         decompress(replace(kept, way="network", tokens=2**40), model)
+
+
+def test_a_file_that_does_not_fit_into_memory_is_refused_before_it_is_coded(monkeypatch):
+    model = TextModel(
+        Model.fresh(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=4), seed=0),
+        Vocab(list("abcd")),
+        make_tokenizer("char"),
+        Settings(),
+    )
+    monkeypatch.setattr("unspool.memory.available", lambda: 2**25)
+    with pytest.raises(InputError, match=r"compressing 200,000 bytes needs about 0.1 GiB of memory"):
+        compress(model, b"abcd" * 50_000)

@@ -32,11 +32,14 @@ from unspool.compress.container import Container
 from unspool.errors import FileError, InputError
 from unspool.evaluate import in_silence
 from unspool.language import TextModel
+from unspool.memory import require_memory
 
 __all__ = ["Container", "Packed", "compress", "decompress", "identity", "model_within"]
 
 FILES = (checkpoint.CONFIG, checkpoint.VOCAB, checkpoint.MODEL)
 """The files of a run that are needed to use its model."""
+BYTES = 300
+"""Bytes of memory that a byte of the file takes while it is coded, about."""
 SMALL, DENSEST = 1 << 24, 100
 """A file of the model within: up to 16 MiB, or so many times its packed size; numbers and tokens pack less."""
 
@@ -66,6 +69,7 @@ def compress(
         raise InputError(
             f"data is a {type(data).__name__}; expected bytes: pass text.encode(), or pathlib.Path(…).read_bytes() for a file"
         )
+    require_memory(BYTES * len(data), f"compressing {len(data):,} bytes", "compress the file in pieces")
     coded = encode(model, data, told=told)
     stored = len(coded.payload) >= len(data)
     inside = _packed_model(model) if with_model and not stored else b""
