@@ -149,6 +149,8 @@ def values_for(option: str, hint: Any) -> list[tuple[str, bool]]:
         return WHOLE + ([] if option in ENDLESS else HUGE)
     if float in kinds:
         return [each for each in REAL if option not in ENDLESS or each[1] or each[0] == "-1"]
+    if option == "TAPE":
+        return TEXTS
     if Path in kinds or not option.startswith("--"):
         return [each for each in INPUTS if option not in MADE or each[0] != "no-such-file"]
     return TEXTS
