@@ -41,6 +41,7 @@ def test_crafted_files_are_refused_or_work(files: tuple[Path, Path]) -> None:
 
 FIELDS = {
     ("language/config.json", "kind"): "resume",
+    ("language/vocab.json", "tokens.0"): "resume",
     ("language/config.json", "run.recipe.layers"): "resume",
     ("language/config.json", "model.hidden"): "generate",
     ("language/training.safetensors", "__metadata__.unspool.batches.generator"): "resume",

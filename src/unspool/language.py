@@ -62,6 +62,8 @@ def check_language(config: ModelConfig, vocab: Vocab, run: Path) -> None:
             f"{run / checkpoint.CONFIG}: damaged or crafted: the model is not one of the {len(vocab):,} tokens "
             f"in {checkpoint.VOCAB}"
         )
+    if not all(isinstance(token, str) for token in vocab.idx_to_token):
+        raise FileError(f"{run / checkpoint.VOCAB}: damaged or crafted: expected tokens that are strings")
 
 
 def checked_tokenizer(described: Described, vocab: Vocab, run: Path) -> Tokenizer:
