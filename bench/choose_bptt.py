@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from table import save, show
-from unspool.choose_bptt import LENGTHS, shortest
-from unspool.data.corpus import prepare
-from unspool.events import Judged, RunConfig
-from unspool.run import chosen_bptt, run
+from unspool.data.text.corpus import prepare
+from unspool.tasks.language.run import chosen_bptt, run
+from unspool.training.choose_bptt import LENGTHS, shortest
+from unspool.training.events import Judged, RunConfig
 
 PER_UPDATE = 1024
 

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from table import save, show
-from unspool.cli.held_out import held_out
-from unspool.data.labelled import read_labelled
-from unspool.sequences import SequenceClassifier
-from unspool.sequences.scores import score
+from unspool.data.formats.labelled import read_labelled
+from unspool.data.split import held_out
+from unspool.evaluation.scores import score
+from unspool.tasks import SequenceClassifier
 
 
 def main() -> None:

@@ -17,9 +17,9 @@ from typing import Any
 
 from table import save, show
 from unspool.compress import Packed, compress, decompress
-from unspool.compress.others import OTHERS
-from unspool.kernel.ops import set_threads
-from unspool.language import TextModel
+from unspool.compress.other_programs import OTHERS
+from unspool.kernels.native import set_threads
+from unspool.tasks.language.text_model import TextModel
 
 
 def timed(work: Callable[[], Any], rounds: int) -> tuple[float, Any]:

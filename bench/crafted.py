@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import crafted
-from unspool.kernel.ops import set_threads
+from unspool.kernels.native import set_threads
 
 
 def main() -> None:

@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from unspool.counting.kneser_ney import kneser_ney
-from unspool.counting.ngram import count_ngrams
-from unspool.data.corpus import prepare
-from unspool.measure import measure
+from unspool.baselines.kneser_ney import kneser_ney
+from unspool.baselines.ngram_counts import count_ngrams
+from unspool.data.text.corpus import prepare
+from unspool.evaluation.metrics import measure
 
 RESULTS = Path(__file__).parent / "results" / "data.json"
 WORD = re.compile(r"\w+(?:['’]\w+|(?<=\d)[.,]\d\w*)*|[^\w\s]|\n")

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from table import save, show
-from unspool.sequences import SequenceTranslator
+from unspool.tasks import SequenceTranslator
 
 MONTHS = [
     "January",

@@ -28,14 +28,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from table import save, show
-from unspool import cli
-from unspool.checkpoint import CONFIG, TRAINING, read_arrays
-from unspool.cli import classify, compress, forecast, generate, regress, train  # noqa: F401 - imported before the forks
+from unspool.cli import main as cli
+from unspool.cli.commands import classify, compress, forecast, generate, regress, train  # noqa: F401 - imported before the forks
 from unspool.errors import UnspoolError
-from unspool.forecast.store import load as load_forecaster
-from unspool.language import TextModel
-from unspool.reader import Reader
-from unspool.sequences.store import load as load_fitted
+from unspool.storage.run_folder import CONFIG, TRAINING
+from unspool.storage.tensors import read_arrays
+from unspool.tasks.forecast.store import load as load_forecaster
+from unspool.tasks.language.generator import Reader
+from unspool.tasks.language.text_model import TextModel
+from unspool.tasks.store import load as load_fitted
 
 SHIM = "UNSPOOL_FAULTS"
 """The variable with the path of the compiled shim: set in the process that has it loaded."""

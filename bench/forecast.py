@@ -3,7 +3,7 @@
     python bench/forecast.py --series FOLDER [--seeds 3] [--only airline …] [--threads 1]
 
 FOLDER holds Airline.csv, sunspots.csv, hourly_electricity.csv and co2.csv. Season, logarithm, differences,
-windows and sizes are all chosen by the rules of `unspool.forecast`, the same for every series; nothing is set
+windows and sizes are all chosen by the rules of `unspool.tasks.forecast`, the same for every series; nothing is set
 here but horizon and test part. Everything is learned once, before the first origin. Means over seeds; the
 table goes to standard output, the numbers to bench/results/forecast.json.
 """
@@ -17,9 +17,9 @@ import numpy as np
 
 from table import save, show
 from unspool import set_threads
-from unspool.data.timetable import read_timetable
-from unspool.forecast.backtest import Backtest, backtest
-from unspool.forecast.forecaster import Forecaster
+from unspool.data.formats.timetable import read_timetable
+from unspool.tasks.forecast.backtest import Backtest, backtest
+from unspool.tasks.forecast.forecaster import Forecaster
 
 
 class Task(NamedTuple):

@@ -20,8 +20,8 @@ from typing import Any
 
 from step import measure_torch, seconds_a_token
 from table import Peer, alternate, save, serve, show
-from unspool.estimator import LanguageModel
-from unspool.language import TextModel
+from unspool.tasks.language.estimator import LanguageModel
+from unspool.tasks.language.text_model import TextModel
 
 
 def measure_unspool(case: dict[str, Any]) -> float:

@@ -2,7 +2,7 @@
 
 The time of a training step is fitted by a line; each point's distance from it is printed. The tape's bytes are
 measured as the growth of a fresh process's resident memory while it holds the tape, and compared with the
-formula in `unspool.values.bytes_of_tape` (from 1,024 steps on: below, a page or two of others would count).
+formula in `unspool.kernels.tape.bytes_of_tape` (from 1,024 steps on: below, a page or two of others would count).
 
     python bench/growth.py [--hidden 128] [--batch 16] [--rounds 5]
 """
@@ -20,7 +20,7 @@ import numpy as np
 
 from table import save, show
 from unspool import Model, ModelConfig
-from unspool.values import bytes_of_tape
+from unspool.kernels.tape import bytes_of_tape
 
 TAUS = [32, 64, 128, 256, 512, 1024, 2048, 4096, 8192]
 K = 64

@@ -24,20 +24,21 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from table import save, show
-from unspool.checkpoint import MODEL, TRAINING, read_arrays
 from unspool.errors import FileError
-from unspool.events import RunConfig
-from unspool.keeping import Keeping
-from unspool.language import TextModel
-from unspool.run import resume, run
-from unspool.sequences import (
+from unspool.storage.run_folder import MODEL, TRAINING
+from unspool.storage.tensors import read_arrays
+from unspool.tasks import (
     SequenceClassifier,
     SequenceGenerator,
     SequenceRegressor,
     SequenceTagger,
     SequenceTranslator,
 )
-from unspool.sequences.store import load
+from unspool.tasks.language.run import resume, run
+from unspool.tasks.language.text_model import TextModel
+from unspool.tasks.store import load
+from unspool.training.checkpoint import Keeping
+from unspool.training.events import RunConfig
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 100
 WORDS = ["ab" * (1 + i % 4) + "cd"[i % 2] for i in range(60)]

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from table import save, show
-from unspool.data.idx import read_images
-from unspool.kernel.ops import kernel_info
-from unspool.sequences.batches import Examples
-from unspool.sequences.config import FitConfig, SequenceConfig
-from unspool.sequences.fit import evaluate, fit
-from unspool.sequences.network import Network
+from unspool.data.batches.examples import Examples
+from unspool.data.formats.idx import read_images
+from unspool.kernels.native import kernel_info
+from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_network import Network
+from unspool.training.fit import evaluate, fit
 
 
 def main() -> None:

@@ -24,10 +24,10 @@ import numpy as np
 
 from table import best_seconds, save, show
 from unspool import LanguageModel
-from unspool.jacobians import jacobian
-from unspool.model import Model
-from unspool.unroll import LayerWeights, unroll
-from unspool.values import Tape
+from unspool.gradients.jacobians import jacobian
+from unspool.kernels.tape import Tape
+from unspool.model.network import Model
+from unspool.model.unroll import LayerWeights, unroll
 
 MOST = 400
 """Sweeps after which an iteration counts as not converged."""

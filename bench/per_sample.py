@@ -23,8 +23,8 @@ import numpy as np
 
 from table import Peer, alternate, best_seconds, save, serve, show
 from unspool import Model, ModelConfig, per_sample_gradients, per_sample_norms
-from unspool.backpropagate import backpropagate
-from unspool.exchange import to_torch
+from unspool.gradients.backpropagate import backpropagate
+from unspool.torch.state_dict import to_torch
 
 K, X = 64, 32
 WAYS = ("unspool", "norms", "batch", "loop", "torch loop", "torch vmap")

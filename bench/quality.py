@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from table import save, show
-from unspool import checkpoint
-from unspool.data.corpus import prepare
-from unspool.evaluate import Network, evaluate
-from unspool.journal import entries
-from unspool.language import TextModel
+from unspool.data.text.corpus import prepare
+from unspool.evaluation.language import Network, evaluate
+from unspool.storage import run_folder
+from unspool.storage.log import entries
+from unspool.tasks.language.text_model import TextModel
 
 SPLIT = (0.9, 0.1, 0.0)
 NANOGPT = [
@@ -61,7 +61,7 @@ def score_unspool(text: str, tokens: str, seconds: float) -> dict[str, Any]:
         done = subprocess.run([*command, *kind, "--json"], stdout=subprocess.PIPE, text=True, check=True)
         whole = time.perf_counter() - begin
         recipe = json.loads(done.stdout)["config"]["recipe"]
-        steps = [entry for entry in entries(Path(out) / checkpoint.LOG) if "step" in entry]
+        steps = [entry for entry in entries(Path(out) / run_folder.LOG) if "step" in entry]
         valid = prepare(text, tokens=tokens, split=SPLIT).valid
         judged = evaluate(Network(TextModel.load(out).model), valid)
     return {

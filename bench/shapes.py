@@ -21,17 +21,17 @@ from torch.nn.functional import cross_entropy
 from dates import pairs
 from summary import copy_examples
 from table import save, show
-from unspool.exchange import to_torch
-from unspool.kernel.ops import set_threads
-from unspool.model import Model
-from unspool.optimise import Optimiser, OptimiserConfig
-from unspool.schedule import Cosine
-from unspool.sequences.batches import Examples, SequenceBatch
-from unspool.sequences.config import BOS, EOS, FitConfig, SequenceConfig
-from unspool.sequences.decode import beam
-from unspool.sequences.fit import endless, update
-from unspool.sequences.inputs import TokenCoder
-from unspool.sequences.network import Network
+from unspool.data.batches.examples import Examples, SequenceBatch
+from unspool.data.encoders import TokenCoder
+from unspool.kernels.native import set_threads
+from unspool.model.decode import beam
+from unspool.model.network import Model
+from unspool.model.sequence_config import BOS, EOS, FitConfig, SequenceConfig
+from unspool.model.sequence_network import Network
+from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.optimisers.schedule import Cosine
+from unspool.torch.state_dict import to_torch
+from unspool.training.fit import endless, update
 
 ONES = [
     "zero",

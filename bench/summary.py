@@ -17,12 +17,12 @@ import time
 import numpy as np
 
 from table import save, show
-from unspool.sequences import SequenceTranslator
-from unspool.sequences.batches import Examples
-from unspool.sequences.config import FitConfig, SequenceConfig
-from unspool.sequences.fit import evaluate, fit
-from unspool.sequences.network import Network
-from unspool.sequences.probe import probe
+from unspool.data.batches.examples import Examples
+from unspool.inspect.probe import probe
+from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_network import Network
+from unspool.tasks import SequenceTranslator
+from unspool.training.fit import evaluate, fit
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 

@@ -139,7 +139,7 @@ def be_peer(name: str) -> None:
     hello: dict[str, Any] = {"name": name}
     if name == "unspool":
         import unspool
-        from unspool.kernel import _native
+        from unspool.kernels import _native
 
         hello |= unspool.kernel_info() | {"peak": max(_native.fma_peak(0.3) for _ in range(3))}
     elif name == "torch":

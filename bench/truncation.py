@@ -24,8 +24,8 @@ import numpy as np
 
 from table import save, show
 from unspool import Model, ModelConfig, Optimiser, OptimiserConfig, set_threads, train
-from unspool.backpropagate import backpropagate
-from unspool.truncation import FULL, Past, Truncation
+from unspool.gradients.backpropagate import backpropagate
+from unspool.gradients.truncation import FULL, Past, Truncation
 
 TAU, B, K, H = 48, 16, 4, 32
 CUTS = [1, 2, 4, 6, 8, 12, 16, 24]
@@ -141,8 +141,8 @@ def main() -> None:
 
 
 def draw(figures: list[dict[str, Any]], delay: int, path: str) -> None:
-    from unspool.draw.figure import BLUE, GREEN, GREY, ORANGE, new_axes
-    from unspool.draw.figure import save as save_figure
+    from unspool.plots.figure import BLUE, GREEN, GREY, ORANGE, new_axes
+    from unspool.plots.figure import save as save_figure
 
     groups = {
         "truncated:K": (

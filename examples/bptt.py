@@ -14,9 +14,9 @@ import argparse
 import numpy as np
 
 from unspool import Model, ModelConfig
-from unspool.data.vocab import Vocab
-from unspool.draw.figure import BLUE, GREEN, ORANGE, new_axes, save
-from unspool.taken_apart import TakenApart, take_apart
+from unspool.data.tokens.vocab import Vocab
+from unspool.gradients.decomposition import TakenApart, take_apart
+from unspool.plots.figure import BLUE, GREEN, ORANGE, new_axes, save
 
 
 def arriving(model: Model, ids: np.ndarray) -> np.ndarray:

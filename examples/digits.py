@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from unspool.draw.arriving import draw_arriving
-from unspool.sequences import SequenceClassifier
+from unspool.plots.per_step import draw_arriving
+from unspool.tasks import SequenceClassifier
 
 
 def main() -> None:

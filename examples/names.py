@@ -6,8 +6,8 @@ python examples/names.py FOLDER [--minutes 2 | --steps 2000] [--languages Russia
 import argparse
 from pathlib import Path
 
-from unspool.data.labelled import read_classes
-from unspool.sequences import SequenceGenerator
+from unspool.data.formats.labelled import read_classes
+from unspool.tasks import SequenceGenerator
 
 
 def main() -> None:

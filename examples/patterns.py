@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unspool import Model, ModelConfig, Optimiser, OptimiserConfig, train
-from unspool.draw.figure import BLUE, GREEN, GREY, ORANGE, new_axes, save
+from unspool.plots.figure import BLUE, GREEN, GREY, ORANGE, new_axes, save
 
 TASKS = {"parity": "parity: y(t) = y(t-1) xor x(t)", "delay": "delay: y(t) = x(t-2)"}
 PATTERNS = {"10.3": BLUE, "10.4": ORANGE, "10.4, logits": GREEN}

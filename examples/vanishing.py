@@ -16,12 +16,12 @@ import itertools
 import numpy as np
 
 from unspool import Model, ModelConfig, Optimiser, OptimiserConfig, train
-from unspool.data.batches import sequential_batches
-from unspool.data.corpus import prepare
-from unspool.draw.figure import BLUE, GREEN, GREY, ORANGE, new_axes, save
-from unspool.jacobians import Influence, horizon, influence, radii
-from unspool.lags import gradient_by_lag
-from unspool.linear import decayed, of_radius, powers
+from unspool.data.batches.text_windows import sequential_batches
+from unspool.data.text.corpus import prepare
+from unspool.gradients.by_lag import gradient_by_lag
+from unspool.gradients.jacobians import Influence, horizon, influence, radii
+from unspool.gradients.linear import decayed, of_radius, powers
+from unspool.plots.figure import BLUE, GREEN, GREY, ORANGE, new_axes, save
 
 LAGS, PLACES, BIAS = 96, 4, 0.1
 CELLS = {"elman": BLUE, "gru": ORANGE, "lstm": GREEN}

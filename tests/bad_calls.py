@@ -99,7 +99,7 @@ class Ended:
 
 def commands() -> dict[str, Any]:
     """Return every command of the command line by its whole name, with its cyclopts application."""
-    from unspool.cli import app
+    from unspool.cli.main import app
 
     found: dict[str, Any] = {}
 
@@ -320,7 +320,7 @@ def run_in_child(arguments: list[str], errors: int) -> typing.NoReturn:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
         sys.argv = ["unspool", *arguments]
-        from unspool.cli import main
+        from unspool.cli.main import main
 
         main()
         code = 0

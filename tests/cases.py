@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unspool.config import ModelConfig
-from unspool.model import Model
-from unspool.optimise import Optimiser, OptimiserConfig
-from unspool.train import update
-from unspool.values import Masks
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.model.values import Masks
+from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.training.loop import update
 
 CELLS = ("elman", "gru", "lstm")
 INPUTS = {

@@ -2,12 +2,12 @@
 
 import pytest
 
-from unspool.kernel import ops
+from unspool.kernels import native
 
 
 @pytest.fixture(autouse=True)
 def _leave_the_kernels_as_they_were():
-    before = ops.kernel_info()
+    before = native.kernel_info()
     yield
-    ops.set_threads(before["threads"])
-    ops.choose_isa(before["isa"])
+    native.set_threads(before["threads"])
+    native.choose_isa(before["isa"])

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from cyclopts import CycloptsError
 
-from unspool.cli import run_command
+from unspool.cli.main import run_command
 from unspool.compress import Container
-from unspool.data.vocab import _digest
+from unspool.data.tokens.vocab import _digest
 from unspool.errors import UnspoolError
-from unspool.files import OPEN_SEAL, sealed
+from unspool.storage.files import OPEN_SEAL, sealed
 
 MEMORY, SECONDS, WORKING = 768 << 20, 20, 0.4
 """Bytes a command may use beyond what Python uses already; seconds until it hangs; until training is asked to stop."""

@@ -112,23 +112,23 @@ class Calls:
     """A stream of random calls. One in six arguments is wrong in some way."""
 
     def __init__(self, seed: list[int], large: float) -> None:
-        from unspool.config import ModelConfig
         from unspool.errors import InputError
-        from unspool.kernel import ops
-        from unspool.model import Model
-        from unspool.optimise import Optimiser, OptimiserConfig
-        from unspool.parameters import Parameters, shapes_of
-        from unspool.stream import Stream
-        from unspool.train import update
-        from unspool.values import Lookup
+        from unspool.kernels import native
+        from unspool.kernels.tape import Lookup
+        from unspool.model.config import ModelConfig
+        from unspool.model.network import Model
+        from unspool.model.parameters import Parameters, shapes_of
+        from unspool.model.stream import Stream
+        from unspool.optimisers.base import Optimiser, OptimiserConfig
+        from unspool.training.loop import update
 
         self.rng = np.random.default_rng(seed)
         self.large = large  # the share of calls that are large enough for several threads
-        self.ops, self.InputError, self.Lookup = ops, InputError, Lookup
+        self.ops, self.InputError, self.Lookup = native, InputError, Lookup
         self.Model, self.ModelConfig, self.Stream = Model, ModelConfig, Stream
         self.Parameters, self.shapes_of = Parameters, shapes_of
         self.update, self.optimiser = update, lambda: Optimiser(OptimiserConfig())
-        self.sets = ops.kernel_info()["available"]
+        self.sets = native.kernel_info()["available"]
         self.refused = self.done = 0
         self.changing = np.zeros(4000, np.int32)
         self.kinds = [
@@ -244,14 +244,14 @@ class Calls:
         self.ops.shift_rows(self.floats(K, N), self.floats(N))
 
     def window(self) -> None:
-        rng, ops = self.rng, self.ops
+        rng, native = self.rng, self.ops
         cell = str(rng.choice(["elman", "gru", "lstm"]))
         tau, B, H = self.size(9) % 12, self.size(9) % 20, self.size() or 1
         if self.big():
             tau, B, H = 5, B + 20, H + 40
             if rng.random() < 0.1:  # a W that is shared by units
                 tau, B, H = 2, 1 + B % 3, 193 if cell == "lstm" else 230 if cell == "gru" else 370
-        G = ops.GATES[cell]
+        G = native.GATES[cell]
         p = self.floats(tau, B, G * H)
         if rng.random() < 0.5:
             K = self.size() or 1
@@ -263,11 +263,11 @@ class Calls:
         options["keep"] = self.floats(B, H) if rng.random() < 0.4 else None
         options["s0"] = self.floats(B, H) if cell == "lstm" or rng.random() < 0.1 else None
         options["d"] = self.floats(H) if cell == "gru" or rng.random() < 0.1 else None
-        tape = ops.window_forward(cell, p, W, self.floats(B, H), **options)
+        tape = native.window_forward(cell, p, W, self.floats(B, H), **options)
         arriving = {"dh": self.floats(tau, B, H), "dh_end": self.floats(B, H), "ds_end": self.floats(B, H)}
         arriving["xi"] = self.floats(tau, B)
         given = {name: v for name, v in arriving.items() if rng.random() < 0.7}
-        ops.window_backward(tape, W, **given, consume=bool(rng.random() < 0.5))
+        native.window_backward(tape, W, **given, consume=bool(rng.random() < 0.5))
 
     def softmax(self) -> None:
         R, H, K = self.size(), self.size(), self.size()
@@ -353,7 +353,7 @@ class Calls:
 
 def inside(kind: str, part: int, calls: int) -> int:
     """Run one part; the sanitizer's library is loaded."""
-    from unspool.kernel import _native, ops
+    from unspool.kernels import _native, native
 
     assert f"sanitize-{kind}" in str(_native.__file__), _native.__file__
     warnings.simplefilter("ignore")  # of NumPy: the values that are not finite are meant
@@ -362,13 +362,13 @@ def inside(kind: str, part: int, calls: int) -> int:
         made[0].run(calls)
     else:
         made += [Calls([part, i], large=0.5) for i in (1, 2)]
-        several_threads(made, calls // len(made), ops)
+        several_threads(made, calls // len(made), native)
     done, refused = sum(one.done for one in made), sum(one.refused for one in made)
     print(f"sanitize: {kind}, part {part}: {done} calls computed, {refused} refused", flush=True)
     return 0 if done > refused > 0 else 1
 
 
-def several_threads(made: list[Calls], calls: int, ops) -> None:
+def several_threads(made: list[Calls], calls: int, native) -> None:
     """Run each stream of calls in a thread of its own; another changes the pool and the instruction set."""
     failures: list[BaseException] = []
     over = threading.Event()
@@ -382,8 +382,8 @@ def several_threads(made: list[Calls], calls: int, ops) -> None:
     def change() -> None:
         at = 0
         while not over.wait(0.01):
-            ops.set_threads(2 + at % 3)
-            ops.choose_isa(made[0].sets[at % len(made[0].sets)])
+            native.set_threads(2 + at % 3)
+            native.choose_isa(made[0].sets[at % len(made[0].sets)])
             for one in made:
                 one.changing[:] = at % 6  # 4 and 5 are outside the table
             at += 1

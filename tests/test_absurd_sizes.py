@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from unspool import cli, memory
-from unspool.cli.held_out import held_out
-from unspool.data.subword import SubwordTokenizer
+from unspool.cli import main as cli
+from unspool.data.split import held_out
+from unspool.data.tokens.subword import SubwordTokenizer
 from unspool.errors import InputError
-from unspool.sequences import SequenceTranslator
-from unspool.sequences.scores import score
+from unspool.evaluation.scores import score
+from unspool.kernels import memory
+from unspool.tasks import SequenceTranslator
 from unspool.turing.builtin import find
 from unspool.turing.compile import compile_machine
 from unspool.turing.run import side_by_side

@@ -9,25 +9,25 @@ import numpy as np
 import pytest
 
 import unspool
-from unspool import LanguageModel, Model, ModelConfig, Optimiser, OptimiserConfig, TextModel, checkpoint
+from unspool import LanguageModel, Model, ModelConfig, Optimiser, OptimiserConfig, TextModel
 from unspool.cli.wording import ADVICE, for_commands
-from unspool.config import at_least
-from unspool.data import labelled, pairs, ragged, series, table, tagged, timeseries, timetable
-from unspool.data.batches import random_batches, sequential_batches
-from unspool.data.corpus import prepare
-from unspool.data.idx import read_idx
-from unspool.data.settings import Settings
-from unspool.data.source import read_file, read_text, resolve, text_itself
-from unspool.data.tokens import make_tokenizer
-from unspool.data.vocab import Vocab
+from unspool.data.batches.text_windows import random_batches, sequential_batches
+from unspool.data.formats import labelled, pairs, table, tagged, timetable
+from unspool.data.formats import npz as ragged
+from unspool.data.formats import ts as timeseries
+from unspool.data.formats.idx import read_idx
+from unspool.data.series import lags as series
+from unspool.data.text.corpus import prepare
+from unspool.data.text.settings import Settings
+from unspool.data.text.source import read_file, read_text, resolve, text_itself
+from unspool.data.tokens.registry import make_tokenizer
+from unspool.data.tokens.vocab import Vocab
 from unspool.errors import InputError, UnknownArgument, UnspoolError
-from unspool.exchange import load_torch, save_torch
-from unspool.forecast import Forecaster, backtest, load_forecaster
-from unspool.forecast import save as save_forecast
-from unspool.generate import Sampling, sample
-from unspool.plan import Recipe
-from unspool.schedule import Cosine
-from unspool.sequences import (
+from unspool.gradients.truncation import Truncation
+from unspool.model.generate import Sampling, sample
+from unspool.optimisers.schedule import Cosine
+from unspool.options import at_least
+from unspool.tasks import (
     FitConfig,
     SequenceClassifier,
     SequenceConfig,
@@ -36,9 +36,13 @@ from unspool.sequences import (
     SequenceTagger,
     SequenceTranslator,
 )
-from unspool.sequences.store import load as load_estimator
-from unspool.sequences.store import save as save_estimator
-from unspool.truncation import Truncation
+from unspool.tasks.forecast import Forecaster, backtest, load_forecaster
+from unspool.tasks.forecast import save as save_forecast
+from unspool.tasks.store import load as load_estimator
+from unspool.tasks.store import save as save_estimator
+from unspool.torch.state_dict import load_torch, save_torch
+from unspool.training import store
+from unspool.training.recipe import Recipe
 
 SOURCE = Path(unspool.__file__).parent
 CONFIG = ModelConfig(cell="gru", inputs=5, outputs=5, hidden=4)
@@ -199,8 +203,8 @@ EMPTY = {
     "forecast.save": lambda: save_forecast(Forecaster(horizon=2, steps=1, members=1).fit(SINE), ""),
     "Vocab.load": lambda: Vocab.load(""),
     "Vocab.save": lambda: Vocab(["a"]).save(""),
-    "load_model": lambda: checkpoint.load_model(""),
-    "save_model": lambda: checkpoint.save_model("", Model.fresh(CONFIG, 0), {}),
+    "load_model": lambda: store.load_model(""),
+    "save_model": lambda: store.save_model("", Model.fresh(CONFIG, 0), {}),
     "load_torch": lambda: load_torch("", CONFIG),
     "save_torch": lambda: save_torch("", Model.fresh(CONFIG, 0)),
     "read_table": lambda: table.read_table(""),
@@ -263,7 +267,7 @@ def test_every_part_of_the_recipe_is_an_argument_of_a_language_model():
 
 
 def test_the_package_lists_its_public_names_alone():
-    _ = unspool.Model, unspool.train
+    _ = unspool.Model, unspool.training.loop
     assert [name for name in dir(unspool) if not name.startswith("__")] == unspool.__all__
     assert {"__doc__", "__version__", "__all__"} <= set(dir(unspool))
 
@@ -280,7 +284,7 @@ def strings_of(path):
             yield node.value
 
 
-OF_COMMANDS = {"cli", "draw", "outputs.py"}
+OF_COMMANDS = {"cli", "plots", "page", "picture.py", "sheet.py"}
 """Modules whose messages and pages are of commands alone."""
 LIBRARY = [path for path in SOURCE.rglob("*.py") if not OF_COMMANDS & set(path.relative_to(SOURCE).parts)]
 

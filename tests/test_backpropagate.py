@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from cases import CELLS, Windowed, config_of, named, same_bits
-from unspool.backpropagate import backpropagate, bytes_of_model_tape
-from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.model import Model
+from unspool.gradients.backpropagate import backpropagate, bytes_of_model_tape
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
 
 
 def everything(case, memory, xi=None, again=None):

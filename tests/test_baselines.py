@@ -8,20 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool import checkpoint, cli
-from unspool.baselines import baselines, lines_to_cross
+from unspool.baselines.kneser_ney import kneser_ney
+from unspool.baselines.language import baselines, lines_to_cross
+from unspool.baselines.ngram_counts import count_ngrams
 from unspool.cli import follow
-from unspool.cli.comparison import Row, best_as_json, crossed, measures_table, rows_of, verdict
-from unspool.counting.kneser_ney import kneser_ney
-from unspool.counting.ngram import count_ngrams
-from unspool.data.corpus import prepare
-from unspool.data.source import text_itself
+from unspool.cli import main as cli
+from unspool.cli.views.comparison import Row, best_as_json, crossed, measures_table, rows_of, verdict
+from unspool.data.text.corpus import prepare
+from unspool.data.text.source import text_itself
 from unspool.errors import InputError
-from unspool.evaluate import glance, log_prob, spread
-from unspool.events import Baseline, Judged, LeftOut, Prepared, RunConfig, Step, Stopped
-from unspool.keeping import Keeping
-from unspool.measure import Measure, measure
-from unspool.run import resume, run
+from unspool.evaluation.language import glance, log_prob, spread
+from unspool.evaluation.metrics import Measure, measure
+from unspool.storage import run_folder
+from unspool.tasks.language.run import resume, run
+from unspool.training.checkpoint import Keeping
+from unspool.training.events import Baseline, Judged, LeftOut, Prepared, RunConfig, Step, Stopped
 
 EASY = "the time traveller spoke of time and space, and space and time listened.\n" * 120
 HARD = "".join(chr(97 + i) for i in np.random.default_rng(0).integers(0, 26, 3000))
@@ -69,7 +70,7 @@ def test_many_log_probs_wait_on_disk_and_give_the_same_figures(
 ) -> None:
     corpus = prepare(text_itself(EASY), split=(0.8, 0.1, 0.1))
     expected = [replace(each, seconds=None) for each in baselines(corpus, config).live(500)]
-    monkeypatch.setattr("unspool.baselines.MANY", 100)
+    monkeypatch.setattr("unspool.baselines.language.MANY", 100)
     scored = baselines(corpus, config)
     assert all(isinstance(each, np.memmap) for each in scored.log_probs)
     assert [replace(each, seconds=None) for each in scored.live(500)] == expected
@@ -90,13 +91,13 @@ def test_a_run_of_an_older_version_is_resumed_and_compares_nothing_that_differs(
     config: RunConfig, tmp_path: Path
 ) -> None:
     list(run(config, out=tmp_path / "run", keeping=Keeping(stop=lambda: True)))
-    content = checkpoint.read_config(tmp_path / "run", "language")
+    content = run_folder.read_config(tmp_path / "run", "language")
     content["run"]["order"] = 3
     content["baselines"] = [
         {"name": each["name"], "valid": each["valid"], "test": each["valid"]} for each in content["baselines"]
     ]
     del content["left_out"]
-    checkpoint.write_config(tmp_path / "run", "language", content)
+    run_folder.write_config(tmp_path / "run", "language", content)
     events = list(resume(tmp_path / "run"))
     assert all(each.test is None and each.live is None for each in events[1])
     assert crossed(events[1], 0.1) == ""
@@ -113,15 +114,15 @@ def test_a_resumed_run_of_an_older_version_keeps_its_best_model(
     config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     list(run(config, out=tmp_path / "run", keeping=Keeping(stop=lambda: True)))
-    content = checkpoint.read_config(tmp_path / "run", "language")
+    content = run_folder.read_config(tmp_path / "run", "language")
     content["baselines"] = [each | {"live": None} for each in content["baselines"]]
-    checkpoint.write_config(tmp_path / "run", "language", content)
-    before = (tmp_path / "run" / checkpoint.MODEL).read_bytes()
+    run_folder.write_config(tmp_path / "run", "language", content)
+    before = (tmp_path / "run" / run_folder.MODEL).read_bytes()
     losses = iter([1.0, 2.0, 2.0, 2.0])  # the saved model on the new tokens, then worse ones
-    monkeypatch.setattr("unspool.run.glance", lambda *_: next(losses))
+    monkeypatch.setattr("unspool.tasks.language.run.glance", lambda *_: next(losses))
     events = list(resume(tmp_path / "run"))
     assert isinstance(events[-1], Judged) and events[-1].best_step == 1
-    assert (tmp_path / "run" / checkpoint.MODEL).read_bytes() == before
+    assert (tmp_path / "run" / run_folder.MODEL).read_bytes() == before
 
 
 @pytest.mark.parametrize(("tokens", "order"), [("char", 6), ("byte", 6), ("word", 4), ("space", 4)])
@@ -163,14 +164,14 @@ def test_orders_that_cost_too_much_are_left_out_and_that_is_said(monkeypatch: py
     assert [each.name for each in scored.found] == ["uniform", "1-grams"]
     assert scored.left_out == "2- to 6-grams left out: n-grams may take 0.0 s, a tenth of the time limit"
     assert baselines(corpus, RunConfig(order=3), seconds=1e-9).left_out is None  # what is asked for is done
-    monkeypatch.setattr("unspool.baselines.available", lambda: 1000)
+    monkeypatch.setattr("unspool.baselines.language.available", lambda: 1000)
     assert "GiB of memory" in str(baselines(corpus, RunConfig()).left_out)
 
 
 def test_a_run_with_a_time_limit_says_which_orders_it_left_out(
     config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unspool.baselines.GROWTH", 1e9)
+    monkeypatch.setattr("unspool.baselines.language.GROWTH", 1e9)
     given = {name: value for name, value in SMALL.items() if name != "steps"}
     events = list(run(replace(config, given=given, minutes=0.005), out=tmp_path / "run"))
     assert isinstance(events[2], LeftOut) and events[2].why.startswith("2- to 6-grams left out")
@@ -233,7 +234,7 @@ def test_without_a_test_part_no_figures_are_called_those_of_one(tmp_path: Path) 
     path.write_text(EASY)
     events = list(run(RunConfig(sources=(str(path),), given=SMALL, validations=2), out=tmp_path / "run"))
     assert events[-1].part == "valid" and all(each.test is None for each in events[1])
-    written = checkpoint.read_config(tmp_path / "run", "language")
+    written = run_folder.read_config(tmp_path / "run", "language")
     assert written["run"]["settings"]["split"] == [0.9, 0.1, 0.0]
     assert [each["test"] for each in written["baselines"]] == [None] * 7
     assert rows_of(events[1], "valid")[6].measure == events[1][6].valid
@@ -246,7 +247,7 @@ def test_a_long_text_has_a_test_part_that_chooses_nothing(tmp_path: Path) -> Non
     events = list(run(config, out=tmp_path / "run"))
     assert isinstance(events[0], Prepared) and len(events[0].corpus.test.ids) == len(EASY) * 12 * 5 // 100
     assert events[-1].part == "test" and events[1][2].test.targets == len(events[0].corpus.test.ids) - 1
-    assert checkpoint.read_config(tmp_path / "run", "language")["run"]["settings"]["split"] == [
+    assert run_folder.read_config(tmp_path / "run", "language")["run"]["settings"]["split"] == [
         0.9,
         0.05,
         0.05,
@@ -276,7 +277,7 @@ def test_the_split_is_chosen_by_the_number_of_tokens(
 
 
 def test_baselines_survive_being_written_down() -> None:
-    from unspool.baselines import baseline_from_json
+    from unspool.baselines.language import baseline_from_json
 
     one = Baseline("2-grams", figures(2), figures(3), 0.5, 7, measure(np.log([0.5, 0.25])))
     assert baseline_from_json(asdict(one), tested=True) == one

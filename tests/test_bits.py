@@ -26,13 +26,13 @@ from cases import (
     trained,
     walk,
 )
-from unspool.kernel import ops
-from unspool.model import Model
-from unspool.optimise import Optimiser, OptimiserConfig
-from unspool.stream import Stream
+from unspool.kernels import native
+from unspool.model.network import Model
+from unspool.model.stream import Stream
+from unspool.optimisers.base import Optimiser, OptimiserConfig
 
 THREADS = (2, 3, 5)
-SETS = ops.kernel_info()["available"]
+SETS = native.kernel_info()["available"]
 LARGE = {"elman": 640, "gru": 384, "lstm": 320}
 """W takes more than 1.5 MB: units belong to threads."""
 MIDDLE = {"elman": 384, "gru": 224, "lstm": 192}
@@ -47,10 +47,10 @@ def floats(rng, *shape):
 
 
 def for_any_threads(compute):
-    ops.set_threads(1)
+    native.set_threads(1)
     alone = compute()
     for count in THREADS:
-        ops.set_threads(count)
+        native.set_threads(count)
         same_bits(compute(), alone)
 
 
@@ -108,23 +108,23 @@ def test_kernels_do_not_depend_on_the_threads():
 
     def compute():
         onto, sums, scattered = b.copy(), many[0].copy(), table.copy()
-        ops.matmul(a, rows, transpose_a=True, out=onto)
-        ops.column_sum(many, out=sums)
-        ops.scatter_add(scattered, ids, many)
+        native.matmul(a, rows, transpose_a=True, out=onto)
+        native.column_sum(many, out=sums)
+        native.scatter_add(scattered, ids, many)
         return {
-            "a b": ops.matmul(a, b),
-            "start + a b": ops.matmul(a, b, start=rows),
-            "bias + a b": ops.matmul(a, b, start=b[0].copy()),
-            "a bT": ops.matmul(a, b.T.copy(), transpose_b=True),
-            "aT rows": ops.matmul(a, rows, transpose_a=True),
+            "a b": native.matmul(a, b),
+            "start + a b": native.matmul(a, b, start=rows),
+            "bias + a b": native.matmul(a, b, start=b[0].copy()),
+            "a bT": native.matmul(a, b.T.copy(), transpose_b=True),
+            "aT rows": native.matmul(a, rows, transpose_a=True),
             "onto": onto,
-            "column sum": ops.column_sum(many),
+            "column sum": native.column_sum(many),
             "onto column sum": sums,
-            "gather": ops.gather(table, ids),
+            "gather": native.gather(table, ids),
             "scatter": scattered,
-            "norm": np.float64(ops.global_norm(many.reshape(-1))),
-            "mask": ops.dropout_mask((77, 1001), seed=3, stream=2**40 + 1, rate=0.3),
-            "scaled": ops.scale_rows(many.reshape(50, 100, 133), many[:100]),
+            "norm": np.float64(native.global_norm(many.reshape(-1))),
+            "mask": native.dropout_mask((77, 1001), seed=3, stream=2**40 + 1, rate=0.3),
+            "scaled": native.scale_rows(many.reshape(50, 100, 133), many[:100]),
         }
 
     for_any_threads(compute)
@@ -139,9 +139,9 @@ def test_an_update_does_not_depend_on_the_threads(kind):
         now, m, v = p.copy(), np.zeros_like(p), np.zeros_like(p)
         for step in (1, 2, 3):
             if kind == "adam":
-                ops.adam(now, g, m, v, step=step, learning_rate=0.1, decay=0.1, scale=0.7)
+                native.adam(now, g, m, v, step=step, learning_rate=0.1, decay=0.1, scale=0.7)
             else:
-                ops.sgd(now, g, m, learning_rate=0.1, momentum=0.9, decay=0.1, scale=0.7)
+                native.sgd(now, g, m, learning_rate=0.1, momentum=0.9, decay=0.1, scale=0.7)
         return {"p": now, "m": m, "v": v}
 
     for_any_threads(compute)
@@ -156,7 +156,7 @@ def test_a_loss_over_several_blocks_of_rows_does_not_depend_on_the_threads(R, H,
 
     def compute():
         dV, dc = (np.zeros_like(V), np.zeros_like(c)) if with_gradient else (None, None)
-        loss = ops.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=dV, dc=dc)
+        loss = native.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=dV, dc=dc)
         found = {"each": loss.each, "sum": np.float64(loss.sum), "count": np.int64(loss.count)}
         return found | ({"dh": loss.dh, "dV": dV, "dc": dc} if with_gradient else {})
 
@@ -207,7 +207,7 @@ def test_a_row_of_odd_size_is_the_same_alone_in_both_directions(cell, H):
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_row_of_a_large_layer_is_the_same_alone_though_the_work_is_shared_otherwise(cell):
     case = Windowed(config_of(cell, "one-hot", MIDDLE[cell]), tau=6, B=9)
-    ops.set_threads(3)
+    native.set_threads(3)
     whole = walk(case)  # by rows
     for rows in ([4], [8, 2]):  # by units
         same_bits(rows_alone(walk(case, rows=rows), slice(None)), rows_alone(whole, rows))
@@ -217,7 +217,7 @@ def test_a_row_of_a_large_layer_is_the_same_alone_though_the_work_is_shared_othe
 def test_a_row_of_a_product_is_the_same_in_any_number_of_rows(rows):
     rng = np.random.default_rng(3)
     a, b = floats(rng, 129, 700), floats(rng, 700, 37)
-    same_bits({"a b": ops.matmul(a[-rows:], b)}, {"a b": ops.matmul(a, b)[-rows:]})
+    same_bits({"a b": native.matmul(a[-rows:], b)}, {"a b": native.matmul(a, b)[-rows:]})
 
 
 # ── windows ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -248,7 +248,7 @@ def test_ragged_rows_layers_and_dropout_in_pieces_give_what_they_give_at_once(ce
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_large_layer_in_pieces_gives_what_it_gives_at_once(cell):
     case = Windowed(config_of(cell, "one-hot", LARGE[cell]), tau=6, B=5, ragged=True)
-    ops.set_threads(3)
+    native.set_threads(3)
     whole = walk(case)
     for cuts in ([3], [1, 2, 3, 4, 5]):
         same_bits(walk(case, cuts=cuts), whole)
@@ -267,7 +267,7 @@ def test_a_batch_of_many_blocks_in_pieces_gives_what_it_gives_at_once(cell):
 def test_reading_backwards_in_pieces_gives_what_it_gives_at_once(cell):
     rng = np.random.default_rng(6)
     tau, B, H = 9, 5, 19
-    G = ops.GATES[cell]
+    G = native.GATES[cell]
     p, W, h0, d = floats(rng, tau, B, G * H), floats(rng, G * H, H) * 0.2, floats(rng, B, H), floats(rng, H)
     lengths = np.array([9, 0, 4, 7, 1], np.int32)
     dh, dh_end = floats(rng, tau, B, H), floats(rng, B, H)
@@ -278,13 +278,13 @@ def test_reading_backwards_in_pieces_gives_what_it_gives_at_once(cell):
         h, s, tapes = h0, start["s0"], {}
         for begin, end in reversed(windows):
             live = np.clip(lengths - begin, 0, end - begin).astype(np.int32)
-            tapes[begin] = ops.window_forward(
+            tapes[begin] = native.window_forward(
                 cell, p[begin:end], W, h, s0=s, d=start["d"], lengths=live, reverse=True
             )
             h, s = tapes[begin].h_end, tapes[begin].s_end
         back, dh_t, ds_t = [], dh_end, ds_end
         for begin, end in windows:
-            step = ops.window_backward(tapes[begin], W, dh=dh[begin:end], dh_end=dh_t, ds_end=ds_t)
+            step = native.window_backward(tapes[begin], W, dh=dh[begin:end], dh_end=dh_t, ds_end=ds_t)
             back.append(step.da)
             dh_t, ds_t = step.dh0, step.ds0
         found = {"h": np.concatenate([tapes[b].h for b, _ in windows]), "da": np.concatenate(back)}
@@ -310,8 +310,8 @@ def test_a_window_is_the_same_on_every_instruction_set(cell, kind):
     case = Windowed(config, tau=7, B=5, ragged=True)
     whole = walk(case)
     for name in SETS:
-        ops.choose_isa(name)
-        assert ops.kernel_info()["isa"] == name
+        native.choose_isa(name)
+        assert native.kernel_info()["isa"] == name
         same_bits(walk(case), whole)
 
 
@@ -321,17 +321,17 @@ def test_every_activation_and_size_is_the_same_on_every_instruction_set(H, activ
     case = Windowed(config_of("elman", "dense", H, activation=activation), tau=5, B=17)
     whole = walk(case)
     for name in SETS:
-        ops.choose_isa(name)
+        native.choose_isa(name)
         same_bits(walk(case), whole)
 
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_large_layer_is_the_same_on_every_instruction_set(cell):
     case = Windowed(config_of(cell, "one-hot", LARGE[cell] + 1), tau=2, B=3)
-    ops.set_threads(3)
+    native.set_threads(3)
     whole = walk(case)
     for name in SETS:
-        ops.choose_isa(name)
+        native.choose_isa(name)
         same_bits(walk(case), whole)
 
 
@@ -343,9 +343,9 @@ def test_activations_are_the_same_bits_on_every_instruction_set_over_their_whole
     p = np.ascontiguousarray(values[: len(values) // 16 * 16]).reshape(1, -1, 16)
     found = []
     for name in SETS:
-        ops.choose_isa(name)
+        native.choose_isa(name)
         W, h0 = np.zeros((16, 16), np.float32), np.zeros((p.shape[1], 16), np.float32)
-        found.append(ops.window_forward("elman", p, W, h0, activation=activation).h)
+        found.append(native.window_forward("elman", p, W, h0, activation=activation).h)
         same_bits({"h": found[-1]}, {"h": found[0]})
 
 
@@ -354,14 +354,14 @@ def test_updates_masks_and_norms_are_the_same_on_every_instruction_set():
     p, g = floats(rng, 4099), floats(rng, 4099) * np.float32(1e-3)
     found = []
     for name in SETS:
-        ops.choose_isa(name)
+        native.choose_isa(name)
         now, m, v, other = p.copy(), np.zeros_like(p), np.zeros_like(p), p.copy()
         momentum = np.zeros_like(p)
         for step in (1, 2):
-            ops.adam(now, g, m, v, step=step, learning_rate=0.1, decay=0.1, scale=0.7)
-            ops.sgd(other, g, momentum, learning_rate=0.1, momentum=0.9, decay=0.1)
-        mask = ops.dropout_mask((33, 7), seed=2**63, stream=9, rate=0.5)
-        norm = np.float64(ops.global_norm(g))
+            native.adam(now, g, m, v, step=step, learning_rate=0.1, decay=0.1, scale=0.7)
+            native.sgd(other, g, momentum, learning_rate=0.1, momentum=0.9, decay=0.1)
+        mask = native.dropout_mask((33, 7), seed=2**63, stream=9, rate=0.5)
+        norm = np.float64(native.global_norm(g))
         found.append({"p": now, "m": m, "v": v, "sgd": other, "mask": mask, "norm": norm})
         same_bits(found[-1], found[0])
 
@@ -400,12 +400,12 @@ def test_a_process_on_any_instruction_set_finds_the_same_bits(name):
 
 @pytest.mark.parametrize("config", TRAINED, ids=lambda config: config.cell)
 def test_ten_training_steps_end_in_the_same_parameters_for_any_threads_and_instruction_set(config):
-    ops.set_threads(1)
+    native.set_threads(1)
     alone = trained(config)
     for name in SETS:
         for count in (1, *THREADS):
-            ops.choose_isa(name)
-            ops.set_threads(count)
+            native.choose_isa(name)
+            native.set_threads(count)
             same_bits(trained(config), alone)
 
 
@@ -464,11 +464,11 @@ def test_a_stream_token_by_token_gives_a_windows_logits_and_states(config):
     model = case.model
     out = model.forward(case.x, None)
     V = model.parameters["E" if config.tied else "V"]
-    logits = ops.matmul(
+    logits = native.matmul(
         out.h.reshape(-1, config.width), V, transpose_b=True, start=model.parameters["c"]
     ).reshape(9, 3, -1)
     for count in (1, 3):
-        ops.set_threads(count)
+        native.set_threads(count)
         for row in range(3):
             stream = Stream(model)
             for t, token in enumerate(case.x[:, row]):

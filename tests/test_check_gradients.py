@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from cases import CELLS, config_of
-from unspool import check_gradients as module
-from unspool.check_gradients import check_gradients
-from unspool.cli.check_gradients import Options, check_command
-from unspool.config import ModelConfig
+from unspool.cli.commands.check_gradients import Options, check_command
 from unspool.errors import InputError
-from unspool.model import Model
+from unspool.gradients import check as module
+from unspool.gradients.check import check_gradients
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
 
 
 @pytest.mark.parametrize("pattern", ["hidden", "last"])

@@ -9,22 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from unspool.checkpoint import (
-    check_free,
-    load_model,
-    new_run,
-    read_arrays,
-    read_config,
-    read_json,
-    save_model,
-    write_arrays,
-    write_config,
-    write_json,
-)
-from unspool.config import ModelConfig
 from unspool.errors import FileError, InputError
-from unspool.journal import Journal, entries
-from unspool.model import Model
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.storage.log import Journal, entries
+from unspool.storage.run_folder import check_free, new_run, read_config, write_config
+from unspool.storage.tensors import read_arrays, read_json, write_arrays, write_json
+from unspool.training.store import load_model, save_model
 
 
 @pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])

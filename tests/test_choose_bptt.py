@@ -10,16 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool import LanguageModel, Model, ModelConfig, checkpoint, cli
-from unspool.choose_bptt import bias_of, measure_bias, probe_recipe, shortest, truncated_gradient
+from unspool import LanguageModel, Model, ModelConfig
+from unspool.cli import main as cli
 from unspool.errors import InputError
-from unspool.events import Judged, Planned, RunConfig
-from unspool.kernel.ops import set_threads
-from unspool.lags import gradient_by_lag
-from unspool.plan import choose
-from unspool.run import model_config, resume, run
-from unspool.train import train
-from unspool.truncation import Truncation
+from unspool.gradients.by_lag import gradient_by_lag
+from unspool.gradients.truncation import Truncation
+from unspool.kernels.native import set_threads
+from unspool.storage import run_folder
+from unspool.tasks.language.run import model_config, resume, run
+from unspool.training.choose_bptt import bias_of, measure_bias, probe_recipe, shortest, truncated_gradient
+from unspool.training.events import Judged, Planned, RunConfig
+from unspool.training.loop import train
+from unspool.training.recipe import choose
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 60
 SMALL = {"hidden": 12, "B": 4, "steps": 6}
@@ -34,7 +36,7 @@ def story(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unspool.choose_bptt.FEWEST", 16)
+    monkeypatch.setattr("unspool.training.choose_bptt.FEWEST", 16)
 
 
 def window(tau: int, B: int = 2) -> np.ndarray:
@@ -43,7 +45,7 @@ def window(tau: int, B: int = 2) -> np.ndarray:
 
 @pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
 def test_the_bias_is_that_of_the_gradient_by_lag(cell: str) -> None:
-    """With one loss, at the last step, windows of K steps look back exactly as far as `unspool.lags` says."""
+    """With one loss, at the last step, windows of K steps look back exactly as far as `unspool.gradients.by_lag` says."""
     model = Model.fresh(ModelConfig(cell=cell, inputs=5, outputs=5, hidden=7, layers=2), seed=0)
     ids = window(32)
     y = np.full((32, 2), -1, np.int32)
@@ -58,7 +60,7 @@ def test_the_bias_is_that_of_the_gradient_by_lag(cell: str) -> None:
 def test_the_gradient_is_the_one_that_truncated_training_follows() -> None:
     """Windows of 4 steps: the sum of the updates of plain SGD at a rate of almost nothing."""
     from unspool import Optimiser, OptimiserConfig
-    from unspool.data.batches import Batch
+    from unspool.data.batches.text_windows import Batch
 
     model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=6), seed=0)
     before = {name: np.array(model.parameters[name], np.float64) for name in model.parameters.shapes}
@@ -89,11 +91,11 @@ def test_a_run_writes_down_the_chosen_window_and_is_repeated_by_its_command(
     bias = {int(key): value for key, value in content["bptt_bias"].items()}
     assert sorted(bias) == [8, 16, 32, 64, 128, 256] and shortest(bias, 0.1) == K
     assert content["config"]["recipe"]["tau"] == K
-    assert checkpoint.read_config(one, "language")["run"]["bptt"] == chosen
+    assert run_folder.read_config(one, "language")["run"]["bptt"] == chosen
     command = shlex.split(content["repeat"])
     assert command[command.index("--bptt") + 1] == chosen
     call(*command[1:-1], str(two))
-    assert (one / checkpoint.MODEL).read_bytes() == (two / checkpoint.MODEL).read_bytes()
+    assert (one / run_folder.MODEL).read_bytes() == (two / run_folder.MODEL).read_bytes()
     printed = capsys.readouterr().out
     assert "truncation " not in printed  # nothing was measured
 
@@ -155,7 +157,7 @@ def test_a_short_text_tries_short_windows_and_a_tiny_one_is_refused() -> None:
     model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=4), seed=0)
 
     def bias(tokens: int) -> dict[int, float]:
-        from unspool.train import Report
+        from unspool.training.loop import Report
 
         ids = np.arange(tokens, dtype=np.int32) % 5
         return measure_bias(model, (Report(step, 1.0, 1.0, 1, []) for step in range(1, 30)), 8, ids, 0)

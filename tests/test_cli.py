@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from unspool import __version__, cli
+from unspool import __version__
+from unspool.cli import main as cli
 
 APP = cli.app
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool import cli
-from unspool.forecast.forecaster import Forecaster
+from unspool.cli import main as cli
+from unspool.tasks.forecast.forecaster import Forecaster
 
 APP = cli.app
 QUICK = ["--members", "1", "--steps", "20", "--hidden", "4", "--horizon", "6"]
@@ -191,7 +191,9 @@ def test_all_columns_that_cannot_be_used_are_named_at_once_and_before_any_is_lea
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out = ["--out", tmp_path / "run"] if act == "fit" else []
-    monkeypatch.setattr("unspool.forecast.forecaster.Forecaster.fitting", lambda *_: pytest.fail("learned"))
+    monkeypatch.setattr(
+        "unspool.tasks.forecast.forecaster.Forecaster.fitting", lambda *_: pytest.fail("learned")
+    )
     assert run(monkeypatch, act, data, *out, "--columns", "sales", "profit", "cost", "9", *QUICK) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"unspool: {data}: no columns 'profit', 9; there are 'month', 'sales'")

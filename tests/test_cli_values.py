@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from unspool import cli
+from unspool.cli import main as cli
 
 APP = cli.app
 

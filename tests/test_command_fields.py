@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cyclopts import App
 
-from unspool.cli import app
+from unspool.cli.main import app
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, TWIN = DOCS / "commands.md", DOCS / "commands.zh-CN.md"

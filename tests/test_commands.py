@@ -18,23 +18,24 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from unspool.checkpoint import MODEL, TRAINING, read_arrays, read_json, write_json
-from unspool.cli import main
 from unspool.cli.follow import Stop, follow
+from unspool.cli.main import main
 from unspool.cli.options import Shown
-from unspool.cli.view import View
-from unspool.data.characters import ByteTokenizer
-from unspool.data.settings import Settings
-from unspool.data.source import text_itself
-from unspool.data.tokens import make_tokenizer
-from unspool.estimator import LanguageModel
-from unspool.events import RunConfig
-from unspool.generate import Sampling
-from unspool.journal import entries
-from unspool.keeping import Keeping
-from unspool.language import TextModel
-from unspool.measure import measure
-from unspool.run import run
+from unspool.cli.views.training import View
+from unspool.data.text.settings import Settings
+from unspool.data.text.source import text_itself
+from unspool.data.tokens.characters import ByteTokenizer
+from unspool.data.tokens.registry import make_tokenizer
+from unspool.evaluation.metrics import measure
+from unspool.model.generate import Sampling
+from unspool.storage.log import entries
+from unspool.storage.run_folder import MODEL, TRAINING
+from unspool.storage.tensors import read_arrays, read_json, write_json
+from unspool.tasks.language.estimator import LanguageModel
+from unspool.tasks.language.run import run
+from unspool.tasks.language.text_model import TextModel
+from unspool.training.checkpoint import Keeping
+from unspool.training.events import RunConfig
 
 TEXT = "the time traveller spoke of time and space, and space and time listened. — été 時\n" * 60
 SIZES = ["--hidden", "20", "--batch", "4", "--window", "16", "--dropout", "0.1", "--validations", "4"]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.config import ModelConfig
 from unspool.errors import InputError
+from unspool.model.config import ModelConfig
 
 GOOD = {"inputs": 5, "outputs": 5}
 

@@ -9,27 +9,27 @@ import pytest
 
 from cases import CELLS, INPUTS, config_of
 from unspool import LanguageModel, Optimiser, OptimiserConfig, Stream, TextModel
-from unspool.config import ModelConfig
-from unspool.data.settings import Settings
-from unspool.data.tokens import make_tokenizer
-from unspool.data.vocab import Vocab
+from unspool.data.batches.examples import Examples
+from unspool.data.text.settings import Settings
+from unspool.data.tokens.registry import make_tokenizer
+from unspool.data.tokens.vocab import Vocab
 from unspool.errors import InputError
-from unspool.forecast import Forecaster
-from unspool.kernel import ops
-from unspool.model import Model
-from unspool.parameters import Parameters
-from unspool.sequences import (
+from unspool.kernels import native
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.model.parameters import Parameters
+from unspool.model.sequence_config import SequenceConfig
+from unspool.model.sequence_network import Network
+from unspool.tasks import (
     SequenceClassifier,
     SequenceGenerator,
     SequenceRegressor,
     SequenceTagger,
     SequenceTranslator,
 )
-from unspool.sequences.batches import Examples
-from unspool.sequences.config import SequenceConfig
-from unspool.sequences.fit import update as update_network
-from unspool.sequences.network import Network
-from unspool.train import update
+from unspool.tasks.forecast import Forecaster
+from unspool.training.fit import update as update_network
+from unspool.training.loop import update
 
 WAYS = {"deepcopy": copy.deepcopy, "pickle": lambda value: pickle.loads(pickle.dumps(value))}
 SENTENCE = "she sells sea shells by the sea shore. "
@@ -226,7 +226,7 @@ def packed_things():
     model = Model.fresh(config_of("gru", "one-hot", 5), seed=0)
     weights = model.weights()
     model.forward(Batch(model.config, 0).x, weights=weights)
-    return {"Stream": Stream(model), "Panels": ops.pack(np.eye(3, dtype=np.float32)), "weights": weights}
+    return {"Stream": Stream(model), "Panels": native.pack(np.eye(3, dtype=np.float32)), "weights": weights}
 
 
 @pytest.mark.parametrize("name", ["Stream", "Panels", "weights"])

@@ -10,9 +10,9 @@ import pytest
 import crafted
 from unspool.compress.container import Container
 from unspool.errors import FileError, InputError
-from unspool.kernel.ops import set_threads
-from unspool.schema import parse_json
-from unspool.sequences.store import load
+from unspool.kernels.native import set_threads
+from unspool.storage.schema import parse_json
+from unspool.tasks.store import load
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of forked children")
 QUICK = 30

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from unspool import cli
-from unspool.cli import demo as demo_module
-from unspool.cli.view import Sample, View
-from unspool.draw.chart import chart
-from unspool.events import RunConfig
-from unspool.run import run
+from unspool.cli import main as cli
+from unspool.cli.commands import demo as demo_module
+from unspool.cli.views.chart import chart
+from unspool.cli.views.training import Sample, View
+from unspool.tasks.language.run import run
+from unspool.training.events import RunConfig
 
 APP = cli.app
 TINY = RunConfig(given={"hidden": 16, "B": 4, "tau": 16, "steps": 6}, order=2)

@@ -182,11 +182,11 @@ def test_files_that_a_page_names_are_there(page: str) -> None:
 
 def test_the_modules_of_the_file_map_are_there() -> None:
     text = content("README.md")
-    tree = text[text.index("src/unspool/\n") :].split("```")[0]
+    tree = text[text.index("\nsrc/unspool/") + 1 :].split("```")[0]
     names = [
         name for line in tree.splitlines()[1:-1] for name in re.split(r"\s{2,}", line.strip())[0].split()
     ]
-    assert len(names) > 20
+    assert len(names) > 17
     missing = [
         name
         for name in names

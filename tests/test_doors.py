@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from unspool import cli, failures
-from unspool.cli import app, main, streams
+from unspool.cli import failures, streams
+from unspool.cli import main as cli
+from unspool.cli.main import app, main
 from unspool.errors import FileError, InputError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="closes and limits what POSIX has")
@@ -134,7 +135,7 @@ def test_an_import_that_fails_for_another_reason_is_not_called_out_of_memory(
 
 LATE = """
 import sys, threading
-from unspool import cli
+from unspool.cli import main as cli
 class Bad:
     def __del__(self):
         raise ValueError("of an object")
@@ -206,7 +207,7 @@ def test_a_fault_of_ours_is_one_line_with_a_saved_traceback_and_exit_code_70(
         raise error
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("unspool.cli.heed_environment", fail)
+    monkeypatch.setattr("unspool.cli.main.heed_environment", fail)
     code, said = ended(monkeypatch, capsys, "stats", "a text")
     (report,) = tmp_path.iterdir()
     assert code == 70 and said.count("\n") == 1 and str(report) in said and "please report" in said
@@ -219,7 +220,7 @@ def test_a_traceback_that_cannot_be_saved_is_said_in_the_same_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", "/nowhere/at/all")
-    monkeypatch.setattr("unspool.cli.heed_environment", lambda: 1 / 0)
+    monkeypatch.setattr("unspool.cli.main.heed_environment", lambda: 1 / 0)
     code, said = ended(monkeypatch, capsys, "stats")
     assert code == 70 and said.count("\n") == 1 and "could not be saved (No such file or directory)" in said
 
@@ -233,7 +234,7 @@ def test_an_exception_in_a_thread_ends_with_exit_code_70_and_prints_no_traceback
         thread.join()
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("unspool.cli.heed_environment", in_a_thread)
+    monkeypatch.setattr("unspool.cli.main.heed_environment", in_a_thread)
     code, said = ended(monkeypatch, capsys, "--version")
     assert code == 70, said
     assert "internal error: KeyError: 'x'" in said and "Traceback" not in said
@@ -281,14 +282,14 @@ def test_no_help_text_swallows_what_stands_in_brackets(
 
 
 def test_a_device_does_not_end_where_a_whole_file_is_needed() -> None:
-    from unspool.files import read_whole
+    from unspool.storage.files import read_whole
 
     with pytest.raises(FileError, match="more than 256 MiB from a device"):
         read_whole("/dev/zero")
 
 
 def test_a_forecast_past_the_year_9999_is_refused() -> None:
-    from unspool.data.clock import Clock
+    from unspool.data.series.time_index import Clock
 
     for clock in (
         Clock("dates", "%Y-%m-%d", "9999-12-30", 86400.0),

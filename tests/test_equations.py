@@ -8,14 +8,14 @@ model under test is the one that trains: float32 kernels.
 import numpy as np
 import pytest
 
-from unspool.config import ModelConfig
-from unspool.feedback import outputs_before
-from unspool.lags import gradient_by_lag
-from unspool.linear import decayed, linear_gradients, of_radius, powers, spectral_radius
-from unspool.model import Model
-from unspool.optimise import Optimiser, OptimiserConfig
-from unspool.parameters import Parameters
-from unspool.taken_apart import take_apart
+from unspool.gradients.by_lag import gradient_by_lag
+from unspool.gradients.decomposition import take_apart
+from unspool.gradients.linear import decayed, linear_gradients, of_radius, powers, spectral_radius
+from unspool.model.config import ModelConfig
+from unspool.model.feedback import outputs_before
+from unspool.model.network import Model
+from unspool.model.parameters import Parameters
+from unspool.optimisers.base import Optimiser, OptimiserConfig
 
 TAU, X, H, K = 5, 3, 4, 6
 NEAR = {"rtol": 2e-5, "atol": 2e-6}

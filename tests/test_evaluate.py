@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from unspool.config import ModelConfig
-from unspool.data.corpus import prepare
+from unspool.data.text.corpus import prepare
 from unspool.errors import InputError
-from unspool.evaluate import Network, evaluate, log_prob
-from unspool.measure import measure
-from unspool.model import Model
-from unspool.stream import Stream
+from unspool.evaluation.language import Network, evaluate, log_prob
+from unspool.evaluation.metrics import measure
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.model.stream import Stream
 
 K = 6
 

@@ -9,8 +9,8 @@ from safetensors.torch import save_file as save_torch_file
 
 from cases import CELLS, INPUTS, config_of
 from unspool.errors import FileError, InputError
-from unspool.exchange import from_torch, gradient_to_torch, load_torch, save_torch, to_torch
-from unspool.model import Model
+from unspool.model.network import Model
+from unspool.torch.state_dict import from_torch, gradient_to_torch, load_torch, save_torch, to_torch
 
 MODULES = {"elman": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}
 PLACES = [(layers, both) for layers in (1, 3) for both in (False, True)]

@@ -5,21 +5,21 @@ import pytest
 import torch
 
 from cases import Batch, Windowed, config_of, same_bits, walk
-from unspool.backpropagate import backpropagate
-from unspool.check_gradients import check_gradients
-from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.evaluate import glance, log_prob
-from unspool.jacobians import influence, radii
-from unspool.kernel import ops
-from unspool.lags import gradient_by_lag
-from unspool.model import Model
-from unspool.optimise import Optimiser, OptimiserConfig
-from unspool.stream import Stream
-from unspool.taken_apart import take_apart
-from unspool.train import train
-from unspool.truncation import Past, Truncation
-from unspool.twin import as_hidden
+from unspool.evaluation.language import glance, log_prob
+from unspool.gradients.backpropagate import backpropagate
+from unspool.gradients.by_lag import gradient_by_lag
+from unspool.gradients.check import check_gradients
+from unspool.gradients.decomposition import take_apart
+from unspool.gradients.jacobians import influence, radii
+from unspool.gradients.truncation import Past, Truncation
+from unspool.kernels import native
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.model.stream import Stream
+from unspool.model.twin import as_hidden
+from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.training.loop import train
 
 KINDS = ("one-hot", "embedded", "tied", "gathered", "dense")
 ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu, "sigmoid": torch.sigmoid, "identity": lambda v: v}
@@ -231,9 +231,9 @@ def test_tokens_fed_back_have_no_chain_that_truncation_could_cut():
 
 def test_the_bits_do_not_depend_on_threads():
     case = Windowed(fed("one-hot", hidden=33), tau=6, B=5)
-    before, found = ops.kernel_info()["threads"], []
+    before, found = native.kernel_info()["threads"], []
     for threads in (1, 2):
-        ops.set_threads(threads)
+        native.set_threads(threads)
         found.append(walk(case))
-    ops.set_threads(before)
+    native.set_threads(before)
     same_bits(*found)

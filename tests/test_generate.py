@@ -6,13 +6,13 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from unspool.cli.generate import Options
-from unspool.config import ModelConfig
+from unspool.cli.commands.generate import Options
 from unspool.errors import InputError
-from unspool.estimator import LanguageModel
-from unspool.generate import TEMPERATURE, Sampling, generate, sample
-from unspool.model import Model
-from unspool.stream import Stream
+from unspool.model.config import ModelConfig
+from unspool.model.generate import TEMPERATURE, Sampling, generate, sample
+from unspool.model.network import Model
+from unspool.model.stream import Stream
+from unspool.tasks.language.estimator import LanguageModel
 
 K = 9
 

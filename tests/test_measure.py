@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.errors import EmptyInput
-from unspool.measure import measure
+from unspool.evaluation.metrics import measure
 
 
 def test_certainty_is_one_and_impossibility_is_infinite() -> None:

@@ -8,10 +8,11 @@ import sys
 import numpy as np
 import pytest
 
-from unspool import Model, ModelConfig, cgroup, memory
-from unspool.backpropagate import backpropagate, bytes_of_model_tape
+from unspool import Model, ModelConfig
 from unspool.errors import InputError
-from unspool.memory import available, require_memory
+from unspool.gradients.backpropagate import backpropagate, bytes_of_model_tape
+from unspool.kernels import cgroup, memory
+from unspool.kernels.memory import available, require_memory
 
 
 def group(tmp_path, membership, **files):
@@ -89,7 +90,7 @@ def test_the_least_of_all_limits_counts(monkeypatch):
 def test_the_limits_of_the_process_count_without_what_it_uses(limit):
     code = f"""
 import resource
-from unspool.memory import available
+from unspool.kernels.memory import available
 resource.setrlimit({limit}, (2**32, 2**32))
 print(available())"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -109,7 +110,7 @@ def test_what_does_not_fit_is_refused_in_one_line(monkeypatch):
 
 def threads(prefix=(), **environment):
     clean = {k: v for k, v in os.environ.items() if k not in ("UNSPOOL_THREADS", "OMP_NUM_THREADS")}
-    code = "from unspool.kernel.ops import kernel_info; print(kernel_info()['threads'])"
+    code = "from unspool.kernels.native import kernel_info; print(kernel_info()['threads'])"
     command = [*prefix, sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=clean | environment)
     return int(done.stdout)
@@ -125,7 +126,7 @@ def test_threads_follow_our_variable_then_openmps_then_the_affinity_mask():
 
 
 def test_a_quota_of_cpu_time_limits_the_threads(monkeypatch):
-    from unspool.kernel import machine
+    from unspool.kernels import machine
 
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
@@ -138,11 +139,11 @@ def test_a_quota_of_cpu_time_limits_the_threads(monkeypatch):
 DAEMONS = """
 import threading, time
 import numpy as np
-from unspool.kernel import ops
+from unspool.kernels import native
 a = np.ones((300, 300), np.float32)
 def work():
     while True:
-        ops.matmul(a, a)
+        native.matmul(a, a)
 for _ in range(2):
     threading.Thread(target=work, daemon=True).start()
 time.sleep(0.05)
@@ -159,8 +160,8 @@ RACE = """
 import threading, time
 import numpy as np
 from unspool.errors import InputError
-from unspool.kernel import ops
-from unspool.values import Lookup
+from unspool.kernels import native
+from unspool.kernels.tape import Lookup
 R = 400_000
 given = np.zeros(R, np.int32)
 wrong, right = np.full(R, 2**31 - 1, np.int32), np.zeros(R, np.int32)
@@ -169,12 +170,12 @@ V, c = np.ones((4, 8), np.float32), np.zeros(4, np.float32)
 h0, W, p = np.zeros((R // 4, 2), np.float32), np.eye(2, dtype=np.float32), np.zeros((4, R // 4, 2), np.float32)
 window = Lookup(np.ones((4, 2), np.float32), given.reshape(4, -1))
 calls = [
-    lambda: ops.gather(table, given),
-    lambda: ops.scatter_add(table, given, rows),
-    lambda: ops.sum_over_time(rows, rows, np.zeros((8, 8), np.float32), accumulate=False, lookup=Lookup(table, given)),
-    lambda: ops.softmax_cross_entropy(rows, V, c, given),
-    lambda: ops.window_forward("elman", window, W, h0),
-    lambda: ops.window_forward("elman", p, W, h0, lengths=given[: R // 4]),
+    lambda: native.gather(table, given),
+    lambda: native.scatter_add(table, given, rows),
+    lambda: native.sum_over_time(rows, rows, np.zeros((8, 8), np.float32), accumulate=False, lookup=Lookup(table, given)),
+    lambda: native.softmax_cross_entropy(rows, V, c, given),
+    lambda: native.window_forward("elman", window, W, h0),
+    lambda: native.window_forward("elman", p, W, h0, lengths=given[: R // 4]),
 ]
 over = threading.Event()
 def change():

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from cases import CELLS, INPUTS, Windowed, config_of, same_bits, walk
-from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.kernel import reference
-from unspool.model import Model
-from unspool.parameters import prefix
+from unspool.kernels import reference
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.model.parameters import prefix
 
 
 def loss64(case, letters, start=None):
@@ -256,7 +256,7 @@ def test_a_models_table_shows_what_the_first_layer_adds():
 
 
 def test_a_tape_takes_the_bytes_that_its_formula_says():
-    from unspool.values import bytes_of_tape
+    from unspool.kernels.tape import bytes_of_tape
 
     for cell in CELLS:
         for rate in (0.0, 0.5):

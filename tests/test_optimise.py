@@ -6,8 +6,8 @@ import torch
 
 from cases import config_of
 from unspool.errors import Diverged, InputError
-from unspool.optimise import Optimiser, OptimiserConfig
-from unspool.parameters import Parameters, begin
+from unspool.model.parameters import Parameters, begin
+from unspool.optimisers.base import Optimiser, OptimiserConfig
 
 
 def gradients(n, steps=12, seed=0):

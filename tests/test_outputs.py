@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from cyclopts import App
 
-from unspool import cli
-from unspool.checkpoint import is_run
-from unspool.cli import compress, demo
+from unspool.cli import main as cli
+from unspool.cli.commands import compress, demo
+from unspool.cli.outputs import check_outputs, output
 from unspool.errors import FileError
-from unspool.files import write_whole
-from unspool.outputs import check_outputs, output
-from unspool.staging import OWNER
+from unspool.storage.files import write_whole
+from unspool.storage.run_folder import is_run
+from unspool.storage.staging import OWNER
 
 APP = cli.app
 Call = Callable[..., int]

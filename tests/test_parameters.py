@@ -6,8 +6,8 @@ import pytest
 from cases import CELLS, INPUTS, config_of
 from unspool.cells.cell import orthogonal
 from unspool.errors import InputError
-from unspool.model import Model
-from unspool.parameters import Parameters, begin, shapes_of
+from unspool.model.network import Model
+from unspool.model.parameters import Parameters, begin, shapes_of
 
 CONFIGS = [
     config_of(cell, kind, 6, layers=2, bidirectional=both, learn_h0=both)

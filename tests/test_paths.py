@@ -10,25 +10,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import unspool.cli.classify
-import unspool.cli.graph
-import unspool.cli.inspect
-import unspool.cli.stats
-import unspool.cli.train  # noqa: F401 - now: a process of another user may not be able to
-from unspool import cli
-from unspool.checkpoint import check_free, check_run, new_run, read_arrays, write_arrays
+import unspool.cli.commands.classify
+import unspool.cli.commands.graph
+import unspool.cli.commands.inspect
+import unspool.cli.commands.stats
+import unspool.cli.commands.train  # noqa: F401 - now: a process of another user may not be able to
+from unspool.cli import main as cli
 from unspool.cli.follow import Board
-from unspool.data.spool import Spool
-from unspool.draw.svg import Canvas
+from unspool.data.text.id_buffer import Spool
 from unspool.errors import FileError
-from unspool.events import RunConfig
-from unspool.files import read_whole, write_whole
-from unspool.journal import Journal
-from unspool.keeping import Keeping
-from unspool.language import TextModel
-from unspool.run import resume, run
-from unspool.sequences import SequenceClassifier
-from unspool.sequences.store import load, save
+from unspool.plots.svg import Canvas
+from unspool.storage.files import read_whole, write_whole
+from unspool.storage.log import Journal
+from unspool.storage.run_folder import check_free, check_run, new_run
+from unspool.storage.tensors import read_arrays, write_arrays
+from unspool.tasks import SequenceClassifier
+from unspool.tasks.language.run import resume, run
+from unspool.tasks.language.text_model import TextModel
+from unspool.tasks.store import load, save
+from unspool.training.checkpoint import Keeping
+from unspool.training.events import RunConfig
 
 APP = cli.app
 LONG = "n" * 256

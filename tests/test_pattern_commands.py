@@ -7,17 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool import checkpoint, cli
-from unspool.checkpoint import MODEL
-from unspool.data.source import iter_bytes, resolve
+from unspool.cli import main as cli
+from unspool.data.text.source import iter_bytes, resolve
 from unspool.errors import InputError
-from unspool.estimator import LanguageModel
-from unspool.evaluate import log_prob
-from unspool.events import Judged, RunConfig
-from unspool.keeping import Keeping
-from unspool.language import TextModel
-from unspool.plan import Recipe
-from unspool.run import resume, run
+from unspool.evaluation.language import log_prob
+from unspool.storage import run_folder
+from unspool.storage.run_folder import MODEL
+from unspool.tasks.language.estimator import LanguageModel
+from unspool.tasks.language.run import resume, run
+from unspool.tasks.language.text_model import TextModel
+from unspool.training.checkpoint import Keeping
+from unspool.training.events import Judged, RunConfig
+from unspool.training.recipe import Recipe
 
 TEXT = "the time traveller spoke of time and space, and space and time listened. — été 時\n" * 30
 SIZES = ["--steps", "14", "--hidden", "12", "--batch", "4", "--window", "16", "--dropout", "0.1"]
@@ -58,7 +59,7 @@ def test_a_run_of_any_network_is_repeated_resumed_and_used(
 
     unspool(*shlex.split(content["repeat"])[1:-1], tmp_path / "again")
     assert (tmp_path / "again" / MODEL).read_bytes() == (out / MODEL).read_bytes()
-    config = RunConfig.from_json(checkpoint.read_config(out, "language")["run"])
+    config = RunConfig.from_json(run_folder.read_config(out, "language")["run"])
     stops = iter([False] * 4 + [True])
     list(run(config, out=tmp_path / "stopped", keeping=Keeping(stop=lambda: next(stops))))
     end = list(resume(tmp_path / "stopped"))[-1]

@@ -5,15 +5,15 @@ import pytest
 import torch
 
 from cases import CELLS, Batch, Windowed, config_of, same_bits
-from unspool.backpropagate import backpropagate
-from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.kernel import ops, reference
-from unspool.model import Model
-from unspool.optimise import Optimiser, OptimiserConfig
-from unspool.stream import Stream
-from unspool.train import train
-from unspool.twin import Twin
+from unspool.gradients.backpropagate import backpropagate
+from unspool.kernels import native, reference
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.model.stream import Stream
+from unspool.model.twin import Twin
+from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.training.loop import train
 
 KINDS = ("one-hot", "embedded", "tied", "gathered", "dense")
 
@@ -152,7 +152,7 @@ def test_one_output_after_each_rows_own_length_as_pytorch_finds_it(cell, bidirec
     gradient = model.gradient()
     passed = backpropagate(model, case.x, y, None, gradient, lengths=case.lengths)
     model.finish(gradient)
-    from unspool.exchange import gradient_to_torch, to_torch
+    from unspool.torch.state_dict import gradient_to_torch, to_torch
 
     kind = {"elman": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}[cell]
     theirs = kind(5, 5, num_layers=2, bidirectional=bidirectional)
@@ -252,7 +252,7 @@ def test_training_one_output_learns_which_token_came_first():
 
 
 def test_what_needs_an_output_every_step_says_so():
-    from unspool.evaluate import log_prob
+    from unspool.evaluation.language import log_prob
 
     model = Model.fresh(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=4, pattern="last"), seed=0)
     with pytest.raises(InputError, match="pattern='hidden'"):
@@ -264,11 +264,13 @@ def test_what_needs_an_output_every_step_says_so():
 @pytest.mark.parametrize("activation", ["tanh", "relu", "sigmoid", "identity"])
 def test_activations_by_themselves_equal_their_twins_and_have_the_same_bits_everywhere(activation):
     a = np.random.default_rng(0).standard_normal((3, 5, 23)).astype(np.float32)
-    before, found = ops.kernel_info(), []
+    before, found = native.kernel_info(), []
     for isa in before["available"]:
-        ops.choose_isa(isa)
-        found.append((ops.activate(a, activation), ops.slope(ops.activate(a, activation), activation)))
-    ops.choose_isa(before["isa"])
+        native.choose_isa(isa)
+        found.append(
+            (native.activate(a, activation), native.slope(native.activate(a, activation), activation))
+        )
+    native.choose_isa(before["isa"])
     for h, slope in found:
         assert h.tobytes() == found[0][0].tobytes() and slope.tobytes() == found[0][1].tobytes()
         np.testing.assert_allclose(h, reference.activate(a, activation), rtol=2e-6, atol=1e-7)

@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from cases import CELLS, INPUTS, Windowed, config_of, masks_of, rows_of
-from unspool import per_sample
-from unspool.backpropagate import backpropagate
-from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.kernel import ops
-from unspool.model import Model
-from unspool.per_sample import per_sample_gradients, per_sample_norms
+from unspool.gradients import per_sample
+from unspool.gradients.backpropagate import backpropagate
+from unspool.gradients.per_sample import per_sample_gradients, per_sample_norms
+from unspool.kernels import native
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
 
 LAST = np.array([3, 0, -1, 8, 2], np.int32)
 
@@ -42,7 +42,7 @@ def check(config, *, given=False, xi=None):
         gradient, loss = alone(case, b, y, state, xi)
         assert found.flat[b].tobytes() == gradient.flat.tobytes(), b
         assert (found.losses[b], found.counts[b]) == (loss.sum, loss.count)
-        assert norms[b] == ops.global_norm(gradient.flat)
+        assert norms[b] == native.global_norm(gradient.flat)
         for name in found:
             assert (found[name][b] == gradient.values[name]).all()
             assert (found.row(b)[name] == gradient.values[name]).all()
@@ -115,7 +115,7 @@ def test_any_number_of_rows_at_once_gives_the_same_bits(monkeypatch):
         monkeypatch.setattr(per_sample, "ROWS", rows)
         assert (per_sample_gradients(case.model, case.x, case.y, **more).flat == found.flat).all()
         assert (per_sample_norms(case.model, case.x, case.y, **more) == norms).all()
-    ops.set_threads(1)
+    native.set_threads(1)
     assert (per_sample_gradients(case.model, case.x, case.y, **more).flat == found.flat).all()
 
 

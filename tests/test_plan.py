@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given as any_of
 from hypothesis import strategies as st
 
-from unspool import plan
-from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.plan import choose, weights
+from unspool.model.config import ModelConfig
+from unspool.training import recipe as plan
+from unspool.training.recipe import choose, weights
 
 
 def machine(speed=28e9, vocabulary=65, asked=None):

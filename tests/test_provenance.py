@@ -7,22 +7,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool import __version__, checkpoint
-from unspool.events import Prepared, RunConfig
-from unspool.forecast import store as forecasts
-from unspool.forecast.forecaster import Forecaster
-from unspool.kernel.ops import kernel_info
-from unspool.provenance import provenance
-from unspool.run import resume, run
-from unspool.sequences import store as sequences
-from unspool.sequences.estimators import SequenceClassifier
+from unspool import __version__
+from unspool.kernels.native import kernel_info
+from unspool.storage import run_folder, tensors
+from unspool.tasks import store as sequences
+from unspool.tasks.forecast import store as forecasts
+from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.tasks.language.run import resume, run
+from unspool.tasks.predictors import SequenceClassifier
+from unspool.training.events import Prepared, RunConfig
+from unspool.training.provenance import provenance
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 30
 SMALL = {"hidden": 8, "B": 4, "tau": 16, "steps": 3}
 
 
 def made_with(run: Path) -> dict[str, object]:
-    return checkpoint.read_json(run / checkpoint.CONFIG)["provenance"]
+    return tensors.read_json(run / run_folder.CONFIG)["provenance"]
 
 
 def check(found: dict[str, object]) -> None:
@@ -59,16 +60,16 @@ def test_a_run_without_it_is_loaded_and_resumed_to_the_same_model(
     (tmp_path / "a.txt").write_text(TEXT)
     config = RunConfig((str(tmp_path / "a.txt"),), given=SMALL)
     list(run(config, out=tmp_path / "one"))
-    monkeypatch.setattr("unspool.provenance._cpu", lambda: "another one")
+    monkeypatch.setattr("unspool.training.provenance._cpu", lambda: "another one")
     list(run(config, out=tmp_path / "two"))
     assert made_with(tmp_path / "two")["cpu"] == "another one"
-    model = (tmp_path / "one" / checkpoint.MODEL).read_bytes()
-    assert model == (tmp_path / "two" / checkpoint.MODEL).read_bytes()
-    content = checkpoint.read_config(tmp_path / "one", "language")
+    model = (tmp_path / "one" / run_folder.MODEL).read_bytes()
+    assert model == (tmp_path / "two" / run_folder.MODEL).read_bytes()
+    content = run_folder.read_config(tmp_path / "one", "language")
     del content["provenance"]
-    checkpoint.write_config(tmp_path / "one", "language", content)
+    run_folder.write_config(tmp_path / "one", "language", content)
     list(resume(tmp_path / "one"))
-    assert model == (tmp_path / "one" / checkpoint.MODEL).read_bytes()
+    assert model == (tmp_path / "one" / run_folder.MODEL).read_bytes()
 
 
 def test_fits_of_sequences_have_it_kept_while_fitted_or_saved_afterwards(tmp_path: Path) -> None:
@@ -83,9 +84,9 @@ def test_fits_of_sequences_have_it_kept_while_fitted_or_saved_afterwards(tmp_pat
     # Loaded and saved again, it is still that of the fit.
     sequences.save(sequences.load(tmp_path / "kept"), tmp_path / "copy")
     assert made_with(tmp_path / "copy") == made_with(tmp_path / "kept")
-    old = checkpoint.read_json(tmp_path / "kept" / checkpoint.CONFIG)
+    old = tensors.read_json(tmp_path / "kept" / run_folder.CONFIG)
     del old["provenance"]
-    checkpoint.write_json(tmp_path / "kept" / checkpoint.CONFIG, old)
+    tensors.write_json(tmp_path / "kept" / run_folder.CONFIG, old)
     assert sequences.load(tmp_path / "kept").predict(["aa"]).shape == (1,)
 
 
@@ -98,9 +99,9 @@ def test_forecasts_have_it(tmp_path: Path) -> None:
     assert found["data_sha256"] == hashlib.sha256(values.tobytes()).hexdigest()
     again = forecasts.load_forecaster(tmp_path / "run")
     assert again.provenance_ == found
-    old = checkpoint.read_json(tmp_path / "run" / checkpoint.CONFIG)
+    old = tensors.read_json(tmp_path / "run" / run_folder.CONFIG)
     del old["provenance"]
-    checkpoint.write_json(tmp_path / "run" / checkpoint.CONFIG, old)
+    tensors.write_json(tmp_path / "run" / run_folder.CONFIG, old)
     assert len(forecasts.load_forecaster(tmp_path / "run").predict()) == 2
 
 

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unspool.kernel import ops, reference
-from unspool.values import Lookup
+from unspool.kernels import native, reference
+from unspool.kernels.tape import Lookup
 
 CELLS = ("elman", "gru", "lstm")
 ACTIVATIONS = ("tanh", "relu", "sigmoid", "identity")
@@ -31,12 +31,12 @@ def relative_error(ours, theirs):
 
 
 def test_every_kernel_has_a_twin():
-    assert set(functions_of(ops)) - ABOUT_THE_MACHINE <= set(functions_of(reference))
+    assert set(functions_of(native)) - ABOUT_THE_MACHINE <= set(functions_of(reference))
 
 
-@pytest.mark.parametrize("name", sorted(set(functions_of(ops)) - ABOUT_THE_MACHINE))
+@pytest.mark.parametrize("name", sorted(set(functions_of(native)) - ABOUT_THE_MACHINE))
 def test_twins_have_the_same_signature(name):
-    ours = inspect.signature(getattr(ops, name)).parameters.values()
+    ours = inspect.signature(getattr(native, name)).parameters.values()
     theirs = inspect.signature(getattr(reference, name)).parameters.values()
     assert [(p.name, p.kind, p.default) for p in ours] == [(p.name, p.kind, p.default) for p in theirs]
 
@@ -161,17 +161,17 @@ def test_a_native_window_equals_its_twin(cell, activation, tau, B, H, reverse, l
         dtype=np.float32,
     )  # fmt: skip
     window.letters["W"] /= np.float32(H**0.5)
-    native, twin = window.forward(ops), window.forward(reference)
-    assert native.tau == twin.tau == tau
+    made, twin = window.forward(native), window.forward(reference)
+    assert made.tau == twin.tau == tau
     alive = reference._alive(tau, B, window.lengths)[:, :, None]
     for name in ("hs", "ss", "gates", "kept"):
-        ours, theirs = getattr(native, name), getattr(twin, name)
+        ours, theirs = getattr(made, name), getattr(twin, name)
         assert (ours is None) == (theirs is None), name
         if ours is not None:
             there = alive if name in ("gates", "kept") else True  # beyond a row's end a gate is anything
             assert ours.shape == theirs.shape, name
             assert relative_error(np.where(there, ours, 0), np.where(there, theirs, 0)) < 2e-6, name
-    ours, theirs = window.gradients(ops), window.gradients(reference)
+    ours, theirs = window.gradients(native), window.gradients(reference)
     for name, value in theirs.items():
         assert relative_error(ours[name], value) < 2e-5, name
 
@@ -191,15 +191,17 @@ def test_products_of_any_size_equal_their_twins(M, K, N):
     a, b, start = floats(M, K), floats(K, N), floats(M, N, seed=1)
     bound = 1e-5 * max(K, 1)
     for options in ({}, {"start": start}, {"start": floats(N, seed=2)}):
-        assert np.abs(ops.matmul(a, b, **options) - reference.matmul(a, b, **options)).max(initial=0) < bound
+        assert (
+            np.abs(native.matmul(a, b, **options) - reference.matmul(a, b, **options)).max(initial=0) < bound
+        )
     bt = b.T.copy()
-    assert np.abs(ops.matmul(a, bt, transpose_b=True) - a @ b).max(initial=0) < bound
+    assert np.abs(native.matmul(a, bt, transpose_b=True) - a @ b).max(initial=0) < bound
     at, out = a.T.copy(), start.copy()
-    assert np.abs(ops.matmul(at, b, transpose_a=True) - a @ b).max(initial=0) < bound
-    assert ops.matmul(at, b, transpose_a=True, out=out) is out
+    assert np.abs(native.matmul(at, b, transpose_a=True) - a @ b).max(initial=0) < bound
+    assert native.matmul(at, b, transpose_a=True, out=out) is out
     assert np.abs(out - (start + a @ b)).max(initial=0) < bound
-    packed = ops.pack(b)
-    assert np.array_equal(ops.matmul(a, packed), ops.matmul(a, b))
+    packed = native.pack(b)
+    assert np.array_equal(native.matmul(a, packed), native.matmul(a, b))
     assert packed.shape == (K, N)
 
 
@@ -208,25 +210,25 @@ def test_products_of_any_size_equal_their_twins(M, K, N):
 def test_sums_and_tables_of_any_size_equal_their_twins(R, N, K):
     rows, table = floats(R, N), floats(K, N, seed=1)
     ids = np.random.default_rng(R).integers(0, K, R).astype(np.int32)
-    assert np.array_equal(ops.gather(table, ids), reference.gather(table, ids))
+    assert np.array_equal(native.gather(table, ids), reference.gather(table, ids))
     ours, theirs = table.copy(), table.copy()
-    ops.scatter_add(ours, ids, rows)
+    native.scatter_add(ours, ids, rows)
     reference.scatter_add(theirs, ids, rows)
     assert np.abs(ours - theirs).max(initial=0) < 1e-4
-    assert np.abs(ops.column_sum(rows) - reference.column_sum(rows)).max(initial=0) < 1e-4
+    assert np.abs(native.column_sum(rows) - reference.column_sum(rows)).max(initial=0) < 1e-4
     out = floats(N, seed=2)
     expected = out + rows.sum(axis=0)
-    assert np.abs(ops.column_sum(rows, out=out) - expected).max(initial=0) < 1e-4
+    assert np.abs(native.column_sum(rows, out=out) - expected).max(initial=0) < 1e-4
 
 
 def test_a_slice_of_columns_is_read_where_it_lies():
     a, b = floats(9, 30), floats(30, 20)
     assert np.array_equal(
-        ops.matmul(a[:, 3:11], b[3:11, 5:]), ops.matmul(a[:, 3:11].copy(), b[3:11, 5:].copy())
+        native.matmul(a[:, 3:11], b[3:11, 5:]), native.matmul(a[:, 3:11].copy(), b[3:11, 5:].copy())
     )
-    ours = ops.matmul(a[:, 3:11], a[:, 20:], transpose_a=True)
-    assert np.array_equal(ours, ops.matmul(a[:, 3:11].copy(), a[:, 20:].copy(), transpose_a=True))
-    assert np.array_equal(ops.column_sum(a[:, 7:9]), ops.column_sum(a[:, 7:9].copy()))
+    ours = native.matmul(a[:, 3:11], a[:, 20:], transpose_a=True)
+    assert np.array_equal(ours, native.matmul(a[:, 3:11].copy(), a[:, 20:].copy(), transpose_a=True))
+    assert np.array_equal(native.column_sum(a[:, 7:9]), native.column_sum(a[:, 7:9].copy()))
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.01])
@@ -237,7 +239,7 @@ def test_the_native_loss_equals_its_twin(R, H, K, scale):
     h, V, c = floats(R, H), floats(K, H, seed=1), floats(K, seed=2)
     y = np.random.default_rng(K).integers(-1, K, R).astype(np.int32)
     found = []
-    for module in (ops, reference):
+    for module in (native, reference):
         dV, dc = np.ones_like(V), np.ones_like(c)
         loss = module.softmax_cross_entropy(h, V, c, y, scale=scale, dV=dV, dc=dc)
         found.append((loss.sum, loss.each, loss.dh, dV, dc))
@@ -245,16 +247,16 @@ def test_the_native_loss_equals_its_twin(R, H, K, scale):
         assert module.softmax_cross_entropy(h, V, c, y).dh is None
     for ours, theirs in zip(*found, strict=True):
         assert relative_error(np.asarray(ours), np.asarray(theirs)) < 5e-6
-    alone = ops.softmax_cross_entropy(h, V, None, y).each
+    alone = native.softmax_cross_entropy(h, V, None, y).each
     assert relative_error(alone, reference.softmax_cross_entropy(h, V, None, y).each) < 5e-6
 
 
 def test_a_packed_output_matrix_gives_the_same_loss():
     h, V, y = floats(6, 5), floats(9, 5, seed=1), np.array([0, 8, 3, -1, 2, 2], np.int32)
     first, second = np.zeros_like(V), np.zeros_like(V)
-    packed = (ops.pack(V, transposed=True), ops.pack(V))
+    packed = (native.pack(V, transposed=True), native.pack(V))
     ours, theirs = (
-        ops.softmax_cross_entropy(h, matrix, None, y, dV=onto)
+        native.softmax_cross_entropy(h, matrix, None, y, dV=onto)
         for matrix, onto in ((packed, first), (V, second))
     )
     assert np.array_equal(ours.each, theirs.each) and np.array_equal(ours.dh, theirs.dh)
@@ -264,7 +266,7 @@ def test_a_packed_output_matrix_gives_the_same_loss():
 @pytest.mark.parametrize("y", [0, 1, 2])
 def test_the_loss_of_certain_and_impossible_targets_is_finite(y):
     h, V = np.float32([[1]]), np.float32([[1000], [0], [-1000]])
-    loss = ops.softmax_cross_entropy(h, V, None, np.int32([y]))
+    loss = native.softmax_cross_entropy(h, V, None, np.int32([y]))
     assert loss.sum == pytest.approx([0, 1000, 2000][y], abs=1e-9)
 
 
@@ -272,29 +274,29 @@ def test_the_loss_of_certain_and_impossible_targets_is_finite(y):
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.5, 0.999])
 def test_dropout_masks_equal_their_twins_to_the_bit(shape, rate):
     options = {"seed": -5, "stream": 2**33 + 7, "rate": rate}
-    ours, theirs = ops.dropout_mask(shape, **options), reference.dropout_mask(shape, **options)
+    ours, theirs = native.dropout_mask(shape, **options), reference.dropout_mask(shape, **options)
     assert ours.shape == shape and np.array_equal(ours, theirs)
 
 
 def test_a_dropout_mask_drops_its_share_and_keeps_the_mean():
-    mask = ops.dropout_mask((100_000,), seed=1, stream=2, rate=0.3)
+    mask = native.dropout_mask((100_000,), seed=1, stream=2, rate=0.3)
     assert set(np.unique(mask)) == {np.float32(0), np.float32(1) / (np.float32(1) - np.float32(0.3))}
     assert abs((mask == 0).mean() - 0.3) < 0.006 and abs(mask.mean() - 1) < 0.01
 
 
 def test_scaled_rows_equal_their_twin():
     x, mask = floats(5, 3, 7), floats(3, 7, seed=1)
-    assert np.array_equal(ops.scale_rows(x, mask), reference.scale_rows(x, mask))
+    assert np.array_equal(native.scale_rows(x, mask), reference.scale_rows(x, mask))
 
 
 @pytest.mark.parametrize("n", [0, 1, 4095, 4096, 4097, 100_001])
 def test_the_norm_equals_its_twin(n):
     g = floats(n)
-    assert ops.global_norm(g) == pytest.approx(reference.global_norm(g), rel=1e-14)
+    assert native.global_norm(g) == pytest.approx(reference.global_norm(g), rel=1e-14)
 
 
 def test_a_norm_does_not_overflow_where_its_square_does_in_float32():
-    assert ops.global_norm(np.full(4, 1e30, np.float32)) == pytest.approx(2e30, rel=1e-6)
+    assert native.global_norm(np.full(4, 1e30, np.float32)) == pytest.approx(2e30, rel=1e-6)
 
 
 @pytest.mark.parametrize("n", [1, 7, 16, 1025])
@@ -302,7 +304,7 @@ def test_updates_equal_their_twins(n):
     start, g = floats(n), floats(n, seed=1)
     for module_pair in ("adam", "sgd"):
         found = []
-        for module in (ops, reference):
+        for module in (native, reference):
             p, m, v = start.copy(), np.zeros_like(start), np.zeros_like(start)
             for step in range(1, 6):
                 if module_pair == "adam":
@@ -326,7 +328,7 @@ def test_adam_equals_pytorchs(decay):
     m, v = np.zeros_like(p), np.zeros_like(p)
     for step in range(1, 21):
         g = rng.standard_normal(257).astype(np.float32)
-        ops.adam(p, g, m, v, step=step, learning_rate=0.01, beta2=0.99, decay=decay)
+        native.adam(p, g, m, v, step=step, learning_rate=0.01, beta2=0.99, decay=decay)
         theirs.grad = torch.tensor(g, dtype=torch.float64)
         optimiser.step()
     assert relative_error(p, theirs.detach().numpy()) < 2e-6
@@ -334,7 +336,7 @@ def test_adam_equals_pytorchs(decay):
 
 def test_the_first_step_of_adam_is_as_long_as_the_learning_rate():
     p, g = np.zeros(5, np.float32), np.float32([1e-3, -1, 5, 1e3, -1e-2])
-    ops.adam(p, g, np.zeros_like(p), np.zeros_like(p), step=1, learning_rate=0.25)
+    native.adam(p, g, np.zeros_like(p), np.zeros_like(p), step=1, learning_rate=0.25)
     assert np.allclose(p, -0.25 * np.sign(g), rtol=2e-5)
 
 
@@ -348,7 +350,7 @@ def test_sgd_equals_pytorchs(momentum, decay):
     m = np.zeros_like(p) if momentum else None
     for _ in range(20):
         g = rng.standard_normal(257).astype(np.float32)
-        ops.sgd(p, g, m, learning_rate=0.05, momentum=momentum, decay=decay)
+        native.sgd(p, g, m, learning_rate=0.05, momentum=momentum, decay=decay)
         theirs.grad = torch.tensor(g, dtype=torch.float64)
         optimiser.step()
     assert relative_error(p, theirs.detach().numpy()) < 2e-6
@@ -364,7 +366,7 @@ def test_the_loss_equals_pytorchs_cross_entropy():
     )
     theirs.backward()
     dV, dc = np.zeros_like(V), np.zeros_like(c)
-    ours = ops.softmax_cross_entropy(h, V, c, y, dV=dV, dc=dc)
+    ours = native.softmax_cross_entropy(h, V, c, y, dV=dV, dc=dc)
     assert ours.sum == pytest.approx(theirs.item(), rel=1e-6)
     assert ours.count == 32 and ours.mean == ours.sum / 32
     for found, part in zip((ours.dh, dV, dc), parts, strict=True):
@@ -392,7 +394,7 @@ def test_philox_gives_the_known_answer_for_the_digits_of_pi():
 # ── by hand ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("module", [ops, reference])
+@pytest.mark.parametrize("module", [native, reference])
 def test_two_steps_of_an_elman_network_computed_by_hand(module):
     table = np.float32([[0, 1], [1, 0]])  # token 0 brings (0, 1), token 1 brings (1, 0)
     W, h0 = np.float32([[1, 0], [2, -1]]), np.float32([[1, 0]])
@@ -408,7 +410,7 @@ def test_two_steps_of_an_elman_network_computed_by_hand(module):
     assert dW.tolist() == [[3, 3], [1, 0]]  # (2, 1) (1, 0)ᵀ + (1, 0) (1, 3)ᵀ
 
 
-@pytest.mark.parametrize("module", [ops, reference])
+@pytest.mark.parametrize("module", [native, reference])
 def test_two_steps_of_a_tanh_network_computed_by_hand(module):
     """W = 1/2, b = 0, U = 1, x = 1, 1: tanh(1) = 0.7615942, then tanh(1.3807971) = 0.8811297."""
     tape = module.window_forward(
@@ -421,7 +423,7 @@ def test_two_steps_of_a_tanh_network_computed_by_hand(module):
     assert back.da.reshape(-1) == pytest.approx([first, second], abs=5e-7)
 
 
-@pytest.mark.parametrize("module", [ops, reference])
+@pytest.mark.parametrize("module", [native, reference])
 def test_a_loss_computed_by_hand(module):
     """o = (0, log 3): y_hat = (1/4, 3/4); the target 0 costs log 4 nats."""
     h, V = np.float32([[1, np.log(3)]]), np.float32([[0, 0], [0, 1]])
@@ -434,8 +436,8 @@ def test_a_loss_computed_by_hand(module):
 
 def test_the_sum_of_two_products_is_the_product_of_the_concatenation():
     X, H, W_xh, W_hh = floats(5, 7), floats(5, 9, seed=1), floats(7, 11, seed=2), floats(9, 11, seed=3)
-    together = ops.matmul(np.concatenate([X, H], axis=1), np.concatenate([W_xh, W_hh]))
-    assert np.array_equal(together, ops.matmul(H, W_hh, start=ops.matmul(X, W_xh)))  # to the bit
+    together = native.matmul(np.concatenate([X, H], axis=1), np.concatenate([W_xh, W_hh]))
+    assert np.array_equal(together, native.matmul(H, W_hh, start=native.matmul(X, W_xh)))  # to the bit
     assert np.allclose(together, X @ W_xh + H @ W_hh, atol=1e-5)
 
 
@@ -447,7 +449,7 @@ def activated(values, activation):
     padded = np.zeros((len(values) + 15) // 16 * 16, np.float32)
     padded[: len(values)] = values
     p = padded.reshape(1, -1, 16)
-    tape = ops.window_forward(
+    tape = native.window_forward(
         "elman",
         p,
         np.zeros((16, 16), np.float32),
@@ -484,7 +486,7 @@ def test_sigmoid_is_right_to_a_few_ulp():
 def test_exp_is_right_to_a_few_ulp_inside_the_softmax():
     o = np.concatenate([[0], -np.geomspace(1e-6, 80, 20_000)]).astype(np.float32)
     dV = np.zeros((len(o), 1), np.float32)
-    ops.softmax_cross_entropy(np.float32([[1]]), o[:, None].copy(), None, np.int32([0]), dV=dV, scale=1.0)
+    native.softmax_cross_entropy(np.float32([[1]]), o[:, None].copy(), None, np.int32([0]), dV=dV, scale=1.0)
     exact = np.exp(o.astype(np.float64))
     probabilities = (dV[1:, 0]).astype(np.float64)
     ratio = probabilities / (exact[1:] / exact.sum())
@@ -518,9 +520,9 @@ def test_a_value_that_is_not_finite_stays_in_its_row(cell, value):
         looked_up=False,
         dtype=np.float32,
     )
-    clean = window.forward(ops)
+    clean = window.forward(native)
     window.letters["p"][2, 1, 0] = value
-    marred = window.forward(ops)
+    marred = window.forward(native)
     others = [0, 2, 3]
     assert np.array_equal(marred.hs[:, others], clean.hs[:, others])
     assert np.array_equal(marred.hs[:3, 1], clean.hs[:3, 1])

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
 from cases import CELLS, Windowed, config_of, same_bits, walk
-from unspool.config import ModelConfig
 from unspool.errors import InputError, UnspoolError
-from unspool.kernel import ops
-from unspool.model import Model
-from unspool.stream import Stream
-from unspool.values import Lookup
+from unspool.kernels import native
+from unspool.kernels.tape import Lookup
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.model.stream import Stream
 
 HUGE = 2**31
 
@@ -36,7 +36,7 @@ class Window:
     """The arguments of a small window, one of which a test makes wrong."""
 
     def __init__(self, cell, tau=4, B=3, H=5):
-        G = ops.GATES[cell]
+        G = native.GATES[cell]
         self.cell, self.tau, self.B, self.H = cell, tau, B, H
         self.args = {"p": floats(tau, B, G * H), "W": floats(G * H, H), "h0": floats(B, H, seed=1)}
         self.args |= {"s0": floats(B, H, seed=2), "d": floats(H), "lengths": ids(*range(tau, tau - B, -1))}
@@ -46,11 +46,11 @@ class Window:
     def forward(self, **wrong):
         args = self.args | wrong
         p, W, h0 = args.pop("p"), args.pop("W"), args.pop("h0")
-        return ops.window_forward(self.cell, p, W, h0, **args)
+        return native.window_forward(self.cell, p, W, h0, **args)
 
     def backward(self, **wrong):
         tape = self.forward()
-        return ops.window_backward(tape, wrong.pop("W", self.args["W"]), **(self.back | wrong))
+        return native.window_backward(tape, wrong.pop("W", self.args["W"]), **(self.back | wrong))
 
 
 WRONG = {
@@ -133,7 +133,7 @@ def test_a_window_backwards_refuses_a_wrong_tape(name, wrong):
     window = Window("lstm")
     tape = window.forward()
     wrong_tape = tape._replace(**{name: WRONG[wrong](getattr(tape, name))})
-    refused(ops.window_backward, wrong_tape, window.args["W"], **window.back)
+    refused(native.window_backward, wrong_tape, window.args["W"], **window.back)
 
 
 def two_of(value, wrong):
@@ -141,44 +141,44 @@ def two_of(value, wrong):
 
 
 KERNELS = {
-    "matmul a": lambda w: ops.matmul(two_of(floats(3, 4), w), floats(4, 5), start=floats(3, 5)),
-    "matmul b": lambda w: ops.matmul(floats(3, 4), two_of(floats(4, 5), w)),
-    "matmul start": lambda w: ops.matmul(floats(3, 4), floats(4, 5), start=two_of(floats(3, 5), w)),
-    "outer a": lambda w: ops.matmul(two_of(floats(4, 3), w), floats(4, 5), transpose_a=True),
-    "outer b": lambda w: ops.matmul(floats(4, 3), two_of(floats(4, 5), w), transpose_a=True),
-    "outer out": lambda w: ops.matmul(
+    "matmul a": lambda w: native.matmul(two_of(floats(3, 4), w), floats(4, 5), start=floats(3, 5)),
+    "matmul b": lambda w: native.matmul(floats(3, 4), two_of(floats(4, 5), w)),
+    "matmul start": lambda w: native.matmul(floats(3, 4), floats(4, 5), start=two_of(floats(3, 5), w)),
+    "outer a": lambda w: native.matmul(two_of(floats(4, 3), w), floats(4, 5), transpose_a=True),
+    "outer b": lambda w: native.matmul(floats(4, 3), two_of(floats(4, 5), w), transpose_a=True),
+    "outer out": lambda w: native.matmul(
         floats(4, 3), floats(4, 5), transpose_a=True, out=two_of(floats(3, 5), w)
     ),
-    "sum out": lambda w: ops.column_sum(floats(3, 4), out=two_of(floats(4), w)),
-    "gather ids": lambda w: ops.gather(floats(3, 4), two_of(floats(5), w)),
-    "scatter rows": lambda w: ops.scatter_add(floats(3, 4), ids(0, 1), two_of(floats(2, 4), w)),
-    "scatter ids": lambda w: ops.scatter_add(floats(3, 4), two_of(floats(2), w), floats(2, 4)),
-    "softmax h": lambda w: ops.softmax_cross_entropy(
+    "sum out": lambda w: native.column_sum(floats(3, 4), out=two_of(floats(4), w)),
+    "gather ids": lambda w: native.gather(floats(3, 4), two_of(floats(5), w)),
+    "scatter rows": lambda w: native.scatter_add(floats(3, 4), ids(0, 1), two_of(floats(2, 4), w)),
+    "scatter ids": lambda w: native.scatter_add(floats(3, 4), two_of(floats(2), w), floats(2, 4)),
+    "softmax h": lambda w: native.softmax_cross_entropy(
         two_of(floats(3, 4), w), floats(5, 4), floats(5), ids(1, 2, 3)
     ),
-    "softmax c": lambda w: ops.softmax_cross_entropy(
+    "softmax c": lambda w: native.softmax_cross_entropy(
         floats(3, 4), floats(5, 4), two_of(floats(5), w), ids(1, 2, 3)
     ),
-    "softmax dV": lambda w: ops.softmax_cross_entropy(
+    "softmax dV": lambda w: native.softmax_cross_entropy(
         floats(3, 4), floats(5, 4), None, ids(1, 2, 3), dV=two_of(floats(5, 4), w)
     ),
-    "softmax dc": lambda w: ops.softmax_cross_entropy(
+    "softmax dc": lambda w: native.softmax_cross_entropy(
         floats(3, 4), floats(5, 4), None, ids(1, 2, 3), dV=floats(5, 4), dc=two_of(floats(5), w)
     ),
-    "adam g": lambda w: ops.adam(
+    "adam g": lambda w: native.adam(
         floats(5), two_of(floats(5), w), floats(5), floats(5), step=1, learning_rate=0.1
     ),
-    "adam m": lambda w: ops.adam(
+    "adam m": lambda w: native.adam(
         floats(5), floats(5), two_of(floats(5), w), floats(5), step=1, learning_rate=0.1
     ),
-    "adam v": lambda w: ops.adam(
+    "adam v": lambda w: native.adam(
         floats(5), floats(5), floats(5), two_of(floats(5), w), step=1, learning_rate=0.1
     ),
-    "sgd p": lambda w: ops.sgd(two_of(floats(5), w), floats(5), learning_rate=0.1),
-    "sgd g": lambda w: ops.sgd(floats(5), two_of(floats(5), w), learning_rate=0.1),
-    "sgd m": lambda w: ops.sgd(floats(5), floats(5), two_of(floats(5), w), learning_rate=0.1),
-    "scale x": lambda w: ops.scale_rows(two_of(floats(2, 3, 4), w), floats(3, 4)),
-    "scale mask": lambda w: ops.scale_rows(floats(2, 3, 4), two_of(floats(3, 4), w)),
+    "sgd p": lambda w: native.sgd(two_of(floats(5), w), floats(5), learning_rate=0.1),
+    "sgd g": lambda w: native.sgd(floats(5), two_of(floats(5), w), learning_rate=0.1),
+    "sgd m": lambda w: native.sgd(floats(5), floats(5), two_of(floats(5), w), learning_rate=0.1),
+    "scale x": lambda w: native.scale_rows(two_of(floats(2, 3, 4), w), floats(3, 4)),
+    "scale mask": lambda w: native.scale_rows(floats(2, 3, 4), two_of(floats(3, 4), w)),
 }
 RIGHT_ANSWERS = {
     ("scale x", "too short"): "another number of steps is still a window",
@@ -201,13 +201,13 @@ def test_a_kernel_refuses_a_wrong_array(kernel, wrong):
 def test_what_is_written_in_place_must_be_contiguous_and_writeable(name):
     def call(value):
         if name == "table":
-            ops.scatter_add(value, ids(0), floats(1, 4))
+            native.scatter_add(value, ids(0), floats(1, 4))
         elif name == "out":
-            ops.matmul(floats(2, 4), floats(2, 4), transpose_a=True, out=value)
+            native.matmul(floats(2, 4), floats(2, 4), transpose_a=True, out=value)
         elif name == "dV":
-            ops.softmax_cross_entropy(floats(2, 4), floats(4, 4), None, ids(0, 1), dV=value)
+            native.softmax_cross_entropy(floats(2, 4), floats(4, 4), None, ids(0, 1), dV=value)
         else:
-            ops.sgd(value, floats(4), learning_rate=0.1)
+            native.sgd(value, floats(4), learning_rate=0.1)
 
     shape = (4,) if name == "p" else (4, 4)
     call(floats(*shape))
@@ -264,19 +264,19 @@ def test_a_broadcast_array_is_read_as_what_it_shows():
     p = np.broadcast_to(floats(15), (4, 3, 15))
     assert np.array_equal(window.forward(p=p).hs, window.forward(p=p.copy()).hs)
     a = np.broadcast_to(floats(1, 7), (5, 7))
-    assert np.array_equal(ops.matmul(a, floats(7, 3)), ops.matmul(a.copy(), floats(7, 3)))
+    assert np.array_equal(native.matmul(a, floats(7, 3)), native.matmul(a.copy(), floats(7, 3)))
     assert np.array_equal(
-        ops.matmul(a, a, transpose_a=True), ops.matmul(a.copy(), a.copy(), transpose_a=True)
+        native.matmul(a, a, transpose_a=True), native.matmul(a.copy(), a.copy(), transpose_a=True)
     )
 
 
 def test_products_read_any_strides():
     a, b = floats(6, 9), floats(9, 4)
-    expected = ops.matmul(a, b)
+    expected = native.matmul(a, b)
     for (label, left), (_, right) in zip(unusual(a), unusual(b), strict=True):
-        assert np.array_equal(ops.matmul(left, right), expected), label
+        assert np.array_equal(native.matmul(left, right), expected), label
     overlapping = as_strided(floats(100), (6, 9), (4, 4))
-    assert np.array_equal(ops.matmul(overlapping, b), ops.matmul(overlapping.copy(), b))
+    assert np.array_equal(native.matmul(overlapping, b), native.matmul(overlapping.copy(), b))
 
 
 # ── lengths and ids ────────────────────────────────────────────────────────────────────────────────────────
@@ -293,7 +293,7 @@ def test_lengths_beyond_the_window_are_refused(cell, bad):
 @pytest.mark.parametrize("cell", CELLS)
 def test_ids_beyond_the_table_are_refused_unless_they_are_padding(cell, bad):
     window = Window(cell)
-    table = floats(7, ops.GATES[cell] * 5)
+    table = floats(7, native.GATES[cell] * 5)
     read = np.zeros((4, 3), np.int32)
     read[3, 1] = bad
     assert str(bad) in refused(window.forward, p=Lookup(table, read), lengths=None)
@@ -306,15 +306,15 @@ def test_ids_beyond_the_table_are_refused_unless_they_are_padding(cell, bad):
 def test_tables_refuse_ids_beyond_them_and_stay_as_they_were(bad):
     table = floats(3, 4)
     before = table.copy()
-    assert str(bad) in refused(ops.gather, table, ids(0, bad))
-    assert str(bad) in refused(ops.scatter_add, table, ids(0, bad), floats(2, 4))
+    assert str(bad) in refused(native.gather, table, ids(0, bad))
+    assert str(bad) in refused(native.scatter_add, table, ids(0, bad), floats(2, 4))
     assert np.array_equal(table, before)
 
 
 def test_targets_beyond_the_vocabulary_are_refused_and_negative_ones_masked():
     h, V = floats(2, 4), floats(5, 4)
-    assert "5" in refused(ops.softmax_cross_entropy, h, V, None, ids(0, 5))
-    masked = ops.softmax_cross_entropy(h, V, None, ids(-(2**31), -1))
+    assert "5" in refused(native.softmax_cross_entropy, h, V, None, ids(0, 5))
+    masked = native.softmax_cross_entropy(h, V, None, ids(-(2**31), -1))
     assert masked.sum == 0 and masked.count == 0 and np.isnan(masked.mean)
 
 
@@ -389,13 +389,14 @@ def test_no_value_crashes_a_window(cell, value):
 def test_a_loss_from_values_that_are_not_finite_is_not_finite_either(value):
     h = floats(3, 4)
     h[1, 2] = value
-    loss = ops.softmax_cross_entropy(h, floats(5, 4), None, ids(0, 1, 2), dV=np.zeros((5, 4), np.float32))
+    loss = native.softmax_cross_entropy(h, floats(5, 4), None, ids(0, 1, 2), dV=np.zeros((5, 4), np.float32))
     assert np.isfinite(loss.each).tolist() == [True, False, True]
 
 
 def test_a_norm_of_values_that_are_not_finite_says_so():
     assert (
-        np.isnan(ops.global_norm(np.float32([1, np.nan]))) and ops.global_norm(np.float32([np.inf])) == np.inf
+        np.isnan(native.global_norm(np.float32([1, np.nan])))
+        and native.global_norm(np.float32([np.inf])) == np.inf
     )
 
 
@@ -429,20 +430,20 @@ def test_windows_without_steps_or_rows_are_windows_too(cell, kind, tau, B):
 
 def test_sizes_of_zero_give_empty_results():
     none = np.zeros((0, 0), np.float32)
-    assert ops.matmul(none, none).shape == (0, 0)
-    assert ops.matmul(floats(3, 0), floats(0, 4)).tolist() == np.zeros((3, 4)).tolist()
-    assert ops.matmul(floats(0, 3), floats(0, 4), transpose_a=True).tolist() == np.zeros((3, 4)).tolist()
-    assert ops.column_sum(floats(0, 3)).tolist() == [0, 0, 0]
-    assert ops.gather(floats(3, 0), ids(0, 2)).shape == (2, 0)
-    assert ops.gather(floats(0, 3), ids()).shape == (0, 3)
-    assert ops.global_norm(floats(0)) == 0
-    assert ops.scale_rows(floats(0, 2, 3), floats(2, 3)).shape == (0, 2, 3)
-    assert ops.dropout_mask((0, 5), seed=0, stream=0, rate=0.5).shape == (0, 5)
-    refused(ops.gather, floats(0, 3), ids(0))
-    refused(ops.softmax_cross_entropy, floats(2, 3), floats(0, 3), None, ids(-1, -1))
-    refused(ops.window_forward, "elman", floats(2, 1, 0), floats(0, 0), floats(1, 0))
+    assert native.matmul(none, none).shape == (0, 0)
+    assert native.matmul(floats(3, 0), floats(0, 4)).tolist() == np.zeros((3, 4)).tolist()
+    assert native.matmul(floats(0, 3), floats(0, 4), transpose_a=True).tolist() == np.zeros((3, 4)).tolist()
+    assert native.column_sum(floats(0, 3)).tolist() == [0, 0, 0]
+    assert native.gather(floats(3, 0), ids(0, 2)).shape == (2, 0)
+    assert native.gather(floats(0, 3), ids()).shape == (0, 3)
+    assert native.global_norm(floats(0)) == 0
+    assert native.scale_rows(floats(0, 2, 3), floats(2, 3)).shape == (0, 2, 3)
+    assert native.dropout_mask((0, 5), seed=0, stream=0, rate=0.5).shape == (0, 5)
+    refused(native.gather, floats(0, 3), ids(0))
+    refused(native.softmax_cross_entropy, floats(2, 3), floats(0, 3), None, ids(-1, -1))
+    refused(native.window_forward, "elman", floats(2, 1, 0), floats(0, 0), floats(1, 0))
     refused(
-        ops.window_forward,
+        native.window_forward,
         "elman",
         Lookup(floats(0, 2), np.zeros((1, 1), np.int32)),
         floats(2, 2),
@@ -451,21 +452,21 @@ def test_sizes_of_zero_give_empty_results():
 
 
 def test_two_to_the_31_steps_of_no_rows_are_no_work():
-    tape = ops.window_forward(
+    tape = native.window_forward(
         "gru", np.zeros((HUGE, 0, 15), np.float32), floats(15, 5), floats(0, 5), d=floats(5)
     )
     assert tape.tau == HUGE
-    assert ops.window_backward(tape, floats(15, 5)).da.shape == (HUGE, 0, 20)
-    assert ops.matmul(np.zeros((0, HUGE), np.float32), np.zeros((HUGE, 0), np.float32)).shape == (0, 0)
-    assert ops.gather(np.zeros((HUGE, 0), np.float32), ids(2**31 - 1)).shape == (1, 0)
-    assert ops.column_sum(np.zeros((HUGE, 0), np.float32)).shape == (0,)
+    assert native.window_backward(tape, floats(15, 5)).da.shape == (HUGE, 0, 20)
+    assert native.matmul(np.zeros((0, HUGE), np.float32), np.zeros((HUGE, 0), np.float32)).shape == (0, 0)
+    assert native.gather(np.zeros((HUGE, 0), np.float32), ids(2**31 - 1)).shape == (1, 0)
+    assert native.column_sum(np.zeros((HUGE, 0), np.float32)).shape == (0,)
 
 
 def test_sizes_that_no_memory_holds_are_refused():
-    refused(ops.dropout_mask, (HUGE, HUGE), seed=0, stream=0, rate=0.5)
-    refused(ops.dropout_mask, (2**40, 2**40), seed=0, stream=0, rate=0.5)
-    refused(ops.dropout_mask, (-1, 5), seed=0, stream=0, rate=0.5)
-    refused(ops.matmul, np.zeros((HUGE, 0), np.float32), np.zeros((0, HUGE), np.float32))
+    refused(native.dropout_mask, (HUGE, HUGE), seed=0, stream=0, rate=0.5)
+    refused(native.dropout_mask, (2**40, 2**40), seed=0, stream=0, rate=0.5)
+    refused(native.dropout_mask, (-1, 5), seed=0, stream=0, rate=0.5)
+    refused(native.matmul, np.zeros((HUGE, 0), np.float32), np.zeros((0, HUGE), np.float32))
     for sizes in (
         {"hidden": HUGE},
         {"inputs": 2**60},
@@ -481,40 +482,42 @@ def test_sizes_that_no_memory_holds_are_refused():
 def test_unknown_names_are_refused():
     window = Window("elman")
     for cell in ("rnn", "", 0, None, ["elman"]):
-        refused(ops.window_forward, cell, window.args["p"], window.args["W"], window.args["h0"])
+        refused(native.window_forward, cell, window.args["p"], window.args["W"], window.args["h0"])
     for activation in ("softplus", 1, None):
         refused(window.forward, activation=activation)
     for name in ("sse", "", None, 5):
-        refused(ops.choose_isa, name)
+        refused(native.choose_isa, name)
     for count in (0, -1, 257, 2**70, "two", 1.5, None):
-        refused(ops.set_threads, count)
+        refused(native.set_threads, count)
     for rate in (-0.1, 1.0, 1.5, np.nan, np.inf):
-        refused(ops.dropout_mask, (3,), seed=0, stream=0, rate=rate)
+        refused(native.dropout_mask, (3,), seed=0, stream=0, rate=rate)
     for step in (0, -1):
-        refused(ops.adam, floats(1), floats(1), floats(1), floats(1), step=step, learning_rate=0.1)
+        refused(native.adam, floats(1), floats(1), floats(1), floats(1), step=step, learning_rate=0.1)
 
 
 def test_missing_parts_are_refused():
     refused(Window("lstm").forward, s0=None)
     refused(Window("gru").forward, d=None)
-    refused(ops.matmul, floats(2, 2), floats(2, 2), out=floats(2, 2))
-    refused(ops.matmul, floats(2, 2), floats(2, 2), transpose_a=True, start=floats(2, 2))
-    refused(ops.matmul, floats(2, 3), floats(2, 3))
-    refused(ops.matmul, floats(2, 3), floats(3, 3), transpose_a=True)
+    refused(native.matmul, floats(2, 2), floats(2, 2), out=floats(2, 2))
+    refused(native.matmul, floats(2, 2), floats(2, 2), transpose_a=True, start=floats(2, 2))
+    refused(native.matmul, floats(2, 3), floats(2, 3))
+    refused(native.matmul, floats(2, 3), floats(3, 3), transpose_a=True)
 
 
 def test_a_packed_matrix_for_something_else_is_refused():
     window = Window("lstm")
     for packed in (
-        ops.pack(window.args["W"]),
-        ops.pack(window.args["W"], transposed=True),
-        ops.pack(floats(3, 3)),
+        native.pack(window.args["W"]),
+        native.pack(window.args["W"], transposed=True),
+        native.pack(floats(3, 3)),
     ):
         refused(window.forward, W=packed)
-    refused(window.backward, W=ops.pack(window.args["W"], transposed=True, groups=4))
-    refused(ops.softmax_cross_entropy, floats(2, 5), (ops.pack(floats(5, 3)), None), floats(4), ids(0, 1))
-    refused(ops.pack, floats(3, 5), groups=2)
-    refused(ops.pack, floats(3, 5), groups=0)
+    refused(window.backward, W=native.pack(window.args["W"], transposed=True, groups=4))
+    refused(
+        native.softmax_cross_entropy, floats(2, 5), (native.pack(floats(5, 3)), None), floats(4), ids(0, 1)
+    )
+    refused(native.pack, floats(3, 5), groups=2)
+    refused(native.pack, floats(3, 5), groups=0)
 
 
 @settings(max_examples=150, deadline=None)
@@ -523,7 +526,7 @@ def test_windows_of_any_shapes_are_computed_or_refused(data):
     size = st.integers(0, 4)
     cell = data.draw(st.sampled_from(CELLS))
     tau, B, H = data.draw(size), data.draw(size), data.draw(size)
-    G = ops.GATES[cell]
+    G = native.GATES[cell]
     right = {"p": (tau, B, G * H), "W": (G * H, H), "h0": (B, H), "s0": (B, H), "d": (H,), "keep": (B, H)}
     shapes = dict(right)
     if data.draw(st.booleans()):
@@ -534,12 +537,12 @@ def test_windows_of_any_shapes_are_computed_or_refused(data):
     shaped_right = all(shapes[n] == right[n] for n in ("W", "h0", "keep", "s0", "d"))
     shaped_right = shaped_right and shapes["p"][1:] == (B, G * H) and len(shapes["p"]) == 3 and H > 0
     try:
-        tape = ops.window_forward(cell, p, W, h0, reverse=data.draw(st.booleans()), **args)
+        tape = native.window_forward(cell, p, W, h0, reverse=data.draw(st.booleans()), **args)
     except InputError:
         assert not shaped_right
         return
     assert shaped_right
-    back = ops.window_backward(tape, W, dh=floats(len(p), B, H))
+    back = native.window_backward(tape, W, dh=floats(len(p), B, H))
     assert tape.h.shape == (len(p), B, H) and np.isfinite(tape.hs).all()
     assert back.dh0.shape == (B, H) and np.isfinite(back.da).all()
 
@@ -557,17 +560,17 @@ def python(program, **environment):
 FORKED = """
 import os, sys
 import numpy as np
-from unspool.kernel import ops
-ops.set_threads(3)
+from unspool.kernels import native
+native.set_threads(3)
 rng = np.random.default_rng(0)
 a, b = rng.standard_normal((2, 300, 300)).astype(np.float32)
-before = ops.matmul(a, b)
+before = native.matmul(a, b)
 for generation in range(2):  # a child, and a child of the child
     if pid := os.fork():
         _, status = os.waitpid(pid, 0)
-        same = np.array_equal(ops.matmul(a, b), before)
+        same = np.array_equal(native.matmul(a, b), before)
         os._exit(0 if status == 0 and same else 1)
-    ok = np.array_equal(ops.matmul(a, b), before) and ops.kernel_info()["threads"] == 3
+    ok = np.array_equal(native.matmul(a, b), before) and native.kernel_info()["threads"] == 3
     if not ok:
         os._exit(2)
 os._exit(0)
@@ -576,20 +579,20 @@ os._exit(0)
 FORKED_AMONG_THREADS = """
 import os, threading
 import numpy as np
-from unspool.kernel import ops
-ops.set_threads(2)
+from unspool.kernels import native
+native.set_threads(2)
 a = np.random.default_rng(0).standard_normal((200, 200)).astype(np.float32)
-before, done = ops.matmul(a, a), threading.Event()
+before, done = native.matmul(a, a), threading.Event()
 def work():
     while not done.is_set():
-        ops.matmul(a, a)
+        native.matmul(a, a)
 workers = [threading.Thread(target=work) for _ in range(3)]
 for worker in workers: worker.start()
 failed = 0
 for _ in range(20):
     pid = os.fork()
     if pid == 0:
-        os._exit(0 if np.array_equal(ops.matmul(a, a), before) else 1)
+        os._exit(0 if np.array_equal(native.matmul(a, a), before) else 1)
     failed += os.waitpid(pid, 0)[1] != 0
 done.set()
 for worker in workers: worker.join()
@@ -605,7 +608,7 @@ def test_a_forked_child_computes_the_same_bits(program):
 
 def test_several_python_threads_compute_the_same_bits_at_once():
     case = Windowed(config_of("gru", "dense", 48, layers=2), tau=20, B=16, ragged=True)
-    ops.set_threads(3)
+    native.set_threads(3)
     expected, failures = walk(case), []
 
     def work():
@@ -637,8 +640,8 @@ def test_threads_and_instruction_set_may_change_while_others_compute():
     def change():
         at = 0
         while not done.wait(0.001):
-            ops.set_threads(1 + at % 5)
-            ops.choose_isa(ops.kernel_info()["available"][at % 2 if at % 50 else -1])
+            native.set_threads(1 + at % 5)
+            native.choose_isa(native.kernel_info()["available"][at % 2 if at % 50 else -1])
             at += 1
 
     changer = threading.Thread(target=change)
@@ -668,7 +671,7 @@ def test_a_bad_variable_is_a_clear_error(variable, value):
 
 
 def test_a_bad_variable_is_one_line_on_the_command_line():
-    done = python("from unspool.cli import main; main()", UNSPOOL_THREADS="two")
+    done = python("from unspool.cli.main import main; main()", UNSPOOL_THREADS="two")
     assert done.returncode == 2
     assert done.stderr.strip() == "unspool: UNSPOOL_THREADS is 'two'; expected a number from 1 to 256"
 

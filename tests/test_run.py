@@ -6,17 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool import checkpoint
-from unspool.data.settings import Settings
+from unspool.data.text.settings import Settings
 from unspool.errors import Diverged, FileError, InputError
-from unspool.evaluate import glance, log_prob
-from unspool.events import Changed, Judged, Planned, Prepared, RunConfig, Step, Stopped
-from unspool.journal import entries
-from unspool.keeping import Keeping
-from unspool.language import TextModel
-from unspool.pace import Pace, due
-from unspool.run import resume, run
-from unspool.schedule import Cosine, updates_a_second
+from unspool.evaluation.language import glance, log_prob
+from unspool.optimisers.schedule import Cosine
+from unspool.storage import run_folder, tensors
+from unspool.storage.log import entries
+from unspool.tasks.language.run import resume, run
+from unspool.tasks.language.text_model import TextModel
+from unspool.training import store
+from unspool.training.checkpoint import Keeping
+from unspool.training.deadline import Pace, due
+from unspool.training.events import Changed, Judged, Planned, Prepared, RunConfig, Step, Stopped
+from unspool.training.timing import updates_a_second
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 60
 SMALL = {"hidden": 24, "B": 4, "tau": 16, "steps": 40, "cell": "gru"}
@@ -62,7 +64,7 @@ def test_minutes_become_numbers_that_are_written_down(config: RunConfig, tmp_pat
         config.sources, None, config.settings, minutes=0.01, given={"hidden": 8, "B": 4, "tau": 16}
     )
     planned = next(event for event in run(timed, out=tmp_path / "run") if isinstance(event, Planned))
-    written = checkpoint.read_config(tmp_path / "run", "language")["run"]
+    written = run_folder.read_config(tmp_path / "run", "language")["run"]
     assert written["recipe"]["steps"] == planned.config.fixed.steps >= 1
     assert RunConfig.from_json(written) == planned.config
 
@@ -72,9 +74,9 @@ def test_a_plan_changed_on_the_way_keeps_the_deadline_and_can_be_repeated(
 ) -> None:
     """The first measurement is ten times too fast; each update then takes a tenth of a second by the clock."""
     seconds = iter(np.arange(1, 10_000) / 10)
-    monkeypatch.setattr("unspool.run._measured", lambda *_: 100.0)
-    monkeypatch.setattr("unspool.run.Clock", lambda *_: lambda: float(next(seconds)))
-    monkeypatch.setattr("unspool.pace.time.perf_counter", lambda: 0.0)
+    monkeypatch.setattr("unspool.tasks.language.run._measured", lambda *_: 100.0)
+    monkeypatch.setattr("unspool.tasks.language.run.Clock", lambda *_: lambda: float(next(seconds)))
+    monkeypatch.setattr("unspool.training.deadline.time.perf_counter", lambda: 0.0)
     given = {name: value for name, value in SMALL.items() if name != "steps"} | {"dropout": 0.1}
     events = list(run(replace(config, minutes=10 / 60, given=given), out=tmp_path / "run"))
     changed = [event.config for event in events if isinstance(event, Changed)][-1]
@@ -82,10 +84,10 @@ def test_a_plan_changed_on_the_way_keeps_the_deadline_and_can_be_repeated(
     assert recipe.plans[0][1] > 900 and recipe.plans[1][0] == pytest.approx(20, abs=3)
     assert last.report.step == recipe.steps == pytest.approx(97, abs=5)
     assert last.seconds == pytest.approx(10, abs=0.6)
-    assert RunConfig.from_json(checkpoint.read_config(tmp_path / "run", "language")["run"]) == changed
+    assert RunConfig.from_json(run_folder.read_config(tmp_path / "run", "language")["run"]) == changed
     again = list(run(replace(changed, recipe=None, given=asdict(recipe)), out=tmp_path / "again"))
     assert not any(isinstance(event, Changed) for event in again)
-    for name in (checkpoint.MODEL,):
+    for name in (run_folder.MODEL,):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
     assert [e.report.step for e in again if isinstance(e, Step) and e.valid is not None] == sorted(
         Pace(0.0, changed).looks
@@ -130,14 +132,12 @@ def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(
         again = list(resume(out))
         assert isinstance(again[2], Planned) and again[2].step == stop_at
         assert isinstance(again[-1], Judged) and again[-1].measure == whole.measure
-        for name in (checkpoint.MODEL, checkpoint.VOCAB):
+        for name in (run_folder.MODEL, run_folder.VOCAB):
             assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-        states = [
-            checkpoint.read_arrays(place / checkpoint.TRAINING)[0] for place in (out, tmp_path / "whole")
-        ]
+        states = [tensors.read_arrays(place / run_folder.TRAINING)[0] for place in (out, tmp_path / "whole")]
         assert states[0].keys() == states[1].keys()
         assert all((states[0][name] == states[1][name]).all() for name in states[0])
-        steps = [entry["step"] for entry in entries(out / checkpoint.LOG) if "step" in entry]
+        steps = [entry["step"] for entry in entries(out / run_folder.LOG) if "step" in entry]
         assert steps == list(range(1, 24))
 
 
@@ -146,7 +146,7 @@ def test_a_finished_run_resumed_is_only_judged_again(config: RunConfig, tmp_path
     again = list(resume(tmp_path / "run"))
     assert [type(event) for event in again] == [Prepared, list, Planned, Judged]
     assert again[-1].measure == first.measure
-    assert sum("judged" in entry for entry in entries(tmp_path / "run" / checkpoint.LOG)) == 1
+    assert sum("judged" in entry for entry in entries(tmp_path / "run" / run_folder.LOG)) == 1
 
 
 def test_the_best_model_is_kept_and_not_the_last(config: RunConfig, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_the_best_model_is_kept_and_not_the_last(config: RunConfig, tmp_path: Pa
     best = min(looks, key=looks.__getitem__)
     judged = events[-1]
     assert isinstance(judged, Judged) and judged.best_step == best < 60
-    model, about = checkpoint.load_model(tmp_path / "run" / checkpoint.MODEL)
+    model, about = store.load_model(tmp_path / "run" / run_folder.MODEL)
     assert about == {"step": best, "valid": looks[best]}
     corpus = events[0].corpus
     assert glance(model, corpus.valid.ids) == looks[best]
@@ -221,7 +221,7 @@ def test_a_truncated_chain_says_how_long_a_window_is(config: RunConfig) -> None:
 
 def test_a_journal_that_was_deleted_begins_anew(config: RunConfig, tmp_path: Path) -> None:
     list(run(config, out=tmp_path / "run"))
-    (tmp_path / "run" / checkpoint.LOG).unlink()
+    (tmp_path / "run" / run_folder.LOG).unlink()
     assert isinstance(list(resume(tmp_path / "run"))[-1], Judged)
 
 
@@ -277,7 +277,7 @@ def test_what_is_not_finite_is_never_saved(config: RunConfig, tmp_path: Path) ->
     wild = changed(config, learning_rate=1e38, clip=0.0, warmup=1)
     with pytest.raises(Diverged, match="lower the learning rate"):
         list(run(wild, out=tmp_path / "run", keeping=Keeping(steps=1)))
-    arrays, _ = checkpoint.read_arrays(tmp_path / "run" / checkpoint.TRAINING)
+    arrays, _ = tensors.read_arrays(tmp_path / "run" / run_folder.TRAINING)
     assert np.isfinite(arrays["parameters"]).all()
     assert all(
         np.isfinite(array).all() for array in TextModel.load(tmp_path / "run").model.parameters.values()

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from unspool.cli.speed import Speed
-from unspool.cli.view import View
-from unspool.events import RunConfig
-from unspool.run import run
+from unspool.cli.views.speed import Speed
+from unspool.cli.views.training import View
+from unspool.tasks.language.run import run
+from unspool.training.events import RunConfig
 
 
 def test_no_speed_is_shown_until_it_was_measured() -> None:

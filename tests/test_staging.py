@@ -10,20 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from unspool import files
-from unspool.checkpoint import new_run, sweep, write_arrays
 from unspool.errors import FileError
-from unspool.files import UNFINISHED, temporary_name, write_whole
-from unspool.journal import Journal
-from unspool.staging import OWNER, folder_made_whole, staged
-from unspool.staging import sweep as sweep_place
+from unspool.storage import files
+from unspool.storage.files import UNFINISHED, temporary_name, write_whole
+from unspool.storage.log import Journal
+from unspool.storage.run_folder import new_run, sweep
+from unspool.storage.staging import OWNER, folder_made_whole, staged
+from unspool.storage.staging import sweep as sweep_place
+from unspool.storage.tensors import write_arrays
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
 
 WORKING = """
 import sys
 from pathlib import Path
-from unspool.checkpoint import new_run
+from unspool.storage.run_folder import new_run
 with new_run(Path(sys.argv[1])) as folder:
     (folder / "half").write_text("half")
     print("here", flush=True)
@@ -163,7 +164,7 @@ def test_a_name_as_long_as_the_file_system_allows_can_be_written(length: int, tm
 REPLACING = """
 import os, signal, sys
 from pathlib import Path
-from unspool.staging import folder_made_whole
+from unspool.storage.staging import folder_made_whole
 rename = Path.rename
 def killed(self, target):
     if self.name == "run" and target == Path(sys.argv[1]):

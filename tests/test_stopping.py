@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import unspool
-from unspool import checkpoint
-from unspool.cli.stopping import Stop
+from unspool.cli.signals import Stop
+from unspool.storage import run_folder, tensors
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
 ENVIRONMENT = os.environ | {"UNSPOOL_THREADS": "1"}
@@ -60,8 +60,8 @@ def test_a_shell_that_has_ctrl_c_ignored_is_obeyed(tmp_path: Path) -> None:
 def test_importing_the_package_loads_none_of_its_modules_and_train_stays_the_function() -> None:
     program = (
         "import sys, unspool; print(*[n for n in sys.modules if n.startswith(('unspool.', 'numpy'))]);"
-        "import unspool.run; from unspool import train; print(callable(unspool.train), train is unspool.train,"
-        "train is sys.modules['unspool.train'].train)"
+        "import unspool.tasks.language.run; from unspool import train; print(callable(unspool.train), train is unspool.train,"
+        "train is sys.modules['unspool.training.loop'].train)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "\nTrue True True\n"
@@ -74,7 +74,7 @@ def test_importing_the_package_loads_none_of_its_modules_and_train_stays_the_fun
 
 
 def step_of(out: Path) -> int:
-    return checkpoint.read_arrays(out / checkpoint.TRAINING)[1]["step"] if out.exists() else 0
+    return tensors.read_arrays(out / run_folder.TRAINING)[1]["step"] if out.exists() else 0
 
 
 def hear_hangups() -> None:

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import CELLS, config_of
-from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.model import Model
-from unspool.stream import Stream
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.model.stream import Stream
 
 
 def stream_of(logits):

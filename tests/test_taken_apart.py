@@ -5,16 +5,16 @@ import pytest
 import torch
 
 from cases import CELLS, Windowed, config_of
-from unspool.backpropagate import backpropagate
-from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.jacobians import horizon, influence, jacobian, radii
-from unspool.kernel import reference
-from unspool.lags import gradient_by_lag
-from unspool.linear import spectral_radius
-from unspool.model import Model
-from unspool.taken_apart import take_apart
-from unspool.twin import Twin
+from unspool.gradients.backpropagate import backpropagate
+from unspool.gradients.by_lag import gradient_by_lag
+from unspool.gradients.decomposition import take_apart
+from unspool.gradients.jacobians import horizon, influence, jacobian, radii
+from unspool.gradients.linear import spectral_radius
+from unspool.kernels import reference
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.model.twin import Twin
 
 
 def kernels(case):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from unspool.config import ModelConfig
-from unspool.exchange import from_torch, gradient_to_torch
-from unspool.model import Model
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.torch.state_dict import from_torch, gradient_to_torch
 
 MODULES = {"elman": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}
 TOLERANCE = 2e-5

@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch.testing._internal.common_modules import module_db
 
-from unspool.config import ModelConfig
-from unspool.exchange import from_torch, gradient_to_torch
-from unspool.model import Model
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.torch.state_dict import from_torch, gradient_to_torch
 
 CELLS = {
     "nn.RNN": "elman", "nn.RNNCell": "elman", "nn.GRU": "gru", "nn.GRUCell": "gru", "nn.LSTM": "lstm",

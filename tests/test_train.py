@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from cases import CELLS, Batch, config_of
-from unspool.config import ModelConfig
 from unspool.errors import Diverged
-from unspool.model import Model
-from unspool.optimise import Optimiser, OptimiserConfig
-from unspool.train import train, update
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.training.loop import train, update
 
 
 def repeated(config, steps, tau=10, B=4, period=5):

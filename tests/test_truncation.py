@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from cases import CELLS, Batch, config_of, same_bits
-from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.kernel import ops, reference
-from unspool.model import Model
-from unspool.optimise import Optimiser, OptimiserConfig
-from unspool.train import train, update
-from unspool.truncation import FULL, Past, Truncation
-from unspool.values import Lookup
+from unspool.gradients.truncation import FULL, Past, Truncation
+from unspool.kernels import native, reference
+from unspool.kernels.tape import Lookup
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.training.loop import train, update
 
 FALSE_ALARMS = 1e-6
 """How often a right estimator would fail a test of unbiasedness, were the seed not fixed: over all parameters."""
@@ -72,15 +72,15 @@ def window(cell, dtype, tau=6, B=5, H=19, seed=0):
 def test_the_kernel_weighs_the_chain_as_its_twin_does_with_every_instruction_set(cell):
     args, arriving = window(cell, np.float32)
     theirs = reference.window_backward(reference.window_forward(cell, **args), args["W"], **arriving)
-    before = ops.kernel_info()
+    before = native.kernel_info()
     found = []
     for isa in before["available"]:
-        ops.choose_isa(isa)
+        native.choose_isa(isa)
         for threads in (1, 3):
-            ops.set_threads(threads)
-            found.append(ops.window_backward(ops.window_forward(cell, **args), args["W"], **arriving))
-    ops.choose_isa(before["isa"])
-    ops.set_threads(before["threads"])
+            native.set_threads(threads)
+            found.append(native.window_backward(native.window_forward(cell, **args), args["W"], **arriving))
+    native.choose_isa(before["isa"])
+    native.set_threads(before["threads"])
     for ours in found:
         for mine, first, twin in zip(ours, found[0], theirs, strict=True):
             if mine is not None:
@@ -91,16 +91,16 @@ def test_the_kernel_weighs_the_chain_as_its_twin_does_with_every_instruction_set
 @pytest.mark.parametrize("cell", CELLS)
 def test_zero_cuts_the_chain_and_one_leaves_it(cell):
     args, arriving = window(cell, np.float32)
-    tape = ops.window_forward(cell, **args)
+    tape = native.window_forward(cell, **args)
     plain = {name: value for name, value in arriving.items() if name != "xi"}
-    ones = ops.window_backward(tape, args["W"], **plain, xi=np.ones((6, 5), np.float32))
-    same_bits(ones._asdict(), ops.window_backward(tape, args["W"], **plain)._asdict())
+    ones = native.window_backward(tape, args["W"], **plain, xi=np.ones((6, 5), np.float32))
+    same_bits(ones._asdict(), native.window_backward(tape, args["W"], **plain)._asdict())
     xi = np.ones((6, 5), np.float32)
     xi[3] = 0  # step 3 hands nothing to step 2: steps 0 to 2 do not know of what comes after
-    cut = ops.window_backward(tape, args["W"], dh=arriving["dh"], xi=xi)
+    cut = native.window_backward(tape, args["W"], dh=arriving["dh"], xi=xi)
     alone = arriving["dh"].copy()
     alone[3:] = 0
-    before = ops.window_backward(tape, args["W"], dh=alone)
+    before = native.window_backward(tape, args["W"], dh=alone)
     live = np.arange(6)[:, None] < args["lengths"]
     assert (cut.da[:3][live[:3] & live[3]] == before.da[:3][live[:3] & live[3]]).all()
 
@@ -108,7 +108,9 @@ def test_zero_cuts_the_chain_and_one_leaves_it(cell):
 def test_a_wrong_xi_is_refused():
     args, _ = window("gru", np.float32)
     with pytest.raises(InputError, match="xi"):
-        ops.window_backward(ops.window_forward("gru", **args), args["W"], xi=np.ones((6, 4), np.float32))
+        native.window_backward(
+            native.window_forward("gru", **args), args["W"], xi=np.ones((6, 4), np.float32)
+        )
 
 
 # ── randomised truncation is unbiased ──────────────────────────────────────────────────────────────────────
@@ -139,7 +141,7 @@ def test_the_mean_of_random_truncation_is_the_full_gradient_for_every_parameter(
     table, W = (rng.standard_normal(shape).astype(np.float32) for shape in ((K, G * H), (G * H, H)))
     extra = {"s0": np.zeros((draws, H), np.float32)} if cell == "lstm" else {}
     extra |= {"d": np.full(H, 0.3, np.float32)} if cell == "gru" else {}
-    tape = ops.window_forward(cell, Lookup(table, ids), W, np.zeros((draws, H), np.float32), **extra)
+    tape = native.window_forward(cell, Lookup(table, ids), W, np.zeros((draws, H), np.float32), **extra)
     dh = np.repeat(rng.standard_normal((tau, 1, H)).astype(np.float32), draws, axis=1)
     xi = Truncation.parse(f"random:{P}").xi(tau, draws, seed=2, step=3)
 
@@ -155,13 +157,13 @@ def test_the_mean_of_random_truncation_is_the_full_gradient_for_every_parameter(
             axis=1,
         )
 
-    full = gradients(ops.window_backward(tape, W, dh=dh))[0]
-    distance, parameters = furthest(gradients(ops.window_backward(tape, W, dh=dh, xi=xi)), full)
+    full = gradients(native.window_backward(tape, W, dh=dh))[0]
+    distance, parameters = furthest(gradients(native.window_backward(tape, W, dh=dh, xi=xi)), full)
     assert parameters > 15
     assert distance < allowed(parameters)
     # The test can fail: cutting without the weight 1/P is found to be biased, far beyond the limit.
     unweighted = (xi > 0).astype(np.float32)
-    biased, _ = furthest(gradients(ops.window_backward(tape, W, dh=dh, xi=unweighted)), full)
+    biased, _ = furthest(gradients(native.window_backward(tape, W, dh=dh, xi=unweighted)), full)
     assert biased > 3 * allowed(parameters)
 
 

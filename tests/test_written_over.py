@@ -5,11 +5,11 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.kernel import ops, reference
-from unspool.model import Model
-from unspool.values import Lookup
+from unspool.kernels import native, reference
+from unspool.kernels.tape import Lookup
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
 
 CELLS = ["elman", "gru", "lstm"]
 
@@ -20,12 +20,12 @@ def floats(*shape, seed=0):
 
 @contextmanager
 def threads_of(count):
-    before = ops.kernel_info()["threads"]
-    ops.set_threads(count)
+    before = native.kernel_info()["threads"]
+    native.set_threads(count)
     try:
         yield
     finally:
-        ops.set_threads(before)
+        native.set_threads(before)
 
 
 def rubbish(*shape):
@@ -45,7 +45,7 @@ def test_a_sum_over_time_writes_over_what_was_there(R, M, N, threads):
             (True, np.zeros((M, N), np.float32), np.zeros((11, M), np.float32)),
             (False, rubbish(M, N), rubbish(11, M)),
         ):
-            ops.sum_over_time(
+            native.sum_over_time(
                 da, past, W, accumulate=added, lookup=Lookup(table, lookup), accumulate_lookup=added
             )
             found.append((W, table))
@@ -66,33 +66,33 @@ def test_the_four_parts_of_a_gru_go_their_ways_in_one_pass(H, threads):
     da, past = floats(R, 4 * H), floats(R, H)
     W, table, d = rubbish(3 * H, H), rubbish(7, 3 * H), rubbish(H)
     with threads_of(threads):
-        ops.sum_over_time(
+        native.sum_over_time(
             da, past, W, accumulate=False, lookup=Lookup(table, ids), accumulate_lookup=False, d=d,
             accumulate_d=False,
         )  # fmt: skip
     inner = np.delete(da, slice(2 * H, 3 * H), axis=1)
-    assert np.array_equal(W, ops.matmul(inner, past, transpose_a=True))
-    assert np.array_equal(d, ops.column_sum(da[:, 3 * H :]))
+    assert np.array_equal(W, native.matmul(inner, past, transpose_a=True))
+    assert np.array_equal(d, native.column_sum(da[:, 3 * H :]))
     apart = np.zeros_like(table)
-    ops.scatter_add(apart, ids, da[:, : 3 * H])
+    native.scatter_add(apart, ids, da[:, : 3 * H])
     assert np.array_equal(table, apart)
     theirs = np.zeros_like(W), np.zeros_like(table), np.zeros_like(d)
     reference.sum_over_time(da, past, theirs[0], accumulate=True, lookup=Lookup(theirs[1], ids), d=theirs[2])
     for one, two in zip((W, table, d), theirs, strict=True):
         assert np.allclose(one, two, atol=1e-3)
     with pytest.raises(InputError, match="four times"):
-        ops.sum_over_time(da[:, :-1].copy(), past, W, accumulate=True, d=d)
+        native.sum_over_time(da[:, :-1].copy(), past, W, accumulate=True, d=d)
 
 
 @pytest.mark.parametrize("R", [0, 1, 70])
 def test_rows_are_scattered_over_what_was_there(R):
     rows, ids = floats(R, 37), np.random.default_rng(R).integers(0, 9, R).astype(np.int32)
     added, written = np.zeros((9, 37), np.float32), rubbish(9, 37)
-    ops.scatter_add(added, ids, rows)
-    ops.scatter_add(written, ids, rows, accumulate=False)
+    native.scatter_add(added, ids, rows)
+    native.scatter_add(written, ids, rows, accumulate=False)
     assert np.array_equal(added, written)
     wide = rubbish(9, 50)
-    ops.scatter_add(wide[:, 5:42], ids, rows, accumulate=False)  # the columns beside stay as they are
+    native.scatter_add(wide[:, 5:42], ids, rows, accumulate=False)  # the columns beside stay as they are
     assert np.array_equal(wide[:, 5:42], added)
     assert np.isnan(wide[:, :5]).all() and np.isnan(wide[:, 42:]).all()
 
@@ -105,18 +105,18 @@ def test_the_loss_writes_its_gradients_over_what_was_there(R, H, K):
     y = np.random.default_rng(K).integers(-1, K, R).astype(np.int32)
     added = np.zeros_like(V), np.zeros_like(c)
     written = rubbish(K, H), rubbish(K)
-    one = ops.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=added[0], dc=added[1])
-    two = ops.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=written[0], dc=written[1], accumulate=False)
+    one = native.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=added[0], dc=added[1])
+    two = native.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=written[0], dc=written[1], accumulate=False)
     assert one.sum == two.sum and np.array_equal(one.dh, two.dh)
     assert np.array_equal(added[0], written[0]) and np.array_equal(added[1], written[1])
 
 
 def test_a_row_is_added_to_every_row():
     x, b = floats(70, 131), floats(131, seed=1)
-    assert np.array_equal(ops.shift_rows(x, b), reference.shift_rows(x, b))
-    assert np.array_equal(ops.shift_rows(x[:, 3:20], b[3:20].copy()), x[:, 3:20] + b[3:20])
+    assert np.array_equal(native.shift_rows(x, b), reference.shift_rows(x, b))
+    assert np.array_equal(native.shift_rows(x[:, 3:20], b[3:20].copy()), x[:, 3:20] + b[3:20])
     with pytest.raises(InputError, match="b has shape"):
-        ops.shift_rows(x, b[:-1].copy())
+        native.shift_rows(x, b[:-1].copy())
 
 
 @pytest.mark.parametrize("lengths", [None, np.array([0, 6, 3, 1, 5], np.int32)])
@@ -124,7 +124,7 @@ def test_a_row_is_added_to_every_row():
 @pytest.mark.parametrize("H", [5, 64])
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_consumed_tape_gives_the_same_gradients(cell, H, keep, lengths):
-    G = ops.GATES[cell]
+    G = native.GATES[cell]
     more = {"keep": (floats(5, H) > 0).astype(np.float32) * 2} if keep else {}
     more |= {"s0": floats(5, H)} if cell == "lstm" else {"d": floats(H)} if cell == "gru" else {}
     args = {
@@ -134,7 +134,7 @@ def test_a_consumed_tape_gives_the_same_gradients(cell, H, keep, lengths):
         "lengths": lengths,
     } | more
     dh, xi = floats(6, 5, H, seed=3), floats(6, 5, seed=4)
-    for module in (ops, reference):
+    for module in (native, reference):
         kept = module.window_backward(module.window_forward(cell, **args), args["W"], dh=dh, xi=xi)
         tape, given = module.window_forward(cell, **args), dh.copy()
         used = module.window_backward(tape, args["W"], dh=given, xi=xi, consume=True)
@@ -145,11 +145,11 @@ def test_a_consumed_tape_gives_the_same_gradients(cell, H, keep, lengths):
 
 def test_a_tape_that_cannot_be_written_is_not_consumed():
     W, dh = floats(5, 5), floats(2, 3, 5)
-    tape = ops.window_forward("elman", floats(2, 3, 5), W, floats(3, 5))
+    tape = native.window_forward("elman", floats(2, 3, 5), W, floats(3, 5))
     dh.flags.writeable = False
     with pytest.raises(InputError, match="written in place"):
-        ops.window_backward(tape, W, dh=dh, consume=True)
-    assert ops.window_backward(tape, W, dh_end=floats(3, 5), consume=True).da.shape == (2, 3, 5)
+        native.window_backward(tape, W, dh=dh, consume=True)
+    assert native.window_backward(tape, W, dh_end=floats(3, 5), consume=True).da.shape == (2, 3, 5)
 
 
 @pytest.mark.parametrize("tied", [False, True])

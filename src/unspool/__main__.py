@@ -22,11 +22,11 @@ if _heeded:
 
 import mmap  # noqa: E402
 
-from unspool import failures  # noqa: E402
+from unspool.cli import failures  # noqa: E402
 
 try:
     mmap.mmap(-1, IMPORTS).close()
-    from unspool.cli import main
+    from unspool.cli.main import main
 except BaseException as error:
     failures.leave(*failures.ending(error))
 

@@ -10,7 +10,7 @@
 
 A message says what was wrong, what was expected and what to do, in one line.
 The command line prints that line and exits with code 2. An exception that is none of these is a fault of this
-program: one line with the path of a saved traceback, and exit code 70 (`unspool.failures`).
+program: one line with the path of a saved traceback, and exit code 70 (`unspool.cli.failures`).
 """
 
 

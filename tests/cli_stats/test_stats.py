@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool import cli
-from unspool.counting.kneser_ney import kneser_ney
-from unspool.counting.ngram import count_ngrams
-from unspool.data.corpus import prepare
+from unspool.baselines.kneser_ney import kneser_ney
+from unspool.baselines.ngram_counts import count_ngrams
+from unspool.cli import main as cli
+from unspool.data.text.corpus import prepare
 
 APP = cli.app
 TEXT = "the time traveller spoke of time, and the time machine stood by. 時間。\n" * 30

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from unspool.compress.coder import Decoder, Encoder
 from unspool.compress.frequencies import STEPS_A_NAT, TABLE, frequencies
+from unspool.compress.range_coder import Decoder, Encoder
 from unspool.errors import FileError, InputError
 
 TOTALS = st.one_of(st.integers(1, 300), st.integers(1, 2**50))

@@ -16,20 +16,20 @@ from unspool.compress import coding, compress, decompress, identity, model_withi
 from unspool.compress.coding import decode, encode, flags_of, read_windows
 from unspool.compress.container import MARK, VERSION, Container
 from unspool.compress.frequencies import frequencies
-from unspool.compress.spelling import Counts, Spelling, cut, join
-from unspool.config import ModelConfig
-from unspool.data.settings import Settings
-from unspool.data.source import text_itself
-from unspool.data.tokens import make_tokenizer
-from unspool.data.vocab import Vocab
+from unspool.compress.literals import Counts, Spelling, cut, join
+from unspool.data.text.settings import Settings
+from unspool.data.text.source import text_itself
+from unspool.data.tokens.registry import make_tokenizer
+from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
-from unspool.estimator import LanguageModel
-from unspool.events import RunConfig
-from unspool.kernel import ops
-from unspool.language import TextModel
-from unspool.model import Model
-from unspool.run import run
-from unspool.stream import Stream
+from unspool.kernels import native
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.model.stream import Stream
+from unspool.tasks.language.estimator import LanguageModel
+from unspool.tasks.language.run import run
+from unspool.tasks.language.text_model import TextModel
+from unspool.training.events import RunConfig
 
 SENTENCE = "she sells sea shells by the sea shore; the shells she sells are sea shells, I'm sure.\n"
 STRANGE = [
@@ -116,9 +116,9 @@ def test_windows_and_single_steps_see_the_same_frequencies(cell, kind, monkeypat
     f = np.stack(rows)
     at = np.arange(len(ids))
     expected = f.cumsum(1)[at, ids] - f[at, ids], f[at, ids], f.sum(1), f[:, 0]
-    for isa, threads, window in product(ops.kernel_info()["available"], (1, 2), (1, 7, 1000)):
-        ops.choose_isa(isa)
-        ops.set_threads(threads)
+    for isa, threads, window in product(native.kernel_info()["available"], (1, 2), (1, 7, 1000)):
+        native.choose_isa(isa)
+        native.set_threads(threads)
         monkeypatch.setattr(coding, "VALUES", window * K)
         choices, of_unknown, _ = read_windows(model, ids)
         for mine, other in zip((*choices, of_unknown), expected, strict=True):
@@ -319,6 +319,6 @@ def test_a_file_that_does_not_fit_into_memory_is_refused_before_it_is_coded(monk
         make_tokenizer("char"),
         Settings(),
     )
-    monkeypatch.setattr("unspool.memory.available", lambda: 2**25)
+    monkeypatch.setattr("unspool.kernels.memory.available", lambda: 2**25)
     with pytest.raises(InputError, match=r"compressing 200,000 bytes needs about 0.1 GiB of memory"):
         compress(model, b"abcd" * 50_000)

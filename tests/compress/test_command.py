@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from unspool.cli import main
-from unspool.cli.compress import reads_alike
+from unspool.cli.commands.compress import reads_alike
+from unspool.cli.main import main
 from unspool.compress import Container, compress
-from unspool.compress.others import OTHERS, growth
-from unspool.data.corpus import read_part
-from unspool.data.settings import Settings
-from unspool.data.source import Source
-from unspool.draw.compress import draw_growth
+from unspool.compress.other_programs import OTHERS, growth
+from unspool.data.text.corpus import read_part
+from unspool.data.text.settings import Settings
+from unspool.data.text.source import Source
 from unspool.errors import FileError
-from unspool.estimator import LanguageModel
-from unspool.files import write_whole
-from unspool.language import TextModel
+from unspool.plots.compression import draw_growth
+from unspool.storage.files import write_whole
+from unspool.tasks.language.estimator import LanguageModel
+from unspool.tasks.language.text_model import TextModel
 
 pytestmark = pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens")
 

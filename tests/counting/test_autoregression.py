@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from statsmodels.tsa.ar_model import AutoReg
 
-from unspool.counting.ahead import error_by_steps, forecast, predict_ahead
-from unspool.counting.autoregression import fit_autoregression
-from unspool.data.series import noisy_sine
+from unspool.baselines.autoregression import fit_autoregression
+from unspool.baselines.multi_step import error_by_steps, forecast, predict_ahead
+from unspool.data.series.lags import noisy_sine
 from unspool.errors import InputError
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unspool.counting.markov import MarkovChain, estimate
+from unspool.baselines.markov import MarkovChain, estimate
 from unspool.errors import EmptyInput, InputError
 
 SHAPES = {"K": st.integers(2, 3), "order": st.integers(1, 3), "seed": st.integers(0, 1000)}

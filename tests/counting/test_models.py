@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.lm import MLE, KneserNeyInterpolated
 
-from unspool.counting.direction import both_directions
-from unspool.counting.kneser_ney import estimate_discount, kneser_ney
-from unspool.counting.laplace import laplace, maximum_likelihood
-from unspool.counting.model import BLOCK, NgramModel, generate
-from unspool.counting.ngram import count_ngrams
+from unspool.baselines.kneser_ney import estimate_discount, kneser_ney
+from unspool.baselines.laplace import laplace, maximum_likelihood
+from unspool.baselines.ngram_counts import count_ngrams
+from unspool.baselines.ngram_model import BLOCK, NgramModel, generate
+from unspool.baselines.reverse import both_directions
 from unspool.errors import InputError
-from unspool.measure import measure
+from unspool.evaluation.metrics import measure
 
 K = 5
 TEXTS = st.lists(st.integers(0, 3), min_size=8, max_size=60)  # of K = 5, token 4 never occurs

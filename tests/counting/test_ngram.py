@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.counting import ngram as counting
-from unspool.counting.ngram import count_ngrams
+from unspool.baselines import ngram_counts as counting
+from unspool.baselines.ngram_counts import count_ngrams
 from unspool.errors import EmptyInput, InputError
 
 TEXTS = st.lists(st.integers(0, 4), min_size=6, max_size=60)

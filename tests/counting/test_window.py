@@ -6,10 +6,11 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from unspool.counting.ahead import error_by_steps
-from unspool.counting.autoregression import fit_autoregression
-from unspool.counting.laplace import laplace
-from unspool.counting.mlp import (
+from unspool.baselines.autoregression import fit_autoregression
+from unspool.baselines.laplace import laplace
+from unspool.baselines.multi_step import error_by_steps
+from unspool.baselines.ngram_counts import count_ngrams
+from unspool.baselines.window_layers import (
     Moments,
     Parameters,
     adam,
@@ -19,12 +20,11 @@ from unspool.counting.mlp import (
     hidden,
     output,
 )
-from unspool.counting.ngram import count_ngrams
-from unspool.counting.window import Training, WindowLanguageModel, train_on_numbers, train_on_tokens
-from unspool.data.series import noisy_sine
+from unspool.baselines.window_network import Training, WindowLanguageModel, train_on_numbers, train_on_tokens
+from unspool.data.series.lags import noisy_sine
 from unspool.errors import InputError
-from unspool.kernel import ops, reference
-from unspool.measure import measure
+from unspool.evaluation.metrics import measure
+from unspool.kernels import native, reference
 
 H, K, N, TAU = 4, 5, 6, 3
 
@@ -83,7 +83,7 @@ def test_the_kernels_give_what_their_twins_give(tokens: bool) -> None:
     p = {name: values.astype(np.float32) for name, values in exact.items()}
     y = np.random.default_rng(2).integers(K, size=N, dtype=np.int32)
     found = []
-    for kernel, at in ((reference, exact), (ops, p)):
+    for kernel, at in ((reference, exact), (native, p)):
         seen = x if tokens else x.astype(at["U"].dtype)
         h = hidden(at, seen, kernel)
         loss, gradients = cross_entropy(at, h, y, kernel)
@@ -102,7 +102,7 @@ def test_a_window_of_tokens_is_a_window_of_one_hot_vectors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "dtype", "rtol"), [(reference, np.float64, 1e-7), (ops, np.float32, 1e-5)]
+    ("kernel", "dtype", "rtol"), [(reference, np.float64, 1e-7), (native, np.float32, 1e-5)]
 )
 def test_adam_takes_the_published_steps(kernel: ModuleType, dtype: type, rtol: float) -> None:
     p, moments = {"w": np.array([1.0, -2.0], dtype)}, Moments()

@@ -7,8 +7,8 @@ import statsmodels.api
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.counting.student import incomplete_beta, t_quantile
-from unspool.counting.zipf import fit_zipf, frequencies
+from unspool.baselines.student_t import incomplete_beta, t_quantile
+from unspool.baselines.zipf import fit_zipf, frequencies
 from unspool.errors import InputError
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.data.batches import Batches, one_hot, random_batches, sequential_batches
+from unspool.data.batches.text_windows import Batches, one_hot, random_batches, sequential_batches
 from unspool.errors import InputError
 
 MAKERS = [random_batches, sequential_batches]

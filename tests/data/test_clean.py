@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.data.clean import Cleaner
+from unspool.data.text.clean import Cleaner
 
 
 def as_printed(text: str) -> list[str]:

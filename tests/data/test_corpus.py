@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unspool.data import cache as prepared
-from unspool.data import spool
-from unspool.data.corpus import Corpus, prepare, read_part, reopen
-from unspool.data.source import text_itself
-from unspool.data.tokens import make_tokenizer
+from unspool.data.text import cache as prepared
+from unspool.data.text import id_buffer as spool
+from unspool.data.text.corpus import Corpus, prepare, read_part, reopen
+from unspool.data.text.source import text_itself
+from unspool.data.tokens.registry import make_tokenizer
 from unspool.errors import EmptyInput, FileError, InputError
-from unspool.files import UNFINISHED
+from unspool.storage.files import UNFINISHED
 
 TEXT = "It was at ten o'clock to-day: the first of all Time Machines began its career. 時間機械。\n" * 7
 KINDS = ["char", "word", "byte", "space", "jieba", "subword:300"]
@@ -162,7 +162,7 @@ def test_large_and_small_texts_go_the_same_way(
     path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = prepare(path, tokens=kind)
-    monkeypatch.setattr("unspool.data.source.byte_blocks.__defaults__", (50,))
+    monkeypatch.setattr("unspool.data.text.source.byte_blocks.__defaults__", (50,))
     monkeypatch.setattr(spool.Spool.__init__, "__defaults__", (None, 10))
     monkeypatch.setattr(spool, "BLOCK", 7)
     large = prepare(path, tokens=kind)
@@ -180,7 +180,7 @@ def test_equally_frequent_characters_are_numbered_by_first_appearance(
     path = tmp_path_factory.mktemp("ties") / "text"
     path.write_text(text, encoding="utf-8", newline="")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("unspool.data.source.byte_blocks.__defaults__", (block,))
+        patch.setattr("unspool.data.text.source.byte_blocks.__defaults__", (block,))
         corpus = prepare(path, split=(1, 0, 0))
     assert corpus.vocab.token_freqs == Counter(text).most_common()
 
@@ -213,7 +213,7 @@ def test_interrupted_preparation_leaves_nothing_that_looks_whole(path: Path, tmp
     cache = tmp_path / "cache"
     code = (
         "import os, sys\n"
-        "import unspool.data.corpus as corpus\n"
+        "import unspool.data.text.corpus as corpus\n"
         "corpus.prepared.write = lambda *_: os._exit(9)\n"
         "corpus.prepare(sys.argv[1], cache=sys.argv[2])"
     )

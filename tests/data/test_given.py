@@ -8,21 +8,21 @@ import pytest
 
 from unspool import LanguageModel, TextModel
 from unspool.compress import compress
-from unspool.config import ModelConfig
-from unspool.data.corpus import prepare, read_part
-from unspool.data.given import as_sources, check_prompt
-from unspool.data.settings import Settings
-from unspool.data.source import read_file, read_text, resolve, text_itself
-from unspool.data.tokens import make_tokenizer
-from unspool.data.vocab import Vocab
+from unspool.data.text.corpus import prepare, read_part
+from unspool.data.text.settings import Settings
+from unspool.data.text.source import read_file, read_text, resolve, text_itself
+from unspool.data.text.sources import as_sources, check_prompt
+from unspool.data.tokens.registry import make_tokenizer
+from unspool.data.tokens.vocab import Vocab
 from unspool.errors import EmptyInput, InputError, UnspoolError
-from unspool.forecast import Forecaster
-from unspool.forecast import load as load_forecast
 from unspool.inspect.report import inspect
-from unspool.model import Model
-from unspool.reader import Reader
-from unspool.sequences import SequenceClassifier, SequenceTranslator
-from unspool.sequences.store import load as load_estimator
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.tasks import SequenceClassifier, SequenceTranslator
+from unspool.tasks.forecast import Forecaster
+from unspool.tasks.forecast import load as load_forecast
+from unspool.tasks.language.generator import Reader
+from unspool.tasks.store import load as load_estimator
 
 SENTENCE = "she sells sea shells by the sea shore. "
 QUICK: dict[str, Any] = {"hidden": 8, "steps": 2, "batch": 4, "window": 16, "seed": 1}

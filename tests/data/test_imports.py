@@ -9,7 +9,7 @@ HEAVY = ("matplotlib", "scipy", "statsmodels", "nltk", "tokenizers", "rjieba", "
 
 
 @pytest.mark.parametrize(
-    "module", ["unspool.data.corpus", "unspool.counting.statistics", "unspool.draw.zipf"]
+    "module", ["unspool.data.text.corpus", "unspool.baselines.statistics", "unspool.plots.zipf"]
 )
 def test_heavy_packages_are_imported_only_when_used(module: str) -> None:
     code = f"import sys, {module}; print([name for name in {HEAVY!r} if name in sys.modules])"
@@ -20,13 +20,17 @@ def test_heavy_packages_are_imported_only_when_used(module: str) -> None:
 @pytest.mark.parametrize(
     ("package", "act", "extra"),
     [
-        ("rjieba", "from unspool.data.tokens import make_tokenizer; make_tokenizer('jieba')", "chinese"),
+        (
+            "rjieba",
+            "from unspool.data.tokens.registry import make_tokenizer; make_tokenizer('jieba')",
+            "chinese",
+        ),
         (
             "tokenizers",
-            "from unspool.data.tokens import make_tokenizer; make_tokenizer('subword:300')",
+            "from unspool.data.tokens.registry import make_tokenizer; make_tokenizer('subword:300')",
             "subword",
         ),
-        ("matplotlib.figure", "from unspool.draw.figure import new_axes; new_axes()", "plot"),
+        ("matplotlib.figure", "from unspool.plots.figure import new_axes; new_axes()", "plot"),
     ],
 )
 def test_a_missing_package_is_named_with_the_extra_that_brings_it(package: str, act: str, extra: str) -> None:

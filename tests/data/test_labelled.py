@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool.data.idx import read_idx, read_images
-from unspool.data.labelled import read_classes, read_labelled
-from unspool.data.pairs import read_pairs
-from unspool.data.ragged import read_ragged, write_ragged
-from unspool.data.tagged import read_tagged
-from unspool.data.timeseries import read_ts
+from unspool.data.formats.idx import read_idx, read_images
+from unspool.data.formats.labelled import read_classes, read_labelled
+from unspool.data.formats.npz import read_ragged, write_ragged
+from unspool.data.formats.pairs import read_pairs
+from unspool.data.formats.tagged import read_tagged
+from unspool.data.formats.ts import read_ts
 from unspool.errors import EmptyInput, FileError, InputError
 
 

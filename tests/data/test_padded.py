@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.data.padded import padded_batches
+from unspool.data.batches.padded import padded_batches
 from unspool.errors import EmptyInput, InputError
 
 LENGTHS = st.lists(st.integers(0, 9), min_size=1, max_size=30)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool.data.series import lagged, noisy_sine, read_series
+from unspool.data.series.lags import lagged, noisy_sine, read_series
 from unspool.errors import EmptyInput, InputError
 
 

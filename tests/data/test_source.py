@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unspool.data.source import BLOCK, fingerprint, iter_bytes, iter_text, read_text, resolve
+from unspool.data.text.source import BLOCK, fingerprint, iter_bytes, iter_text, read_text, resolve
 from unspool.errors import EmptyInput, FileError, InputError
 
 

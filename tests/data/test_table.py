@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.data.table import as_number, read_table
+from unspool.data.formats.table import as_number, read_table
 from unspool.errors import EmptyInput, FileError, InputError
 
 

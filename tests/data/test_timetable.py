@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from unspool.data.clock import Clock, read_clock
-from unspool.data.timetable import read_timetable
+from unspool.data.formats.timetable import read_timetable
+from unspool.data.series.time_index import Clock, read_clock
 from unspool.errors import InputError
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.data.characters import ByteTokenizer, code_points
-from unspool.data.tokens import describe, make_tokenizer
+from unspool.data.tokens.characters import ByteTokenizer, code_points
+from unspool.data.tokens.registry import describe, make_tokenizer
 from unspool.errors import FileError, InputError
 
 ANY_TEXT = st.text(st.characters(codec="utf-8"))

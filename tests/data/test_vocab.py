@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.data.clean import clean_lines
-from unspool.data.settings import Settings
-from unspool.data.vocab import Vocab
+from unspool.data.text.clean import clean_lines
+from unspool.data.text.settings import Settings
+from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
 
 
@@ -111,7 +111,7 @@ def test_two_processes_with_different_hash_seeds_give_the_same_ids(tmp_path: Pat
     text = tmp_path / "text"
     text.write_text("one two three two 三 one! 二 ünd\n" * 3)
     code = (
-        "import sys; from unspool.data.corpus import prepare\n"
+        "import sys; from unspool.data.text.corpus import prepare\n"
         "for kind in ('char', 'word', 'byte', 'jieba', 'subword:260'):\n"
         "    corpus = prepare(sys.argv[1], tokens=kind)\n"
         "    print(corpus.vocab.sha256, corpus.train.ids.tolist())"

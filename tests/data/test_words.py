@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from unspool.data.segments import UNSPACED
-from unspool.data.words import SpaceTokenizer, WordTokenizer
+from unspool.data.tokens.segments import UNSPACED
+from unspool.data.tokens.words import SpaceTokenizer, WordTokenizer
 
 WORDS = WordTokenizer()
 # Letters, marks, digits, Han, kana, quotes, brackets, dashes, blanks of several kinds: what rules are about.

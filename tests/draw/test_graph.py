@@ -6,19 +6,19 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from unspool import cli
-from unspool.config import ModelConfig
-from unspool.draw.axes import ticks
-from unspool.draw.graph import CSS, draw_graph
-from unspool.draw.png import heat
-from unspool.draw.svg import Canvas
+from unspool.cli import main as cli
 from unspool.errors import InputError
-from unspool.graph.network import fold
-from unspool.graph.structure import At
-from unspool.graph.systems import driven, plain
-from unspool.graph.text import from_json
-from unspool.graph.trace import trace
-from unspool.model import Model
+from unspool.inspect.graph.build import fold
+from unspool.inspect.graph.export import from_json
+from unspool.inspect.graph.picture import CSS, draw_graph
+from unspool.inspect.graph.structure import At
+from unspool.inspect.graph.systems import driven, plain
+from unspool.inspect.graph.trace import trace
+from unspool.inspect.page.axes import ticks
+from unspool.inspect.page.png import heat
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.plots.svg import Canvas
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from unspool.draw import figure
-from unspool.draw.confusion import draw_confusion
+from unspool.plots import figure
+from unspool.plots.confusion import draw_confusion
 
 COUNTS = np.array([[3, 1], [0, 4]])
 

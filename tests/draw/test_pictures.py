@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from unspool.counting.autoregression import fit_autoregression
-from unspool.counting.zipf import fit_zipf
-from unspool.data.series import noisy_sine
-from unspool.draw.figure import new_axes, save
-from unspool.draw.forecast import draw_ahead, draw_backtest, draw_forecast
-from unspool.draw.zipf import draw_zipf
+from unspool.baselines.autoregression import fit_autoregression
+from unspool.baselines.zipf import fit_zipf
+from unspool.data.series.lags import noisy_sine
 from unspool.errors import FileError, InputError
-from unspool.forecast.backtest import Backtest
+from unspool.plots.figure import new_axes, save
+from unspool.plots.forecast import draw_ahead, draw_backtest, draw_forecast
+from unspool.plots.zipf import draw_zipf
+from unspool.tasks.forecast.backtest import Backtest
 
 STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from unspool.errors import FileError, InputError
-from unspool.forecast.backtest import Backtesting, backtest, rolling_origins, trial
-from unspool.forecast.forecaster import Forecaster
-from unspool.forecast.store import Run, load, load_forecaster, save
+from unspool.tasks.forecast.backtest import Backtesting, backtest, rolling_origins, trial
+from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.tasks.forecast.store import Run, load, load_forecaster, save
 
 QUICK = {"members": 1, "steps": 40, "hidden": 4}
 

@@ -7,13 +7,10 @@ from hypothesis import strategies as st
 from statsmodels.tsa.ar_model import AutoReg
 from statsmodels.tsa.stattools import acf
 
-from unspool.errors import InputError
-from unspool.forecast.baselines import Naive, choose_lags, fit_autoregressive, fit_lags, fit_window_mlp
-from unspool.forecast.change import Change, choose_change, choose_power
-from unspool.forecast.ensemble import quantiles
-from unspool.forecast.measures import coverage, mase, naive_scale, rmse
-from unspool.forecast.season import autocorrelation, guess_season, guess_second, without_line
-from unspool.forecast.windows import (
+from unspool.baselines.forecast import Naive, choose_lags, fit_autoregressive, fit_lags, fit_window_mlp
+from unspool.data.series.season import autocorrelation, guess_season, guess_second, without_line
+from unspool.data.series.transform import Change, choose_change, choose_power
+from unspool.data.series.windows import (
     Layout,
     learn_units,
     origins_of,
@@ -22,6 +19,9 @@ from unspool.forecast.windows import (
     read_windows,
     to_series,
 )
+from unspool.errors import InputError
+from unspool.evaluation.forecast import coverage, mase, naive_scale, rmse
+from unspool.tasks.forecast.ensemble import quantiles
 
 
 def seasonal(n: int, season: int, seed: int = 0, noise: float = 0.1) -> np.ndarray:

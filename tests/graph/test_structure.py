@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.graph.network import fold
-from unspool.graph.structure import MOST, At, Folded
-from unspool.graph.systems import driven, g, plain
-from unspool.graph.text import from_json, to_dot, to_json, to_mermaid
-from unspool.graph.trace import trace
-from unspool.model import Model
+from unspool.inspect.graph.build import fold
+from unspool.inspect.graph.export import from_json, to_dot, to_json, to_mermaid
+from unspool.inspect.graph.structure import MOST, At, Folded
+from unspool.inspect.graph.systems import driven, g, plain
+from unspool.inspect.graph.trace import trace
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
 
 CONFIGS = st.builds(
     ModelConfig,

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import CELLS, INPUTS, Windowed, config_of
-from unspool.config import ModelConfig
 from unspool.errors import InputError
-from unspool.graph.operations import fma
-from unspool.graph.trace import trace
-from unspool.kernel import ops
-from unspool.model import Model
+from unspool.inspect.graph.operations import fma
+from unspool.inspect.graph.trace import trace
+from unspool.kernels import native
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
 
 SIZES = st.tuples(
     st.sampled_from(CELLS),
@@ -44,7 +44,7 @@ def test_every_node_of_the_unfolded_graph_has_the_bits_of_the_loop_for_any_tau(s
     output = w.model.forward(w.x)
     loss = w.model.loss(output, w.y)
     found = trace(w.model, w.x, w.y)
-    logits = ops.matmul(
+    logits = native.matmul(
         output.h.reshape(-1, output.h.shape[2]),
         w.model.weights().V[0],
         start=w.model.parameters["c"],
@@ -106,11 +106,11 @@ def test_a_fused_multiply_add_is_rounded_once():
     c = (-(a * b) * (1 + rng.integers(-3, 4, a.shape) * 2.0**-23)).astype(np.float32)  # nearly cancels
     wide = (rng.standard_normal(2_000) * 2.0 ** rng.integers(-40, 40, a.shape)).astype(np.float32)
     for each in (c, wide):
-        native = [
-            ops.matmul(p.reshape(1, 1), q.reshape(1, 1), start=r.reshape(1, 1))[0, 0]
+        engine = [
+            native.matmul(p.reshape(1, 1), q.reshape(1, 1), start=r.reshape(1, 1))[0, 0]
             for p, q, r in zip(a, b, each, strict=True)
         ]
-        assert (fma(a, b, each) == native).all()
+        assert (fma(a, b, each) == engine).all()
 
 
 @pytest.mark.parametrize("kind", ["one-hot", "embedded", "dense"])

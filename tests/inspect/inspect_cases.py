@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from unspool.config import ModelConfig
-from unspool.data.batches import sequential_batches
-from unspool.data.settings import Settings
-from unspool.data.tokens import make_tokenizer
-from unspool.data.vocab import Vocab
-from unspool.language import TextModel
-from unspool.model import Model
-from unspool.optimise import Optimiser, OptimiserConfig
-from unspool.train import train
+from unspool.data.batches.text_windows import sequential_batches
+from unspool.data.text.settings import Settings
+from unspool.data.tokens.registry import make_tokenizer
+from unspool.data.tokens.vocab import Vocab
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.tasks.language.text_model import TextModel
+from unspool.training.loop import train
 
 TEXT = (
     'He said: "Go home, TOM!" and went (it was 7 o\'clock).\n  Then she, laughing, answered: "No."\n'

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 import pytest
 from inspect_cases import TEXT
 
-from unspool import cli
-from unspool.graph.text import from_json
+from unspool.cli import main as cli
+from unspool.inspect.graph.export import from_json
 
 APP = cli.app
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inspect_cases import TEXT, made
 
-from unspool.data.tokens import make_tokenizer
-from unspool.draw.charts import telling_stretch
-from unspool.draw.lags import advice
-from unspool.draw.page import page
+from unspool.data.tokens.registry import make_tokenizer
 from unspool.errors import InputError
-from unspool.evaluate import log_prob
+from unspool.evaluation.language import log_prob
 from unspool.inspect.components import components
-from unspool.inspect.looking_back import look_back
+from unspool.inspect.memory import look_back
+from unspool.inspect.page.charts import telling_stretch
+from unspool.inspect.page.lags import advice
+from unspool.inspect.page.page import page
 from unspool.inspect.properties import Property, properties_of
 from unspool.inspect.reading import pieces_of, read
 from unspool.inspect.report import inspect, numbers

@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from unspool.parameters import Parameters
-from unspool.sequences import attention
-from unspool.sequences.attention import AttentionWeights, attend, attend_backward, attention_weights
+from unspool.model import attention
+from unspool.model.attention import AttentionWeights, attend, attend_backward, attention_weights
+from unspool.model.parameters import Parameters
 
 TAU_E, TAU_D, B, H, WE = 9, 7, 4, 5, 6
 
@@ -53,9 +53,9 @@ def test_blocks_of_any_number_of_steps_give_the_bits_of_one_block(kind, steps, m
 PEAK = """
 import resource, sys
 import numpy as np
-from unspool.parameters import Parameters
-from unspool.sequences import attention
-from unspool.sequences.attention import AttentionWeights, attend, attend_backward
+from unspool.model.parameters import Parameters
+from unspool.model import attention
+from unspool.model.attention import AttentionWeights, attend, attend_backward
 attention.SCORES, attention.MIXED = 2**16, 2**18
 H, kind, tau = 4, sys.argv[1], int(sys.argv[2])
 shapes = {"A": (H, H), "C": (H, 2 * H), "a": (H,)} | ({"P": (H, H), "v": (H,)} if kind == "additive" else {})

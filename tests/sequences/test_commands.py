@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from unspool.cli import app
-from unspool.data.ragged import write_ragged
+from unspool.cli.main import app
+from unspool.data.formats.npz import write_ragged
 from unspool.errors import FileError, InputError
 
 QUICK = ["--hidden", "8", "--epochs", "2", "--validation", "0.2"]

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from unspool.sequences.batches import SequenceBatch
-from unspool.sequences.config import BOS, EOS, UNK, SequenceConfig
-from unspool.sequences.decode import beam, draw, log_softmax, until_end
-from unspool.sequences.elementwise import softmax, squareplus, tanh
-from unspool.sequences.network import Network
+from unspool.data.batches.examples import SequenceBatch
+from unspool.kernels.elementwise import softmax, squareplus, tanh
+from unspool.model.decode import beam, draw, log_softmax, until_end
+from unspool.model.sequence_config import BOS, EOS, UNK, SequenceConfig
+from unspool.model.sequence_network import Network
 
 
 def make(attention, K=5, seed=0, **more):

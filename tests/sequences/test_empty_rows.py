@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from unspool.cli import app
-from unspool.data.ragged import write_ragged
-from unspool.sequences import SequenceClassifier, SequenceRegressor, SequenceTagger
-from unspool.sequences.store import load
+from unspool.cli.main import app
+from unspool.data.formats.npz import write_ragged
+from unspool.tasks import SequenceClassifier, SequenceRegressor, SequenceTagger
+from unspool.tasks.store import load
 
 QUICK = ["--hidden", "4", "--steps", "2", "--validation", "0"]
 

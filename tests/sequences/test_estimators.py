@@ -6,18 +6,18 @@ import pickle
 import numpy as np
 import pytest
 
+from unspool.data.encoders import TokenCoder, ValueCoder
 from unspool.errors import FileError, InputError
-from unspool.sequences import (
+from unspool.evaluation.scores import edits, score
+from unspool.tasks import (
     SequenceClassifier,
     SequenceGenerator,
     SequenceRegressor,
     SequenceTagger,
     SequenceTranslator,
 )
-from unspool.sequences.estimator import NotFitted
-from unspool.sequences.inputs import TokenCoder, ValueCoder
-from unspool.sequences.scores import edits, score
-from unspool.sequences.store import load, save
+from unspool.tasks.estimator import NotFitted
+from unspool.tasks.store import load, save
 
 RNG = np.random.default_rng(0)
 ROWS = [RNG.standard_normal((n, 2)) for n in RNG.integers(1, 6, 24)]

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unspool.cli import app
-from unspool.data.labelled import read_labelled
-from unspool.data.tagged import read_tagged
+from unspool.cli.main import app
+from unspool.data.formats.labelled import read_labelled
+from unspool.data.formats.tagged import read_tagged
 from unspool.errors import InputError
-from unspool.sequences import SequenceClassifier, SequenceTagger
+from unspool.tasks import SequenceClassifier, SequenceTagger
 
 TEXTS, LABELS = ["abab", "baba", "abba", "bbbb"] * 5, ["x", "y"] * 10
 CONLLU = (

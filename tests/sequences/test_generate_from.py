@@ -8,12 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from unspool import checkpoint
-from unspool.cli import app, generate_from
-from unspool.data.conditioned import Conditioned, read_conditioned
+from unspool.cli.commands import generate_from
+from unspool.cli.main import app
+from unspool.data.formats.conditioned import Conditioned, read_conditioned
 from unspool.errors import InputError
-from unspool.sequences import SequenceGenerator
-from unspool.sequences.store import load
+from unspool.storage import run_folder
+from unspool.tasks import SequenceGenerator
+from unspool.tasks.store import load
 
 QUICK = ["--hidden", "16", "--steps", "60", "--validation", "0", "--learning-rate", "0.02", "--batch", "16"]
 
@@ -128,11 +129,11 @@ def test_a_stopped_fit_is_resumed_to_the_same_bits(numbers, tmp_path, monkeypatc
     options = [*QUICK, "--features", "left", "right"]
     whole = told(capsys, "generate-from", "fit", numbers, "--out", tmp_path / "whole", *options)
     with monkeypatch.context() as patch:
-        patch.setattr("unspool.cli.stopping.Stop.__call__", lambda _: True)
+        patch.setattr("unspool.cli.signals.Stop.__call__", lambda _: True)
         with pytest.raises(SystemExit):
             run("generate-from", "fit", numbers, "--out", tmp_path / "run", *options)
     assert told(capsys, "resume", tmp_path / "run") | {"run": ""} == whole | {"run": ""}
-    models = [(tmp_path / name / checkpoint.MODEL).read_bytes() for name in ("whole", "run")]
+    models = [(tmp_path / name / run_folder.MODEL).read_bytes() for name in ("whole", "run")]
     assert models[0] == models[1]
 
 

@@ -13,18 +13,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool import checkpoint
-from unspool.cli import app
+from unspool.cli.main import app
 from unspool.errors import Diverged, FileError, InputError
-from unspool.journal import entries
-from unspool.sequences import (
+from unspool.storage import run_folder, tensors
+from unspool.storage.log import entries
+from unspool.tasks import (
     SequenceClassifier,
     SequenceGenerator,
     SequenceRegressor,
     SequenceTagger,
     SequenceTranslator,
 )
-from unspool.sequences.store import load, save
+from unspool.tasks.store import load, save
 
 TEXTS = ["ab" * (1 + i % 4) + "cd"[i % 2] for i in range(30)]
 SMALL = {"hidden": 6, "batch_size": 4, "dropout": 0.2, "seed": 3, "learning_rate": 0.02}
@@ -47,7 +47,7 @@ def inputs(name):
 
 
 def model_of(run: Path) -> bytes:
-    return (run / checkpoint.MODEL).read_bytes()
+    return (run / run_folder.MODEL).read_bytes()
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -63,15 +63,15 @@ def test_a_fit_left_anywhere_goes_on_to_the_same_bits(name, tmp_path):
             reports = make().fitting(X, y, run=out)
             done = next(islice(reports, cut - done - 1, None)).step
             reports.close()
-            assert done == cut == checkpoint.read_arrays(out / checkpoint.TRAINING)[1]["step"]
+            assert done == cut == tensors.read_arrays(out / run_folder.TRAINING)[1]["step"]
             load(out).predict(X[:2])
         again = make().fit(X, y, run=out)
         assert model_of(out) == model_of(whole)
         assert (again.network_.parameters.flat == model.network_.parameters.flat).all()
         assert again.n_iter_ == steps and str(again.predict(X)) == str(model.predict(X))
-        assert not (out / checkpoint.TRAINING).exists()
+        assert not (out / run_folder.TRAINING).exists()
         seen = [
-            [{k: v for k, v in e.items() if k != "seconds"} for e in entries(p / checkpoint.LOG)]
+            [{k: v for k, v in e.items() if k != "seconds"} for e in entries(p / run_folder.LOG)]
             for p in (out, whole)
         ]
         assert seen[0] == seen[1]
@@ -98,8 +98,8 @@ def test_updates_planned_by_minutes_are_never_measured_again(tmp_path, monkeypat
     make, y = lambda: SequenceClassifier(hidden=4, minutes=0.01, epochs=10**6), FITS["classify"][1]
     next(first := make().fitting(TEXTS, y, run=tmp_path / "run"))
     first.close()
-    steps = checkpoint.read_config(tmp_path / "run", "classify")["fit"]["steps"]
-    monkeypatch.setattr("unspool.sequences.fit.updates_a_second", lambda *_, **__: pytest.fail("measured"))
+    steps = run_folder.read_config(tmp_path / "run", "classify")["fit"]["steps"]
+    monkeypatch.setattr("unspool.training.fit.updates_a_second", lambda *_, **__: pytest.fail("measured"))
     assert make().fit(TEXTS, y, run=tmp_path / "run").n_iter_ == steps
 
 
@@ -109,7 +109,7 @@ def test_a_fit_killed_between_two_saves_goes_on_from_the_one_before(tmp_path):
     reports = make().fitting(TEXTS, y, run=tmp_path / "live", save_every=4)
     next(islice(reports, 6, None))  # after update 7: saved after update 4, the model kept since
     shutil.copytree(tmp_path / "live", tmp_path / "killed")
-    assert checkpoint.read_arrays(tmp_path / "killed" / checkpoint.TRAINING)[1]["step"] == 4
+    assert tensors.read_arrays(tmp_path / "killed" / run_folder.TRAINING)[1]["step"] == 4
     make().fit(TEXTS, y, run=tmp_path / "killed")
     assert model_of(tmp_path / "killed") == model_of(tmp_path / "whole")
     with pytest.raises(FileError, match="another process"):
@@ -146,7 +146,7 @@ def test_nothing_that_is_not_finite_is_saved(tmp_path):
     model.network_.parameters.flat[0] = np.nan
     with pytest.raises(Diverged, match="not finite after step 1"):
         reports.close()
-    assert checkpoint.read_arrays(tmp_path / "run" / checkpoint.TRAINING)[1]["step"] == 0
+    assert tensors.read_arrays(tmp_path / "run" / run_folder.TRAINING)[1]["step"] == 0
 
 
 COMMANDS = {
@@ -172,7 +172,7 @@ def heeding():
 
 
 def step_of(out: Path) -> int:
-    return checkpoint.read_arrays(out / checkpoint.TRAINING)[1]["step"]
+    return tensors.read_arrays(out / run_folder.TRAINING)[1]["step"]
 
 
 def wait(out: Path, step: int, process) -> None:
@@ -224,7 +224,7 @@ def stopped(tmp_path, monkeypatch, *more):
     data, out = tmp_path / "names.csv", tmp_path / "run"
     data.write_text(COMMANDS["classify"][1])
     with monkeypatch.context() as patch:
-        patch.setattr("unspool.cli.stopping.Stop.__call__", lambda _: True)
+        patch.setattr("unspool.cli.signals.Stop.__call__", lambda _: True)
         with pytest.raises(SystemExit) as end:
             run("classify", "fit", data, "--out", out, *OPTIONS, *more)
     assert end.value.code == 130
@@ -277,7 +277,7 @@ def test_runs_that_hold_no_command_are_refused_in_one_line(tmp_path, monkeypatch
     with pytest.raises(InputError, match="older version or from Python"):
         run("resume", tmp_path / "old")
     save(make().fit(TEXTS, y), tmp_path / "numbers")
-    checkpoint.write_config(tmp_path / "numbers", "forecast", {})
+    run_folder.write_config(tmp_path / "numbers", "forecast", {})
     with pytest.raises(InputError, match="of the kind 'forecast' cannot be gone on with"):
         run("resume", tmp_path / "numbers")
     _, out = stopped(tmp_path, monkeypatch)
@@ -293,7 +293,7 @@ def test_a_folder_of_data_is_known_by_names_and_bytes(tmp_path, monkeypatch):
     for name in "cd":
         (folder / f"{name}.txt").write_text("".join(f"{t}\n" for t in TEXTS if t[-1] == name))
     with monkeypatch.context() as patch:
-        patch.setattr("unspool.cli.stopping.Stop.__call__", lambda _: True)
+        patch.setattr("unspool.cli.signals.Stop.__call__", lambda _: True)
         with pytest.raises(SystemExit):
             run("classify", "fit", folder, "--out", out, *OPTIONS)
     (folder / "c.txt").rename(folder / "e.txt")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from unspool.exchange import gradient_to_torch, to_torch
-from unspool.parameters import Parameters
-from unspool.sequences.batches import SequenceBatch
-from unspool.sequences.config import EOS, SequenceConfig
-from unspool.sequences.network import Network
+from unspool.data.batches.examples import SequenceBatch
+from unspool.model.parameters import Parameters
+from unspool.model.sequence_config import EOS, SequenceConfig
+from unspool.model.sequence_network import Network
+from unspool.torch.state_dict import gradient_to_torch, to_torch
 
 READ, WRITTEN = np.array([5, 2, 4, 0], np.int32), np.array([3, 4, 1, 2], np.int32)
 

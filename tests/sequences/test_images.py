@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from unspool.cli import app
-from unspool.data.labelled import read_labelled
+from unspool.cli.main import app
+from unspool.data.formats.labelled import read_labelled
 from unspool.errors import FileError, InputError, MissingExtra
-from unspool.sequences import SequenceClassifier, image_sequences
+from unspool.tasks import SequenceClassifier, image_sequences
 
 QUICK = ["--hidden", "4", "--steps", "3", "--validation", "0", "--json"]
 
@@ -41,7 +41,7 @@ def test_rows_and_pixels_of_an_image_are_the_steps():
     with pytest.raises(InputError, match=r"images have shape \(4, 5\) .*expected numbers, \(n, h, w\)"):
         image_sequences(np.zeros((4, 5)))
     with pytest.raises(
-        InputError, match=r"Images \(n, h, w, c\) become sequences by unspool.sequences.image_seq"
+        InputError, match=r"Images \(n, h, w, c\) become sequences by unspool.tasks.image_seq"
     ):
         SequenceClassifier(hidden=4, steps=1).fit(images, ["a", "b"])
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from unspool.data.batches.examples import Examples
 from unspool.errors import Diverged, InputError
-from unspool.sequences.batches import Examples
-from unspool.sequences.config import FitConfig, SequenceConfig
-from unspool.sequences.fit import evaluate, fit
-from unspool.sequences.network import Network
-from unspool.sequences.probe import probe
+from unspool.inspect.probe import probe
+from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_network import Network
+from unspool.training.fit import evaluate, fit
 
 
 def config(**more):

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from unspool import checkpoint
-from unspool.cli import app
-from unspool.cli.scores import beginnings, confusion_lines
-from unspool.cli.stopping import Stop
-from unspool.data.labelled import Usual, read_labelled
-from unspool.data.pairs import read_pairs
+from unspool.cli.main import app
+from unspool.cli.signals import Stop
+from unspool.cli.views.scores import beginnings, confusion_lines
+from unspool.data.formats.labelled import Usual, read_labelled
+from unspool.data.formats.pairs import read_pairs
 from unspool.errors import InputError
-from unspool.sequences import SequenceClassifier
-from unspool.sequences.scores import score
-from unspool.sequences.store import load, save
+from unspool.evaluation.scores import score
+from unspool.storage import run_folder
+from unspool.tasks import SequenceClassifier
+from unspool.tasks.store import load, save
 
 QUICK = ["--hidden", "6", "--steps", "3", "--validation", "0"]
 
@@ -173,7 +173,7 @@ def test_a_run_from_python_was_told_no_columns(tmp_path, capsys):
     assert (
         "has not ended" in said
         and "unspool resume" not in said
-        and (tmp_path / "half" / checkpoint.TRAINING).exists()
+        and (tmp_path / "half" / run_folder.TRAINING).exists()
     )
 
 

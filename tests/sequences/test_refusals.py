@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from unspool.errors import InputError
-from unspool.sequences.estimators import SequenceClassifier, SequenceRegressor, SequenceTagger
-from unspool.sequences.writers import SequenceGenerator, SequenceTranslator
+from unspool.tasks.predictors import SequenceClassifier, SequenceRegressor, SequenceTagger
+from unspool.tasks.writers import SequenceGenerator, SequenceTranslator
 
 QUICK = {"hidden": 4, "epochs": 1}
 X = [[0.0, 1.0], [2.0, 1.0], [3.0, 1.0, 0.0]]

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge as SklearnRidge
 
-from unspool import checkpoint
-from unspool.cli import app
-from unspool.cli.regress_view import show_regression
+from unspool.baselines.ridge import Ridge, features
+from unspool.cli.main import app
 from unspool.cli.terminal import terminal
-from unspool.data.measured import Columns, read_measured
-from unspool.data.ragged import write_ragged
+from unspool.cli.views.regression import show_regression
+from unspool.data.formats.npz import write_ragged
+from unspool.data.formats.numeric import Columns, read_measured
 from unspool.errors import InputError
-from unspool.sequences.estimators import SequenceRegressor
-from unspool.sequences.ridge import Ridge, features
-from unspool.sequences.store import load
+from unspool.storage import run_folder
+from unspool.tasks.predictors import SequenceRegressor
+from unspool.tasks.store import load
 
 QUICK = ["--hidden", "8", "--steps", "40", "--validation", "0", "--learning-rate", "0.01"]
 RNG = np.random.default_rng(0)
@@ -115,12 +115,12 @@ def test_a_stopped_regression_is_resumed_to_the_same_bits(flats, tmp_path, monke
     options = ["--target", "rent", *QUICK]
     whole = told(capsys, "regress", "fit", flats, "--out", tmp_path / "whole", *options)
     with monkeypatch.context() as patch:
-        patch.setattr("unspool.cli.stopping.Stop.__call__", lambda _: True)
+        patch.setattr("unspool.cli.signals.Stop.__call__", lambda _: True)
         with pytest.raises(SystemExit):
             run("regress", "fit", flats, "--out", tmp_path / "run", *options)
-    assert (tmp_path / "run" / checkpoint.TRAINING).exists()
+    assert (tmp_path / "run" / run_folder.TRAINING).exists()
     assert told(capsys, "resume", tmp_path / "run") | {"run": ""} == whole | {"run": ""}
-    models = [(tmp_path / name / checkpoint.MODEL).read_bytes() for name in ("whole", "run")]
+    models = [(tmp_path / name / run_folder.MODEL).read_bytes() for name in ("whole", "run")]
     assert models[0] == models[1]
 
 

@@ -8,13 +8,13 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from unspool import checkpoint
-from unspool.cli import app
-from unspool.cli.stopping import Stop
+from unspool.cli.main import app
+from unspool.cli.signals import Stop
 from unspool.errors import Diverged, FileError, InputError
-from unspool.journal import Journal
-from unspool.sequences import SequenceClassifier, SequenceRegressor, SequenceTagger, SequenceTranslator
-from unspool.sequences.store import load
+from unspool.storage import run_folder
+from unspool.storage.log import Journal
+from unspool.tasks import SequenceClassifier, SequenceRegressor, SequenceTagger, SequenceTranslator
+from unspool.tasks.store import load
 
 TEXTS = ["ab" * (1 + i % 4) + "cd"[i % 2] for i in range(30)]
 LABELS = [text[-1] for text in TEXTS]
@@ -93,7 +93,7 @@ def test_a_model_that_is_not_finite_after_the_last_update_is_not_fitted(tmp_path
     with np.errstate(all="ignore"), pytest.raises(Diverged, match="not finite after step 1: lower") as caught:
         run("classify", "fit", data, "--out", out, *wild)
     assert "\n" not in str(caught.value)
-    assert np.isfinite(load(out).network_.parameters.flat).all() and (out / checkpoint.TRAINING).exists()
+    assert np.isfinite(load(out).network_.parameters.flat).all() and (out / run_folder.TRAINING).exists()
     with np.errstate(all="ignore"), pytest.raises(Diverged, match="not finite after step 1"):
         SequenceClassifier(hidden=8, steps=1, learning_rate=1e39).fit(TEXTS, LABELS)
 
@@ -102,11 +102,11 @@ def test_a_run_without_its_training_state_has_not_ended_unless_it_says_so(tmp_pa
     out = tmp_path / "run"
     next(reports := SequenceClassifier(**SMALL).fitting(TEXTS, LABELS, run=out))
     reports.close()
-    (out / checkpoint.TRAINING).unlink()
+    (out / run_folder.TRAINING).unlink()
     for _ in range(2):
         with pytest.raises(FileError, match=r"training\.safetensors: it is missing, and log\.jsonl does not"):
             SequenceClassifier(**SMALL).fit(TEXTS, LABELS, run=out)
-        (out / checkpoint.LOG).unlink()
+        (out / run_folder.LOG).unlink()
 
 
 def test_the_command_says_that_the_training_state_is_missing(tmp_path, monkeypatch):
@@ -116,7 +116,7 @@ def test_the_command_says_that_the_training_state_is_missing(tmp_path, monkeypat
         patch.setattr(Stop, "__call__", lambda _: True)
         with pytest.raises(SystemExit):
             run("classify", "fit", data, "--out", out, *OPTIONS)
-    (out / checkpoint.TRAINING).unlink()
+    (out / run_folder.TRAINING).unlink()
     with pytest.raises(FileError, match=r"training\.safetensors: it is missing"):
         run("resume", out)
 
@@ -144,7 +144,7 @@ def test_a_fit_that_is_refused_leaves_the_estimator_as_it_was(tmp_path):
     with pytest.raises(FileError):
         model.fit(others, LABELS, run=tmp_path / "file" / "run")
     assert same()
-    with Journal(tmp_path / "run" / checkpoint.LOG), pytest.raises(FileError, match="another process"):
+    with Journal(tmp_path / "run" / run_folder.LOG), pytest.raises(FileError, match="another process"):
         model.fit(TEXTS, LABELS, run=tmp_path / "run")
     assert same()
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool import cli
-from unspool.cli import turing as command
+from unspool.cli import main as cli
+from unspool.cli.commands import turing as command
 from unspool.turing.builtin import AUTOMATA, MACHINES, find
 from unspool.turing.compile import compile_machine
 from unspool.turing.machine import Machine, simulate

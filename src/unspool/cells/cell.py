@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unspool.kernel import ops
-from unspool.values import CellName, Floats
+from unspool.kernels import native
+from unspool.kernels.arrays import CellName, Floats
 
 Shapes = dict[str, tuple[int, ...]]
 ROUNDS = 40
@@ -53,9 +53,12 @@ def orthogonal(block: Floats, rng: np.random.Generator) -> None:
         X = (rng.standard_normal(block.shape) / (2 * np.sqrt(len(block)))).astype(np.float32)
         with np.errstate(all="ignore"):
             for _ in range(ROUNDS):
-                X = np.float32(1.5) * X - np.float32(0.5) * ops.matmul(ops.matmul(X, X, transpose_b=True), X)
+                X = np.float32(1.5) * X - np.float32(0.5) * native.matmul(
+                    native.matmul(X, X, transpose_b=True), X
+                )
             far = (
-                not np.abs(ops.matmul(X, X, transpose_b=True) - np.eye(len(X), dtype=np.float32)).max() < 1e-4
+                not np.abs(native.matmul(X, X, transpose_b=True) - np.eye(len(X), dtype=np.float32)).max()
+                < 1e-4
             )
     block[:] = X
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from unspool.cells.cell import Cell, begin_uniform
-from unspool.values import Floats
+from unspool.kernels.arrays import Floats
 
 CELL = Cell("elman", gates=("a",), has_cell_state=False, has_inner_bias=False, begin=begin_uniform)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from unspool.cells.cell import Cell, begin_uniform
-from unspool.values import Floats
+from unspool.kernels.arrays import Floats
 
 
 def begin(parameters: dict[str, Floats], rng: np.random.Generator) -> None:

@@ -16,18 +16,18 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from unspool import checkpoint
+from unspool.cli.checks import check_before, files_of
 from unspool.cli.fit_options import FitOptions
 from unspool.cli.options import Kept, names_of
-from unspool.cli.refusals import check_before, files_of
-from unspool.cli.stopping import Stop
+from unspool.cli.signals import Stop
 from unspool.cli.terminal import terminal
 from unspool.errors import InputError
-from unspool.files import hash_of, hash_of_all
-from unspool.schema import read_as
-from unspool.sequences.estimator import Estimator
-from unspool.sequences.fit import Report
-from unspool.sequences.kept import has_ended
+from unspool.storage import run_folder, tensors
+from unspool.storage.files import hash_of, hash_of_all
+from unspool.storage.schema import read_as
+from unspool.tasks.estimator import Estimator
+from unspool.training.fit import Report
+from unspool.training.fit_checkpoint import has_ended
 
 COMMAND = "command"
 """The key in the config of what the command was given."""
@@ -86,14 +86,14 @@ def begin(work: Work, data: Path, options: FitOptions) -> None:
 
 def go_on(work: Work, run: Path, kept: Kept) -> None:
     """Go on with a run where it was last saved."""
-    content = checkpoint.read_config(run, work.name)
+    content = run_folder.read_config(run, work.name)
     if COMMAND not in content:
         raise InputError(
             f"{run}: it holds no command to go on with: it was made by an older version or from Python; "
             f"use it with unspool {work.name} predict, or fit again"
         )
     console = terminal(quiet=kept.json)
-    command = read_as(Command, content, run / checkpoint.CONFIG)
+    command = read_as(Command, content, run / run_folder.CONFIG)
     given, files = command["command"]["options"], command["command"]["files"]
     check_before(None, kept, inputs=[each for path in files for each in files_of(Path(path))])
     for path, known in files.items():
@@ -102,7 +102,7 @@ def go_on(work: Work, run: Path, kept: Kept) -> None:
                 f"{path}: it has changed since {run} was begun: put it back as it was, or fit anew into another run"
             )
     passing = {name: getattr(kept, name) for name in names_of(Kept)}
-    options = work.options.from_json(given, run / checkpoint.CONFIG, out=run, **passing)
+    options = work.options.from_json(given, run / run_folder.CONFIG, out=run, **passing)
     console.print(_where(run), soft_wrap=True)
     _walk(work, Path(command["data"]), options, console, {})
 
@@ -122,8 +122,8 @@ def _hash(path: Path) -> str:
 def _where(run: Path) -> str:
     if has_ended(run):
         return f"{run}: the fit has ended already; it is only judged again"
-    path = run / checkpoint.TRAINING
-    step = read_as(int, checkpoint.read_arrays(path)[1].get("step"), path, "step")
+    path = run / run_folder.TRAINING
+    step = read_as(int, tensors.read_arrays(path)[1].get("step"), path, "step")
     return f"{run}: going on after update {step:,}"
 
 

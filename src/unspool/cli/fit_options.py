@@ -7,19 +7,10 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, get_type_hints
 
 from cyclopts import Parameter
 
-from unspool.cli.options import (
-    DATA,
-    Kept,
-    OfData,
-    OfNetwork,
-    OfOutput,
-    OfTime,
-    OfTraining,
-    names_of,
-)
+from unspool.cli.options import DATA, Kept, OfData, OfNetwork, OfOutput, OfTime, OfTraining, names_of
 from unspool.errors import FileError
-from unspool.schema import read_as
-from unspool.values import CellName
+from unspool.kernels.arrays import CellName
+from unspool.storage.schema import read_as
 
 Column: TypeAlias = str | None
 """A column's name, or its number from 0."""

@@ -7,20 +7,30 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from unspool import checkpoint
-from unspool.baselines import baseline_from_json, lines_to_cross
-from unspool.cli.comparison import best_as_json, rows_of
+from unspool.baselines.language import baseline_from_json, lines_to_cross
 from unspool.cli.options import Shown
-from unspool.cli.stopping import Stop
-from unspool.cli.view import View
-from unspool.draw.curve import draw_curve
+from unspool.cli.outputs import output
+from unspool.cli.signals import Stop
+from unspool.cli.views.comparison import best_as_json, rows_of
+from unspool.cli.views.training import View
 from unspool.errors import FileError, MissingExtra
-from unspool.events import Changed, Event, Judged, LeftOut, Planned, Prepared, RunConfig, Step, Stopped
-from unspool.files import why
-from unspool.journal import entries
-from unspool.kernel.ops import kernel_info
-from unspool.outputs import output
-from unspool.plan import Recipe
+from unspool.kernels.native import kernel_info
+from unspool.plots.curve import draw_curve
+from unspool.storage import run_folder
+from unspool.storage.files import why
+from unspool.storage.log import entries
+from unspool.training.events import (
+    Changed,
+    Event,
+    Judged,
+    LeftOut,
+    Planned,
+    Prepared,
+    RunConfig,
+    Step,
+    Stopped,
+)
+from unspool.training.recipe import Recipe
 
 CALLED = {"B": "batch", "tau": "window"}
 """What the recipe's letters are called among the options; all else has one name."""
@@ -157,7 +167,7 @@ def repeat(config: RunConfig) -> str:
 
 
 def _draw(out: Path, content: dict[str, Any], path: Path, *, force: bool) -> None:
-    looks = [entry for entry in entries(out / checkpoint.LOG) if "valid" in entry]
+    looks = [entry for entry in entries(out / run_folder.LOG) if "valid" in entry]
     curve = [(each["seconds"], each["train"], each["valid"]) for each in looks]
     found = [baseline_from_json(each, each["test"] is not None) for each in content["baselines"]]
     lines = [(each.name, each.during.nats) for each in lines_to_cross(found)]

@@ -10,12 +10,12 @@ import numpy as np
 
 from unspool.cli.fit_options import Forecasting, as_column
 from unspool.cli.options import names_of
-from unspool.data.arrays import Real
-from unspool.data.timetable import TimeTable, Values, read_timetable
+from unspool.data.formats.timetable import TimeTable, Values, read_timetable
 from unspool.errors import InputError
-from unspool.forecast.forecaster import Forecaster
-from unspool.forecast.levels import check_level
-from unspool.forecast.store import Run
+from unspool.evaluation.intervals import check_level
+from unspool.kernels.arrays import Real
+from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.tasks.forecast.store import Run
 
 Forecasts = dict[str, tuple[Real, Real | None, Real | None]]
 

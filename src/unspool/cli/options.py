@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from cyclopts import Group, Parameter
 
-from unspool.kernel.ops import set_threads
+from unspool.kernels.native import set_threads
 
 Flag: TypeAlias = Annotated[bool, Parameter(negative="")]
 """Without a second option that takes the first one back."""

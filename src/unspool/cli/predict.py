@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from unspool import checkpoint
 from unspool.cli.fit import COMMAND, Command
-from unspool.schema import read_as
-from unspool.sequences.store import load
+from unspool.storage import run_folder
+from unspool.storage.schema import read_as
+from unspool.tasks.store import load
 
 COLUMNS = ("text", "label", "token", "tag", "sequence", "columns", "delimiter", "by")
 """The options that say how data is read."""
@@ -16,8 +16,8 @@ COLUMNS = ("text", "label", "token", "tag", "sequence", "columns", "delimiter", 
 def load_fitted(run: Path, kind: str) -> Any:
     """Load the model of a run; where its fit has not ended, say whose answers these are."""
     model = load(run, kind)
-    if (run / checkpoint.TRAINING).exists():
-        how = f"; go on with: unspool resume {run}" if COMMAND in checkpoint.read_config(run, kind) else ""
+    if (run / run_folder.TRAINING).exists():
+        how = f"; go on with: unspool resume {run}" if COMMAND in run_folder.read_config(run, kind) else ""
         said = f"the fit has not ended, the answers are those after update {model.n_iter_:,}"
         print(f"unspool: {run}: {said}{how}", file=sys.stderr)
     return model
@@ -29,16 +29,16 @@ def as_in_the_fit(run: Path, kind: str, data: Path) -> dict[str, Any]:
     Names hold for every table, numbers of columns and what stands between them only for files of the same kind.
     A run from Python was given none.
     """
-    content = checkpoint.read_config(run, kind)
+    content = run_folder.read_config(run, kind)
     if COMMAND not in content:
         return {}
-    command = read_as(Command, content, run / checkpoint.CONFIG)
+    command = read_as(Command, content, run / run_folder.CONFIG)
     told = command["command"]["options"]
     alike = _kind(data) == _kind(Path(command["data"]))
     found = {name: told[name] for name in COLUMNS if told.get(name) is not None}
     for name, column in found.items():
         kind_of_column: Any = tuple[int, int] if name == "columns" else str
-        read_as(kind_of_column, column, run / checkpoint.CONFIG, f"command.options.{name}")
+        read_as(kind_of_column, column, run / run_folder.CONFIG, f"command.options.{name}")
     if not alike:
         found.pop("delimiter", None)
         return {name: column for name, column in found.items() if not str(column).isdecimal()}

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 from cyclopts import Parameter
 
 from unspool.cli.options import TEXT, Flag
-from unspool.data.source import files_in
+from unspool.data.text.source import files_in
 
 
 def _no_options(type_: Any, names: Any) -> None:

@@ -1,10 +1,10 @@
 """The bits are real: a file in as many bits as the model's cross-entropy says, and back to the byte.
 
->>> from unspool.config import ModelConfig
->>> from unspool.data.settings import Settings
->>> from unspool.data.tokens import make_tokenizer
->>> from unspool.data.vocab import Vocab
->>> from unspool.model import Model
+>>> from unspool.model.config import ModelConfig
+>>> from unspool.data.text.settings import Settings
+>>> from unspool.data.tokens.registry import make_tokenizer
+>>> from unspool.data.tokens.vocab import Vocab
+>>> from unspool.model.network import Model
 >>> network = Model.fresh(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)
 >>> model = TextModel(network, Vocab(list("abracadabra")), make_tokenizer("char"), Settings())
 >>> packed = compress(model, b"abracadabra " * 20)
@@ -26,17 +26,17 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from unspool import checkpoint
 from unspool.compress.coding import Coded, Told, decode, encode
 from unspool.compress.container import Container
 from unspool.errors import FileError, InputError
-from unspool.evaluate import in_silence
-from unspool.language import TextModel
-from unspool.memory import require_memory
+from unspool.evaluation.language import in_silence
+from unspool.kernels.memory import require_memory
+from unspool.storage import run_folder
+from unspool.tasks.language.text_model import TextModel
 
 __all__ = ["Container", "Packed", "compress", "decompress", "identity", "model_within"]
 
-FILES = (checkpoint.CONFIG, checkpoint.VOCAB, checkpoint.MODEL)
+FILES = (run_folder.CONFIG, run_folder.VOCAB, run_folder.MODEL)
 """The files of a run that are needed to use its model."""
 BYTES = 300
 """Bytes of memory that a byte of the file takes while it is coded, about."""

@@ -3,7 +3,7 @@
     tokens ─▶ ids ─▶ windows of the network ─▶ o(t) ─▶ f(t) ─▶ range coder ─▶ bytes           writing
     bytes ─▶ range coder ◀─ f(t) ◀─ o(t) ◀─ one step of the network ◀─ the token before       reading
 
-The writer knows the whole text, so it reads whole windows, as `unspool.evaluate` does. The reader knows only what it
+The writer knows the whole text, so it reads whole windows, as `unspool.evaluation.language` does. The reader knows only what it
 has read, so it goes token by token. Both see the same bits of o(t), since the engine's results do not depend on the
 window; so both make the same frequencies and the coder comes back to every choice. The first token has nothing before
 it: 1/K for each. All others cost what `evaluate` says:
@@ -24,16 +24,16 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.compress.coder import Decoder, Encoder
 from unspool.compress.frequencies import Whole, frequencies
-from unspool.compress.spelling import Interval, Spelling, cut, join
-from unspool.data.arrays import Ids, Real
+from unspool.compress.literals import Interval, Spelling, cut, join
+from unspool.compress.range_coder import Decoder, Encoder
 from unspool.errors import FileError
-from unspool.evaluate import WINDOW, in_silence, refuse_no_text
-from unspool.language import TextModel
-from unspool.measure import measure
-from unspool.model import Model
-from unspool.stream import Stream
+from unspool.evaluation.language import WINDOW, in_silence, refuse_no_text
+from unspool.evaluation.metrics import measure
+from unspool.kernels.arrays import Ids, Real
+from unspool.model.network import Model
+from unspool.model.stream import Stream
+from unspool.tasks.language.text_model import TextModel
 
 Way: TypeAlias = Literal["network", "counted"]
 """Who says how probable an unknown token is."""

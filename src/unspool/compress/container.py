@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from unspool.errors import FileError
-from unspool.memory import available
+from unspool.kernels.memory import available
 
 MARK = b"\xb5unspool"
 VERSION = 1

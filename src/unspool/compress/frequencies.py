@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.errors import InputError
-from unspool.values import Floats
+from unspool.kernels.arrays import Floats
 
 Whole = NDArray[np.int64]
 

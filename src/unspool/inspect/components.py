@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.kernel import ops
-from unspool.values import Floats
+from unspool.kernels import native
+from unspool.kernels.arrays import Floats
 
 DIRECTIONS, ROUNDS = 8, 60
 """So many directions are kept, so often: the first two converge as the share of the ninth to theirs dies out."""
@@ -40,16 +40,16 @@ def components(states: Floats) -> Components:
     if centred.shape[1] < 2:
         centred = np.pad(centred, ((0, 0), (0, 1)))
     rows = centred.astype(np.float32)
-    covariance = ops.matmul(rows, rows, transpose_a=True) / np.float32(len(rows))
+    covariance = native.matmul(rows, rows, transpose_a=True) / np.float32(len(rows))
     basis = np.random.default_rng(0).standard_normal((len(covariance), min(DIRECTIONS, len(covariance))))
     for _ in range(ROUNDS):
-        basis = _orthonormal(ops.matmul(covariance, basis.astype(np.float32)).astype(np.float64))
-    small = basis.T @ ops.matmul(covariance, basis.astype(np.float32)).astype(np.float64)
+        basis = _orthonormal(native.matmul(covariance, basis.astype(np.float32)).astype(np.float64))
+    small = basis.T @ native.matmul(covariance, basis.astype(np.float32)).astype(np.float64)
     variances, turn = np.linalg.eigh((small + small.T) / 2)
     chosen = (basis @ turn[:, ::-1])[:, :2]  # H 2
     chosen *= np.where(np.take_along_axis(chosen, np.abs(chosen).argmax(axis=0)[None], 0) < 0, -1, 1)
     total = max(float(np.trace(covariance, dtype=np.float64)), 1e-300)
-    places = ops.matmul(rows, chosen.astype(np.float32)).astype(np.float64)
+    places = native.matmul(rows, chosen.astype(np.float32)).astype(np.float64)
     first, second = (float(max(each, 0.0) / total) for each in variances[::-1][:2])
     return Components(places, (first, second))
 

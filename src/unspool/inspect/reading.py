@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.data.tokens import Tokenizer
+from unspool.data.tokens.registry import Tokenizer
 from unspool.errors import InputError
-from unspool.kernel import ops
-from unspool.model import Model
-from unspool.values import Floats, Ids, State
+from unspool.kernels import native
+from unspool.kernels.arrays import Floats, Ids
+from unspool.model.network import Model
+from unspool.model.values import State
 
 WINDOW = 256
 """Steps read at once: the probabilities of all tokens are never kept for more."""
@@ -53,7 +54,7 @@ class Reading:
 def read(model: Model, ids: Ids, pieces: list[str], *, window: int = WINDOW) -> Reading:
     """Read a text from the beginning, the state carried; a window of any size gives the same bits.
 
-    >>> from unspool.config import ModelConfig
+    >>> from unspool.model.config import ModelConfig
     >>> model = Model.fresh(ModelConfig(cell="lstm", inputs=5, outputs=5, hidden=8), seed=1)
     >>> found = read(model, np.array([1, 2, 3, 1], np.int32), list("abca"))
     >>> sorted(found.states), found.states["layer0.s"].shape, found.expected.shape
@@ -89,7 +90,7 @@ def read(model: Model, ids: Ids, pieces: list[str], *, window: int = WINDOW) -> 
                 parts.setdefault(f"layer{layer}.s", []).append(tape.ss[1:, 0].copy())
         count = min(len(here), len(ids) - 1 - at)
         if count:
-            p = _softmax(ops.matmul(output.h[:count, 0], weights.V[0], start=model.parameters["c"]))
+            p = _softmax(native.matmul(output.h[:count, 0], weights.V[0], start=model.parameters["c"]))
             places = slice(at + 1, at + 1 + count)
             surprise[places] = -np.log(np.maximum(p[np.arange(count), ids[places]], 1e-300))
             expected[places] = best = _largest(p, k)
@@ -113,7 +114,7 @@ def _softmax(o: Floats) -> NDArray[np.float64]:
 def pieces_of(tokenizer: Tokenizer, tokens: list[str]) -> list[str]:
     """Give what each token adds to the text: a word comes with the blank before it.
 
-    >>> from unspool.data.tokens import make_tokenizer
+    >>> from unspool.data.tokens.registry import make_tokenizer
     >>> pieces_of(make_tokenizer("word"), ["Time", "travels", "."])
     ['Time', ' travels', '.']
     >>> pieces_of(make_tokenizer("byte"), make_tokenizer("byte").encode_text("añ"))

@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.clean import Cleaner
-from unspool.data.given import Text, as_sources
-from unspool.data.reading import joint_of
-from unspool.data.settings import Settings
-from unspool.data.source import read_text
+from unspool.data.text.clean import Cleaner
+from unspool.data.text.reader import joint_of
+from unspool.data.text.settings import Settings
+from unspool.data.text.source import read_text
+from unspool.data.text.sources import Text, as_sources
 from unspool.errors import InputError
-from unspool.evaluate import in_time
-from unspool.graph.structure import At
-from unspool.graph.trace import Trace, trace
+from unspool.evaluation.language import in_time
 from unspool.inspect.components import Components, components
-from unspool.inspect.looking_back import LookingBack, look_back
+from unspool.inspect.graph.structure import At
+from unspool.inspect.graph.trace import Trace, trace
+from unspool.inspect.memory import LookingBack, look_back
 from unspool.inspect.properties import properties_of
 from unspool.inspect.reading import Reading, pieces_of, read, visible
 from unspool.inspect.units import Unit, choose, named
-from unspool.language import TextModel
-from unspool.model import Model
+from unspool.model.network import Model
+from unspool.tasks.language.text_model import TextModel
 
 STEPS = 3
 """As many steps of the text are unfolded for the picture of the graph."""

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from unspool.errors import InputError
 from unspool.inspect.properties import Property
-from unspool.kernel import ops
-from unspool.values import Floats
+from unspool.kernels import native
+from unspool.kernels.arrays import Floats
 
 RANGES = 10
 SHIFTS = 8
@@ -70,7 +70,7 @@ def shares(states: Floats, found: list[Property]) -> tuple[Table, Table]:
         ranked = np.argsort(np.argsort(part, axis=0, kind="stable"), axis=0, kind="stable")
         ones = np.zeros((RANGES, T, part.shape[1]), np.float32)
         np.put_along_axis(ones, (ranked * RANGES // T)[None], 1.0, axis=0)
-        counts = ops.matmul(np.ascontiguousarray(ones.transpose(0, 2, 1)).reshape(-1, T), columns)
+        counts = native.matmul(np.ascontiguousarray(ones.transpose(0, 2, 1)).reshape(-1, T), columns)
         joint = counts.reshape(RANGES, -1, columns.shape[1]) / T
         for i, here in enumerate(spans):
             told, *moved = (_told(joint[:, :, span].astype(np.float64)) for span in here)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from unspool.errors import InputError
+from unspool.kernels.arrays import once
 from unspool.turing.machine import check_names
-from unspool.values import once
 
 
 @dataclass(frozen=True)

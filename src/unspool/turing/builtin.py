@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from unspool.errors import InputError
-from unspool.files import as_path
+from unspool.storage.files import as_path
 from unspool.turing.automaton import Automaton
 from unspool.turing.machine import Machine
 from unspool.turing.parse import from_values, load

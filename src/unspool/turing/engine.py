@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from unspool.config import ModelConfig
-from unspool.model import Model
+from unspool.kernels.arrays import Floats, Ids
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
 from unspool.turing.automaton import Automaton
 from unspool.turing.network import Network, Rationals
-from unspool.values import Floats, Ids
 
 
 def automaton_model(automaton: Automaton) -> Model:

@@ -13,11 +13,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from unspool.kernel import reference
+from unspool.kernels import reference
+from unspool.kernels.arrays import Floats
+from unspool.kernels.tape import Lookup
 from unspool.turing.engine import machine_model
 from unspool.turing.network import Network
 from unspool.turing.run import Truth
-from unspool.values import Floats, Lookup
 
 Precision = Literal["float32", "float64"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "float64")

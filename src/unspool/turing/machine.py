@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from unspool.errors import InputError
-from unspool.values import once
+from unspool.kernels.arrays import once
 
 Move = Literal["L", "S", "R"]
 MOVES: tuple[Move, ...] = ("L", "S", "R")

@@ -21,8 +21,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.kernels.arrays import once
 from unspool.turing.machine import Configuration, Machine, Move
-from unspool.values import once
 
 Rationals = NDArray[Any]
 """An array of Fractions."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from unspool.errors import InputError
-from unspool.files import read_whole
+from unspool.storage.files import read_whole
 from unspool.turing.automaton import Automaton
 from unspool.turing.machine import Machine, Rule
 

@@ -1,0 +1,66 @@
+"""Prediction k steps ahead by any model that sees a window of the last tau numbers.
+
+One step ahead, the window holds what was observed. Further ahead it must hold predictions in the place of
+observations that are not there yet:
+
+    x̂(t+1) = f(x(t-τ+1), …, x(t)),   x̂(t+2) = f(x(t-τ+2), …, x(t), x̂(t+1)),  …             (1)
+
+so an error in one step is input of the next, and errors pile up with k.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from unspool.errors import InputError
+from unspool.kernels.arrays import Real
+
+
+class WindowModel(Protocol):
+    """Predicts the number after a window."""
+
+    @property
+    def tau(self) -> int:
+        """How many numbers it sees."""
+
+    def predict(self, X: Real) -> Real:
+        """Predict the number that follows each row of ``X``, which has tau columns, oldest first."""
+
+
+def predict_ahead(model: WindowModel, x: Real, k: int) -> Real:
+    """Predict each number of a series from what was observed up to k steps before it: (1).
+
+    Entry i predicts x[tau + k - 1 + i].
+
+    >>> class Double:
+    ...     tau = 1
+    ...     def predict(self, X): return 2 * X[:, 0]
+    >>> predict_ahead(Double(), np.array([1.0, 2.0, 4.0, 9.0]), k=2).tolist()
+    [4.0, 8.0]
+    """
+    if k < 1 or len(x) < model.tau + k:
+        raise InputError(f"k: {len(x)} numbers allow 1 … {len(x) - model.tau} steps ahead, got {k}")
+    windows = np.lib.stride_tricks.sliding_window_view(x, model.tau)[: len(x) - model.tau - k + 1]
+    window = np.array(windows)  # T tau
+    for _ in range(k):
+        predicted = model.predict(window)
+        window = np.column_stack([window[:, 1:], predicted])
+    return np.asarray(predicted)
+
+
+def forecast(model: WindowModel, history: Real, steps: int) -> Real:
+    """Go on from the end of a series: the next so many numbers, each from the predictions before it."""
+    series = list(history[len(history) - model.tau :])
+    for _ in range(steps):
+        window = np.array(series[len(series) - model.tau :])[None]
+        series.append(float(model.predict(window)[0]))
+    return np.array(series[model.tau :])
+
+
+def error_by_steps(model: WindowModel, x: Real, steps: Sequence[int]) -> Real:
+    """Give the root of the mean squared error for each k, all of them over the same targets."""
+    furthest = max(steps)
+    truth = x[model.tau + furthest - 1 :]
+    predictions = [predict_ahead(model, x[furthest - k :], k) for k in steps]
+    return np.array([np.sqrt(np.mean((predicted - truth) ** 2)) for predicted in predictions])

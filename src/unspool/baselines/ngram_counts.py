@@ -1,0 +1,198 @@
+"""How often each n-gram occurs, for every n up to an order, over tokens of any kind.
+
+The counts are a tree in arrays. An n-gram is an entry of level n; its key joins the number of its first n-1
+tokens' entry in level n-1 with its last token, and the keys are sorted:
+
+    key(w(1) … w(n)) = entry(w(1) … w(n-1)) · K + w(n)                                  (1)
+
+So keys never outgrow 64 bits, whatever K and n; the entries that continue a context lie side by side; and
+all the n-grams of a text are found with one search a level.
+
+>>> counts = count_ngrams(np.array([0, 1, 0, 1, 2]), K=3, order=2)     # a b a b c
+>>> counts.count([0]), counts.count([0, 1]), counts.count([1, 2]), counts.count([2, 2])
+(2, 2, 1, 0)
+>>> counts.levels[1].continuations(0)                                  # what follows a, and how often
+(array([1]), array([2]))
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unspool.errors import EmptyInput, InputError
+from unspool.kernels.arrays import Ids, Whole
+from unspool.kernels.memory import require_memory
+from unspool.options import check_order
+
+BLOCK = 1 << 20
+"""So many tokens are counted at a time."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """All n-grams of one n."""
+
+    keys: Whole
+    """The keys (1), rising."""
+    counts: Whole
+    """How often each occurs."""
+    suffixes: Whole
+    """The entry, one level below, of the n-gram without its first token."""
+    K: int
+    contexts: int
+    """How many entries the level below has; entry numbers of contexts go up to this."""
+
+    @property
+    def prefixes(self) -> Whole:
+        """The entry, one level below, of the n-gram without its last token: its context."""
+        return self.keys // self.K
+
+    def find(self, context: Whole, token: NDArray[np.integer]) -> Whole:
+        """Give the entry of context and token, or -1 where there is none or the context is -1."""
+        if not len(self.keys):
+            return np.full(len(context), -1)
+        key = context * self.K + token
+        entry = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
+        return np.where((self.keys[entry] == key) & (context >= 0), entry, -1)
+
+    def span(self, context: int) -> slice:
+        """Give where the entries that continue a context lie."""
+        start, stop = np.searchsorted(self.keys, [context * self.K, (context + 1) * self.K])
+        return slice(int(start), int(stop))
+
+    def continuations(self, context: int) -> tuple[Whole, Whole]:
+        """Give the tokens that follow a context, and how often."""
+        span = self.span(context)
+        return self.keys[span] % self.K, self.counts[span]
+
+    def totals(self, counts: NDArray[np.integer]) -> Whole:
+        """Add up numbers of the entries, context by context."""
+        return np.bincount(self.prefixes, counts, self.contexts).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class NgramCounts:
+    """The counts of a text for n = 1 … order."""
+
+    levels: list[Level]
+    K: int
+    tokens: int
+    """How many tokens the text has."""
+
+    @property
+    def order(self) -> int:
+        """The largest n."""
+        return len(self.levels)
+
+    def count(self, ngram: Sequence[int]) -> int:
+        """Say how often an n-gram occurs."""
+        if not 1 <= len(ngram) <= self.order:
+            raise InputError(f"n-gram: expected 1 … {self.order} tokens, got {len(ngram)}")
+        entry = self.entry(ngram)
+        return 0 if entry < 0 else int(self.levels[len(ngram) - 1].counts[entry])
+
+    def entry(self, ngram: Sequence[int]) -> int:
+        """Give the entry of an n-gram in its level, -1 if it never occurred; the empty one is entry 0."""
+        return int(self.entries(np.array([ngram], np.int64).reshape(1, -1).T)[-1][0]) if len(ngram) else 0
+
+    def entries(self, columns: NDArray[np.integer]) -> list[Whole]:
+        """Give, for n-grams with their tokens in columns, the entries of their first 1, 2, … tokens."""
+        entry = np.zeros(columns.shape[1], np.int64)
+        found = []
+        for level, tokens in zip(self.levels, columns, strict=False):
+            entry = level.find(entry, tokens)
+            found.append(entry)
+        return found
+
+
+def count_ngrams(ids: Ids, K: int, order: int) -> NgramCounts:
+    """Count all n-grams of a text for n = 1 … order, K being the number of different tokens.
+
+    The text is read in blocks, once per level: beside one block, only distinct n-grams are in memory.
+    """
+    return NgramCounts(list(count_levels(ids, K, order)), K, len(ids))
+
+
+def count_levels(ids: Ids, K: int, order: int) -> Iterator[Level]:
+    """Count the n-grams of a text level by level, so that the caller may stop before the last order."""
+    check_order(order)
+    if len(ids) < order:
+        raise EmptyInput(
+            f"text too short: {len(ids)} tokens, but counting {order}-grams needs at least {order}"
+        )
+    low, high = int(ids.min()), int(ids.max())
+    if low < 0 or high >= K:
+        raise InputError(f"ids: expected 0 … {K - 1}, got {low} … {high}")
+    levels: list[Level] = []
+    # Entries of the level below, where the text is one block.
+    carried = np.zeros(len(ids), np.int64) if len(ids) <= BLOCK else None
+    for n in range(1, order + 1):
+        contexts, starts = len(levels[-1].keys) if levels else 1, len(ids) - n + 1
+        counter = _Counter(contexts * K)
+        for begin in range(0, starts, BLOCK):
+            tokens = np.asarray(ids[begin : min(begin + BLOCK, starts) + n - 1], np.int64)
+            context = _contexts(levels, tokens) if carried is None else carried[:starts]
+            counter.add(context * K + tokens[n - 1 :])  # (1)
+        keys, counts = counter.distinct()
+        level = Level(keys, counts, _suffixes(levels, keys, K), K, contexts)
+        if carried is not None and n < order:
+            carried = level.find(carried[:starts], tokens[n - 1 :])
+        levels.append(level)
+        yield level
+
+
+def _contexts(levels: list[Level], tokens: Whole) -> Whole:
+    """Return the entries of the n-1 tokens before each n-gram: one search per level."""
+    starts = len(tokens) - len(levels)
+    entry = np.zeros(starts, np.int64)
+    for i, level in enumerate(levels):
+        entry = level.find(entry, tokens[i : i + starts])
+    return entry
+
+
+def _suffixes(levels: list[Level], keys: Whole, K: int) -> Whole:
+    """Return the entries of the n-grams without their first token: that of the context's suffix, continued by the last token."""
+    if not levels:
+        return np.zeros(len(keys), np.int64)
+    return levels[-1].find(levels[-1].suffixes[keys // K], keys % K)
+
+
+class _Counter:
+    """Counts keys below a bound that come in blocks: in a table where the bound is small, else as sorted distinct keys."""
+
+    def __init__(self, bound: int) -> None:
+        self._table = np.zeros(bound, np.int64) if bound <= BLOCK else None
+        self._parts: list[tuple[Whole, Whole]] = []
+
+    def add(self, keys: Whole) -> None:
+        """Count the keys of one more block."""
+        if self._table is not None:
+            self._table += np.bincount(keys, minlength=len(self._table))
+            return
+        self._parts.append(np.unique(keys, return_counts=True))
+        # As in a merge sort: a part is merged once those after it are as large, so each key is moved a few times only.
+        while len(self._parts) > 1 and len(self._parts[-2][0]) <= 2 * len(self._parts[-1][0]):
+            self._parts.append(_merged(self._parts.pop(), self._parts.pop()))
+
+    def distinct(self) -> tuple[Whole, Whole]:
+        """Return the distinct keys, rising, and how often each occurs."""
+        if self._table is not None:
+            keys = np.flatnonzero(self._table)
+            return keys, self._table[keys]
+        while len(self._parts) > 1:
+            self._parts.append(_merged(self._parts.pop(), self._parts.pop()))
+        return self._parts[0]
+
+
+def _merged(one: tuple[Whole, Whole], other: tuple[Whole, Whole]) -> tuple[Whole, Whole]:
+    total = len(one[0]) + len(other[0])
+    require_memory(
+        48 * total, f"counting {total:,} different n-grams", "choose a lower order or a shorter text"
+    )
+    keys = np.concatenate([one[0], other[0]])
+    order = np.argsort(keys, kind="stable")
+    keys, counts = keys[order], np.concatenate([one[1], other[1]])[order]
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    return keys[first], np.add.reduceat(counts, first)

@@ -1,0 +1,91 @@
+"""Two models that any regression has to beat: the mean of the targets, and ridge regression on a summary of the input.
+
+    w = (ZᵀZ + λI)⁻¹ Zᵀ(y - ȳ)                                                          (1)
+    GCV(λ) = n RSS(λ) / (n - 1 - dof(λ))²,   dof(λ) = Σ d / (d + λ)                     (2)
+
+Z holds the features of every sequence, standardised on the training part, and d the eigenvalues of ZᵀZ. λ is the one of `GRID`
+with the least generalised cross-validation score (2). The features are the values themselves where all sequences have the
+same length and few values; of other numbers mean, spread, least, largest, first, last value and the length; of tokens
+the share of each and the length.
+
+>>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+>>> Ridge.fit(X, 2 * X + 1).predict(np.array([[10.0]])).round(2).tolist()
+[[21.0]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unspool.kernels.arrays import Real
+
+GRID = tuple(10.0**k for k in range(-6, 4))
+"""λ over the number of rows."""
+MOST = 256
+"""Up to this many values are features themselves; of more tokens, the most frequent are."""
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """The fitted equation (1), for any number of targets."""
+
+    mean: Real  # F
+    spread: Real  # F
+    w: Real  # F O
+    intercept: Real  # O
+
+    @staticmethod
+    def fit(X: Real, y: Real) -> Ridge:
+        """Fit features (n, F) to targets (n, O)."""
+        n, mean, spread = len(X), X.mean(axis=0), X.std(axis=0)
+        spread = np.where(spread > 1e-12 * np.abs(mean) + 1e-300, spread, np.inf)  # a constant says nothing
+        Z, centred = (X - mean) / spread, y - y.mean(axis=0)
+        d, Q = np.linalg.eigh(Z.T @ Z)
+        d = np.maximum(d, 0.0)
+        b, total = Q.T @ (Z.T @ centred), (centred**2).sum()
+        best, least = GRID[-1] * n, np.inf
+        for share in GRID:
+            at = share * n
+            rest = total - ((d + 2 * at)[:, None] / ((d + at) ** 2)[:, None] * b**2).sum()
+            free = n - 1 - (d / (d + at)).sum()
+            if free > 0 and (found := n * max(rest, 0.0) / free**2) < least:
+                best, least = at, found
+        return Ridge(mean, spread, Q @ (b / (d + best)[:, None]), y.mean(axis=0))
+
+    def predict(self, X: Real) -> Real:
+        """Predict targets (n, O)."""
+        return np.asarray((X - self.mean) / self.spread @ self.w + self.intercept)
+
+
+def features(sequences: Any, size: int | None, like: Any = None) -> Real:
+    """Return the features (n, F) of sequences, as a coder encodes them; of tokens with ids below `size`.
+
+    `like` are the sequences that were fitted on, which decide what the features are [default: these].
+    """
+    like = sequences if like is None else like
+    if size is not None:
+        return _token_shares(sequences, like, size)
+    shapes = {np.shape(each) for each in like}
+    values = int(np.prod(next(iter(shapes)))) if len(shapes) == 1 else MOST + 1
+    if 0 < values <= min(MOST, len(like) // 2) and {np.shape(each) for each in sequences} == shapes:
+        return np.stack([np.ravel(each) for each in sequences]).astype(np.float64)
+    return np.stack([_summary(each) for each in sequences])
+
+
+def _token_shares(sequences: Sequence[Any], like: Sequence[Any], size: int) -> Real:
+    counts = sum((np.bincount(each, minlength=size) for each in like), np.zeros(size, np.int64))
+    kept = np.argsort(-counts, kind="stable")[:MOST]
+    shares = [np.bincount(each, minlength=size)[kept] / max(1, len(each)) for each in sequences]
+    return np.column_stack([np.stack(shares), [len(each) for each in sequences]])
+
+
+def _summary(sequence: Any) -> Real:
+    x = np.asarray(sequence, np.float64)
+    if not len(x):
+        return np.zeros(6 * x.shape[1] + 1)
+    parts = (x.mean(axis=0), x.std(axis=0), x.min(axis=0), x.max(axis=0), x[0], x[-1], [len(x)])
+    return np.concatenate(parts)

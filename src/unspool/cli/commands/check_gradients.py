@@ -1,0 +1,145 @@
+"""`unspool check-gradients`: hand formulas, finite differences and PyTorch, side by side."""
+
+import json as jsonlib
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.table import Table
+from rich.text import Text
+
+from unspool.cli.options import Flag
+from unspool.cli.terminal import terminal
+from unspool.errors import InputError
+from unspool.gradients.check import EXACT, HAND, Compared, check_gradients
+from unspool.kernels.arrays import Activation
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.options import at_least
+from unspool.storage import run_folder
+from unspool.training import store
+
+MOST = 100_000_000
+"""The most weights, and the most values of a window, that a check allocates."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `check-gradients` is given."""
+
+    cell: Literal["elman", "gru", "lstm"] = "elman"
+    """elman, gru or lstm."""
+    hidden: int = 16
+    """Units of a layer."""
+    layers: int = 1
+    """How many layers."""
+    pattern: str = "10.3"
+    """10.3 (hidden), 10.4 (output) or 10.5 (last)."""
+    feedback: Literal["token", "logits"] = "token"
+    """What pattern 10.4 feeds back: token, the target before, or logits, the real-valued o(t-1)."""
+    activation: Activation = "tanh"
+    """The Elman cell's."""
+    h0: Literal["zero", "learned"] = "zero"
+    """The state before the first step."""
+    bidirectional: Flag = False
+    """Both directions."""
+    vocabulary: int = 12
+    """How many tokens."""
+    steps: int = 12
+    """Steps of the random window."""
+    rows: int = 3
+    """Rows of the random window."""
+    values: int = 24
+    """How many values of each parameter are nudged for the differences."""
+    seed: int = 0
+    """Where the fresh model, the window and the choice of values come from."""
+    json: Flag = False
+    """Print JSON."""
+
+    def fresh(self) -> Model:
+        """Make a model of these sizes."""
+        names = ("cell", "hidden", "layers", "pattern", "feedback", "activation", "bidirectional")
+        sizes = {name: getattr(self, name) for name in names} | {"learn_h0": self.h0 == "learned"}
+        if self.layers * self.hidden * max(self.hidden, self.vocabulary) > MOST:
+            raise InputError(
+                f"layers {self.layers:,}, hidden {self.hidden:,} and vocabulary {self.vocabulary:,} are too large to "
+                "check; choose smaller sizes"
+            )
+        return Model.fresh(ModelConfig(inputs=self.vocabulary, outputs=self.vocabulary, **sizes), self.seed)
+
+
+def check_command(
+    run: Annotated[Path | None, Parameter(negative="")] = None, /, *, options: Options = Options()
+) -> None:
+    """Prove the gradients of a trained or a fresh model; the exit code is 0 only if all ways agree.
+
+    Parameters
+    ----------
+    run
+        The folder of a run; without one, a fresh model of the sizes below.
+    """
+    at_least("seed", options.seed, 0)
+    model = options.fresh() if run is None else _trained(run)
+    if options.steps * options.rows * model.config.hidden > MOST:
+        raise InputError(
+            f"steps {options.steps:,} and rows {options.rows:,} are too many to check; choose fewer"
+        )
+    console = terminal(quiet=options.json)
+    with console.status("comparing …") as status:
+        found = check_gradients(
+            model,
+            tau=options.steps,
+            B=options.rows,
+            nudged=options.values,
+            seed=options.seed,
+            told=lambda name: status.update(f"{name} …"),
+        )
+    good = all(each.agrees for each in found)
+    if options.json:
+        rows = [asdict(each) | {"agrees": each.agrees} for each in found]
+        print(jsonlib.dumps({"agree": good, "parameters": rows}))
+    else:
+        console.print(_table(found))
+        console.print(_verdict(found, good), soft_wrap=True)
+    if not good:
+        sys.exit(1)
+
+
+def _trained(run: Path) -> Model:
+    run_folder.read_config(run, "language")  # refuses a run of another kind
+    return store.load_model(run / run_folder.MODEL)[0]
+
+
+def _table(found: list[Compared]) -> Table:
+    table = Table(box=None, pad_edge=False, title_justify="left")
+    table.add_column("parameter", no_wrap=True)
+    table.add_column("shape", justify="right")
+    table.add_column("nudged", justify="right")
+    for name in ("hand ~ differences", "hand ~ PyTorch", "twins ~ differences", "twins ~ PyTorch"):
+        table.add_column(name, justify="right")
+    for each in found:
+        errors = (
+            (each.hand_and_differences, HAND), (each.hand_and_torch, HAND),
+            (each.twins_and_differences, EXACT), (each.twins_and_torch, EXACT),
+        )  # fmt: skip
+        shape = " ".join(map(str, each.shape))
+        table.add_row(each.name, shape, str(each.nudged), *(_cell(error, limit) for error, limit in errors))
+    return table
+
+
+def _cell(error: float | None, limit: float) -> Text:
+    if error is None:
+        return Text("–", "dim")
+    return Text(f"{error:.1e}", "green" if error <= limit else "bold red")
+
+
+def _verdict(found: list[Compared], good: bool) -> str:
+    torch = "" if found and found[0].hand_and_torch is not None else "; PyTorch is not installed"
+    limits = f"worst relative error at most {HAND:g} in float32 and {EXACT:g} in float64"
+    if good:
+        return f"all {len(found)} parameters agree ({limits}{torch})"
+    wrong = ", ".join(each.name for each in found if not each.agrees)
+    return f"NOT all agree: {wrong} ({limits}{torch})"

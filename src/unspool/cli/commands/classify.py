@@ -1,0 +1,224 @@
+"""`unspool classify fit` and `unspool classify predict`: a sequence to a class."""
+
+import json as jsonlib
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from cyclopts import App
+from rich.console import Console
+from rich.text import Text
+
+from unspool.cli.checks import (
+    check_before,
+    files_of,
+    note_empty,
+    refuse_broken,
+    refuse_numbers,
+    refuse_unknown,
+    refuse_unlabelled,
+)
+from unspool.cli.fit import Read, Work, begin
+from unspool.cli.fit_options import Column, FitOptions, as_column
+from unspool.cli.options import OfData, OfNetwork, OfTraining, Shown
+from unspool.cli.predict import as_in_the_fit, load_fitted
+from unspool.cli.terminal import headed, terminal
+from unspool.cli.views.scores import draw_scores, show_scores
+from unspool.data.formats.labelled import Labelled, Usual, may_hold_images, read_labelled
+from unspool.data.split import held_out
+from unspool.errors import InputError
+from unspool.evaluation.scores import score
+from unspool.tasks.predictors import SequenceClassifier
+
+By: TypeAlias = Literal["rows", "pixels"]
+app = App(name="classify", help="A sequence to a class: texts, names, recordings, series.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Where texts and classes stand in a table."""
+
+    text: OfData[Column] = None
+    """The column with the texts: its name, or its number from 0 [default: text]."""
+    label: OfData[Column] = None
+    """The column with the classes [default: label]."""
+    delimiter: OfData[str | None] = None
+    """What stands between the fields of a table [default: guessed]."""
+    by: OfData[By | None] = None
+    """What a step of an image is: one of its rows, or one of its pixels [default: rows]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(FitOptions, Columns):
+    """What `classify fit` is given."""
+
+    tokens: OfData[str] = "char"
+    """How texts are cut: char, word, byte …"""
+    hold_out: OfData[float] = 0.2
+    """The share of each class that is judged by and not learned from."""
+    learning_rate: OfTraining[float] = 3e-3
+    recurrent_dropout: OfNetwork[float] = 0.0
+    """The share of the state that is dropped inside the recurrence: helps where examples are few."""
+    remember: OfNetwork[int] = 0
+    """About how many steps the gates remember before they have learned anything: for long sequences."""
+    pool: OfNetwork[Literal["last", "mean"]] = "last"
+    """The answer comes from the last state or from the mean of all."""
+    balance: OfNetwork[float] = 0.0
+    """How far the classes' frequencies are taken out of the answers, 0 to 1: more helps rare classes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Shown, Columns):
+    """What `classify predict` is given."""
+
+    text: OfData[Column] = None
+    """The column with the texts: its name, or its number from 0 [default: as in the fit]."""
+    label: OfData[Column] = None
+    """The column with the classes; none: there is none [default: as in the fit, where it is there]."""
+    delimiter: OfData[str | None] = None
+    """What stands between the fields of a table [default: as in the fit, or guessed]."""
+    by: OfData[By | None] = None
+    """What a step of an image is, rows or pixels [default: as in the fit]."""
+
+
+@app.command
+def fit(data: Path, /, *, options: Options) -> None:
+    """Learn to tell classes apart, judge it on rows held out, and keep it in a run.
+
+    Parameters
+    ----------
+    data
+        A table with a text column and a label column (CSV, TSV), a folder with one text file or one folder of images
+        a class, .npz, .ts.
+    """
+    begin(CLASSIFY, data, options)
+
+
+@app.command
+def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
+    """Give the class of every sequence and its probability, a line each; with labels, scores as well.
+
+    Parameters
+    ----------
+    run
+        The folder of the run.
+    data
+        A file or folder as for fit; labels may be missing.
+    """
+    check_before(None, options, inputs=files_of(data))
+    model: SequenceClassifier = load_fitted(run, "classify")
+    read = _asked(run, data, options)
+    if read.blank:
+        print(f"unspool: {_blank(read)}", file=sys.stderr)
+    refuse_unlabelled(options.plot, read.labels, data)
+    note_empty(read.name, read.sequences)
+    proba = model.predict_proba(read.sequences)
+    answers = [str(name) for name in model.classes_[proba.argmax(axis=1)]]
+    refuse_unknown(read.labels or (), read.places, [str(name) for name in model.classes_])
+    scores = None if read.labels is None else score(read.labels, answers, model.classes_.tolist())
+    if options.plot is not None and scores is not None:
+        draw_scores(scores, options.plot, force=options.force)
+    if options.json:
+        rows = [
+            {"class": a, "probability": float(p.max()), "probabilities": p.tolist()}
+            for a, p in zip(answers, proba, strict=True)
+        ]
+        content = {"run": str(run), "classes": model.classes_.tolist(), "answers": rows}
+        print(jsonlib.dumps(content | ({"scores": scores.to_json()} if scores else {}), ensure_ascii=False))
+        return
+    for answer, p in zip(answers, proba, strict=True):
+        print(f"{answer}\t{p.max():.4f}")
+    if scores is not None:
+        console = terminal(stderr=True)
+        show_scores(console, scores, str(data))
+
+
+def _asked(run: Path, data: Path, options: Asked) -> Labelled:
+    """Read what is asked about, as the fit read its data where nothing else is said."""
+    known = as_in_the_fit(run, "classify", data)
+    usual = Usual(as_column(known.get("text", "text")), as_column(known.get("label", "label")))
+    options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
+    fitted_by = known.get("by") if may_hold_images(data) else None
+    by = options.by or fitted_by
+    return read_labelled(data, *_columns(options), need_labels=False, usual=usual, by=by)
+
+
+def _blank(data: Labelled) -> str:
+    return f"{data.name}: {data.blank:,} blank {'line is' if data.blank == 1 else 'lines are'} no example: skipped"
+
+
+def _columns(options: Columns) -> tuple[Any, Any, str | None]:
+    return as_column(options.text), as_column(options.label), options.delimiter
+
+
+def _read(data: Path, options: Options) -> Read:
+    learned, judged = _parts(data, options)
+    said = _described(learned, judged)
+    for each in (learned, judged):
+        if each and each.blank:
+            said.append(f"\n  {_blank(each)}")
+    return Read(learned.sequences, learned.labels, judged, said, {"inputs": _kind(learned)})
+
+
+def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
+    """Read what is learned from and what is judged by."""
+    learned = read_labelled(data, *_columns(options), by=options.by)
+    note_empty(learned.name, learned.sequences, fit=True)
+    assert learned.labels is not None
+    if len(learned.classes) < 2:
+        raise InputError(
+            f"{data}: there is one class only, {learned.classes[0]!r}; expected at least two to tell apart"
+        )
+    refuse_broken(learned.labels, learned.name)
+    refuse_numbers(learned.name, learned.labels)
+    if options.test is not None:
+        judged = read_labelled(options.test, *_columns(options), by=options.by)
+        note_empty(judged.name, judged.sequences)
+        refuse_unknown(judged.labels or (), judged.places, learned.classes)
+        return learned, judged
+    rows, kept = held_out(learned.labels, options.hold_out, options.seed)
+    return _part(learned, rows, learned.blank), _part(learned, kept) if kept else None
+
+
+def _part(data: Labelled, rows: list[int], blank: int = 0) -> Labelled:
+    sequences: Any = [data.sequences[i] for i in rows]
+    assert data.labels is not None
+    return Labelled(
+        data.name, sequences, [data.labels[i] for i in rows], [data.places[i] for i in rows], blank
+    )
+
+
+def _kind(data: Labelled) -> str:
+    """Say what the sequences are: whole numbers in one row are ids, made by whoever wrote the file."""
+    first = data.sequences[0]
+    ids = isinstance(first, np.ndarray) and first.ndim == 1 and first.dtype.kind in "iu"
+    return "ids" if ids else "auto"
+
+
+def _described(learned: Labelled, judged: Labelled | None) -> Text:
+    lengths = [len(each) for each in learned.sequences]
+    aside = f", {len(judged):,} to judge by" if judged is not None else ""
+    return headed(
+        learned.name,
+        f": {len(learned):,} sequences of {min(lengths)} to {max(lengths)} steps to "
+        f"learn from{aside}; {len(learned.classes)} classes",
+    )
+
+
+def _judge(
+    console: Console, model: SequenceClassifier, judged: Labelled | None, options: Options
+) -> dict[str, Any]:
+    if judged is None:
+        return {"scores": None}
+    assert judged.labels is not None
+    scores = score(judged.labels, model.predict(judged.sequences).tolist(), model.classes_.tolist())
+    console.print()
+    show_scores(console, scores, "held out")
+    if options.plot is not None:
+        draw_scores(scores, options.plot, force=options.force)
+    return {"scores": scores.to_json()}
+
+
+CLASSIFY = Work("classify", SequenceClassifier, Options, _read, _judge)

@@ -1,0 +1,209 @@
+"""`unspool compress`: a file in as many bits as the model promises, beside the programs that everybody has."""
+
+import hashlib
+import json as jsonlib
+import math
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from unspool.cli.checks import check_plot
+from unspool.cli.options import FileOrDash, Flag, Replacing, Worked
+from unspool.cli.outputs import as_output, check_outputs, is_standard_output, output, write_output
+from unspool.cli.terminal import terminal
+from unspool.compress import Packed, compress
+from unspool.compress.coding import Coded
+from unspool.compress.other_programs import OTHERS, growth
+from unspool.data.text.source import BOM
+from unspool.errors import InputError
+from unspool.plots.compression import draw_growth
+from unspool.storage.files import is_special, read_whole
+from unspool.tasks.language.text_model import TextModel
+
+SUFFIX = ".unspool"
+MANY_UNKNOWN = 0.01
+"""The share of a file's tokens outside the vocabulary above which a warning is printed."""
+
+
+def compress_command(
+    run: Path,
+    file: Path,
+    /,
+    *,
+    out: FileOrDash = None,
+    with_model: Flag = False,
+    plot: Path | None = None,
+    worked: Worked = Worked(),
+    replacing: Replacing = Replacing(),
+) -> None:
+    """Write a file in as many bits as the model promises; `unspool decompress` gives it back, to the byte.
+
+    Any file will do; the better the model knows such text, the fewer bits. Reading it back needs the same model.
+
+    Parameters
+    ----------
+    run
+        The folder of the run; its tokens are characters, bytes or sub-words.
+    file
+        The file to compress: text or anything else, read as it is.
+    out
+        The file to write; - is standard output [default: FILE.unspool].
+    with_model
+        Put the model into the file too, so that it can be read without the run.
+    plot
+        A picture: bits per byte of the first so many bytes of the file, beside the other programs.
+    """
+    worked.heed()
+    data = read_whole(file)
+    out = as_output(out or file.with_name(file.name + SUFFIX))
+    refuse_two_on_output(out, json=worked.json)
+    check_outputs(out, plot, force=replacing.force, inputs=[file])
+    check_plot(plot, force=replacing.force)
+    model = TextModel.load(run)
+    there = (file if is_special(out) else out).parent.resolve()
+    seen_from_there = os.path.relpath(run.resolve(), there)  # the same bytes wherever both are
+    console = terminal(quiet=worked.json, stderr=is_standard_output(out))
+    with going(console) as progress:
+        task = progress.add_task("", total=None)
+        packed = compress(
+            model,
+            data,
+            name=file.name,
+            run=seen_from_there,
+            with_model=with_model,
+            told=lambda done, of: progress.update(task, completed=done, total=of),
+        )
+    _warn_of_unknown(run, file, packed.coded)
+    content = packed.container.to_bytes()
+    others = {name: len(press(data)) for name, press in OTHERS.items()}
+    write_output(out, content, force=replacing.force)
+    if plot is not None:
+        with output(plot, force=replacing.force) as path:
+            draw_growth(growth(model, data, packed), path)
+    if worked.json:
+        print(
+            jsonlib.dumps(
+                _as_json(run, file, out, packed, len(content), others, hashlib.sha256(data).hexdigest()),
+                ensure_ascii=False,
+            )
+        )
+    else:
+        _print(console, file, out, packed, len(content), others, reads_alike(model, data))
+
+
+def refuse_two_on_output(out: Path, *, json: bool) -> None:
+    """Raise where both the file and JSON would go to standard output."""
+    if json and is_standard_output(out):
+        raise InputError(
+            "--json and --out -: both go to standard output; give a file to --out, or leave out --json"
+        )
+
+
+def _warn_of_unknown(run: Path, file: Path, coded: Coded) -> None:
+    """Print one line if many tokens of the file are outside the vocabulary."""
+    if coded.unknown > MANY_UNKNOWN * coded.tokens:
+        print(
+            f"unspool: {file}: {coded.unknown / coded.tokens:.1%} of its tokens are not in the vocabulary of {run} and "
+            "are spelled out, which takes more bits: train on such text, or with --tokens byte",
+            file=sys.stderr,
+        )
+
+
+def going(console: Console) -> Progress:
+    """Make a bar for tokens that are read, with the time left; it goes when all are, and needs a terminal."""
+    return Progress(
+        BarColumn(bar_width=28),
+        TextColumn("{task.completed:,} tokens"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def _as_json(
+    run: Path, file: Path, out: Path, packed: Packed, written: int, others: dict[str, int], sha256: str
+) -> dict[str, Any]:
+    kept, coded = packed.container, packed.coded
+    return {
+        "run": str(run),
+        "file": str(file),
+        "out": str(out),
+        "way": kept.way,
+        "bytes": kept.length,
+        "tokens": coded.tokens,
+        "unknown": coded.unknown,
+        "nats": coded.nats,
+        "promised_bits": coded.promised_bits,
+        "first_token_bits": coded.first_bits,
+        "spelled_bits": coded.spelled_bits,
+        "coded_bytes": len(coded.payload),
+        "model_bytes": len(kept.model),
+        "header_bytes": written - len(kept.payload) - len(kept.model),
+        "written_bytes": written,
+        "bits_per_byte": 8 * written / kept.length if kept.length else None,
+        "sha256": sha256,
+        "model": kept.identity.hex(),
+        "others": others,
+    }
+
+
+def reads_alike(model: TextModel, data: bytes) -> bool:
+    """Say whether `unspool evaluate` reads the same: it cleans, unpacks and mends line ends where the run says so."""
+    settings = model.settings
+    mended = settings.newlines == "lf" and b"\r" in data
+    return not (settings.clean or mended or data.startswith((BOM, b"\x1f\x8b")))
+
+
+def _print(
+    console: Console, file: Path, out: Path, packed: Packed, written: int, others: dict[str, int], alike: bool
+) -> None:
+    kept, coded = packed.container, packed.coded
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("")
+    for column in ("bytes", "bits/byte", "of the file"):
+        table.add_column(column, justify="right")
+    promised = math.ceil(coded.promised_bits / 8)
+    rows = [("the file", kept.length), *others.items(), ("promised by the network", promised)]
+    for name, size in [*rows, ("written", written)]:
+        shares = (f"{8 * size / kept.length:.4f}", f"{size / kept.length:.2%}") if kept.length else ("", "")
+        table.add_row(name, f"{size:,}", *shares, style="bold green" if name == "written" else None)
+    console.print(f"{file}: {kept.length:,} bytes, {coded.tokens:,} tokens", soft_wrap=True)
+    if coded.tokens > 1:
+        says = ", as unspool evaluate says" if alike else ", read as it is"
+        console.print(f"{coded.nats:.4f} nats a token{says}", style="dim", soft_wrap=True)
+    console.print()
+    console.print(table)
+    console.print()
+    console.print(_of_what(packed, written), style="dim", soft_wrap=True)
+    console.print(f"kept         {out}", soft_wrap=True)
+
+
+def _of_what(packed: Packed, written: int) -> str:
+    """Say what the written bytes are."""
+    kept, coded = packed.container, packed.coded
+    header = written - len(kept.payload) - len(kept.model)
+    if kept.way == "stored":
+        return (
+            f"written: {kept.length:,} bytes as they are (the network would need {len(coded.payload):,}), "
+            f"{header:,} of header"
+        )
+    parts = [f"{math.ceil(coded.token_bits / 8):,} bytes for the tokens{_excess(coded)}"]
+    if coded.unknown:
+        parts.append(f"{coded.spelled_bits / 8:,.0f} to spell what is unknown ({coded.unknown:,})")
+    parts.append(f"{header:,} of header")
+    parts += [f"{len(kept.model):,} of model"] if kept.model else []
+    return f"written: {', '.join(parts)}"
+
+
+def _excess(coded: Coded) -> str:
+    if not coded.promised_bits or coded.way == "counted":  # what was promised counts <unk> by the network
+        return ""
+    excess = coded.token_bits / coded.promised_bits - 1
+    return f" ({abs(excess):.3%} {'more' if excess > 0 else 'less'} than promised)"

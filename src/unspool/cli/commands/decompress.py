@@ -1,0 +1,87 @@
+"""`unspool decompress`: a compressed file back, to the byte, or one line that says why not."""
+
+import hashlib
+import json as jsonlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from unspool.cli.commands.compress import going, refuse_two_on_output
+from unspool.cli.options import FileOrDash, Replacing, Worked
+from unspool.cli.outputs import as_output, check_outputs, is_standard_output, write_output
+from unspool.cli.terminal import terminal
+from unspool.compress import Container, decompress, model_within
+from unspool.errors import FileError, InputError
+from unspool.storage.files import read_whole
+from unspool.tasks.language.text_model import TextModel
+
+
+def decompress_command(
+    file: Path,
+    /,
+    *,
+    run: Path | None = None,
+    out: FileOrDash = None,
+    worked: Worked = Worked(),
+    replacing: Replacing = Replacing(),
+) -> None:
+    """Give back the file that `unspool compress` was given, to the byte.
+
+    Parameters
+    ----------
+    file
+        The compressed file.
+    run
+        The folder of the run that it was made with [default: the model in the file, or the run where it was].
+    out
+        The file to write; - is standard output [default: the original's name, beside the compressed file].
+    """
+    worked.heed()
+    content = read_whole(file)
+    with _named(file):
+        container = Container.from_bytes(content)
+    out = as_output(out or file.with_name(_safe(file, container.name)))
+    refuse_two_on_output(out, json=worked.json)
+    check_outputs(out, force=replacing.force, inputs=[file])
+    console = terminal(quiet=worked.json, stderr=is_standard_output(out))
+    model = _model(file, container, run)
+    with going(console) as progress, _named(file):
+        task = progress.add_task("", total=container.tokens)
+        data = decompress(container, model, told=lambda done, _: progress.update(task, completed=done))
+    write_output(out, data, force=replacing.force)
+    sha256 = hashlib.sha256(data).hexdigest()
+    if worked.json:
+        found = {"file": str(file), "out": str(out), "bytes": len(data), "sha256": sha256}
+        print(jsonlib.dumps(found, ensure_ascii=False))
+    else:
+        same = f"{len(data):,} bytes, as they were: SHA-256 {sha256}"
+        console.print(f"{out}: {same}", soft_wrap=True)
+
+
+def _model(file: Path, container: Container, run: Path | None) -> TextModel | None:
+    """Load the model that is needed: of the run that was given, the one within, or of the run where it was."""
+    if container.way == "stored":
+        return None
+    if run is None and container.model:
+        with _named(file):
+            return model_within(container)
+    where = run or file.parent / container.run
+    if run is None and not where.is_dir():
+        raise FileError(f"{file}: the run that it was made with is not at {where}; give it with --run")
+    return TextModel.load(where)
+
+
+def _safe(file: Path, name: str) -> str:
+    """Give the original's name, if it is the name of a file and no way to another place."""
+    if name in ("", ".", "..") or not name.isprintable() or set(name) & set("/\\"):
+        raise InputError(f"{file}: the name in it, {name!r}, is none to write to; give --out")
+    return name
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """Say of which file an error is."""
+    try:
+        yield
+    except (FileError, InputError) as error:
+        raise type(error)(f"{file}: {error}") from error

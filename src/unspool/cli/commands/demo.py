@@ -1,0 +1,149 @@
+"""`unspool demo`: the whole walk in about a minute, on the help texts that every Python has."""
+
+import json as jsonlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from unspool import __version__
+from unspool.baselines.language import lines_to_cross
+from unspool.cli.checks import check_plot
+from unspool.cli.options import Replacing
+from unspool.cli.outputs import output
+from unspool.cli.terminal import terminal
+from unspool.cli.views.comparison import best_as_json, rows_of
+from unspool.cli.views.training import Sample, View
+from unspool.data.text.corpus import Corpus
+from unspool.data.text.settings import Settings
+from unspool.errors import InputError
+from unspool.kernels.native import kernel_info
+from unspool.model.generate import Sampling, sample
+from unspool.model.network import Model
+from unspool.plots.curve import draw_curve
+from unspool.tasks.language.run import run
+from unspool.training.events import Baseline, Changed, Event, Judged, Planned, Prepared, RunConfig, Step
+
+PROMPTS = (("The ", 0.5), ("If the ", 0.7), ("A class ", 0.9))
+LENGTH = 240
+NEXT = (
+    ("unspool train YOUR.txt --minutes 3 --out RUN", "a model of your own text"),
+    ("unspool generate RUN --prompt …", "let it write"),
+    ("unspool demo --seconds 150", "longer: it gets better"),
+    ("unspool stats YOUR.txt", "count your own text"),
+)
+
+
+def demo(
+    *,
+    seconds: float = 40.0,
+    seed: int = 0,
+    json: Annotated[bool, Parameter(negative="")] = False,
+    plot: Path | None = None,
+    replacing: Replacing = Replacing(),
+) -> None:
+    """Train a language model on Python's own help texts, compare it with counting, let it write.
+
+    Parameters
+    ----------
+    seconds
+        How long to train; the other stages take a few seconds more.
+    seed
+        Where all random numbers come from: the same seed and number of updates give the same model.
+    json
+        Print the result as JSON, and nothing else.
+    plot
+        Draw the learning curve against the baselines into this file (.png, .svg, .pdf).
+    """
+    check_plot(plot, force=replacing.force)
+    if not 0 < seconds <= 1e6:
+        raise InputError(f"seconds is {seconds}; expected a number above 0 and at most a million")
+    config = RunConfig(
+        settings=Settings(split=(0.9, 0.05, 0.05)),
+        minutes=seconds / 60,
+        given={"hidden": 256, "dropout": 0.35},  # help texts of many kinds: what is held out is another kind
+        # Every two seconds or so, and no more often than the picture has room for.
+        validations=int(min(20, max(3, seconds / 2))),
+        order=6,
+        seed=seed,
+    )
+    if json:
+        record = _walk(config, lambda _: None)
+        record.content["samples"] = [asdict(each) for each in _samples(record.model, record.corpus, seed)]
+        _draw(record, plot, force=replacing.force)
+        print(jsonlib.dumps(record.content, ensure_ascii=False))
+        return
+    with View(terminal()) as view:
+        view.begin(kernel_info())
+        record = _walk(config, view.show)
+        for each in _samples(record.model, record.corpus, seed):
+            view.show_sample(each)
+        _draw(record, plot, force=replacing.force)
+        view.end(NEXT)
+
+
+@dataclass
+class _Record:
+    """What is kept of the events: for the samples and for JSON."""
+
+    corpus: Corpus
+    baselines: list[Baseline]
+    model: Model
+    content: dict[str, Any]
+
+
+def _walk(config: RunConfig, show: Callable[[Event], None]) -> _Record:
+    content: dict[str, Any] = {"unspool": __version__, "kernel": kernel_info(), "curve": []}
+    baselines = list[Baseline]()
+    for event in run(config):
+        show(event)
+        match event:
+            case Prepared(corpus):
+                content["vocabulary"] = len(corpus.vocab)
+                content["parts"] = {part.name: len(part.ids) for part in corpus.parts}
+            case Planned(model, planned, _, _):
+                content["config"] = planned.to_json()
+                content["parameters"] = model.parameters.count
+            case Changed(planned):
+                content["config"] = planned.to_json()
+            case Step(report, spent, train, valid, _):
+                if valid is not None:
+                    content["curve"].append(
+                        {"step": report.step, "seconds": spent, "train": train, "valid": valid}
+                    )
+            case Judged(model, part, test, _):
+                content["network"] = {"name": "network", "test": test.to_json()}
+                content["best_baseline"] = best_as_json(rows_of(baselines, part), test)
+            case list():
+                baselines = event
+                content["baselines"] = [
+                    asdict(each) | {"valid": each.valid.to_json(), "test": each.test and each.test.to_json()}
+                    for each in event
+                ]
+    return _Record(corpus, baselines, model, content)
+
+
+def _draw(record: _Record, path: Path | None, *, force: bool) -> None:
+    if path is None:
+        return
+    curve = [(each["seconds"], each["train"], each["valid"]) for each in record.content["curve"]]
+    lines = [(each.name, each.during.nats) for each in lines_to_cross(record.baselines)]
+    with output(path, force=force) as unfinished:
+        draw_curve(curve, lines, unfinished, title="unspool demo: a network learns Python's help texts")
+
+
+def _samples(model: Model, corpus: Corpus, seed: int) -> Iterator[Sample]:
+    for number, (prompt, temperature) in enumerate(PROMPTS):
+        start = time.perf_counter()
+        ids = sample(
+            model,
+            corpus.encode(prompt).tolist(),
+            LENGTH,
+            seed=seed + number,
+            sampling=Sampling(temperature),
+        )
+        spent = time.perf_counter() - start
+        yield Sample(prompt, temperature, corpus.decode(ids), spent / LENGTH)

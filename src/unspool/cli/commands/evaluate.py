@@ -1,0 +1,157 @@
+"""`unspool evaluate`: how well a model predicts a text, beside models that only count."""
+
+import json as jsonlib
+import math
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import Progress
+
+from unspool.baselines.language import default_order, has_test, ngram_models
+from unspool.cli.options import Flag, Worked
+from unspool.cli.sources import Sources
+from unspool.cli.terminal import terminal
+from unspool.cli.views.comparison import Row, best_as_json, measures_table, verdict
+from unspool.cli.views.training import scoring
+from unspool.data.text.corpus import read_part, reopen
+from unspool.data.text.parts import Part
+from unspool.errors import InputError
+from unspool.evaluation.language import WINDOW, Network, Uniform, evaluate, in_time
+from unspool.evaluation.metrics import Measure
+from unspool.options import check_order
+from unspool.storage import run_folder
+from unspool.tasks.language.text_model import TextModel
+
+CAUTION = {
+    "valid": "the validation part also chose the model: its figures are slightly optimistic",
+    "train": "the model was trained on this part: its figures say nothing about other text",
+}
+"""What a reader should know about figures on a part of the run's own text."""
+
+
+def evaluate_command(
+    run: Path,
+    text: Annotated[Sources | None, Parameter(negative="")] = None,
+    /,
+    *,
+    part: Literal["train", "valid", "test"] | None = None,
+    order: int | None = None,
+    backward: Flag = False,
+    window: int = WINDOW,
+    worked: Worked = Worked(),
+) -> None:
+    """Judge a model by a text: every target once, the state carried from the first token to the last.
+
+    Parameters
+    ----------
+    run
+        The folder of the run.
+    text
+        Files, folders, - or builtin:… [default: the part of the run's own text that it was not trained on].
+    part
+        Without a text: which part of the run's own [default: test; where there is none, valid].
+    order
+        The longest n-grams to set beside it, counted on the run's training part; 0: none [default: 6 for
+        characters and bytes, 4 for other tokens].
+    backward
+        Read in reverse time: for a model that was trained so.
+    window
+        Steps read at once; it changes no bit of the result.
+    """
+    worked.heed()
+    if order is not None:
+        check_order(order, least=0)
+    model = TextModel.load(run)
+    _check_direction(model, backward)
+    if text:
+        judged = read_part(text, model.vocab, model.tokenizer, model.settings)
+    else:
+        corpus = reopen(Path(run) / run_folder.TEXT, model.settings)
+        part = part or ("test" if has_test(corpus) else "valid")
+        judged = {each.name: each for each in corpus.parts}[part]
+    if len(judged.ids) < 2:
+        raise InputError(
+            f"the {judged.name} part has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
+        )
+    console = terminal(quiet=worked.json)
+    with console.status("counting n-grams …") if console.is_terminal else nullcontext():
+        found = _counted(run, model, judged, order)
+    with scoring(console) if console.is_terminal else Progress(disable=True) as progress:
+        task = progress.add_task("", total=len(judged.ids) - 1)
+        network = Network(model.model, window, lambda done, _: progress.update(task, completed=done))
+        result = evaluate(network, judged, backward=model.backward)
+    if worked.json:
+        print(jsonlib.dumps(_as_json(run, model, judged, found, result), ensure_ascii=False))
+    else:
+        _print(console, model, judged, found, result)
+
+
+def _check_direction(model: TextModel, backward: bool) -> None:
+    if backward and not model.backward:
+        raise InputError("--backward: this model was trained forward in time; train one with --backward")
+    if model.backward and not backward:
+        raise InputError("this model was trained in reverse time; say --backward to judge it so")
+
+
+def _counted(run: Path, model: TextModel, part: Part, order: int | None) -> list[Row]:
+    """Score the uniform distribution, and n-grams counted on the training part of the run."""
+    K, backward = len(model.vocab), model.backward
+    found = [Row("uniform", evaluate(Uniform(K), part, backward=backward))]
+    if order != 0:
+        ids = in_time(reopen(Path(run) / run_folder.TEXT, model.settings).train.ids, backward)
+        for each in ngram_models(ids, K, order or default_order(model.settings.tokens, len(ids))):
+            start = time.perf_counter()
+            scored = evaluate(each.model, part, backward=backward)
+            found.append(Row(each.name, scored, each.seconds + time.perf_counter() - start, each.counts))
+    return found
+
+
+def _as_json(run: Path, model: TextModel, part: Part, found: list[Row], network: Measure) -> dict[str, Any]:
+    return {
+        "run": str(run),
+        "part": part.name,
+        "tokens": len(part.ids),
+        "targets": len(part.ids) - 1,
+        "characters": part.characters,
+        "bytes": part.bytes,
+        "unknown": part.unknown,
+        "unknown_scored_as": "<unk>",
+        "vocabulary": len(model.vocab),
+        "backward": model.backward,
+        "network": network.to_json(),
+        "baselines": [
+            {"name": each.name, "seconds": each.seconds, "counts": each.counts} | each.measure.to_json()
+            for each in found
+        ],
+        "best_baseline": best_as_json(found, network),
+        "provenance": run_folder.read_config(run, "language").get("provenance"),
+    }
+
+
+def _print(console: Console, model: TextModel, part: Part, found: list[Row], network: Measure) -> None:
+    way = "from the last to the first" if model.backward else "from the first to the last"
+    K, targets = len(model.vocab), len(part.ids) - 1
+    console.print(f"{part.name}: {targets:,} targets, each once, the state carried {way}", soft_wrap=True)
+    console.print(
+        f"perplexity lies between 1 (always certain and right) and, for a guess without knowledge, {K:,} tokens"
+        f" (ln = {math.log(K):.4f} nats); below it is knowledge",
+        style="dim",
+        soft_wrap=True,
+    )
+    if part.name in CAUTION:
+        console.print(CAUTION[part.name], style="yellow", soft_wrap=True)
+    if part.unknown:
+        share = part.unknown / len(part.ids)
+        console.print(
+            f"{part.unknown:,} tokens ({share:.2%}) are not in the vocabulary and are scored as <unk>; "
+            "spelling them out would cost more bits",
+            style="yellow",
+            soft_wrap=True,
+        )
+    console.print()
+    console.print(measures_table(found, network))
+    console.print(verdict(found, network), soft_wrap=True)

@@ -1,0 +1,226 @@
+"""`unspool forecast fit`, `predict` and `backtest`: what a series of numbers does next."""
+
+import csv
+import json as jsonlib
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from cyclopts import App
+
+from unspool.cli.checks import check_before
+from unspool.cli.fit_options import Forecasting
+from unspool.cli.forecast_columns import (
+    about,
+    check_all,
+    forecast_columns,
+    read_columns,
+    remembered,
+    settings_of,
+    values_of,
+)
+from unspool.cli.options import Flag, OfData, OfOutput, Shown
+from unspool.cli.outputs import output
+from unspool.cli.terminal import terminal
+from unspool.cli.views.forecast import (
+    backtest_as_json,
+    check_pictures,
+    describe,
+    draw_forecasts,
+    follow,
+    forecast_table,
+    forecasts_as_json,
+    pictures,
+    show_backtest,
+)
+from unspool.data.formats.timetable import read_timetable
+from unspool.evaluation.intervals import check_level
+from unspool.plots.forecast import draw_backtest
+from unspool.tasks.forecast.backtest import Backtesting, trial
+from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.tasks.forecast.store import Run, load, save
+
+app = App(
+    name="forecast", help="What a series of numbers does next, with intervals, beside simple baselines."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Shown, Forecasting):
+    """What `forecast fit` is given."""
+
+    out: OfOutput[Path]
+    """The folder to make."""
+    plot: OfOutput[Path | None] = None
+    """Draw the series, the forecast and its band into this file (.png, .svg, .pdf)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backtested(Shown, Forecasting):
+    """What `forecast backtest` is given."""
+
+    test: OfData[str] = "20%"
+    """How many values at the end are forecast, or their share with %."""
+    stride: OfData[int] = 1
+    """Steps from one origin to the next."""
+    plot: OfOutput[Path | None] = None
+    """Draw forecasts over the truth, and the errors by steps ahead, into this file (.png, .svg, .pdf)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Shown):
+    """What `forecast predict` is given."""
+
+    missing: OfData[Literal["refuse", "interpolate", "mask"]] = "refuse"
+    """Missing values: refuse, interpolate or mask."""
+    delimiter: OfData[str | None] = None
+    """What stands between the fields [default: guessed]."""
+    steps: OfData[int | None] = None
+    """How many steps ahead [default: the horizon of the run]."""
+    level: OfOutput[float] = 0.8
+    """The share of what comes that the band should hold."""
+    json: OfOutput[Flag] = False
+    """Print JSON instead of CSV."""
+    plot: OfOutput[Path | None] = None
+    """Draw the series, the forecast and its band into this file (.png, .svg, .pdf)."""
+
+
+@app.command
+def fit(data: Path, /, *, options: Options) -> None:
+    """Learn to forecast every column of a table, judge it on values kept aside, and keep it in a run.
+
+    Parameters
+    ----------
+    data
+        A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
+    """
+    check_before(options.out, options, inputs=[data])
+    console = terminal(quiet=options.json)
+    settings = settings_of(options)
+    table = read_columns(data, options)
+    check_pictures(options, list(table.columns), data)
+    describe(console, table)
+    check_all(
+        table,
+        {
+            name: partial(Forecaster(**settings).check, values.y, values.known, options.level)
+            for name, values in table.columns.items()
+        },
+    )
+    models, judged = {}, {}
+    for name, values in table.columns.items():
+        model = Forecaster(**settings)
+        with about(table, name):
+            follow(console, name, model, model.fitting(values.y, values.known))
+        models[name], judged[name] = model, trial(model, values.y, values.known)
+    run = Run(models, table.time, table.clock, {name: each.begin for name, each in table.columns.items()})
+    save(run, options.out, data=str(data))
+    for name, found in judged.items():
+        if found is not None:
+            said = f"{name}, the last {len(table.columns[name].y) - int(found.origins[0]):,} values, not trained on"
+            show_backtest(console, said, found)
+    rows = forecast_columns(run, table, options.level, None)
+    console.print(forecast_table(table, rows, options.level))
+    console.print(f"\nkept in {options.out}; try: unspool forecast predict {options.out}", soft_wrap=True)
+    draw_forecasts(options, table, rows, options.level)
+    if options.json:
+        print(
+            jsonlib.dumps(
+                {
+                    "run": str(options.out),
+                    "level": options.level,
+                    "columns": forecasts_as_json(table, run, options.level, rows, judged),
+                }
+            )
+        )
+
+
+@app.command
+def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
+    """Forecast what follows the series that was learned, or another history of the same columns, as CSV.
+
+    Parameters
+    ----------
+    run
+        The folder of the run.
+    data
+        A table with the same columns: what came since, or another series [default: the series that was learned].
+    """
+    check_before(None, options, inputs=[data])
+    check_level(options.level)
+    found = load(run)
+    if data is None:
+        table = remembered(found, str(run))
+    else:
+        table = read_timetable(
+            data, list(found.forecasters), found.time or "none", options.missing, options.delimiter
+        )
+    check_pictures(options, list(table.columns), data)
+    rows = forecast_columns(found, table, options.level, options.steps)
+    draw_forecasts(options, table, rows, options.level)
+    if options.json:
+        print(
+            jsonlib.dumps(
+                {
+                    "run": str(run),
+                    "level": options.level,
+                    "columns": forecasts_as_json(table, found, options.level, rows),
+                }
+            )
+        )
+        return
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(
+        [table.time or "step", *(f"{name}{end}" for name in rows for end in ("", " low", " high"))]
+    )
+    for k in range(len(next(iter(rows.values()))[0])):
+        fields = ["" if each is None else repr(float(each[k])) for row in rows.values() for each in row]
+        writer.writerow([table.label(table.rows + k), *fields])
+
+
+@app.command
+def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
+    """Forecast the end of a series from one origin after another, beside the baselines; nothing is kept.
+
+    Everything is learned once, from what lies before the first origin.
+
+    Parameters
+    ----------
+    data
+        A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
+    """
+    check_before(None, options, inputs=[data])
+    console = terminal(quiet=options.json)
+    settings = settings_of(options)
+    table = read_columns(data, options)
+    check_pictures(options, list(table.columns), data)
+    describe(console, table)
+    works = {
+        name: Backtesting(
+            Forecaster(**settings),
+            values.y,
+            values_of(options.test, len(values.y)),
+            options.stride,
+            options.level,
+            values.known,
+        )
+        for name, values in table.columns.items()
+    }
+    check_all(table, {name: work.check for name, work in works.items()})
+    judged = {}
+    for name, work in works.items():
+        with about(table, name):
+            follow(console, name, work.forecaster, work.steps())
+        assert work.result is not None
+        judged[name] = work.result
+        show_backtest(console, f"{name}, the last {work.test:,} values", work.result)
+    for name, path in pictures(options, list(judged)).items():
+        y, begin = table.columns[name].y, table.columns[name].begin
+        labels = [table.label(begin + i) for i in range(len(y))]
+        with output(path, force=options.force) as unfinished:
+            draw_backtest(judged[name], y, unfinished, labels=labels, title=name)
+    if options.json:
+        content = {name: backtest_as_json(found) for name, found in judged.items()}
+        print(jsonlib.dumps({"level": options.level, "horizon": options.horizon, "columns": content}))

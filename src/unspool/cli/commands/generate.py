@@ -1,0 +1,171 @@
+"""`unspool generate`: a trained model goes on with a text, token by token, as it comes."""
+
+import json as jsonlib
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from unspool.cli.options import FileOrDash, Flag, Replacing
+from unspool.cli.outputs import as_output, check_outputs, is_standard_output, output
+from unspool.errors import InputError
+from unspool.kernels.memory import require_memory
+from unspool.kernels.native import set_threads
+from unspool.model.generate import TEMPERATURE, Sampling
+from unspool.options import MOST_STEPS, at_least
+from unspool.tasks.language.generator import Reader
+from unspool.tasks.language.text_model import TextModel
+
+BYTES = 120
+"""About how much memory a token takes that is not printed at once."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `generate` is given."""
+
+    prompt: Annotated[str, Parameter(allow_leading_hyphen=True)] = ""
+    """The text to go on from; what the model does not know is read as <unk>, and said."""
+    prompt_file: Path | None = None
+    """A file with the text to go on from."""
+    length: Annotated[int, Parameter(name=["--length", "--max-new-tokens"])] = 400
+    """How many tokens to write."""
+    temperature: float = TEMPERATURE
+    """Divides the logits: 1 samples from the model's distribution, below 1 is less random, above 1 more; 0 is greedy."""
+    top_k: int = 0
+    """Draw only from so many of the most probable tokens; 0: from all."""
+    top_p: float = 1.0
+    """Draw only from the fewest tokens that reach this share together; 1: from all."""
+    greedy: Flag = False
+    """Always take the most probable token."""
+    seed: int | None = None
+    """Where the random numbers come from: the same seed gives the same text everywhere [default: a new one]."""
+    samples: Annotated[int, Parameter(name=["--samples", "--num-return-sequences"])] = 1
+    """How many texts to write, each from the same prompt with a seed of its own: SEED, SEED + 1, …"""
+    state: Path | None = None
+    """Go on from a saved state instead of from nothing; the prompt, if any, is read after it."""
+    save_state: FileOrDash = None
+    """Save the state at the end, to go on from it later; with --force also to the file of --state."""
+    threads: int | None = None
+    """How many threads; it changes no bit of the result."""
+    json: Flag = False
+    """Print JSON."""
+
+    def sampling(self) -> Sampling:
+        """Give how tokens are drawn; refuse what cannot be asked for."""
+        for name, value, least in (("length", self.length, 0), ("samples", self.samples, 1)):
+            at_least(name, value, least, MOST_STEPS)
+        if self.save_state is not None and self.samples > 1:
+            raise InputError("--save-state keeps one state; use it with one sample")
+        return Sampling(0.0 if self.greedy else self.temperature, self.top_k, self.top_p)
+
+
+def generate(run: Path, /, *, options: Options = Options(), replacing: Replacing = Replacing()) -> None:
+    """Let a model write on from a prompt.
+
+    Parameters
+    ----------
+    run
+        The folder of the run.
+    """
+    if options.threads is not None:
+        set_threads(options.threads)
+    sampling = options.sampling()
+    if options.save_state is not None and is_standard_output(as_output(options.save_state)):
+        raise InputError(
+            f"--save-state is {options.save_state}: the text goes to standard output; give a file"
+        )
+    check_outputs(options.save_state, force=replacing.force, inputs=[options.prompt_file])
+    reader, prompt = Reader(TextModel.load(run)), _prompt(options.prompt, options.prompt_file)
+    if options.json or reader.model.backward:  # else every token is printed and forgotten
+        what = f"holding {options.samples:,} texts of {options.length:,} tokens"
+        require_memory(BYTES * options.length * options.samples, what, "choose fewer or shorter texts")
+    _say_unknown(reader.model, prompt)
+    if options.state is not None:
+        reader.load(options.state)
+    seed = _seed(options.seed, reader)
+    reader.read(prompt)
+    if reader.pending is None:
+        reader.read_start()
+    texts = list[str]()
+    begun, start = reader.copy_state(), time.perf_counter()
+    for number in range(options.samples):
+        if number:
+            reader.restore(begun)
+            reader.drawn = 0
+        if options.samples > 1 and not options.json:
+            print("\n" * (number > 0) + f"--- sample {number + 1}, seed {seed + number}")
+        tokens = islice(reader.write(seed + number, sampling), options.length)
+        shown = _show(reader, prompt, tokens, quiet=options.json)
+        if options.json:
+            texts.append(shown)
+    speed = options.samples * options.length / max(time.perf_counter() - start, 1e-9)
+    if options.save_state is not None:
+        with output(options.save_state, force=replacing.force) as path:
+            reader.save(path, seed)
+    if options.json:
+        content = {"run": str(run), "prompt": prompt, "seed": seed, "length": options.length, "texts": texts}
+        print(jsonlib.dumps(content | {"tokens_per_second": speed}, ensure_ascii=False))
+    elif sys.stderr.isatty() and options.length:
+        print(f"unspool: {options.samples * options.length:,} tokens, {speed:,.0f} tokens/s", file=sys.stderr)
+
+
+def _prompt(prompt: str, file: Path | None) -> str:
+    if file is None:
+        # What the shell gave that is no UTF-8 is read as U+FFFD.
+        return prompt.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if prompt:
+        raise InputError("give --prompt or --prompt-file, not both")
+    try:
+        return file.read_bytes().decode("utf-8-sig")  # line ends as they are
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: cannot be read as UTF-8 text: {error}") from error
+
+
+def _say_unknown(model: TextModel, prompt: str) -> None:
+    unknown = model.unknown(prompt)
+    if unknown:
+        shown = " ".join(map(repr, unknown[:8])) + (" …" if len(unknown) > 8 else "")
+        print(f"unspool: the model does not know {shown}: read as <unk>", file=sys.stderr)
+
+
+def _seed(seed: int | None, reader: Reader) -> int:
+    """Take the seed that is given, or the one that the saved state was drawn with, or a new one."""
+    if seed is not None and seed < 0:
+        raise InputError(f"seed is {seed}; expected a whole number of 0 or more")
+    if seed is not None:
+        if reader.seed is not None and seed != reader.seed:
+            reader.drawn = 0
+        return seed
+    return reader.seed if reader.seed is not None else secrets.randbelow(2**32)
+
+
+def _show(reader: Reader, prompt: str, tokens: Iterator[int], *, quiet: bool) -> str:
+    """Print a text as it comes; where `quiet`, give it back instead."""
+    model = reader.model
+    if model.backward:  # the beginning comes last
+        text = model.spell_before(list(tokens)[::-1], reader.before)
+        if not quiet:
+            print(text + prompt)
+        return text
+    # The blank before a word may stand at the end of the prompt already.
+    shown = prompt if model.tokenizer.lossless else prompt.rstrip(" ")
+    pieces = list[str]()
+    if not quiet:
+        sys.stdout.write(shown)
+    for piece in model.spell(tokens, reader.before):
+        if quiet:
+            pieces.append(piece)
+        else:
+            sys.stdout.write(piece)
+            sys.stdout.flush()
+    if not quiet:
+        print()
+    return "".join(pieces)

@@ -1,0 +1,166 @@
+"""`unspool graph`: a network as a graph, folded and unfolded, in a picture or in words."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from cyclopts import Parameter
+
+from unspool.cli.options import Flag, Replacing
+from unspool.cli.outputs import check_outputs, output, write_output
+from unspool.errors import InputError
+from unspool.inspect.graph.build import fold
+from unspool.inspect.graph.export import to_dot, to_json, to_mermaid
+from unspool.inspect.graph.picture import save_graph, save_graphs
+from unspool.inspect.graph.structure import At, Folded, Unfolded
+from unspool.inspect.graph.systems import driven, plain
+from unspool.inspect.graph.trace import Trace, trace
+from unspool.inspect.reading import pieces_of, visible
+from unspool.kernels.arrays import Activation
+from unspool.model.config import PATTERNS, ModelConfig
+from unspool.tasks.language.text_model import TextModel
+
+SYSTEMS: dict[str, Callable[[], Folded]] = {"plain": plain, "driven": driven}
+CELLS = ("elman", "gru", "lstm")
+SUFFIXES = (".svg", ".json", ".dot", ".gv", ".mmd", ".md")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `graph` is given."""
+
+    out: Path | None = None
+    """The file: .svg is a picture, .json can be read again, .dot or .gv is Graphviz's, .mmd or .md Mermaid
+    [default: Mermaid, to the terminal]."""
+    tau: int | None = None
+    """For how many steps it is unfolded [default: 3, or the length of the text]."""
+    text: str | None = None
+    """With a run: what it reads."""
+    cell: str | None = None
+    """elman, gru, lstm; or plain and driven, the dynamical systems s(t) = f(s(t-1); θ) and f(s(t-1), x(t); θ)."""
+    hidden: int = 128
+    """H."""
+    inputs: int = 65
+    """How many tokens there are."""
+    layers: int = 1
+    """How many layers stand on each other."""
+    bidirectional: Flag = False
+    """Whether each layer also reads from the end to the beginning."""
+    embedding: int = 0
+    """The width of the token table E; 0: one-hot tokens."""
+    activation: Activation = "tanh"
+    """The Elman network's: tanh, relu, sigmoid or identity."""
+    pattern: Literal["10.3", "10.4", "10.5"] = "10.3"
+    """The figure of the book: 10.3, an output at every step; 10.4, only the output comes back; 10.5, one output at
+    the end."""
+    feedback: Literal["logits", "target", "token"] | None = None
+    """What pattern 10.4 feeds back: logits, the output o(t-1) as in the book; target, y(t-1) (teacher forcing); token, the
+    most probable output k(t-1) (running freely) [default: logits; a picture shows logits and target]."""
+    folded: Flag = False
+    """In JSON, DOT and Mermaid: the folded graph instead of the unfolded one. A picture shows both."""
+
+
+def graph(
+    run: Annotated[Path | None, Parameter(negative="")] = None,
+    /,
+    *,
+    options: Options = Options(),
+    replacing: Replacing = Replacing(),
+) -> None:
+    """Draw a recurrent network folded and unfolded, or write it as JSON, DOT or Mermaid.
+
+    With a run and a text the nodes carry their values and gradients while the network reads that text.
+
+    Parameters
+    ----------
+    run
+        The folder of a run [default: a network that the options describe].
+    """
+    out, tau = options.out, options.tau
+    if out is not None and out.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{out}: expected a name that ends with {', '.join(SUFFIXES)}")
+    check_outputs(out, force=replacing.force)
+    labels: dict[At, str] = {}
+    made: Folded | Trace
+    if run is not None:
+        made, labels = _of_run(run, options.text, tau)
+    else:
+        made = _described(options)
+    steps = 3 if tau is None else tau
+    unfolded = made.unfold(steps) if isinstance(made, Folded) else made
+    if out is not None and out.suffix.lower() == ".svg":
+        with output(out, force=replacing.force) as path:
+            if run is None and options.pattern == "10.4" and options.feedback is None:
+                forced = _described(replace(options, feedback="target"))
+                save_graphs([each.unfold(steps) for each in (_described(options), forced)], path)
+            else:
+                save_graph(unfolded, path, labels=labels)
+        return
+    words = _words(unfolded, out, options.folded)
+    if out is None:
+        print(words)
+    else:
+        write_output(out, (words + "\n").encode("utf-8"), force=replacing.force)
+
+
+def _described(options: Options) -> Folded:
+    """Give the network that the options describe, or a dynamical system."""
+    if options.text is not None:
+        raise InputError("--text goes with a run: a network without a vocabulary cannot read")
+    if options.cell in SYSTEMS:
+        return SYSTEMS[options.cell]()
+    if options.cell not in (None, *CELLS):
+        raise InputError(f"cell is {options.cell!r}; expected one of {', '.join((*CELLS, *SYSTEMS))}")
+    if options.feedback is not None and options.pattern != "10.4":
+        raise InputError(
+            f"--feedback {options.feedback} goes with --pattern 10.4: other patterns feed no output back"
+        )
+    fed = options.feedback or "logits"
+    return fold(
+        ModelConfig(
+            cell=options.cell or "elman",  # type: ignore[arg-type]
+            inputs=options.inputs,
+            outputs=options.inputs,
+            hidden=options.hidden,
+            layers=options.layers,
+            bidirectional=options.bidirectional,
+            embedding=options.embedding,
+            activation=options.activation,
+            pattern=PATTERNS[options.pattern],
+            feedback="logits" if options.pattern == "10.4" and fed == "logits" else "token",
+        ),
+        forced=fed != "token",
+    )
+
+
+def _of_run(run: Path, text: str | None, tau: int | None) -> tuple[Folded | Trace, dict[At, str]]:
+    source = TextModel.load(run)
+    if text is None:
+        return fold(source.model.config), {}
+    ids = source.encode(text)
+    if len(ids) < 2:
+        raise InputError(
+            f"--text has {len(ids)} tokens; expected two or more: each is the target of the one before"
+        )
+    steps = min(len(ids) - 1, tau or len(ids) - 1)
+    found = pieces_of(source.tokenizer, source.tokenizer.encode_text(text))
+    pieces = [visible(piece)[:6] for piece in found]
+    labels = {At("x", t + 1): pieces[t] for t in range(steps)}
+    labels |= {At("y", t + 1): pieces[t + 1] for t in range(steps)}
+    column = np.ascontiguousarray(ids[:, None])
+    return trace(source.model, column[:steps], column[1 : steps + 1], gradients=True), labels
+
+
+def _words(made: Unfolded | Trace, out: Path | None, folded: bool) -> str:
+    unfolded = made.graph if isinstance(made, Trace) else made
+    suffix = ".mmd" if out is None else out.suffix.lower()
+    if suffix == ".json":
+        return to_json(unfolded.folded if folded else made)
+    shown = unfolded.folded if folded else unfolded
+    if suffix in (".dot", ".gv"):
+        return to_dot(shown)
+    mermaid = to_mermaid(shown)
+    return f"```mermaid\n{mermaid}\n```" if suffix == ".md" else mermaid

@@ -1,0 +1,180 @@
+"""`unspool inspect`: what a model does while it reads a text, as a page that needs no network."""
+
+import json as jsonlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from unspool.cli.options import Flag, Replacing
+from unspool.cli.outputs import check_output_folder, output_folder
+from unspool.cli.terminal import terminal
+from unspool.data.text.source import called, iter_text, resolve, text_itself
+from unspool.errors import EmptyInput
+from unspool.inspect.graph.picture import save_graph
+from unspool.inspect.page.charts import path_chart, pretty, surprise_chart, told_of, units_chart
+from unspool.inspect.page.lags import bias_chart, influence_chart
+from unspool.inspect.page.page import page
+from unspool.inspect.page.states import states_png
+from unspool.inspect.report import Report, inspect, numbers
+from unspool.kernels.native import set_threads
+from unspool.options import at_least
+from unspool.storage.files import write_whole
+from unspool.tasks.language.text_model import TextModel
+
+Text = Annotated[str, Parameter(allow_leading_hyphen=True)]
+STAGES = 5
+WRITTEN = (
+    *("graph.svg", "surprise.svg", "units.svg", "path.svg", "influence.svg", "bias.svg"),
+    *("states.png", "numbers.json", "report.html"),
+)
+"""The files of a report."""
+
+
+def inspect_command(
+    run: Path,
+    text: Text,
+    /,
+    *,
+    out: Path,
+    characters: int = 2000,
+    skip: int = 0,
+    units: str | None = None,
+    threads: int | None = None,
+    json: Flag = False,
+    replacing: Replacing = Replacing(),
+) -> None:
+    """Look inside a model while it reads a text.
+
+    Writes report.html, one file that loads nothing, and its pictures beside it: graph.svg, surprise.svg,
+    units.svg, path.svg, influence.svg, bias.svg, states.png, and all numbers in numbers.json.
+
+    Parameters
+    ----------
+    run
+        The folder of the run.
+    text
+        A file, a folder, - for standard input or builtin:…
+    out
+        The folder to make for the report. With --force, a report that is there is replaced.
+    characters
+        How much of the text is read.
+    skip
+        Where to begin: so many characters are left out first.
+    units
+        Which units to look at, instead of those that tell most: 17,h42,s3,layer1.h5.
+    threads
+        How many threads; it changes no bit of what is computed in the network.
+    json
+        Print the numbers as JSON, and nothing else.
+    """
+    at_least("characters", characters, 2)
+    at_least("skip", skip, 0)
+    if threads is not None:
+        set_threads(threads)
+    check_output_folder(out, force=replacing.force, known=WRITTEN)
+    source = TextModel.load(run)
+    content, name = _beginning(text, source, skip, characters)
+    console = terminal(quiet=json)
+    with _stages(console) as note:
+        names = [each.strip() for each in units.split(",")] if units else None
+        report = inspect(
+            source, text_itself(content), run=Path(run).resolve().name, name=name, units=names, note=note
+        )  # fmt: skip
+        note("drawing")
+        with output_folder(out, force=replacing.force, known=WRITTEN) as folder:
+            written = _write(report, folder)
+    if json:
+        print(jsonlib.dumps(numbers(report), ensure_ascii=False))
+    else:
+        _print(console, report, out, written)
+
+
+def _beginning(text: str, source: TextModel, skip: int, characters: int) -> tuple[str, str]:
+    """Read as much of a text as is wanted, and not more."""
+    sources = resolve(text)
+    errors = "replace" if source.tokenizer.kind == "byte" else source.settings.errors
+    found = ""
+    for block in iter_text(sources, errors, source.settings.newlines):
+        found += block
+        if len(found) >= skip + characters:
+            break
+    if len(found) <= skip:
+        raise EmptyInput(
+            f"{called(sources)}: {len(found):,} characters; --skip {skip} leaves nothing to read"
+        )
+    return found[skip : skip + characters], Path(called(sources)).name
+
+
+@contextmanager
+def _stages(console: Console) -> Iterator[Callable[[str], None]]:
+    """Tell what is being done: a bar in a terminal, nothing elsewhere."""
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    columns = (TextColumn("{task.description:34}"), BarColumn(bar_width=28), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=STAGES)
+        begun = [0]
+
+        def note(what: str) -> None:
+            progress.update(task, description=what, completed=begun[0])
+            begun[0] += 1
+
+        yield note
+
+
+def _write(report: Report, out: Path) -> list[str]:
+    """Write all files; the page last."""
+    save_graph(report.made, out / "graph.svg", labels=report.labels)
+    pictures = {
+        "surprise.svg": surprise_chart(report.reading),
+        "units.svg": units_chart(report.reading, report.units),
+        "path.svg": path_chart(report.reading, report.path),
+    }
+    if report.back is not None:
+        pictures |= {"influence.svg": influence_chart(report.back), "bias.svg": bias_chart(report.back)}
+    for name, picture in pictures.items():
+        picture.save(out / name)
+    contents: dict[str, bytes] = {
+        "states.png": states_png(report),
+        "numbers.json": (jsonlib.dumps(numbers(report), ensure_ascii=False) + "\n").encode(
+            "utf-8", "replace"
+        ),
+        "report.html": page(report).encode("utf-8", "replace"),
+    }
+    for name, content in contents.items():
+        write_whole(out / name, content)
+    return ["graph.svg", *pictures, *contents]
+
+
+def _print(console: Console, report: Report, out: Path, written: list[str]) -> None:
+    found: dict[str, Any] = numbers(report)
+    console.print(
+        f"{report.text}: {found['tokens']:,} tokens, {found['nats']:.4f} nats each, "
+        f"perplexity {found['perplexity']:.2f}",
+        soft_wrap=True,
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for heading in ("unit", "what it tells"):
+        table.add_column(heading)
+    for unit in report.units:
+        table.add_row(pretty(unit.name), told_of(unit))
+    console.print(table)
+    if report.back is not None:
+        farthest = report.back.fresh.lags[-1]
+        reach = [f"more than {farthest}" if each is None else str(each) for each in report.back.horizons]
+        console.print(
+            f"memory horizon (influence below a hundredth): {', '.join(reach)} steps", soft_wrap=True
+        )
+        for bias, steps in report.back.advice.items():
+            enough = f"more than {farthest}" if steps is None else f"{steps}"
+            console.print(
+                f"  a gradient that misses at most {bias:.0%} looks back {enough} steps", soft_wrap=True
+            )
+    console.print(f"written: {out / written[-1]} and {', '.join(written[:-1])}", soft_wrap=True)

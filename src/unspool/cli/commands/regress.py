@@ -1,0 +1,295 @@
+"""`unspool regress fit` and `unspool regress predict`: numbers from a sequence or a vector."""
+
+import json as jsonlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
+
+import numpy as np
+from cyclopts import App, Parameter
+from rich.console import Console
+from rich.text import Text
+
+from unspool.baselines.ridge import Ridge, features
+from unspool.cli.checks import check_before, files_of, note_empty, refuse_unlabelled
+from unspool.cli.fit import Read, Work, begin
+from unspool.cli.fit_options import Column, FitOptions, as_column
+from unspool.cli.options import DATA, Flag, OfData, OfNetwork, OfOutput, OfTraining, Shown
+from unspool.cli.outputs import output
+from unspool.cli.predict import as_in_the_fit, load_fitted
+from unspool.cli.terminal import headed, terminal
+from unspool.cli.views.regression import show_regression
+from unspool.data.encoders import ValueCoder
+from unspool.data.formats.numeric import USUAL, Columns, Measured, read_measured
+from unspool.data.split import rows_aside
+from unspool.errors import FileError, InputError
+from unspool.evaluation.regression import score_numbers
+from unspool.kernels.arrays import Real
+from unspool.plots.predictions import draw_predictions
+from unspool.storage import run_folder
+from unspool.storage.schema import read_as
+from unspool.tasks.predictors import SequenceRegressor, refuse_constant
+
+app = App(name="regress", help="Predict numbers from a sequence or a vector.")
+By: TypeAlias = Literal["rows", "pixels"]
+Names: TypeAlias = Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)]
+KEPT = "columns"
+"""The key in the config of the columns that were read."""
+
+
+class Known(TypedDict, total=False):
+    """The columns that the fit read."""
+
+    target: tuple[str, ...]
+    features: tuple[str, ...]
+    text: str | None
+    series: bool
+    names: list[str]
+
+
+class Config(TypedDict):
+    """The field of a run's config that says how its data was read; a run from Python has none."""
+
+    columns: NotRequired[Known]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(FitOptions):
+    """What `regress fit` is given."""
+
+    target: Names = None
+    """The columns to predict, by name or number from 0 [default: target]."""
+    features: Names = None
+    """The columns of numbers to read [default: all but the targets]."""
+    text: OfData[Column] = None
+    """The column with the texts to read, instead of numbers."""
+    series: OfData[Flag] = False
+    """Read the features as the steps of one series, oldest first, and not as one vector."""
+    delimiter: OfData[str | None] = None
+    """The character between the fields of a table [default: guessed]."""
+    by: OfData[By | None] = None
+    """What a step of an image is: one of its rows, or one of its pixels [default: rows]."""
+    tokens: OfData[str] = "char"
+    """How texts are cut: char, word, byte …"""
+    dropout: OfNetwork[float] = 0.0
+    recurrent_dropout: OfNetwork[float] = 0.0
+    """The share of the state that is dropped inside the recurrence, in training."""
+    remember: OfNetwork[int] = 0
+    """Longest initial time constant of the gates, in steps; 0 disables it."""
+    pool: OfNetwork[Literal["last", "mean"]] = "last"
+    """Predict from the last state or from the mean of all states."""
+    spread: OfNetwork[Flag] = False
+    """Learn the standard deviation of every number as well."""
+    learning_rate: OfTraining[float] = 3e-3
+    plot: OfOutput[Path | None] = None
+    """Draw predictions over the truth into this file (.png, .svg, .pdf)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Shown):
+    """What `regress predict` is given."""
+
+    target: Names = None
+    """The columns with the truth; none: there is none [default: as in the fit, if they are there]."""
+    features: Names = None
+    """The columns of numbers to read, in the order of the fit [default: those of the same names]."""
+    text: OfData[Column] = None
+    """The column with the texts to read [default: as in the fit]."""
+    delimiter: OfData[str | None] = None
+    """The character between the fields of a table [default: guessed]."""
+    by: OfData[By | None] = None
+    """What a step of an image is, rows or pixels [default: as in the fit]."""
+    plot: OfOutput[Path | None] = None
+    """Draw predictions over the truth into this file (.png, .svg, .pdf): needs the truth."""
+
+
+class Parts(NamedTuple):
+    """The rows to judge by, and those that were learned from, for the simple models."""
+
+    learned: Measured
+    judged: Measured
+
+
+@app.command
+def fit(data: Path, /, *, options: Options) -> None:
+    """Learn to predict numbers, judge the predictions on rows held out, and save the model in a run.
+
+    Parameters
+    ----------
+    data
+        A table with a column of numbers to predict and columns of numbers or a text to read (CSV, TSV), .npz, .ts.
+    """
+    begin(REGRESS, data, options)
+
+
+@app.command
+def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
+    """Print the predicted numbers of every row, tabs between them; with the truth beside them, scores as well.
+
+    Parameters
+    ----------
+    run
+        The folder of the run.
+    data
+        A file as for fit; the numbers to predict may be missing.
+    """
+    check_before(None, options, inputs=files_of(data))
+    model: SequenceRegressor = load_fitted(run, "regress")
+    read = _asked(run, data, options)
+    refuse_unlabelled(options.plot, read.targets, data)
+    if model.every_step:
+        raise InputError(f"{run}: it predicts numbers at every step; use it from Python")
+    note_empty(read.name, read.sequences)
+    means, spreads = (
+        model.predict_distribution(read.sequences) if model.spread else (model.predict(read.sequences), None)
+    )
+    found = np.reshape(means, (len(read), -1))
+    names = _names(run, found.shape[1])
+    scores = _scores_of_predictions(model, read, found, names)
+    if options.plot is not None and read.targets is not None:
+        _draw(read.targets, found, names, options)
+    deviations = None if spreads is None else np.reshape(spreads, found.shape)
+    if options.json:
+        content = {"run": str(run), "targets": names, "answers": found.tolist()}
+        content |= {} if deviations is None else {"spreads": deviations.tolist()}
+        print(jsonlib.dumps(content | ({"scores": scores} if scores else {}), ensure_ascii=False))
+        return
+    for row in found if deviations is None else np.hstack([found, deviations]):
+        print("\t".join(repr(float(number)) for number in row))
+    if scores is not None:
+        show_regression(terminal(stderr=True), scores, str(data))
+
+
+def _asked(run: Path, data: Path, options: Asked) -> Measured:
+    """Read the data in the columns of the fit."""
+    known, told = _known(run), as_in_the_fit(run, "regress", data)
+    columns = Columns(
+        tuple(map(as_column, options.target)) if options.target else known.get("target", ()),
+        tuple(map(as_column, options.features)) if options.features else known.get("features", ()),
+        known.get("text") if options.text is None else as_column(options.text),
+        known.get("series", False),
+    )
+    table = not data.name.lower().removesuffix(".gz").endswith((".npz", ".npy", ".ts"))
+    by = options.by or (told.get("by") if data.name.lower().endswith((".npz", ".npy")) else None)
+    return read_measured(data, columns if table else USUAL, options.delimiter, by, need_targets=False)
+
+
+def _names(run: Path, count: int) -> list[str]:
+    names = _known(run).get("names") or [
+        f"target {i}" if count > 1 else "target" for i in range(1, count + 1)
+    ]
+    if len(names) != count:
+        raise FileError(
+            f"{run / run_folder.CONFIG}: damaged or crafted: columns.names has {len(names)} entries; expected {count}"
+        )
+    return names
+
+
+def _known(run: Path) -> Known:
+    content = read_as(Config, run_folder.read_config(run, "regress"), run / run_folder.CONFIG)
+    return content.get("columns", Known())
+
+
+def _scores_of_predictions(
+    model: SequenceRegressor, read: Measured, found: Any, names: list[str]
+) -> dict[str, Any] | None:
+    if read.targets is None:
+        return None
+    if read.targets.shape != found.shape:
+        raise InputError(
+            f"{read.name}: {read.targets.shape[1]} numbers in every row; the run predicts {found.shape[1]}: {', '.join(names)}"
+        )
+    assert isinstance(model.target_coder_, ValueCoder)
+    mean = np.broadcast_to(model.target_coder_.mean, found.shape)
+    return score_numbers(read.targets, {"network": found, "mean": mean}, names)
+
+
+def _read(data: Path, options: Options) -> Read:
+    columns = Columns(
+        tuple(map(as_column, options.target or ())),
+        tuple(map(as_column, options.features or ())),
+        as_column(options.text),
+        options.series,
+    )
+    learned, judged = _parts(data, options, columns)
+    assert learned.targets is not None
+    refuse_constant(learned.targets, [f"{learned.name}: the target {name!r}" for name in learned.names])
+    arguments: dict[str, Any] = {"inputs": _inputs(learned)}
+    if learned.kind == "vectors":
+        arguments["bidirectional"] = False  # one step has no two directions
+    kept = learned.columns._asdict() | {"names": list(learned.names)}
+    parts = None if judged is None else Parts(learned, judged)
+    return Read(
+        learned.sequences, learned.targets, parts, _described(learned, judged), arguments, {KEPT: kept}
+    )
+
+
+def _parts(data: Path, options: Options, columns: Columns) -> tuple[Measured, Measured | None]:
+    """Read the rows to learn from and the rows to judge by."""
+    whole = read_measured(data, columns, options.delimiter, options.by)
+    note_empty(whole.name, whole.sequences, fit=True)
+    if options.test is None:
+        rows, aside = rows_aside(len(whole), options.hold_out, options.seed)
+        return whole.part(rows), whole.part(aside) if aside else None
+    judged = read_measured(options.test, whole.columns, options.delimiter, options.by)
+    note_empty(judged.name, judged.sequences)
+    assert judged.targets is not None and whole.targets is not None
+    if judged.targets.shape[1] != whole.targets.shape[1]:
+        raise InputError(
+            f"{judged.name}: {judged.targets.shape[1]} numbers in every row; {whole.name} has {whole.targets.shape[1]}"
+        )
+    return whole, judged
+
+
+def _inputs(data: Measured) -> str:
+    first = data.sequences[0]
+    if isinstance(first, str):
+        return "tokens"
+    return "ids" if np.ndim(first) == 1 and first.dtype.kind in "iu" else "values"
+
+
+def _described(learned: Measured, judged: Measured | None) -> Text:
+    lengths = [len(each) for each in learned.sequences]
+    what = f"sequences of {min(lengths)} to {max(lengths)} steps"
+    if learned.kind == "vectors":
+        what = f"vectors of {learned.sequences.shape[2]} numbers ({', '.join(map(str, learned.columns.features))})"
+    aside = f", {len(judged):,} to judge by" if judged is not None else ""
+    left = f"\n  left out, no numbers: {', '.join(learned.left_out)}" if learned.left_out else ""
+    return headed(
+        learned.name,
+        f": {len(learned):,} {what} to learn from{aside}; to predict: {', '.join(learned.names)}{left}",
+    )
+
+
+def _draw(truth: Real, found: Real, names: Sequence[str], shown: Shown) -> None:
+    assert shown.plot is not None
+    with output(shown.plot, force=shown.force) as unfinished:
+        draw_predictions(truth, found, names, unfinished)
+
+
+def _judge(
+    console: Console, model: SequenceRegressor, parts: Parts | None, options: Options
+) -> dict[str, Any]:
+    if parts is None:
+        return {"scores": None}
+    learned, judged = parts
+    assert learned.targets is not None and judged.targets is not None
+    found = model.predict(judged.sequences)
+    size = None if isinstance(model.coder_, ValueCoder) else model.coder_.size
+    x, asked = (model.coder_.encode(each.sequences) for each in (learned, judged))
+    ridge = Ridge.fit(features(x, size), learned.targets)
+    answers = {
+        "network": found,
+        "mean": np.broadcast_to(learned.targets.mean(axis=0), found.shape),
+        "ridge": ridge.predict(features(asked, size, like=x)),
+    }
+    scores = score_numbers(judged.targets, answers, learned.names)
+    console.print()
+    show_regression(console, scores, "held out")
+    if options.plot is not None:
+        _draw(judged.targets, found, learned.names, options)
+    return {"scores": scores}
+
+
+REGRESS = Work("regress", SequenceRegressor, Options, _read, _judge)

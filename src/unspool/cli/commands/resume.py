@@ -1,0 +1,58 @@
+"""`unspool resume`: go on with a run that was stopped, whatever it learns."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from unspool.cli.checks import check_before
+from unspool.cli.commands.classify import CLASSIFY
+from unspool.cli.commands.generate_from import GENERATE_FROM
+from unspool.cli.commands.regress import REGRESS
+from unspool.cli.commands.tag import TAG
+from unspool.cli.commands.translate import TRANSLATE
+from unspool.cli.fit import Work, go_on
+from unspool.cli.follow import follow
+from unspool.cli.options import Flag, Kept, OfOutput
+from unspool.cli.signals import Stop
+from unspool.cli.terminal import terminal
+from unspool.cli.views.training import View
+from unspool.errors import InputError
+from unspool.storage import run_folder
+from unspool.tasks.language.run import resume as resumed
+from unspool.training.checkpoint import Keeping
+
+WORKS: dict[str, Work] = {work.name: work for work in (CLASSIFY, REGRESS, TAG, TRANSLATE, GENERATE_FROM)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Kept):
+    """What `resume` is given."""
+
+    plot: OfOutput[Path | None] = None
+    """Draw what the command that began it draws into this file (.png, .svg, .pdf)."""
+    tensorboard: OfOutput[Flag] = False
+    """Of a language model: write curves for TensorBoard into the run as well (extra `tensorboard`)."""
+
+
+def resume(run: Path, /, *, options: Options = Options()) -> None:
+    """Go on with a run that was stopped, to the same bits as if it never had been.
+
+    Parameters
+    ----------
+    run
+        The folder of the run.
+    """
+    kind = run_folder.read_kind(run)
+    if kind in WORKS:
+        if options.tensorboard:
+            raise InputError("--tensorboard goes with language models")
+        return go_on(WORKS[kind], run, options)
+    if kind != "language":
+        raise InputError(
+            f"{run}: a run of the kind {kind!r} cannot be gone on with from here; expected one of unspool train, "
+            f"{', '.join(f'{name} fit' for name in WORKS)}"
+        )
+    check_before(None, options)
+    view, stop = View(terminal(quiet=options.json)), Stop()
+    keeping = Keeping(steps=options.save_every, stop=stop, told=stop.heeded(view.judging))
+    events = resumed(run, keeping=keeping)
+    follow(events, run, view, stop, shown=options, tensorboard=options.tensorboard)

@@ -1,0 +1,194 @@
+"""`unspool tag fit` and `unspool tag predict`: a label for every step of a sequence."""
+
+import json as jsonlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cyclopts import App
+from rich.console import Console
+
+from unspool.cli.checks import (
+    check_before,
+    files_of,
+    note_empty,
+    refuse_broken,
+    refuse_unknown,
+    refuse_unlabelled,
+)
+from unspool.cli.fit import Read, Work, begin
+from unspool.cli.fit_options import Column, FitOptions, as_column
+from unspool.cli.options import OfData, OfNetwork, OfTime, OfTraining, Shown
+from unspool.cli.predict import as_in_the_fit, load_fitted
+from unspool.cli.terminal import headed, terminal
+from unspool.cli.views.scores import draw_scores, show_scores
+from unspool.data.formats.tagged import Tagged, Usual, read_tagged
+from unspool.data.split import rows_aside
+from unspool.errors import InputError
+from unspool.evaluation.scores import score
+from unspool.tasks.predictors import SequenceTagger
+
+app = App(name="tag", help="A label for every step: words to their parts of speech, and the like.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Where tokens and labels stand."""
+
+    token: OfData[Column] = None
+    """The column with the tokens [default: the first; in a table, token; in CoNLL-U, form]."""
+    tag: OfData[Column] = None
+    """The column with the labels [default: the last; in a table, tag; in CoNLL-U, upos]."""
+    sequence: OfData[Column] = None
+    """In a table: the column that names the sequence [default: sequence]."""
+    delimiter: OfData[str | None] = None
+    """What stands between the fields of a table [default: guessed]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(FitOptions, Columns):
+    """What `tag fit` is given."""
+
+    epochs: OfTime[int] = 30
+    embedding: OfNetwork[int] = 32
+    batch: OfTraining[int] = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Shown, Columns):
+    """What `tag predict` is given."""
+
+    token: OfData[Column] = None
+    """The column with the tokens [default: as in the fit]."""
+    tag: OfData[Column] = None
+    """The column with the labels; none: there is none [default: as in the fit, where it is there]."""
+    sequence: OfData[Column] = None
+    """In a table: the column that names the sequence [default: as in the fit]."""
+    delimiter: OfData[str | None] = None
+    """What stands between the fields of a table [default: as in the fit, or guessed]."""
+
+
+@app.command
+def fit(data: Path, /, *, options: Options) -> None:
+    """Learn a label for every token, judge it on sequences held out, and keep it in a run.
+
+    Parameters
+    ----------
+    data
+        Columns with a blank line between sequences (CoNLL, CoNLL-U), or a table (CSV, TSV) with a column that names
+        the sequence of every row.
+    """
+    begin(TAG, data, options)
+
+
+@app.command
+def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
+    """Label every token: a token and its label a line, a blank line between sequences.
+
+    Parameters
+    ----------
+    run
+        The folder of the run.
+    data
+        A file as for fit; labels may be missing.
+    """
+    check_before(None, options, inputs=files_of(data))
+    model: SequenceTagger = load_fitted(run, "tag")
+    known = as_in_the_fit(run, "tag", data)
+    usual = Usual(*(as_column(known.get(name)) for name in Usual._fields))
+    options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
+    read = read_tagged(data, *_columns(options), need_tags=False, usual=usual)
+    refuse_unlabelled(options.plot, read.tags, data)
+    note_empty(read.name, read.tokens)
+    _refuse_unknown(read, [str(name) for name in model.classes_])
+    answers = [row.tolist() for row in model.predict(read.tokens)]
+    scores = (
+        None
+        if not _flat(read.tags or [])
+        else score(_flat(read.tags or []), _flat(answers), model.classes_.tolist())
+    )
+    if options.plot is not None and scores is not None:
+        draw_scores(scores, options.plot, force=options.force)
+    if options.json:
+        content = {"run": str(run), "labels": model.classes_.tolist(), "answers": answers}
+        print(jsonlib.dumps(content | ({"scores": scores.to_json()} if scores else {}), ensure_ascii=False))
+        return
+    for number, (tokens, labels) in enumerate(zip(read.tokens, answers, strict=True)):
+        print("\n" * bool(number) + "\n".join(f"{t}\t{a}" for t, a in zip(tokens, labels, strict=True)))
+    if scores is not None:
+        show_scores(terminal(stderr=True), scores, str(data), "tokens")
+
+
+def _columns(options: Columns) -> tuple[Any, Any, Any, str | None]:
+    return as_column(options.token), as_column(options.tag), as_column(options.sequence), options.delimiter
+
+
+def _read(data: Path, options: Options) -> Read:
+    learned, judged = _parts(data, options)
+    aside = f", {len(judged):,} to judge by" if judged else ""
+    said = headed(
+        str(data),
+        f": {len(learned):,} sequences, {sum(map(len, learned.tokens)):,} tokens to learn "
+        f"from{aside}; {len(_tags(learned))} labels",
+    )
+    return Read(learned.tokens, learned.tags, judged, said, {"inputs": "tokens"})
+
+
+def _parts(data: Path, options: Options) -> tuple[Tagged, Tagged | None]:
+    """Read what is learned from and what is judged by."""
+    learned = read_tagged(data, *_columns(options))
+    note_empty(learned.name, learned.tokens, fit=True)
+    refuse_broken(_tags(learned), learned.name)
+    if len(_tags(learned)) < 2:
+        raise InputError(f"{data}: there is one label only, {_tags(learned)[0]!r}; expected at least two")
+    if options.test is not None:
+        judged = read_tagged(options.test, *_columns(options))
+        note_empty(judged.name, judged.tokens)
+        _refuse_unknown(judged, _tags(learned))
+        return learned, judged
+    rows, aside = rows_aside(len(learned), options.hold_out, options.seed)
+    fitted = _part(learned, rows)
+    if not aside:
+        return fitted, None
+    judged = _part(learned, aside)
+    known = set(_tags(fitted))
+    kept = [i for i in range(len(judged)) if judged.tags and known.issuperset(judged.tags[i])]
+    return fitted, _part(judged, kept) if kept else None
+
+
+def _part(data: Tagged, rows: list[int]) -> Tagged:
+    assert data.tags is not None
+    tokens, tags, lines = ([part[i] for i in rows] for part in (data.tokens, data.tags, data.lines))
+    return Tagged(data.name, tokens, tags, lines)  # type: ignore[arg-type]
+
+
+def _tags(data: Tagged) -> list[str]:
+    return sorted(set(_flat(data.tags or [])))
+
+
+def _flat(rows: list[list[str]]) -> list[str]:
+    return [each for row in rows for each in row]
+
+
+def _refuse_unknown(data: Tagged, labels: list[str]) -> None:
+    places = (f"{data.name}: line {line}" for lines in data.lines for line in lines)
+    refuse_unknown(_flat(data.tags or []), places, labels)
+
+
+def _judge(
+    console: Console, model: SequenceTagger, judged: Tagged | None, options: Options
+) -> dict[str, Any]:
+    if judged is None or not _flat(judged.tags or []):
+        return {"scores": None}
+    assert judged.tags is not None
+    found = np.concatenate(model.predict(judged.tokens)).tolist()
+    scores = score(_flat(judged.tags), found, model.classes_.tolist())
+    console.print()
+    show_scores(console, scores, "held out", "tokens")
+    if options.plot is not None:
+        draw_scores(scores, options.plot, force=options.force)
+    return {"scores": scores.to_json()}
+
+
+TAG = Work("tag", SequenceTagger, Options, _read, _judge)

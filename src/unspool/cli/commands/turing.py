@@ -1,0 +1,220 @@
+"""`unspool turing`: a machine compiled into a recurrent network, and both run side by side."""
+
+import json as jsonlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from unspool.cli.options import Flag, Replacing
+from unspool.cli.outputs import check_outputs, output, write_output
+from unspool.cli.terminal import terminal
+from unspool.cli.views import machine as view
+from unspool.cli.views.machine import Followed
+from unspool.errors import InputError
+from unspool.options import at_least
+from unspool.turing.automaton import Automaton
+from unspool.turing.builtin import AUTOMATA, BUILTIN, MACHINES, find
+from unspool.turing.compile import compile_machine
+from unspool.turing.engine import automaton_model, read_states, unit_labels, word_ids
+from unspool.turing.machine import Configuration
+from unspool.turing.network import Network, Rationals
+from unspool.turing.picture import MOST, draw_automaton, draw_machine
+from unspool.turing.run import Pair, side_by_side
+
+
+def turing(
+    machine: Annotated[str | None, Parameter(negative="")] = None,
+    tape: str = "",
+    /,
+    *,
+    steps: int = 1000,
+    json: Flag = False,
+    picture: Path | None = None,
+    weights: Path | None = None,
+    replacing: Replacing = Replacing(),
+) -> None:
+    """Compile a machine into a recurrent network with rational weights, and run both side by side, exactly.
+
+    A Turing machine becomes h(t) = σ(W h(t-1) + U x(t) + b) with σ(a) = min(1, max(0, a)): one update a step. A finite
+    automaton becomes an Elman layer with relu, which the engine runs in float32. The exit code is 0 only if both agree.
+
+    Parameters
+    ----------
+    machine
+        builtin:NAME, or a JSON file with blank, start, halting and transitions (an automaton: start, accepting and
+        transitions) [default: show what is built in].
+    tape
+        The word on the tape; the head stands on its first symbol.
+    steps
+        Stop a machine after so many steps if it has not halted.
+    json
+        Print JSON, with every step.
+    picture
+        Draw the tape, the hidden units and the stacks into this file (.svg).
+    weights
+        Write the units and W, U, b as fractions into this file (.json).
+    """
+    console = terminal(quiet=json)
+    if machine is None:
+        known = [(BUILTIN + name, what, word) for name, (what, word, _) in (MACHINES | AUTOMATA).items()]
+        if json:
+            print(
+                jsonlib.dumps([dict(zip(("machine", "does", "tape"), each, strict=True)) for each in known])
+            )
+        view.print_known(console, known)
+        return
+    at_least("steps", steps, 0)
+    _check_name(picture, ".svg")
+    _check_name(weights, ".json")
+    check_outputs(picture, weights, force=replacing.force, inputs=[machine])
+    found = find(machine)
+    if not isinstance(found, Automaton):
+        found.check(tape)
+        network = compile_machine(found)
+        agree = _machine(console, network, tape, steps, json, picture, weights, replacing.force)
+    elif weights is not None:
+        raise InputError("--weights goes with a Turing machine; those of an automaton are 0, 1 and -1")
+    else:
+        agree = _automaton(console, found, tape, json, picture, replacing.force)
+    if not agree:
+        sys.exit(1)
+
+
+def _check_name(path: Path | None, suffix: str) -> None:
+    if path is not None and path.suffix.lower() != suffix:
+        raise InputError(f"{path}: expected a name that ends with {suffix}")
+
+
+def _machine(
+    console: Console,
+    network: Network,
+    tape: str,
+    steps: int,
+    json: bool,
+    picture: Path | None,
+    weights: Path | None,
+    force: bool,
+) -> bool:
+    machine = network.machine
+    view.introduce(console, network, tape)
+    if weights is not None:
+        text = jsonlib.dumps(_weights(network), ensure_ascii=False) + "\n"
+        write_output(weights, text.encode("utf-8"), force=force)
+    followed = Followed(network, tape, most=None if json else MOST)
+    for pair in _with_a_bar(side_by_side(network, tape, steps), steps):
+        followed.add(pair)
+    if picture is not None:
+        on = f"tape {_short(tape)}" if tape else "empty tape"
+        title = f"{machine.name}, {on}: {len(network.units)} units"
+        first = followed.first[: MOST + 1]
+        with output(picture, force=force) as path:
+            draw_machine(network, first, path, title, followed.steps + 1 - len(first))
+    if json:
+        with _all_digits():
+            content = _as_json(network, tape, followed)
+        print(jsonlib.dumps(content, ensure_ascii=False))
+    view.print_steps(console, followed)
+    view.conclude(console, followed)
+    return followed.disagree is None
+
+
+def _with_a_bar(pairs: Iterator[Pair], steps: int) -> Iterator[Pair]:
+    """Give the pairs on, on a terminal with a bar where they are many."""
+    console = terminal(stderr=True)
+    columns = (
+        BarColumn(bar_width=28),
+        TextColumn("{task.completed:,}/{task.total:,} steps at most"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+    )
+    hidden = not console.is_terminal or steps < 2000
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task("", total=steps)
+        for t, pair in enumerate(pairs):
+            if t % 64 == 0:
+                bar.update(task, completed=t)
+            yield pair
+
+
+def _automaton(
+    console: Console, automaton: Automaton, word: str, json: bool, picture: Path | None, force: bool
+) -> bool:
+    automaton.check(word)
+    model = automaton_model(automaton)
+    true, read = list(automaton.run(word)), read_states(automaton, model, word)
+    if picture is not None:
+        labels = unit_labels(automaton)
+        h = model.forward(word_ids(automaton, word[:MOST])).h[:, 0]
+        values = np.vstack([model.parameters["layer0.h0"], h]).tolist()
+        title = f"{automaton.name}, word {_short(word)}: {len(labels)} units"
+        with output(picture, force=force) as path:
+            draw_automaton(labels, values, word, true, path, title)
+    accepted, agree = true[-1] in automaton.accepting, true == read
+    if json:
+        content = {
+            "machine": automaton.name, "kind": "automaton", "word": word, "units": model.config.hidden, "accepted": accepted,
+            "agree": agree, "states": true, "network": read,
+        }  # fmt: skip
+        print(jsonlib.dumps(content, ensure_ascii=False))
+    view.print_automaton(console, automaton, word, model.config.hidden, true, read)
+    return agree
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= 40 else word[:39] + "…"
+
+
+@contextmanager
+def _all_digits() -> Iterator[None]:
+    """Let whole numbers be written however long they are: those of a long tape have thousands of digits."""
+    most = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(most)
+
+
+def _as_json(network: Network, tape: str, followed: Followed) -> dict[str, Any]:
+    def told(configuration: Configuration) -> dict[str, Any]:
+        return configuration._asdict()
+
+    return {
+        "machine": network.machine.name,
+        "kind": "machine",
+        "tape": tape,
+        "units": len(network.units),
+        "base": network.base,
+        "updates": {"reading": len(tape) + 1, "each_step": 1},
+        "steps": followed.steps,
+        "halted": followed.halted,
+        "agree": followed.disagree is None,
+        "bits": followed.bits,
+        **{precision: watch.lasted._asdict() for precision, watch in followed.floats.items()},
+        "run": [
+            {"machine": told(pair.machine), "network": told(pair.network), "l": str(pair.truth.l), "r": str(pair.truth.r)}
+            for pair in followed.first
+        ],
+    }  # fmt: skip
+
+
+def _weights(network: Network) -> dict[str, Any]:
+    def written(part: Rationals) -> list[Any]:
+        return [written(each) if isinstance(each, np.ndarray) else str(each) for each in part]
+
+    return {
+        "machine": network.machine.name,
+        "base": network.base,
+        "units": [unit.label for unit in network.units],
+        "inputs": [*network.machine.symbols, "start"],
+        "W": written(network.W),
+        "U": written(network.U),
+        "b": written(network.b),
+    }

@@ -1,0 +1,207 @@
+"""What `unspool forecast` shows and writes: progress, tables, pictures, JSON."""
+
+import math
+import time as clocks
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from unspool.cli.forecast_columns import Forecasts
+from unspool.cli.options import Shown
+from unspool.cli.outputs import check_outputs, output
+from unspool.cli.terminal import headed
+from unspool.data.formats.timetable import TimeTable
+from unspool.plots.forecast import draw_forecast
+from unspool.tasks.forecast.backtest import Backtest
+from unspool.tasks.forecast.forecaster import Forecaster, Progress
+from unspool.tasks.forecast.store import Run
+
+
+def describe(console: Console, table: TimeTable) -> None:
+    """Say what was read, and what was left out or filled in."""
+    span = f", {table.label(0)} to {table.label(table.rows - 1)}" if table.clock else ""
+    console.print(
+        headed(table.name, f": {table.rows:,} steps{span}; {', '.join(table.columns)}"), soft_wrap=True
+    )
+    if table.left_out:
+        console.print(f"  left out, no series of numbers: {', '.join(table.left_out)}", soft_wrap=True)
+    for name, values in table.columns.items():
+        if values.filled:
+            console.print(f"  {name}: {values.filled:,} missing values are read as interpolated, and masked")
+
+
+def follow(console: Console, name: str, model: Forecaster, reports: Iterator[Progress]) -> None:
+    """Run a fit to its end with a bar, or a few lines where there is no terminal."""
+    bar = Bar(
+        TextColumn("  {task.description}"), BarColumn(bar_width=30), TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        console=console, disable=not console.is_terminal or console.quiet, transient=True,
+    )  # fmt: skip
+    begin, mean, report = clocks.perf_counter(), 0.0, Progress(0, 0, 0.0)
+    with bar:
+        task = bar.add_task(name, total=None)
+        for report in reports:
+            mean += (report.loss - mean) / min(report.step, 50)
+            bar.update(
+                task, completed=report.step, total=report.steps, description=f"{name} · loss {mean:.4f}"
+            )
+            if not console.is_terminal and report.step % max(1, report.steps // 4) == 0:
+                spent = clocks.perf_counter() - begin
+                left = spent / report.step * (report.steps - report.step)
+                console.print(
+                    f"  update {report.step:,} of {report.steps:,} · loss {mean:.4f} · {left:.0f} s left"
+                )
+    spent = clocks.perf_counter() - begin
+    console.print(f"  {name}: {_chosen(model)}", soft_wrap=True)
+    console.print(f"  {report.step:,} updates in {spent:.1f} s", soft_wrap=True)
+    if model.errors_ is None:
+        console.print("  no band: the series is too short to keep values aside for it", soft_wrap=True)
+    console.print()
+
+
+def _chosen(model: Forecaster) -> str:
+    """Say what was chosen for a series."""
+    change, layout, networks = model.change_, model.fitted_.layout, model.fitted_.networks
+    parts = [f"season {change.season}" if change.season > 1 else "no season"]
+    parts += [{"log": "logarithm", "root": "root"}[change.power]] if change.power != "none" else []
+    parts += ["differences"] if change.d else []
+    parts += ["seasonal differences"] if change.D else []
+    parts.append(f"{layout.length} values read")
+    parts.append(f"{len(networks)} × {networks[0].config.cell} of {networks[0].config.hidden} units")
+    return " · ".join(parts)
+
+
+def show_backtest(console: Console, title: str, found: Backtest) -> None:
+    """Print all models of a backtest in one table."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
+    table.add_column(f"{len(found.origins):,} origins, {found.horizon} steps ahead")
+    covers = any(row.coverage is not None for row in found.rows)
+    for name in ("MASE", "RMSE", "of naive", *([f"in the {found.level:.0%} band"] if covers else [])):
+        table.add_column(name, justify="right")
+    for row in found.rows:
+        cells = [
+            f"{row.mase:.4f}",
+            f"{row.rmse:,.4g}",
+            f"{row.relative:.3f}" if math.isfinite(row.relative) else "–",
+        ]
+        if covers:
+            cells.append("" if row.coverage is None else f"{row.coverage:.1%}")
+        table.add_row(row.name, *cells, style="bold" if row.name == "network" else None)
+    console.print(headed(title), soft_wrap=True)
+    console.print(table)
+    console.print()
+
+
+def forecast_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
+    """Make a table of forecasts, a row a step."""
+    shown = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
+    shown.add_column(table.time or "step")
+    for name in rows:
+        shown.add_column(name, justify="right")
+        shown.add_column(f"{level:.0%} band", justify="center")
+    for k in range(len(next(iter(rows.values()))[0])):
+        cells = list[str]()
+        for y_hat, low, high in rows.values():
+            band = [] if low is None or high is None else [float(low[k]), float(high[k])]
+            digits = _digits(float(y_hat[k]), band)
+            cells += [f"{y_hat[k]:.{digits}g}", " – ".join(f"{end:.{digits}g}" for end in band)]
+        shown.add_row(table.label(table.rows + k), *cells)
+    return shown
+
+
+def _digits(value: float, band: list[float]) -> int:
+    """Return how many significant digits to print: enough to tell the ends of the band apart, 9 without a band.
+
+    >>> _digits(448.2, [430.0, 461.5]), _digits(1_000_000_100.0, [1_000_000_090.0, 1_000_000_110.0])
+    (5, 11)
+    """
+    if not band:
+        return 9
+    width, size = band[1] - band[0], max(map(abs, (value, *band)))
+    return min(17, max(5, 4 + math.floor(math.log10(size / width)))) if width > 0 < size else 9
+
+
+def draw_forecasts(options: Shown, table: TimeTable, rows: Forecasts, level: float) -> None:
+    """Draw a picture for every column, where one is asked for."""
+    for name, (y_hat, low, high) in rows.items() if options.plot is not None else ():
+        y, begin = table.columns[name].y, table.columns[name].begin
+        shown = min(len(y), max(6 * len(y_hat), 48))
+        first = begin + len(y) - shown
+        labels = [table.label(first + i) for i in range(shown + len(y_hat))]
+        with output(pictures(options, list(rows))[name], force=options.force) as path:
+            draw_forecast(
+                y[-shown:], y_hat, low, high, path, labels=labels, level=level, title=name
+            )  # fmt: skip
+
+
+def pictures(options: Shown, names: list[str]) -> dict[str, Path]:
+    """Return the path of each column's picture: of several, each has the column's name in its own."""
+    plot = options.plot
+    if plot is None or len(names) == 1:
+        return {} if plot is None else {names[0]: plot}
+    found = dict[str, Path]()
+    for name in names:
+        safe = "".join(letter if letter.isalnum() else "-" for letter in name)
+        path, number = plot.with_stem(f"{plot.stem}-{safe}"), 2
+        while path in found.values():  # names that differ only in signs
+            path, number = plot.with_stem(f"{plot.stem}-{safe}-{number}"), number + 1
+        found[name] = path
+    return found
+
+
+def check_pictures(options: Shown, names: list[str], data: Path | None) -> None:
+    """Raise unless the pictures of all columns can be written."""
+    check_outputs(*pictures(options, names).values(), force=options.force, inputs=[data])
+
+
+def backtest_as_json(found: Backtest) -> dict[str, Any]:
+    """Give all figures of a backtest as plain values; what is no number is null."""
+    models = {
+        row.name: {
+            "mase": _finite(row.mase),
+            "rmse": _finite(row.rmse),
+            "of_naive": _finite(row.relative),
+            "coverage": row.coverage,
+            "mase_by_step": [_finite(each) for each in found.by_step(row.name).tolist()],
+        }
+        for row in found.rows
+    }
+    return {"origins": len(found.origins), "scale": found.scale, "models": models}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def forecasts_as_json(
+    table: TimeTable,
+    run: Run,
+    level: float,
+    rows: Forecasts,
+    judged: dict[str, Backtest | None] | None = None,
+) -> dict[str, Any]:
+    """Give forecasts as plain values; of a fit, which has `judged`, also what was chosen and judged."""
+    content: dict[str, Any] = {}
+    for name, (y_hat, low, high) in rows.items():
+        content[name] = {
+            "time": [table.label(table.rows + k) for k in range(len(y_hat))],
+            "forecast": y_hat.tolist(),
+            "low": None if low is None else low.tolist(),
+            "high": None if high is None else high.tolist(),
+            "level_reached": run.forecasters[name].level_reached(level),
+        }
+        if judged is not None:
+            change = run.forecasters[name].change_
+            content[name] |= {
+                "season": change.season,
+                "power": change.power,
+                "differences": [change.d, change.D],
+            }
+        if judged is not None and (found := judged.get(name)) is not None:
+            content[name]["not_trained_on"] = backtest_as_json(found)
+    return content

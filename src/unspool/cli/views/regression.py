@@ -1,0 +1,39 @@
+"""What a terminal shows of predicted numbers that are judged: the errors of every target, beside simple models."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from unspool.cli.terminal import headed
+from unspool.evaluation.regression import better_models, models_of
+
+CALLED = {"mean": "mean of the training part", "ridge": "ridge regression"}
+
+
+def show_regression(console: Console, scores: dict[str, Any], of: str) -> None:
+    """Print RMSE, MAE and R² of every target and model, and say where a simple model is better."""
+    console.print(headed(of, f": {scores['rows']:,} rows\n"), soft_wrap=True)
+    several = len(scores["targets"]) > 1
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
+    for name in (["target"] if several else []) + [""]:
+        table.add_column(name)
+    for name in ("RMSE", "MAE", "R²"):
+        table.add_column(name, justify="right")
+    for target in scores["targets"]:
+        for number, model in enumerate(models_of(target)):
+            figures = [_written(target[model][name]) for name in ("rmse", "mae", "r2")]
+            first = [target["name"] if number == 0 else ""] if several else []
+            table.add_row(*first, CALLED.get(model, model), *figures)
+    console.print(table)
+    for target in scores["targets"]:
+        if better := better_models(target):
+            console.print(
+                f"\n{target['name']}: the {CALLED[better[0]]} has the lower RMSE: use it, or give the network more "
+                "examples or another size",
+                soft_wrap=True,
+            )
+
+
+def _written(number: float | None) -> str:
+    return "–" if number is None else f"{number:.4g}"

@@ -1,0 +1,334 @@
+"""What a terminal shows of a run: the stages as they come, a live curve in training, plain lines in a file."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.status import Status
+from rich.table import Table
+from rich.text import Text
+
+from unspool.baselines.language import lines_to_cross
+from unspool.cli.views.chart import chart
+from unspool.cli.views.comparison import PARTS, chosen_line, crossed, measures_table, rows_of, verdict
+from unspool.cli.views.speed import Speed
+from unspool.data.text.corpus import Corpus
+from unspool.evaluation.metrics import Measure
+from unspool.gradients.truncation import Truncation
+from unspool.kernels.tape import bytes_of_tape
+from unspool.training.events import (
+    Baseline,
+    Changed,
+    Event,
+    Judged,
+    LeftOut,
+    Planned,
+    Prepared,
+    Step,
+    Stopped,
+)
+
+MARGIN = 13
+MANY = 20_000
+"""Of characters, a vocabulary of this size is worth a word."""
+KINDS = {
+    "char": "one for each character",
+    "byte": "one for each byte",
+    "word": "one for each word or mark",
+    "space": "one for whatever stands between blanks",
+    "jieba": "one for each Chinese word",
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A text that the model wrote."""
+
+    prompt: str
+    temperature: float
+    text: str
+    seconds_per_token: float
+
+
+class View:
+    """Draws events. In a terminal training is a live picture; elsewhere it is one line now and then."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.live: Live | None = None
+        self.baselines: list[Baseline] = []
+        self.curve: list[tuple[float, float]] = []
+        self.speed = Speed(0, 0)
+        self.first_step = 0
+        self.left_out = ""
+        self.corpus: Corpus | None = None
+        self.sample: str | None = None
+        self.waiting: Status | None = None
+        self.told: Progress | None = None
+        self.samples = 0
+
+    def __enter__(self) -> "View":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._wait(None)
+        self._stop()
+
+    def begin(self, kernel: dict[str, Any]) -> None:
+        """Say what is about to happen, and on what."""
+        threads = f"{kernel['threads']} thread{'s' if kernel['threads'] > 1 else ''}"
+        self.console.print(Text("unspool", "bold"), "· text in, language model out", soft_wrap=True)
+        self.console.print(f"  {threads}, {kernel['isa']}\n", style="dim", soft_wrap=True)
+        self._wait("reading the text")
+
+    def show(self, event: Event) -> None:
+        """Draw one event."""
+        self._wait(None)
+        match event:
+            case Prepared(corpus):
+                self.corpus = corpus
+                self._prepared(corpus)
+                self._wait("counting n-grams and measuring the speed of this machine")
+            case Planned():
+                self._planned(event)
+            case Step():
+                self._step(event)
+            case Changed(config):
+                self.speed.change(config.fixed.plans[-1][0], config.fixed.steps)
+            case Stopped():
+                self._stop()
+            case Judged():
+                self._stop()
+                self._judged(event)
+            case LeftOut(why):
+                self.left_out = why
+                self._line(Text(why, "yellow"))
+            case list():
+                self._counted(event)
+
+    def judging(self, done: int, total: int) -> None:
+        """Show how far the judging of the trained model is."""
+        self._stop()
+        if self.told is None and self.console.is_terminal:
+            self.told = scoring(self.console)
+            self.told.start()
+            self.told.add_task("", total=total)
+        if self.told is not None:
+            self.told.update(self.told.task_ids[0], completed=done)
+            if done == total:
+                self.told.stop()
+
+    def _wait(self, what: str | None) -> None:
+        """Turn a wheel while something takes its time, in a terminal."""
+        if self.waiting is not None:
+            self.waiting.stop()
+            self.waiting = None
+        if what is not None and self.console.is_terminal:
+            self.waiting = self.console.status(f"{what} …")
+            self.waiting.start()
+
+    def repeat(self, command: str) -> None:
+        """Say how the same run is made again."""
+        self._line(Text(f"to repeat it to the bit: {command}", "dim"))
+
+    def kept(self, out: Path) -> None:
+        """Say where the model is, and what can be done with it."""
+        self._stage("kept", str(out))
+        self.end(
+            (
+                (f"unspool generate {out} --prompt …", "let it write"),
+                (f"unspool evaluate {out} TEXT", "judge it by another text"),
+            )
+        )
+
+    def show_sample(self, each: Sample) -> None:
+        """Show a text that the model wrote, its prompt in bold."""
+        self.samples += 1
+        how = f"temperature {each.temperature}, {1e6 * each.seconds_per_token:.0f} µs a token"
+        self._stage("samples" if self.samples == 1 else "", how)
+        text = Text.assemble((each.prompt, "bold"), each.text.rstrip())
+        for line in text.wrap(self.console, max(20, min(self.console.width, 100) - MARGIN - 2)):
+            self._line(Text.assemble(("│ ", "cyan"), line))
+
+    def end(self, commands: Sequence[tuple[str, str]]) -> None:
+        """Say what to try next."""
+        width = max(len(command) for command, _ in commands) + 3
+        for number, (command, what) in enumerate(commands):
+            both = Text.assemble((f"{command:{width}}", "green"), (what, "dim"))
+            self._stage("" if number else "next", "", both)
+
+    def _prepared(self, corpus: Corpus) -> None:
+        text = corpus.decode(corpus.train.ids[:300].tolist())
+        characters = sum(part.characters for part in corpus.parts)
+        self._stage("text", f"{characters:,} characters")
+        self._line(Text(repr(text[:56]) + " …", "dim"))
+        self._stage("tokens", KINDS.get(corpus.settings.tokens, corpus.settings.tokens))
+        shown = corpus.vocab.to_tokens(corpus.train.ids[4:18].tolist())
+        self._line(Text("  ".join(map(repr, shown)) + "  …", "dim"))
+        self._stage(
+            "vocabulary", f"{len(corpus.vocab):,} ids by falling frequency, from the training part only"
+        )
+        if corpus.erased:
+            self._line(Text(f"cleaning erased {corpus.erased:,} letters that are not A-Z", "yellow"))
+        frequent = (f"{token!r} {corpus.vocab[token]}" for token, _ in corpus.vocab.token_freqs[:9])
+        self._line(Text("  ".join(frequent) + "  …", "dim"))
+        parts = [part for part in corpus.parts if len(part.ids)]
+        self._line(Text("  ".join(f"{part.name} {len(part.ids):,}" for part in parts), "dim"))
+        if len(corpus.vocab) >= MANY and corpus.settings.tokens == "char":
+            rare = "so many different characters: --min-freq 2 makes those that occur once unknown, and all faster"
+            self._line(Text(rare, "yellow"))
+
+    def _counted(self, baselines: list[Baseline]) -> None:
+        self.baselines = baselines
+        self._stage(
+            "counting", "perplexity of n-grams (Kneser-Ney) on the validation part: the lines to cross"
+        )
+        self._line(Text("  ".join(f"{each.name} {each.valid.perplexity:.2f}" for each in baselines), "dim"))
+
+    def _planned(self, planned: Planned) -> None:
+        model, recipe, first = planned.model, planned.config.fixed, planned.first
+        made, self.first_step = model.config, planned.step
+        self.speed = Speed(recipe.steps, recipe.B * (Truncation.parse(planned.config.bptt).K1 or recipe.tau))
+        if planned.bias is not None:
+            self._stage("truncation", chosen_line(planned.config, planned.bias))
+        carried = "the state carried on" if planned.config.batches == "sequential" else "drawn at random"
+        self._stage("minibatches", f"{recipe.B} rows side by side, {recipe.tau} steps a window, {carried}")
+        assert self.corpus is not None
+        for name, row in (("x", first.x[:40, 0]), ("y", first.y[:40, 0])):
+            self._line(Text(f"{name} {self.corpus.decode(row.tolist())[:60]!r} …", "dim"))
+        tape = made.layers * bytes_of_tape(made.cell, recipe.tau, recipe.B, made.hidden) / 2**20
+        sizes = [f"H = {made.hidden}"] + ([f"{made.layers} layers"] if made.layers > 1 else [])
+        sizes += [f"token table of width {made.embedding}{', tied' * made.tied}"] if made.embedding else []
+        sizes += [made.activation] * (made.activation != "tanh") + ["h(0) learned"] * made.learn_h0
+        sizes += [f"figure 10.4, {made.feedback} fed back"] * (made.pattern == "output")
+        self._stage(
+            "model", f"{made.cell.upper()}, {', '.join(sizes)}, {model.parameters.count:,} parameters"
+        )
+        self._line(Text(f"the tape of a window, all that BPTT needs: {tape:.1f} MiB", "dim"))
+        rest = f", from update {planned.step:,} on" if planned.step else ""
+        epochs = recipe.steps * self.speed.tokens / max(len(self.corpus.train.ids), 1)
+        self._stage("training", f"{recipe.steps:,} updates, {epochs:.1f} times through the text{rest}")
+        if self.console.is_terminal and not self.console.quiet:
+            self._start()
+
+    def _start(self) -> None:
+        self.progress = Progress(
+            TextColumn(" " * (MARGIN - 1)),
+            BarColumn(bar_width=28),
+            TextColumn("{task.completed:,}/{task.total:,}"),
+            TextColumn("{task.fields[rate]}"),
+            console=self.console,
+        )
+        self.task: TaskID = self.progress.add_task(
+            "", total=self.speed.total, completed=self.first_step, rate=""
+        )
+        self.live = Live(console=self.console, refresh_per_second=8)
+        self.live.start()
+
+    def _step(self, step: Step) -> None:
+        done = step.report.step
+        if step.valid is not None:
+            self.curve.append((math.sqrt(done), step.valid))
+        if step.sample is not None:
+            self.sample = step.sample
+        rate, total = self.speed.line(done, step.seconds), self.speed.total
+        if (change := self.speed.lasting_change(done)) is not None:
+            self._line(Text(change, "dim"))
+        if self.live is not None:
+            self.progress.update(self.task, completed=done, total=total, rate=rate)
+            if step.valid is not None:
+                self.live.update(Group(self.progress, *self._picture(step)))
+        elif step.valid is not None:
+            self._line(
+                Text(
+                    f"{done:6,}/{total:,}  {rate:31}  train {step.train:.3f}  valid {step.valid:.3f} nats, "
+                    f"perplexity {_perplexity(step.valid):.2f}{crossed(self.baselines, step.valid)}"
+                )
+            )
+        if self.live is None and step.sample is not None:
+            self._line(Text(f"writes: {step.sample[:70]!r}", "dim"))
+
+    def _picture(self, step: Step) -> list[Text]:
+        assert step.valid is not None
+        losses = Text.assemble(
+            f"train {step.train:.3f} nats   ",
+            (f"valid {step.valid:.3f} nats, perplexity {_perplexity(step.valid):.2f}", "bold green"),
+        )
+        lines = [
+            (f"{each.name} {each.during.perplexity:.2f}", each.during.nats)
+            for each in lines_to_cross(self.baselines)
+        ]
+        width = max(20, min(60, self.console.width - MARGIN - 24))
+        total = self.speed.total
+        rows = chart(self.curve, lines, end=math.sqrt(total), width=width, height=14)
+        axis = Text(f"  nats over {total:,} updates, the first of them drawn wider", "dim")
+        shown = [losses, *map(_coloured, rows), axis]
+        if self.sample is not None:
+            shown.append(
+                Text.assemble(
+                    ("writes: ", "cyan"), (repr(self.sample)[: self.console.width - MARGIN - 10], "dim")
+                )
+            )
+        return [_indented(row) for row in shown]
+
+    def _judged(self, event: Judged) -> None:
+        result, part = event.measure, event.part
+        what = f"{PARTS[part]}, {result.targets:,} targets, each once, the state carried"
+        self._stage("result", f"{what}; the best model is that of update {event.best_step:,}")
+        rows = rows_of(self.baselines, part)
+        self._line(measures_table(rows, result))
+        self._line(verdict(rows, result))
+        if self.left_out:
+            self._line(Text(self.left_out, "yellow"))
+
+    def _stage(self, name: str, what: str, more: Text | None = None) -> None:
+        head = Text.assemble((f"{name:{MARGIN}}", "bold cyan"), what, more or "")
+        self.console.print(head, soft_wrap=True)
+
+    def _line(self, content: Text | Table) -> None:
+        if isinstance(content, Text):
+            self.console.print(_indented(content), soft_wrap=True)
+        else:
+            grid = Table.grid(padding=0)
+            grid.add_row(" " * MARGIN, content)
+            self.console.print(grid)
+
+    def _stop(self) -> None:
+        if self.live is not None:
+            self.live.stop()
+            self.live = None
+
+
+def scoring(console: Console) -> Progress:
+    """Make a bar for targets that are being scored, which goes when all are."""
+    return Progress(
+        TextColumn(" " * (MARGIN - 1)),
+        BarColumn(bar_width=28),
+        TextColumn("{task.completed:,}/{task.total:,} targets scored"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+        console=console,
+        transient=True,
+    )
+
+
+def _perplexity(nats: float) -> float:
+    return Measure(1, nats).perplexity
+
+
+def _indented(text: Text) -> Text:
+    return Text(" " * MARGIN) + text
+
+
+def _coloured(row: str) -> Text:
+    text = Text(row, "dim")
+    text.highlight_regex("•+", "bold green not dim")
+    return text

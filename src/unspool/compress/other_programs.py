@@ -1,0 +1,38 @@
+"""Programs that everybody has, beside the network: they know nothing of the text before they read it."""
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
+
+import numpy as np
+
+from unspool.compress import Packed
+from unspool.compress.literals import cut, widths
+from unspool.tasks.language.text_model import TextModel
+
+OTHERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip -9": lambda data: gzip.compress(data, 9),
+    "bzip2 -9": lambda data: bz2.compress(data, 9),
+    "xz -9e": lambda data: lzma.compress(data, preset=9 | lzma.PRESET_EXTREME),
+}
+Growth = dict[str, tuple[list[int], list[float]]]
+
+
+def growth(model: TextModel, data: bytes, packed: Packed, points: int = 40, least: int = 64) -> Growth:
+    """Give bytes read so far and bits per byte of them: the network's, without and with the header, and the others'."""
+    kept, way = packed.container, -1 if model.backward else 1
+    read = np.cumsum(widths(model.tokenizer, cut(model.tokenizer, data)[::way]), dtype=np.int64)
+    header = 8 * (len(kept.to_bytes()) - len(kept.payload) - len(kept.model))
+    marks = np.geomspace(min(least, max(len(read), 1)), max(len(read), 1), points).astype(int) - 1
+    at = np.unique(marks) if len(read) else marks[:0]
+    lengths: list[int] = read[at].tolist()
+    bits = np.cumsum(packed.coded.bits)[at]
+    found = {
+        "the network": (lengths, ((bits + header) / read[at]).tolist()),
+        "its bits alone": (lengths, (bits / read[at]).tolist()),
+    }
+    for name, press in OTHERS.items():
+        parts = (data[-n:] if model.backward else data[:n] for n in lengths)
+        found[name] = lengths, [8 * len(press(part)) / len(part) for part in parts]
+    return found

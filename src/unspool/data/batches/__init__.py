@@ -1,0 +1,1 @@
+"""Minibatches of a text, and of sequences of different lengths."""

@@ -1,0 +1,126 @@
+"""Sequences with their targets, and minibatches of them: padded, with lengths, never a mask to forget.
+
+>>> pairs = Examples([np.array([3, 4], np.int32), np.array([5], np.int32)], np.array([0, 1], np.int32))
+>>> batch = pairs.batch(np.array([0, 1]), aligned=False)
+>>> batch.x.T.tolist(), batch.lengths.tolist(), batch.y.tolist()
+([[3, 4], [5, 0]], [2, 1], [0, 1])
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unspool.data.batches.padded import padded_batches
+from unspool.errors import EmptyInput, InputError
+from unspool.kernels.arrays import Floats, Ids
+
+BUCKETS = 16
+"""How many batches' worth of rows are sorted by length at a time."""
+STEPS = 2**20
+"""At most so many steps are scored at once."""
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SequenceBatch:
+    """Rows side by side: inputs, and targets where they are known."""
+
+    x: Floats | Ids  # tau B, or tau B X
+    lengths: Ids  # B
+    y: Floats | Ids | None  # B …, or tau' B …; -1 or NaN where there is no target
+    written: Ids | None  # B, the lengths of the targets where they are sequences
+    rows: Rows  # B, which of the examples they are
+
+    @property
+    def B(self) -> int:
+        """How many rows there are."""
+        return len(self.lengths)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Inputs, each an array with time first, and their targets: an array of them, or one array a row."""
+
+    x: Sequence[Floats | Ids]
+    y: Any = None
+
+    def __post_init__(self) -> None:
+        if not len(self.x):
+            raise EmptyInput("there is not one sequence")
+        if self.y is not None and len(self.y) != len(self.x):
+            raise InputError(f"there are {len(self.x)} sequences and {len(self.y)} targets")
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def sha256(self) -> str:
+        """Return a hash of every number."""
+        digest = hashlib.sha256()
+        for part in (self.x, self.y):
+            for each in (part,) if isinstance(part, np.ndarray) else part:
+                array = np.asarray(each)
+                digest.update(f"{array.dtype.str} {array.shape} ".encode() + array.tobytes())
+        return digest.hexdigest()
+
+    def written(self) -> list[int]:
+        """Return the lengths of the targets where they are sequences, else nothing."""
+        if self.y is None or (isinstance(self.y, np.ndarray) and self.y.ndim < 2):
+            return []
+        return [len(each) for each in self.y]
+
+    def rows_at_once(self, most: int) -> int:
+        """Return how many rows are scored side by side: fewer than `most` where sequences are long.
+
+        A function of the sequences alone: the sums of a score depend on how rows are grouped.
+        """
+        longest = max(max(len(each) for each in self.x), max(self.written(), default=0), 1)
+        return max(1, min(most, STEPS // longest))
+
+    def part(self, rows: Rows) -> Examples:
+        """Return some of the rows."""
+        return Examples(_taken(self.x, rows), None if self.y is None else _taken(self.y, rows))
+
+    def batch(self, rows: Rows, *, aligned: bool) -> SequenceBatch:
+        """Put rows side by side; where `aligned`, targets must be as long as their inputs."""
+        x, lengths = pad(_taken(self.x, rows))
+        if self.y is None or (isinstance(self.y, np.ndarray) and not (aligned and self.y.ndim >= 2)):
+            return SequenceBatch(x, lengths, None if self.y is None else self.y[rows], None, rows)
+        y, written = pad(_taken(self.y, rows), missing=True)
+        if aligned and not np.array_equal(lengths, written):
+            at = int(np.flatnonzero(lengths != written)[0])
+            raise InputError(
+                f"sequence {rows[at]} has {lengths[at]} steps and {written[at]} targets; expected one a step"
+            )
+        return SequenceBatch(x, lengths, y, written, rows)
+
+    def batches(
+        self, B: int, rng: np.random.Generator | None = None, *, aligned: bool
+    ) -> Iterator[SequenceBatch]:
+        """Go once through all rows; rows of about the same length together, in a random order with `rng`."""
+        lengths = [np.empty(len(x), np.int8) for x in self.x]
+        for group in padded_batches(lengths, B, rng, buckets=BUCKETS):
+            yield self.batch(group.rows, aligned=aligned)
+
+
+def pad(sequences: Sequence[Floats | Ids], *, missing: bool = False) -> tuple[Any, Ids]:
+    """Put sequences side by side, time first; where `missing`, with -1 or NaN beyond their ends, else 0."""
+    lengths = np.array([len(each) for each in sequences], np.int32)
+    if isinstance(sequences, np.ndarray):
+        return np.ascontiguousarray(sequences.swapaxes(0, 1)), lengths
+    first = np.asarray(sequences[0])
+    nothing = 0 if not missing else np.nan if first.dtype.kind == "f" else -1
+    tau = max(1, int(lengths.max()))
+    x = np.full((tau, len(sequences), *first.shape[1:]), nothing, first.dtype)
+    for b, each in enumerate(sequences):
+        x[: len(each), b] = each
+    return x, lengths
+
+
+def _taken(values: Any, rows: Rows) -> Any:
+    return values[rows] if isinstance(values, np.ndarray) else [values[i] for i in rows.tolist()]

@@ -1,0 +1,233 @@
+"""Minibatches of one long text: windows of ``tau`` steps for ``B`` rows, time-major, targets shifted by one.
+
+x[t, b] is a token and y[t, b] the token that follows it. ``fresh[b]`` says that row b begins anew, so that no
+state may come from the batch before.
+
+*Random sampling*: the text is cut into windows from a random offset, and the windows are shuffled. Every
+row is fresh.
+
+*Sequential partitioning*: the text, from a random offset, is folded into B long rows, and a batch is the
+next tau columns of all rows. Row b of a batch goes on exactly where row b of the batch before stopped:
+
+    text      0  1  2  3  4  5 │ 6  7  8  9 10 11 │12 13 14 15 16 17 │18        B = 3, tau = 2, offset 0
+                                                                                (6 tokens a row)
+              batch 0    batch 1    batch 2
+    row 0     0  1  ──▶  2  3  ──▶  4  5       the state of row 0 walks along this line
+    row 1     6  7  ──▶  8  9  ──▶ 10 11
+    row 2    12 13  ──▶ 14 15  ──▶ 16 17
+              fresh      not fresh  not fresh   (18 is only the target of 17)
+
+What an epoch leaves out: at random, fewer than tau tokens at each end and fewer than B windows; in
+sequence, fewer than (B + 1) tau tokens at the two ends. All else is used once. The offset changes from
+epoch to epoch, so over epochs nothing is left out.
+
+>>> ids, rng = np.arange(20, dtype=np.int32), np.random.default_rng(4)
+>>> for batch in sequential_batches(ids, B=3, tau=2, rng=rng, epochs=1):
+...     print(batch.x.T.tolist(), batch.y.T.tolist(), batch.fresh.tolist())
+[[1, 2], [7, 8], [13, 14]] [[2, 3], [8, 9], [14, 15]] [True, True, True]
+[[3, 4], [9, 10], [15, 16]] [[4, 5], [10, 11], [16, 17]] [False, False, False]
+[[5, 6], [11, 12], [17, 18]] [[6, 7], [12, 13], [18, 19]] [False, False, False]
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unspool.errors import InputError
+from unspool.kernels.arrays import Ids, Real, Whole
+from unspool.options import at_least
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a model reads at once."""
+
+    x: Ids  # tau B
+    y: Ids  # tau B
+    fresh: NDArray[np.bool_]  # B
+    """Which rows begin anew."""
+
+
+class Position(TypedDict):
+    """A place in the batches, ready for JSON."""
+
+    kind: str
+    tokens: int
+    B: int
+    tau: int
+    epoch: int
+    position: int
+    generator: Mapping[str, Any]
+    """The random state before the first batch of the epoch."""
+
+
+class Batches:
+    """An endless (or ``epochs`` long) row of batches whose place can be written down and found again.
+
+    The generator (``np.random.default_rng(seed)``) belongs to the batches from now on: use another for
+    anything else.
+    """
+
+    kind = ""
+
+    def __init__(
+        self, ids: Ids, B: int, tau: int, rng: np.random.Generator, epochs: int | None = None
+    ) -> None:
+        _check(ids, B, tau)
+        self._ids, self._B, self._tau, self._rng, self._epochs = ids, B, tau, rng, epochs
+        self.epoch = 0
+        """How many epochs are complete."""
+        self.position = 0
+        """How many batches of this epoch have been given."""
+        self._begin()
+
+    @property
+    def per_epoch(self) -> int:
+        """How many batches this epoch has; at random the offset may make it one fewer than another."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self
+
+    def __next__(self) -> Batch:
+        if self.position == self.per_epoch:
+            self.epoch += 1
+            self.position = 0
+            self._begin()
+        if self._epochs is not None and self.epoch >= self._epochs:
+            raise StopIteration
+        batch = self._make(self.position)
+        self.position += 1
+        return batch
+
+    def state(self) -> Position:
+        """Give the place: plain values, ready for JSON."""
+        return {
+            "kind": self.kind,
+            "tokens": len(self._ids),
+            "B": self._B,
+            "tau": self._tau,
+            "epoch": self.epoch,
+            "position": self.position,
+            "generator": self._generator,
+        }
+
+    def restore(self, state: Position) -> None:
+        """Go to a place: the next batches are those that followed it."""
+        own = {"kind": self.kind, "tokens": len(self._ids), "B": self._B, "tau": self._tau}
+        found: Mapping[str, Any] = state
+        for name, value in own.items():
+            if found[name] != value:
+                raise InputError(
+                    f"batches: the saved place has {name} {found[name]!r}, these batches {value!r}"
+                )
+        try:
+            self._rng.bit_generator.state = state["generator"]
+        except (TypeError, ValueError, KeyError, OverflowError) as error:
+            raise InputError(f"batches: generator is not the state of a random generator: {error}") from error
+        self._begin()
+        if state["epoch"] < 0 or not 0 <= state["position"] <= self.per_epoch:
+            raise InputError(
+                f"batches: position {state['position']} of epoch {state['epoch']} does not exist"
+            )
+        self.epoch, self.position = state["epoch"], state["position"]
+
+    def _begin(self) -> None:
+        """Draw what this epoch needs; the generator's state before is all that has to be kept."""
+        self._generator = self._rng.bit_generator.state
+        self._draw()
+
+    def _draw(self) -> None:
+        raise NotImplementedError
+
+    def _make(self, position: int) -> Batch:
+        raise NotImplementedError
+
+    def _gather(self, starts: Whole, fresh: bool) -> Batch:
+        steps = np.arange(self._tau + 1)[:, None] + starts
+        window = np.asarray(self._ids[steps], np.int32)  # tau+1 B
+        return Batch(window[:-1], window[1:], np.full(self._B, fresh))
+
+
+class RandomBatches(Batches):
+    """Windows in a random order, a new one every epoch."""
+
+    kind = "random"
+
+    @property
+    def per_epoch(self) -> int:
+        """How many batches this epoch has."""
+        return len(self._starts) // self._B
+
+    def _draw(self) -> None:
+        # No further than leaves one whole batch.
+        offset = self._rng.integers(min(self._tau, len(self._ids) - self._B * self._tau))
+        windows = (len(self._ids) - 1 - offset) // self._tau
+        self._starts = offset + self._tau * self._rng.permutation(windows)
+
+    def _make(self, position: int) -> Batch:
+        return self._gather(self._starts[position * self._B : (position + 1) * self._B], fresh=True)
+
+
+class SequentialBatches(Batches):
+    """Windows that follow one another row by row."""
+
+    kind = "sequential"
+
+    @property
+    def per_epoch(self) -> int:
+        """How many batches every epoch has."""
+        # Room for at least tau different offsets, if that leaves a batch.
+        return max(1, (len(self._ids) - self._tau) // (self._B * self._tau))
+
+    def _draw(self) -> None:
+        row = self.per_epoch * self._tau
+        offset = self._rng.integers(len(self._ids) - self._B * row)
+        self._heads = offset + row * np.arange(self._B)
+
+    def _make(self, position: int) -> Batch:
+        return self._gather(self._heads + position * self._tau, fresh=position == 0)
+
+
+def random_batches(
+    ids: Ids, B: int, tau: int, rng: np.random.Generator, epochs: int | None = None
+) -> RandomBatches:
+    """Sample windows at random: every window once an epoch, in an order drawn anew.
+
+    >>> batches = random_batches(np.arange(9, dtype=np.int32), B=2, tau=2, rng=np.random.default_rng(0))
+    >>> batch = next(batches)
+    >>> (batch.y - batch.x).tolist(), batch.fresh.tolist()
+    ([[1, 1], [1, 1]], [True, True])
+    """
+    return RandomBatches(ids, B, tau, rng, epochs)
+
+
+def sequential_batches(
+    ids: Ids, B: int, tau: int, rng: np.random.Generator, epochs: int | None = None
+) -> SequentialBatches:
+    """Go through the text in B rows, each batch where the one before stopped; see the picture above."""
+    return SequentialBatches(ids, B, tau, rng, epochs)
+
+
+def one_hot(x: Ids, K: int) -> Real:
+    """Write each id as a vector of K numbers with a single one; a table look-up does the same for less.
+
+    >>> table = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> x = np.array([[2, 0]], np.int32)
+    >>> bool((one_hot(x, 3) @ table == table[x]).all())
+    True
+    """
+    return np.eye(K)[x]
+
+
+def _check(ids: Ids, B: int, tau: int) -> None:
+    at_least("B", B, 1)
+    at_least("tau", tau, 1)
+    if len(ids) < B * tau + 1:
+        raise InputError(
+            f"text too short: {len(ids):,} tokens, but a batch of {B} rows with {tau} steps needs "
+            f"{B * tau + 1:,}; give more text, or a smaller batch or window"
+        )

@@ -1,0 +1,343 @@
+"""From what a user has to what a network reads: texts, lists of tokens, arrays, ragged lists of arrays.
+
+    tokens   strings (cut by a tokenizer), or lists of strings   ─▶ ids, by a vocabulary
+    values   (n, tau), (n, tau, X), lists of (tau,) or (tau, X)  ─▶ float32, each channel standardised
+
+What a training part taught (vocabulary, means, spreads) is a value, saved with the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+
+from unspool.data.text.sources import refuse_file_names
+from unspool.data.tokens.registry import make_tokenizer
+from unspool.data.tokens.vocab import Vocab
+from unspool.errors import EmptyInput, InputError
+from unspool.kernels.arrays import Floats, Ids
+
+LARGEST = 1e150
+"""The largest value whose square is a number."""
+RESERVED = ("<bos>", "<eos>")
+
+
+@dataclass(frozen=True)
+class TokenCoder:
+    """Sequences of tokens to ids and back.
+
+    >>> coder = TokenCoder.learn(["abba", "ba"], tokens="char")
+    >>> [ids.tolist() for ids in coder.encode(["ab", "z"])], coder.size
+    ([[3, 4], [0]], 5)
+    """
+
+    vocab: Vocab
+    tokens: str
+    """The kind of tokenizer that cuts strings."""
+    joined: bool
+    """Whether sequences came as strings, and go back as such."""
+
+    @staticmethod
+    def learn(X: Any, *, tokens: str) -> TokenCoder:
+        """Make the vocabulary of the training part."""
+        rows = _token_lists(X, tokens)
+        return TokenCoder(Vocab(rows, reserved_tokens=RESERVED), tokens, isinstance(X[0], str))
+
+    @property
+    def size(self) -> int:
+        """How many ids there are."""
+        return len(self.vocab)
+
+    def encode(self, X: Any) -> list[Ids]:
+        """Return ids, a row at a time; what was never seen is <unk>."""
+        look = self.vocab.token_to_idx
+        return [np.array([look.get(t, 0) for t in row], np.int32) for row in _token_lists(X, self.tokens)]
+
+    def decode(self, ids: Ids) -> Any:
+        """Return a string or a list of tokens, as the training part had them."""
+        tokens = self.vocab.to_tokens(ids)
+        return make_tokenizer(self.tokens).decode(tokens) if self.joined else tokens
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all but the vocabulary as plain values."""
+        return {"kind": "tokens", "tokens": self.tokens, "joined": self.joined}
+
+
+def _token_lists(X: Any, tokens: str) -> list[list[str]]:
+    tokenizer = make_tokenizer(tokens)
+    rows = list[list[str]]()
+    for number, each in enumerate(X):
+        if isinstance(each, str):
+            rows.append(list(tokenizer.encode_text(each)))
+        elif isinstance(each, list | tuple | np.ndarray) and all(isinstance(t, str) for t in each):
+            rows.append([str(t) for t in each])
+        else:
+            raise InputError(f"sequence {number} is {_told(each)}; expected a string or a list of strings")
+    return rows
+
+
+@dataclass(frozen=True)
+class IdCoder:
+    """Ids that a user made: whole numbers from 0, taken as they are."""
+
+    size: int
+
+    @staticmethod
+    def learn(X: Any) -> IdCoder:
+        """Find how many ids there are."""
+        rows = _id_rows(X)
+        return IdCoder(1 + max((int(row.max()) for row in rows if row.size), default=0))
+
+    def encode(self, X: Any) -> list[Ids]:
+        """Return ids as int32; one that was never seen in training is refused."""
+        rows = _id_rows(X)
+        for number, row in enumerate(rows):
+            if row.size and (row.min() < 0 or row.max() >= self.size):
+                raise InputError(f"sequence {number} has an id outside 0 … {self.size - 1}")
+        return [np.ascontiguousarray(row, np.int32) for row in rows]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {"kind": "ids", "size": self.size}
+
+
+def _id_rows(X: Any) -> list[Any]:
+    rows = [np.asarray(each) for each in X]
+    for number, row in enumerate(rows):
+        if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
+            raise InputError(f"sequence {number} is {_told(row)}; expected ids, whole numbers in one row")
+    return [row.astype(np.int64) for row in rows]
+
+
+@dataclass(frozen=True)
+class ValueCoder:
+    """Sequences of numbers: each channel minus its mean, divided by its spread, of the training part.
+
+    >>> coder = ValueCoder.learn([[1.0, 3.0], [1.0, 3.0, 2.0]])
+    >>> coder.mean.tolist(), coder.encode([[2.0]])[0].tolist()
+    ([2.0], [[0.0]])
+    """
+
+    mean: Floats  # X
+    spread: Floats  # X
+
+    @staticmethod
+    def learn(X: Any, *, standardise: bool = True, name: str = "X") -> ValueCoder:
+        """Measure the training part; without `standardise`, numbers are taken as they are."""
+        rows = _value_rows(X, name=name)
+        every = rows.reshape(-1, rows.shape[2]) if isinstance(rows, np.ndarray) else np.concatenate(rows)
+        channels = every.shape[1]
+        if not standardise or not len(every):
+            return ValueCoder(np.zeros(channels), np.ones(channels))
+        _refuse_tiny(np.ptp(every, axis=0), name)
+        mean = every.mean(axis=0)
+        spread = np.sqrt(((every - mean) ** 2).mean(axis=0))
+        return ValueCoder(mean, np.where(spread > 1e-12 * np.abs(mean) + 1e-300, spread, 1.0))
+
+    @property
+    def size(self) -> int:
+        """How many channels there are."""
+        return len(self.mean)
+
+    def encode(self, X: Any) -> Any:
+        """Return float32, (n, tau, X) or a list of (tau, X)."""
+        rows = _value_rows(X, self.size)
+        if isinstance(rows, np.ndarray):
+            return ((rows - self.mean) / self.spread).astype(np.float32)
+        return [((row - self.mean) / self.spread).astype(np.float32) for row in rows]
+
+    def decode(self, y: Floats) -> Floats:
+        """Return numbers in the units of the training part."""
+        return y.astype(np.float64) * self.spread + self.mean
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {"kind": "values", "mean": self.mean.tolist(), "spread": self.spread.tolist()}
+
+
+Coder = TokenCoder | IdCoder | ValueCoder
+
+
+def learn_coder(X: Any, *, kind: str, tokens: str, standardise: bool) -> Coder:
+    """Choose and make the coder of a training part: strings are tokens, numbers are values."""
+    if kind == "auto":
+        kind = "tokens" if holds_tokens(X) else "values"
+    if kind == "tokens":
+        return TokenCoder.learn(X, tokens=tokens)
+    if kind == "ids":
+        return IdCoder.learn(X)
+    if kind == "values":
+        return ValueCoder.learn(X, standardise=standardise)
+    raise InputError(f"inputs is {kind!r}; expected one of auto, tokens, ids, values")
+
+
+@dataclass(frozen=True)
+class TokenFields:
+    """A coder of tokens as a file holds it, without its vocabulary."""
+
+    kind: Literal["tokens"]
+    tokens: str
+    joined: bool
+
+
+@dataclass(frozen=True)
+class IdFields:
+    """A coder of ids as a file holds it."""
+
+    kind: Literal["ids"]
+    size: int
+
+
+@dataclass(frozen=True)
+class ValueFields:
+    """A coder of values as a file holds it."""
+
+    kind: Literal["values"]
+    mean: list[float]
+    spread: list[float]
+
+
+Fields = TokenFields | IdFields | ValueFields
+
+
+def coder_from_fields(fields: Fields, vocab: Vocab | None) -> Coder:
+    """Make a coder again from what `to_json` gave."""
+    if isinstance(fields, TokenFields):
+        if vocab is None:
+            raise InputError("the vocabulary is missing")
+        make_tokenizer(fields.tokens)  # raises for an unknown kind
+        return TokenCoder(vocab, fields.tokens, fields.joined)
+    if isinstance(fields, IdFields):
+        return IdCoder(fields.size)
+    if len(fields.mean) != len(fields.spread) or not min(fields.spread, default=0.0) > 0:
+        raise InputError("mean and spread: expected a mean and a spread above 0 for every channel")
+    return ValueCoder(np.array(fields.mean, np.float64), np.array(fields.spread, np.float64))
+
+
+def as_sequences(X: Any) -> Any:
+    """Return X as an array or a list; refuse what is neither."""
+    if isinstance(X, str | bytes):
+        raise InputError("X is one string; expected a list of sequences: pass [X]")
+    if isinstance(X, PathLike):
+        raise InputError(f"X is the path {str(X)!r}; expected a list of sequences: read the file first")
+    refuse_file_names(X, "X")
+    if hasattr(X, "toarray"):
+        raise InputError("X is sparse, and sparse input is not supported: pass X.toarray()")
+    if isinstance(X, Mapping):
+        raise InputError(f"X is a {type(X).__name__}; expected a list of sequences: pass one of its values")
+    if hasattr(X, "columns") and hasattr(X, "shape"):
+        return _table(X)
+    if hasattr(X, "__array__") and not isinstance(X, np.ndarray):
+        X = np.asarray(X)
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1 and holds_tokens(X):
+        raise InputError(
+            f"X has shape {X.shape} and holds strings; expected one string or a list of tokens per sequence: pass X[:, 0]"
+        )
+    return X
+
+
+def _table(X: Any) -> Any:
+    """Return the numbers of a data frame, a row a sequence; refuse one that holds anything else."""
+    values = np.asarray(X)
+    if values.dtype.kind in "iufb":
+        return values
+    names = ", ".join(repr(str(name)) for name in list(X.columns)[:5])
+    raise InputError(
+        f"X is a {type(X).__name__} with the columns {names}, and not all of them are numbers; expected a list of sequences: "
+        f"pass one column, as X[{str(next(iter(X.columns)))!r}]"
+    )
+
+
+def holds_tokens(X: Any) -> bool:
+    """Say whether sequences are strings or lists of strings: judged by the first that is not empty."""
+    for each in X:
+        if isinstance(each, str):
+            return True
+        if isinstance(each, list | tuple | np.ndarray) and len(each):
+            return isinstance(each[0], str)
+    return False
+
+
+def _value_rows(X: Any, channels: int | None = None, name: str = "X") -> Any:
+    """Return float64 (n, tau, X), or a list of (tau, X) where lengths differ; say where a number is not one."""
+    if isinstance(X, np.ndarray) and X.dtype != object:
+        if X.ndim == 4:
+            raise InputError(
+                f"{name} has shape {X.shape}; expected (n, tau) or (n, tau, channels). Images (n, h, w, c) become sequences "
+                "by unspool.tasks.image_sequences(images, by='rows') or by='pixels'"
+            )
+        if X.ndim not in (2, 3):
+            raise InputError(
+                f"{name} has shape {X.shape}; expected (n, tau) or (n, tau, channels). "
+                "Reshape your data: X.reshape(1, -1) makes one sequence of one channel"
+            )
+        rows = _finite(X if X.ndim == 3 else X[:, :, None], name)
+        if not len(rows):
+            raise EmptyInput("there is not one sequence: 0 samples")
+        if not rows.shape[2]:
+            raise EmptyInput(f"X has shape {X.shape}: 0 feature(s), where a step needs at least one number")
+    else:
+        rows = _ragged(X, name, channels)
+    have = rows[0].shape[1]
+    if channels is not None and have != channels:
+        raise InputError(f"X has {have} channels a step; this was fitted on {channels}")
+    return rows
+
+
+def _ragged(X: Any, name: str, channels: int | None) -> Any:
+    rows = [_finite(np.asarray(each), name, number) for number, each in enumerate(X)]
+    if not rows:
+        raise EmptyInput("there is not one sequence: 0 samples")
+    filled = [row for row in rows if row.size]
+    wide = filled[0].shape[1] if filled and filled[0].ndim > 1 else 1
+    wide = channels or 1 if not filled else wide  # empty sequences fit any number of channels
+    shaped = [row[:, None] if row.ndim == 1 and row.size else row for row in rows]
+    shaped = [row if row.size else np.zeros((0, wide)) for row in shaped]
+    for number, row in enumerate(shaped):
+        if row.ndim != 2 or row.shape[1] != wide:
+            raise InputError(f"sequence {number} has shape {rows[number].shape}; expected (tau, {wide})")
+    if len({len(row) for row in shaped}) == 1:
+        return np.stack(shaped)
+    return shaped
+
+
+def _finite(values: Any, name: str, number: int | None = None) -> Any:
+    if values.dtype.kind == "c":
+        raise InputError("Complex data not supported: a sequence holds real numbers")
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        where = name if number is None else f"{name}, sequence {number}"
+        raise InputError(f"{where} holds something that is not a number: {error}") from error
+    if not np.isfinite(numbers).all():
+        at = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
+        place = at if number is None else (number, *at)
+        names = ", ".join(
+            f"{axis} {i}" for axis, i in zip(("sequence", "step", "channel"), place, strict=False)
+        )
+        raise InputError(
+            f"{name} has {numbers[at]} at {names}: NaN and infinity are not numbers that can be read"
+        )
+    if numbers.size and np.abs(numbers).max() > LARGEST:
+        raise InputError(
+            f"{name} has {numbers.flat[np.abs(numbers).argmax()]:g}: values too large; expected none beyond ±{LARGEST:g}"
+        )
+    return numbers
+
+
+def _refuse_tiny(ranges: Any, name: str) -> None:
+    """Raise where a channel changes by so little that the square of it is 0."""
+    for channel in np.flatnonzero((ranges > 0) & (ranges < 1 / LARGEST)).tolist():
+        which = f", channel {channel + 1}," if len(ranges) > 1 else ""
+        raise InputError(
+            f"{name}{which} has values that differ by {ranges[channel]:g} at most: values too small; expected differences "
+            f"of {1 / LARGEST:g} or more: multiply them all by a power of ten"
+        )
+
+
+def _told(value: object) -> str:
+    return f"of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"

@@ -1,0 +1,238 @@
+"""Tables in text files: CSV, TSV and their relatives, with named columns of text or numbers.
+
+Rules, all of them stated here and nowhere else:
+
+- Fields may be quoted with ``"``; inside quotes the delimiter and line ends are text, and ``""`` is a quote.
+- The delimiter is given, or a tab for files named ``.tsv`` or ``.tab``, or guessed: of comma, tab, semicolon
+  and bar the one that cuts the first twenty rows into the same number of fields, the more the better.
+- The first row is the heading, unless every field of it is a number: then columns are called ``column 1`` ….
+- Every row has as many fields as the heading. Blank lines are skipped, but in a table of a single column a
+  blank line before the last row is an empty field: skipping it would move what follows.
+- A number has a decimal point and no separators of thousands. Missing are an empty field, ``?`` and, in any
+  case of letters, ``na``, ``n/a``, ``nan``, ``null``, ``none``. They are refused unless asked for as NaN.
+- Whatever cannot be used is named with its row (counted from 1 below the heading), its line in the file and
+  its column.
+
+>>> import pathlib, tempfile
+>>> place = tempfile.TemporaryDirectory()
+>>> path = pathlib.Path(place.name) / "a.csv"
+>>> _ = path.write_text('word,"how many"\\n"one, two",2\\nthree,?\\n')
+>>> table = read_table(path)
+>>> table.names, table.text("word"), table.numbers("how many", missing="nan").tolist()
+(('word', 'how many'), ['one, two', 'three'], [2.0, nan])
+>>> place.cleanup()
+"""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from unspool.data.text.source import read_file
+from unspool.errors import EmptyInput, InputError
+from unspool.kernels.arrays import Real
+from unspool.options import from_choice
+
+DELIMITERS = {",": "a comma", "\t": "a tab", ";": "a semicolon", "|": "a bar"}
+WORDS = {"comma": ",", "tab": "\t", "semicolon": ";", "bar": "|"}
+MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
+GUESSED_FROM = 20
+
+Column = str | int
+"""A column by its name, or by its number from 0."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of fields under named columns."""
+
+    name: str
+    """What error messages call it."""
+    names: tuple[str, ...]
+    """The headings."""
+    rows: list[list[str]]
+    lines: list[int]
+    """The line of the file that each row ends at."""
+    delimiter: str
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def has(self, column: Column) -> bool:
+        """Say whether there is such a column."""
+        if isinstance(column, str):
+            return column in self.names
+        return -len(self.names) <= column < len(self.names)
+
+    def find(self, column: Column) -> int:
+        """Give the number of a column; a name that is not there is an error that lists those that are."""
+        self.refuse_missing([column])
+        return self.names.index(column) if isinstance(column, str) else column % len(self.names)
+
+    def refuse_missing(self, columns: Iterable[Column]) -> None:
+        """Raise where columns are not there, with the names of all of them and of those that are."""
+        missing = [repr(column) for column in columns if not self.has(column)]
+        if missing:
+            there = ", ".join(repr(name) for name in self.names)
+            how = f"; its fields were cut at {DELIMITERS.get(self.delimiter, repr(self.delimiter))}"
+            what = f"no column{'s' * (len(missing) > 1)} {', '.join(missing)}"
+            raise InputError(f"{self.name}: {what}; there are {there}{how if len(self.names) == 1 else ''}")
+
+    def place(self, row: int, column: Column) -> str:
+        """Name a field for a message: the row counts from 0 here, and from 1 in the message."""
+        at = self.find(column)
+        return f"{self.name}: row {row + 1} (line {self.lines[row]}), column {self.names[at]!r}"
+
+    def text(self, column: Column) -> list[str]:
+        """Give a column as it is written."""
+        at = self.find(column)
+        return [row[at] for row in self.rows]
+
+    def numbers(self, column: Column, missing: str = "refuse") -> Real:
+        """Give a column as numbers; ``missing`` is refuse, or nan to have NaN in the place of what is missing."""
+        from_choice("missing", missing, ("refuse", "nan"))
+        at = self.find(column)
+        values = np.empty(len(self.rows))
+        for i, row in enumerate(self.rows):
+            value = as_number(row[at])
+            if value is None or math.isinf(value):
+                raise InputError(
+                    f"{self.place(i, at)}: expected a finite number, got {row[at]!r}{comma(row[at])}"
+                )
+            if math.isnan(value) and missing == "refuse":
+                raise InputError(f"{self.place(i, at)}: the value is missing ({row[at]!r})")
+            values[i] = value
+        return values
+
+    def is_numeric(self, column: Column) -> bool:
+        """Say whether a column has a number in every field that is not missing, and at least one."""
+        values = [as_number(field) for field in self.text(column)]
+        return None not in values and not all(value is None or math.isnan(value) for value in values)
+
+
+def as_number(field: str) -> float | None:
+    """Read a field as a number: NaN where it is missing, None where it is something else.
+
+    >>> as_number(" 2.5 "), as_number("NA"), as_number("1_000"), as_number("two")
+    (2.5, nan, None, None)
+    """
+    field = field.strip()
+    if field.lower() in MISSING:
+        return math.nan
+    try:
+        return None if "_" in field else float(field)
+    except ValueError:
+        return None
+
+
+def comma(field: str) -> str:
+    """Say what is wrong with a number that has a comma; nothing of anything else.
+
+    >>> comma("1,5"), comma("one, two")
+    (': a number has a decimal point, and no other commas or points', '')
+    """
+    wrong = re.fullmatch(r"[+-]?[\d.]+(,\d+)+(\.\d*)?", field.strip()) is not None
+    return ": a number has a decimal point, and no other commas or points" if wrong else ""
+
+
+def read_table(path: str | Path, delimiter: str | None = None) -> Table:
+    """Read a table; ``delimiter`` is a character or one of comma, tab, semicolon, bar [default: guessed]."""
+    text = read_file(path)
+    name = str(path)
+    cut = _guess(name, text) if delimiter is None else _given(delimiter)
+    rows = list(_rows(name, text, cut))
+    body = _without_blanks(rows)
+    if not body:
+        raise EmptyInput(f"{name}: no rows in it")
+    first = body[0][1]
+    if all(value is not None and math.isfinite(value) for value in map(as_number, first)):
+        names = tuple(f"column {i}" for i in range(1, len(first) + 1))
+    else:
+        names = _headings(name, first)
+        body = body[1:]
+    if not body:
+        raise EmptyInput(f"{name}: no row below its heading")
+    for i, (line, row) in enumerate(body, 1):
+        if len(row) != len(names):
+            raise InputError(
+                f"{name}: row {i} (line {line}) has {_fields(len(row))}; the heading has {len(names)}: {', '.join(names)}"
+            )
+    return Table(name, names, [row for _, row in body], [line for line, _ in body], cut)
+
+
+def _fields(count: int) -> str:
+    return f"{count} field{'s' if count != 1 else ''}"
+
+
+def _headings(name: str, first: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(field.strip() or f"column {i}" for i, field in enumerate(first, 1))
+    for heading in names:
+        if names.count(heading) > 1:
+            raise InputError(
+                f"{name}: the heading has {heading!r} {names.count(heading)} times; once, please"
+            )
+    return names
+
+
+def _without_blanks(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
+    while rows and not rows[-1][1]:
+        rows.pop()
+    single = max((len(row) for _, row in rows), default=0) == 1
+    begun = False
+    kept = []
+    for line, row in rows:
+        if row or (single and begun):
+            kept.append((line, row or [""]))
+        begun = begun or bool(row)
+    return kept
+
+
+def _rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Give (line, fields); a long field is fine, a quote that never closes is not."""
+    before = csv.field_size_limit(len(text) + 1)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        start = 1
+        try:
+            for row in reader:
+                yield reader.line_num, row
+                start = reader.line_num + 1
+        except csv.Error as error:
+            raise InputError(
+                f"{name}: the row that begins at line {start}: {error}; a quote inside quotes is written twice"
+            ) from error
+    finally:
+        csv.field_size_limit(before)
+
+
+def _given(delimiter: str) -> str:
+    cut = WORDS.get(delimiter, delimiter)
+    if len(cut) != 1 or cut in '"\r\n':
+        raise InputError(f"delimiter: expected one character, or {', '.join(WORDS)}; got {delimiter!r}")
+    return cut
+
+
+def _guess(name: str, text: str) -> str:
+    if name.lower().removesuffix(".gz").endswith((".tsv", ".tab")):
+        return "\t"
+    return max(DELIMITERS, key=lambda cut: _worth(name, text, cut))  # the first of equals
+
+
+def _worth(name: str, text: str, delimiter: str) -> tuple[bool, int]:
+    """Say how well a delimiter cuts: whether all rows are cut alike, and into how many fields."""
+    widths = list[int]()
+    try:
+        for _, row in _rows(name, text, delimiter):
+            if row:
+                widths.append(len(row))
+            if len(widths) == GUESSED_FROM:
+                break
+    except InputError:
+        return False, max(widths, default=0)
+    widths = widths or [0]
+    return min(widths) == max(widths) and widths[0] > 1, widths[0]

@@ -1,0 +1,1 @@
+"""Numbers in time: times, seasons, transformations, windows."""

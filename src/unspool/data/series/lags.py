@@ -1,0 +1,65 @@
+"""Rows of numbers: read from a table, made up, and cut into windows.
+
+>>> X, y = lagged(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), tau=2)
+>>> X.tolist(), y.tolist()
+([[1.0, 2.0], [2.0, 3.0], [3.0, 4.0]], [3.0, 4.0, 5.0])
+"""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from unspool.data.text.source import read_text
+from unspool.errors import EmptyInput, InputError
+from unspool.kernels.arrays import Real
+
+
+def read_series(path: str | Path, column: str | int | None = None) -> Real:
+    """Read one column of a CSV file with a heading: by its heading, by its number from 0, or the last one.
+
+    Lines without a number in that column are refused, not skipped: a gap would shift time.
+    """
+    rows = list(csv.reader(read_text(path, newlines="lf").splitlines()))
+    heading, body = rows[0], [row for row in rows[1:] if row]
+    if not body:
+        raise EmptyInput(f"{path}: no line below its heading")
+    at = _column(path, heading, column)
+    numbers = [_number(path, line, row, at) for line, row in enumerate(body, 2)]
+    return np.array(numbers)
+
+
+def noisy_sine(length: int, rng: np.random.Generator, period: float = 628.3, noise: float = 0.2) -> Real:
+    """Make a sine with noise on it: sin(2π t / period) + noise · N(0, 1), t = 1 … length.
+
+    >>> noisy_sine(3, np.random.default_rng(0), period=4, noise=0).round(3).tolist()
+    [1.0, 0.0, -1.0]
+    """
+    t = np.arange(1, length + 1)
+    return np.asarray(np.sin(2 * np.pi * t / period) + noise * rng.standard_normal(length))
+
+
+def lagged(x: Real, tau: int) -> tuple[Real, Real]:
+    """Give all windows of tau numbers, oldest first, and the number that follows each."""
+    if tau < 1 or len(x) <= tau:
+        raise InputError(f"tau: expected 1 … {len(x) - 1} for {len(x)} numbers, got {tau}")
+    windows = np.lib.stride_tricks.sliding_window_view(x, tau + 1)  # T-tau tau+1
+    return windows[:, :-1], windows[:, -1]
+
+
+def _column(path: str | Path, heading: list[str], column: str | int | None) -> int:
+    if column is None:
+        return len(heading) - 1
+    if isinstance(column, int) and 0 <= column < len(heading):
+        return column
+    if column in heading:
+        return heading.index(str(column))
+    raise InputError(f"{path}: no column {column!r}; there are {', '.join(heading)}")
+
+
+def _number(path: str | Path, line: int, row: list[str], at: int) -> float:
+    try:
+        return float(row[at])
+    except (ValueError, IndexError) as error:
+        value = row[at] if at < len(row) else "nothing"
+        raise InputError(f"{path}: line {line}: expected a number, got {value!r}") from error

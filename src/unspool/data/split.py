@@ -1,0 +1,43 @@
+"""Rows that are held out: judged by, and not learned from."""
+
+from collections import defaultdict
+
+import numpy as np
+
+from unspool.errors import InputError
+from unspool.options import at_least
+
+
+def held_out(labels: list[str], share: float, seed: int) -> tuple[list[int], list[int]]:
+    """Split rows into those to fit on and those to judge by, class by class, at random by the seed.
+
+    >>> held_out(["a"] * 5 + ["b"] * 5, 0.2, seed=0)
+    ([0, 1, 3, 4, 5, 6, 7, 8], [2, 9])
+    """
+    if not 0 <= share < 1:
+        raise InputError(f"hold-out is {share}; expected a share of at least 0 and below 1")
+    at_least("seed", seed, 0)
+    rng = np.random.default_rng(seed)
+    judged = set[int]()
+    rows_of = defaultdict[str, list[int]](list)
+    for i, label in enumerate(labels):
+        rows_of[label].append(i)
+    for _, rows in sorted(rows_of.items()):
+        kept = min(round(share * len(rows)), len(rows) - 1)
+        judged |= {rows[i] for i in rng.permutation(len(rows))[:kept].tolist()}
+    everything = range(len(labels))
+    return [i for i in everything if i not in judged], sorted(judged)
+
+
+def rows_aside(n: int, share: float, seed: int) -> tuple[list[int], list[int]]:
+    """Split n rows into those to fit on and those to judge by, at random by the seed.
+
+    >>> rows_aside(5, 0.4, seed=0)
+    ([0, 1, 3], [2, 4])
+    """
+    if not 0 <= share < 1:
+        raise InputError(f"hold-out is {share}; expected a share of at least 0 and below 1")
+    at_least("seed", seed, 0)
+    order = np.random.default_rng(seed).permutation(n).tolist()
+    kept = min(round(share * n), n - 1)
+    return sorted(order[kept:]), sorted(order[:kept])

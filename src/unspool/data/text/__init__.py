@@ -1,0 +1,1 @@
+"""Text: sources ─▶ reader ─▶ corpus of ids in parts."""

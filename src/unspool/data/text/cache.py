@@ -1,0 +1,121 @@
+"""Prepared corpora on disk, each in a folder named by a hash of its sources and settings.
+
+    CACHE/3f0c…/ids.bin       the ids of all parts, 32-bit little-endian
+                vocab.json    the vocabulary, with its own hash
+                corpus.json   parts, tokenizer, numbers of characters and bytes
+
+A folder is filled under another name, synced and then renamed, so one that has its name is whole.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TypeAlias, TypedDict
+
+import numpy as np
+
+from unspool.data.text.parts import PARTS, Part
+from unspool.data.text.settings import Settings
+from unspool.data.text.source import Source, fingerprint
+from unspool.data.tokens.registry import Described, Tokenizer, describe
+from unspool.data.tokens.vocab import Vocab
+from unspool.errors import FileError
+from unspool.storage.files import OPEN_SEAL, is_whole, read_whole, sealed, write_whole
+from unspool.storage.schema import parse_json, read_as
+
+FORMAT = "unspool-corpus-3"
+BLOCK = 1 << 20
+IDS, VOCAB, CORPUS = "ids.bin", "vocab.json", "corpus.json"
+
+
+def place(cache: Path, groups: list[list[Source]], settings: Settings) -> Path:
+    """Name the folder for these sources and settings, whether it is there or not."""
+    content = [FORMAT, asdict(settings), [fingerprint(group) for group in groups]]
+    key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return cache / key[:32]
+
+
+def write(folder: Path, vocab: Vocab, tokenizer: Tokenizer, parts: list[Part], erased: int) -> None:
+    """Put everything but the ids, which are there already, into the folder."""
+    vocab.save(folder / VOCAB)
+    content = {
+        "sha256": OPEN_SEAL,
+        "format": FORMAT,
+        "tokenizer": describe(tokenizer),
+        "vocab": vocab.sha256,
+        "ids": ids_hash(folder),
+        "parts": [
+            [len(part.ids), part.characters, part.bytes, part.unknown, part.first, part.last]
+            for part in parts
+        ],
+        "erased": erased,
+    }
+    write_whole(folder / CORPUS, sealed(json.dumps(content).encode("ascii")))
+
+
+def ids_hash(folder: Path) -> str:
+    """Give the hash of the ids as they lie on the disk."""
+    with (folder / IDS).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_ids(folder: Path) -> None:
+    """Read all ids, and refuse them if any is not as it was written."""
+    try:
+        damaged = _content(folder)["ids"] != ids_hash(folder)
+    except OSError as error:
+        reason = str(error) if isinstance(error, FileError) else f"{folder / IDS}: {error.strerror}"
+        raise FileError(f"{reason}; prepare the text again") from error
+    if damaged:
+        raise FileError(
+            f"{folder / IDS}: damaged: the ids do not have the hash that was written down; prepare the text again"
+        )
+
+
+def read(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
+    """Map the ids of a prepared corpus, and read the rest."""
+    try:
+        return _read_whole(folder)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{folder}: a damaged cache; delete this folder and prepare again") from error
+
+
+_Row: TypeAlias = tuple[int, int, int, int, tuple[int, int], tuple[int, int]]
+"""Of one part: tokens, characters, bytes, unknown tokens; characters and bytes of its first and its last token."""
+
+
+class _Content(TypedDict):
+    """The fields of a prepared corpus."""
+
+    tokenizer: Described
+    vocab: str
+    ids: str
+    parts: tuple[_Row, _Row, _Row]
+    erased: int
+
+
+def _content(folder: Path) -> _Content:
+    whole = read_whole(folder / CORPUS)
+    if not is_whole(whole):
+        raise FileError(f"{folder / CORPUS}: damaged: it does not have the hash written in it")
+    return read_as(_Content, parse_json(whole, folder / CORPUS), folder / CORPUS)
+
+
+def _read_whole(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
+    vocab = Vocab.load(folder / VOCAB)
+    content = _content(folder)
+    rows = content["parts"]
+    lengths = [row[0] for row in rows]
+    if any(number < 0 for row in rows for number in (*row[:4], *row[4], *row[5])) or content["erased"] < 0:
+        raise FileError(f"{folder / CORPUS}: damaged or crafted: a count is below 0")
+    if vocab.sha256 != content["vocab"] or (folder / IDS).stat().st_size != 4 * sum(lengths):
+        raise FileError(f"{folder}: the files do not belong together")
+    ids = np.memmap(folder / IDS, "<i4", "r") if sum(lengths) else np.zeros(0, np.int32)
+    for at in range(0, len(ids), BLOCK):
+        block = ids[at : at + BLOCK]
+        if block.min() < 0 or block.max() >= len(vocab):
+            raise FileError(f"{folder / IDS}: damaged or crafted: an id that the vocabulary does not have")
+    pieces = np.split(ids, np.cumsum(lengths)[:-1])
+    parts = [Part(name, piece, *row[1:]) for name, piece, row in zip(PARTS, pieces, rows, strict=True)]
+    return parts, vocab, content["tokenizer"].make(), content["erased"]

@@ -1,0 +1,296 @@
+"""From sources to ids: the whole way of a text, once, and from then on out of a cache.
+
+    sources ─▶ provisional ids ─▶ parts ─▶ vocabulary of the training part ─▶ ids ─▶ cache
+               (in a spool)
+
+The text is read in blocks. Where the parts end is known only when all tokens have been counted, so tokens
+are numbered provisionally first, and translated when the vocabulary, built from the training part alone, is
+there.
+
+>>> import pathlib, tempfile
+>>> place = tempfile.TemporaryDirectory()
+>>> path = pathlib.Path(place.name) / "text"
+>>> _ = path.write_text("abracadabra, abracadabra!")
+>>> corpus = prepare(path, split=(0.6, 0.2, 0.2))
+>>> corpus.vocab.idx_to_token
+['<unk>', 'a', 'b', 'r', 'c', 'd', ',', ' ']
+>>> corpus.train.ids[:4]
+array([1, 2, 3, 1], dtype=int32)
+>>> corpus.decode(corpus.test.ids), corpus.test.unknown
+('abra<unk>', 1)
+>>> place.cleanup()
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+
+from unspool.data.text import cache as prepared
+from unspool.data.text.clean import Cleaner
+from unspool.data.text.id_buffer import Spool
+from unspool.data.text.numbering import number_types, translation
+from unspool.data.text.parts import (
+    PARTS,
+    TRAIN,
+    Part,
+    cut_parts,
+    split_for,
+    widths_by_reading,
+    widths_by_token,
+)
+from unspool.data.text.reader import Reader, joint_of
+from unspool.data.text.settings import Settings
+from unspool.data.text.source import Names, Source, called, resolve
+from unspool.data.tokens.registry import Indexer, Tokenizer, make_tokenizer
+from unspool.data.tokens.subword import SubwordTokenizer, leading
+from unspool.data.tokens.vocab import Vocab
+from unspool.data.tokens.words import SpaceTokenizer
+from unspool.errors import EmptyInput
+from unspool.kernels.arrays import Ids, Whole
+from unspool.storage.files import as_path
+from unspool.storage.staging import folder_made_whole
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A text as ids, in three parts, with all that turns ids back into text."""
+
+    train: Part
+    valid: Part
+    test: Part
+    vocab: Vocab
+    tokenizer: Tokenizer
+    settings: Settings
+    erased: int = 0
+    """How many letters the cleaning erased because they are not A-Z."""
+
+    @property
+    def parts(self) -> list[Part]:
+        """The three parts in their order."""
+        return [self.train, self.valid, self.test]
+
+    def encode(self, text: str) -> Ids:
+        """Turn a text into ids; what the vocabulary does not know becomes ``<unk>`` and is counted by it."""
+        return encode_text(text, self.vocab, self.tokenizer, self.settings)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Turn ids into text; unknown and reserved tokens are spelled out."""
+        return decode_ids(self.vocab, self.tokenizer, ids)
+
+
+def encode_text(text: str, vocab: Vocab, tokenizer: Tokenizer, settings: Settings) -> Ids:
+    """Turn a text into ids, read as the settings say; what is unknown becomes ``<unk>``."""
+    return np.array(vocab[tokenizer.encode_text(as_read(text, settings))], np.int32)
+
+
+def as_read(text: str, settings: Settings) -> str:
+    """Give a text as the settings read it: its line ends, and cleaned if they say so."""
+    if settings.newlines == "lf" or settings.clean:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(Cleaner(joint_of(settings.tokens)).clean([text])) if settings.clean else text
+
+
+def decode_ids(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> str:
+    """Turn ids into text, of any tokens: unknown and reserved ones are spelled out between the others.
+
+    >>> vocab = Vocab([["it", "is"]], reserved_tokens=["<eos>"])
+    >>> decode_ids(vocab, make_tokenizer("word"), [2, 3, 0, 1])
+    'it is <unk> <eos>'
+    """
+    return "".join(spell_ids(vocab, tokenizer, ids))
+
+
+def spell_ids(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:
+    """Give the same text piece by piece: one for each id as it comes, and a last one at the end.
+
+    >>> vocab = Vocab(list("Ã©"))
+    >>> list(spell_ids(vocab, make_tokenizer("byte"), [1, 2, 1, 0]))
+    ['', 'é', '', '\ufffd<unk>', '']
+    """
+    special = 1 + len(vocab.reserved_tokens) if tokenizer.lossless else 0
+    coming, met = iter(ids), list[str]()
+
+    def until_special() -> Iterator[str]:
+        for index in coming:
+            token = vocab.to_tokens(int(index))
+            if index < special:
+                met.append(token)
+                return
+            yield token
+
+    more = True
+    while more:
+        for piece in tokenizer.spell(until_special()):
+            more = bool(met)
+            yield piece + met.pop() if met else piece
+
+
+def prepare(
+    sources: Names,
+    *,
+    valid: Names | None = None,
+    test: Names | None = None,
+    cache: str | Path | None = None,
+    into: Path | None = None,
+    tokens: str = "char",
+    clean: bool = False,
+    split: tuple[float, float, float] | None = (0.9, 0.05, 0.05),
+    min_freq: int = 0,
+    reserved: tuple[str, ...] = (),
+    errors: str = "strict",
+    newlines: str = "keep",
+) -> Corpus:
+    """Read, cut into tokens, number and split a text.
+
+    With ``valid`` or ``test`` these are the parts and ``sources`` is the training part; otherwise the text
+    is split in order, with ``split=None`` by its length (`split_for`). In a folder ``cache`` the result is kept under a hash of its sources and settings,
+    and found again; in a folder ``into`` it is kept for `reopen`. The fields are those of ``Settings``.
+    """
+    settings = Settings(tokens, clean, split, min_freq, tuple(reserved), errors, newlines)
+    groups = [resolve(sources)]
+    if valid is not None or test is not None:
+        groups += [[] if names is None else resolve(names) for names in (valid, test)]
+    if into is not None:
+        return _prepare_into(into, groups, settings)
+    if cache is None:
+        return _prepare(groups, settings, None)
+    folder = prepared.place(as_path(cache), groups, settings)
+    if not os.path.isdir(folder):
+        with folder_made_whole(folder, may_exist=True) as unfinished:
+            _prepare_into(unfinished, groups, settings)
+    return _from_cache(folder, settings)
+
+
+def reopen(folder: Path, settings: Settings) -> Corpus:
+    """Open a corpus that was prepared into a folder; every byte of its ids is checked."""
+    prepared.check_ids(folder)
+    return _from_cache(folder, settings)
+
+
+def read_part(
+    sources: Names, vocab: Vocab, tokenizer: Tokenizer, settings: Settings, name: str = "text"
+) -> Part:
+    """Read a text with a vocabulary that is there: what it does not know becomes ``<unk>`` and is counted."""
+    group = resolve(sources)
+    reader, indexer, spool = Reader(settings, tokenizer), tokenizer.indexer(), Spool()
+    per_piece = _fill(spool, reader, group, indexer)
+    span = (0, len(spool))
+    _refuse_nothing(group, [span], reader.erased)
+    counts = spool.counts(*span)
+    table, unknown = translation(vocab, indexer, counts)
+    ((characters, octets), *_) = _widths(tokenizer, indexer, [counts], reader, [group], [per_piece], [span])
+    first, last = _end_widths(tokenizer, indexer, spool, *span)
+    return Part(name, spool.translate(table), characters, octets, unknown, first, last)
+
+
+def _prepare_into(folder: Path, groups: list[list[Source]], settings: Settings) -> Corpus:
+    corpus = _prepare(groups, settings, folder / prepared.IDS)
+    prepared.write(folder, corpus.vocab, corpus.tokenizer, corpus.parts, corpus.erased)
+    return corpus
+
+
+def _from_cache(folder: Path, settings: Settings) -> Corpus:
+    (train, valid, test), vocab, tokenizer, erased = prepared.read(folder)
+    settings = _with_split(settings, sum(len(part.ids) for part in (train, valid, test)))
+    return Corpus(train, valid, test, vocab, tokenizer, settings, erased)
+
+
+def _with_split(settings: Settings, tokens: int) -> Settings:
+    """Return the settings with the split written out."""
+    return settings if settings.split is not None else replace(settings, split=split_for(tokens))
+
+
+def _prepare(groups: list[list[Source]], settings: Settings, path: Path | None) -> Corpus:
+    tokenizer = make_tokenizer(settings.tokens, newlines=not settings.clean)
+    reader, indexer, spool = Reader(settings, tokenizer), tokenizer.indexer(), Spool(path)
+    learned = _learn(tokenizer, reader, groups, TRAIN if settings.split is None else settings.split[0])
+    per_piece = [_fill(spool, reader, group, indexer) for group in groups]
+    least = _tokens_of(learned, tokenizer, indexer, spool) if learned else 0
+    settings = _with_split(settings, len(spool))
+    assert settings.split is not None
+    spans = cut_parts(list(accumulate(map(sum, per_piece))), settings.split, least)
+    erased = reader.erased
+    _refuse_nothing(groups[0], spans, erased)
+    counts = [spool.counts(*span) for span in spans]
+    vocab, table, unknown = number_types(tokenizer, indexer, spool, counts, spans[0][1], settings)
+    widths = _widths(tokenizer, indexer, counts, reader, groups, per_piece, spans)
+    ends = [_end_widths(tokenizer, indexer, spool, *span) for span in spans]
+    ids = spool.translate(table)
+    train, valid, test = (
+        Part(name, ids[start:stop], *width, missed, *end)
+        for name, (start, stop), width, missed, end in zip(PARTS, spans, widths, unknown, ends, strict=True)
+    )
+    return Corpus(train, valid, test, vocab, tokenizer, settings, erased)
+
+
+def _end_widths(
+    tokenizer: Tokenizer, indexer: Indexer, spool: Spool, start: int, stop: int
+) -> list[tuple[int, int]]:
+    """Give characters and bytes of the first and the last token of a part."""
+    return [tokenizer.width(indexer.token(spool.at(at))) for at in (start, stop - 1) if start < stop]
+
+
+def _learn(tokenizer: Tokenizer, reader: Reader, groups: list[list[Source]], share: float) -> int:
+    """Let sub-words learn from the training part, and say how many characters they have seen.
+
+    With one text to be split, that is its first share of characters.
+    """
+    if not isinstance(tokenizer, SubwordTokenizer) or tokenizer.model is not None:
+        return 0
+    characters = sum(map(len, reader.pieces(groups[0])))
+    part = characters if len(groups) > 1 else int(share * characters)
+    tokenizer.learn(leading(reader.pieces(groups[0]), part))
+    reader.erased = 0
+    return part
+
+
+def _tokens_of(characters: int, tokenizer: Tokenizer, indexer: Indexer, spool: Spool) -> int:
+    """Say how many tokens the first so many characters are, so that all of them are in the training part."""
+    types = len(spool.counts(0, len(spool)))
+    widths = np.array([tokenizer.width(indexer.token(index))[0] for index in range(types)])
+    return spool.reach(widths, characters)
+
+
+def _fill(spool: Spool, reader: Reader, sources: list[Source], indexer: Indexer) -> list[int]:
+    """Append the sources to the spool, and give the number of tokens of each piece."""
+    lengths = []
+    for block in reader.numbered(sources, indexer):
+        spool.append(block)
+        lengths.append(len(block))
+    return lengths
+
+
+def _refuse_nothing(sources: list[Source], spans: list[tuple[int, int]], erased: int) -> None:
+    name = called(sources)
+    if spans[-1][1] == 0 and erased:
+        raise EmptyInput(
+            f"{name}: cleaning erased all of its {erased:,} letters, none is A-Z; read it with clean=False"
+        )
+    if spans[-1][1] == 0:
+        raise EmptyInput(f"{name}: empty, there is no text in it")
+    if spans[0][1] == 0:
+        raise EmptyInput(f"{name}: too short to split: {spans[-1][1]} tokens leave none for training")
+
+
+def _widths(
+    tokenizer: Tokenizer,
+    indexer: Indexer,
+    counts: list[Whole],
+    reader: Reader,
+    groups: list[list[Source]],
+    per_piece: list[list[int]],
+    spans: list[tuple[int, int]],
+) -> list[tuple[int, int]]:
+    """Give the characters and bytes of each part."""
+    if not isinstance(tokenizer, SpaceTokenizer):
+        return widths_by_token(tokenizer, indexer, counts)
+    stops = [[stop for _, stop in spans]] if len(groups) == 1 else [[sum(tokens)] for tokens in per_piece]
+    found = [
+        widths_by_reading(reader.pieces(group), tokens, stop, tokenizer.end_of)
+        for group, tokens, stop in zip(groups, per_piece, stops, strict=True)
+    ]
+    return [width for widths in found for width in widths]

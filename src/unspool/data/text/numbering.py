@@ -1,0 +1,64 @@
+"""The vocabulary of a training part, and the table from provisional ids to ids."""
+
+import numpy as np
+
+from unspool.data.text.id_buffer import Spool
+from unspool.data.text.settings import Settings
+from unspool.data.tokens.registry import Indexer, Tokenizer
+from unspool.data.tokens.vocab import UNK, Vocab
+from unspool.kernels.arrays import Ids, Whole
+
+
+def number_types(
+    tokenizer: Tokenizer, indexer: Indexer, spool: Spool, counts: list[Whole], stop: int, settings: Settings
+) -> tuple[Vocab, Ids, list[int]]:
+    """Give the vocabulary, the id of every provisional id, and how many tokens of each part are unknown.
+
+    ``counts`` are those of the parts; the training part is the first and stops at ``stop``.
+    """
+    order = _by_frequency(counts[0], indexer, spool, stop)
+    tokens = [indexer.token(index) for index in order.tolist()]
+    vocab = _vocab(tokens, counts[0][order].tolist(), tokenizer, settings)
+    table = np.zeros(max(map(len, counts)), np.int32)
+    table[order] = [vocab.token_to_idx.get(token, 0) for token in tokens]
+    trained = np.zeros(len(table), np.bool_)
+    trained[order] = True
+    others = np.unique(np.concatenate([np.flatnonzero(count) for count in counts[1:]])).astype(np.int64)
+    for index in others[~trained[others]].tolist():
+        table[index] = vocab.token_to_idx.get(indexer.token(index), 0)
+    return vocab, table, [_unknown(count, table, indexer) for count in counts]
+
+
+def translation(vocab: Vocab, indexer: Indexer, counts: Whole) -> tuple[Ids, int]:
+    """Give the id of every provisional id by a vocabulary that is there, and how many tokens it does not know."""
+    table = np.zeros(len(counts), np.int32)
+    for index in np.flatnonzero(counts).tolist():
+        table[index] = vocab.token_to_idx.get(indexer.token(index), 0)
+    return table, _unknown(counts, table, indexer)
+
+
+def _by_frequency(counts: Whole, indexer: Indexer, spool: Spool, stop: int) -> Whole:
+    """Give the provisional ids that occur, the most frequent first, equal ones by first appearance."""
+    present = np.flatnonzero(counts)
+    frequencies = counts[present]
+    appearance = present
+    if not indexer.by_appearance:
+        _, which, how_many = np.unique(frequencies, return_inverse=True, return_counts=True)
+        tied = how_many[which] > 1
+        appearance = np.zeros(len(present), np.int64)
+        appearance[tied] = spool.first_positions(present[tied], stop)
+    return present[np.lexsort((appearance, -frequencies))]
+
+
+def _vocab(tokens: list[str], frequencies: list[int], tokenizer: Tokenizer, settings: Settings) -> Vocab:
+    """Make the vocabulary; tokens known beforehand are in it even if the text does not have them."""
+    met = set(tokens)
+    unmet = [token for token in tokenizer.alphabet() if token not in met]
+    freqs = [*zip(tokens, frequencies, strict=True), *((token, 0) for token in unmet)]
+    return Vocab.from_freqs(freqs, settings.min_freq, settings.reserved)
+
+
+def _unknown(counts: Whole, table: Ids, indexer: Indexer) -> int:
+    """Count the tokens that became <unk>, but not those that are written <unk> in the text."""
+    lost = np.flatnonzero((counts > 0) & (table[: len(counts)] == 0))
+    return int(sum(counts[index] for index in lost.tolist() if indexer.token(index) != UNK))

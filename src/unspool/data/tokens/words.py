@@ -1,0 +1,153 @@
+"""Words: text of any language into words and punctuation, and back into text that reads well.
+
+Blanks are not tokens; a line end is one (unless left out). So decoding must put the blanks back, and gives
+the *normal form* of a text:
+
+- one blank between two tokens, except:
+- none next to a line end, and none between Han and other unspaced characters or beside their punctuation,
+- none before  . , ; : ! ? ) ] } %  and their like, none after  ( [ {  and their like, none around - / – —,
+- a straight quotation mark opens and closes in turn, and starts anew on each line.
+
+What holds for every text: the tokens of its normal form are its own tokens, and the normal form of the normal
+form is itself.
+
+>>> words = WordTokenizer()
+>>> words.encode_text("'Is it   so?' said he -- twice.")
+["'", 'Is', 'it', 'so', '?', "'", 'said', 'he', '-', '-', 'twice', '.']
+>>> words.decode(_)
+"'Is it so?' said he--twice."
+>>> words.decode(words.encode_text("第一回　甄士隐。"))
+'第一回甄士隐。'
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from unspool.data.tokens.base import Indexer
+from unspool.data.tokens.characters import code_points
+from unspool.data.tokens.segments import EXTEND, SINGLE, class_of_each, token_spans
+from unspool.data.tokens.token_index import TypeTable
+from unspool.kernels.arrays import Codes
+
+CLOSING = frozenset(".,;:!?)]}%’”»…")
+OPENING = frozenset("([{‘“«¿¡")
+GLUE = frozenset("-/–—‐‑")
+QUOTES = frozenset("'\"")
+WIDE = re.compile("[\u3000-\u303f\ufe30-\ufe4f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]")
+
+
+class SpaceTokenizer:
+    """Text that others have cut into tokens: what stands between blanks is one, and so is a line end.
+
+    >>> SpaceTokenizer().encode_text("role @-@ playing <unk> \\n")
+    ['role', '@-@', 'playing', '<unk>', '\\n']
+    """
+
+    kind = "space"
+    lossless = False
+    _blanks_only = True
+
+    def __init__(self, newlines: bool = True) -> None:
+        self.newlines = newlines
+
+    def encode_text(self, text: str) -> list[str]:
+        """Cut a text into tokens."""
+        starts, ends = self.spans(code_points(text))
+        return [text[i:j] for i, j in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+    def spans(self, codes: Codes) -> tuple[Codes, Codes]:
+        """Give where each token starts and where it ends."""
+        return token_spans(codes, newlines=self.newlines, blanks_only=self._blanks_only)
+
+    def end_of(self, text: str, count: int) -> int:
+        """Say where the first so many tokens of a text end."""
+        return int(self.spans(code_points(text))[1][count - 1]) if count else 0
+
+    def decode(self, tokens: Iterable[str]) -> str:
+        """Put one blank between two tokens, none next to a line end."""
+        return "".join(self.spell(tokens))
+
+    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+        """Give each token as it comes, with what stands between it and the one before."""
+        before = "\n"
+        for token in tokens:
+            yield token if "\n" in (before, token) else f" {token}"
+            before = token
+        yield ""
+
+    def safe_cut(self, text: str) -> int:
+        """Cut before the last blank; in a text without any, before its last token."""
+        cut = max(text.rfind(" "), text.rfind("\n"))
+        if cut > 0 or len(text) < 1 << 20:
+            return max(cut, 0)
+        return int(self.spans(code_points(text))[0][-1])
+
+    def width(self, token: str) -> tuple[int, int]:
+        """Count the token's own characters and bytes: blanks belong to none."""
+        return len(token), len(token.encode("utf-8", "surrogatepass"))
+
+    def alphabet(self) -> Sequence[str]:
+        """Know nothing beforehand."""
+        return ()
+
+    def indexer(self) -> Indexer:
+        """Number a word by its first appearance."""
+        return _Numbered(self)
+
+
+class WordTokenizer(SpaceTokenizer):
+    """Unicode words, with punctuation marks as tokens of their own."""
+
+    kind = "word"
+    _blanks_only = False
+
+    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+        """Give each token as it comes, in the normal form."""
+        before, open_quotes = "\n", set[str]()
+        for token in tokens:
+            between = "" if token == "\n" or _joined(before, token, open_quotes) else " "
+            if token == "\n":
+                open_quotes.clear()
+            if token in QUOTES:
+                open_quotes ^= {token}
+            yield between + token
+            before = token
+        yield ""
+
+
+class _Numbered:
+    by_appearance = True
+
+    def __init__(self, tokenizer: SpaceTokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._table = TypeTable()
+
+    def feed(self, text: str) -> Codes:
+        codes = code_points(text)
+        starts, ends = self._tokenizer.spans(codes)
+        return self._table.number(text, codes, starts, ends)
+
+    def token(self, index: int) -> str:
+        return self._table.tokens[index]
+
+
+def _joined(before: str, token: str, open_quotes: set[str]) -> bool:
+    """Tell whether nothing stands between two tokens; ``open_quotes`` as they were after ``before``."""
+    if before == "\n" or before in GLUE or before in OPENING or token in GLUE or token in CLOSING:
+        return True
+    if before in QUOTES and before in open_quotes:
+        return True
+    if token in QUOTES:
+        return token in open_quotes
+    return _unspaced(before[-1], token[0])
+
+
+@lru_cache(1 << 16)
+def _unspaced(last: str, first: str) -> bool:
+    if WIDE.match(last) or WIDE.match(first):
+        return True
+    classes = class_of_each(np.array([ord(last), ord(first)], np.uint32))
+    return bool(classes[0] == SINGLE and classes[1] != EXTEND)

@@ -1,0 +1,1 @@
+"""Measures of a model: perplexity, classification and regression scores, forecast errors."""

@@ -1,0 +1,203 @@
+"""A model through a window and back: the loss and all gradients, with all states kept or with few.
+
+BPTT needs h(t) of every step on its way back: a tape of O(tau). With `memory="sqrt"` a first pass keeps only the
+state before every stretch of ~√tau steps; on the way back each stretch, the last first, is read again from there.
+The tape is then O(√tau) for one more forward pass, and the gradients are the same bits: sums over time run from
+tau to 1 and are added to what is there, whether in one piece or in many.
+
+    forward    h(0) ──────▶ h(S) ──────▶ h(2S) ──────▶ h(tau)      kept: h(0), h(S), h(2S)
+    backward                             h(2S) ══════▶ h(tau)      read again with a tape, then back
+                            h(S) ══════▶ h(2S) ◀────── ∇h(2S)
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unspool.errors import InputError
+from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.memory import require_memory
+from unspool.kernels.tape import Loss, bytes_of_tape
+from unspool.model.bptt import Gradient
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.model.packed import Weights
+from unspool.model.values import Masks, Output, State
+from unspool.options import from_choice
+
+Memory = Literal["full", "sqrt"]
+
+
+class Passed(NamedTuple):
+    """What a window gives, there and back; the gradients of the parameters are in the `Gradient`."""
+
+    loss: Loss
+    state: State
+    """After the last step."""
+    at: State
+    """After the first `again` steps; where not asked for, after the last."""
+    starts: State
+    """The gradient of the state before the first step."""
+
+
+def backpropagate(
+    model: Model,
+    x: Floats | Ids,
+    y: Ids,
+    state: State | None,
+    gradient: Gradient,
+    *,
+    scale: float = 1.0,
+    lengths: Ids | None = None,
+    masks: Masks | None = None,
+    weights: Weights | None = None,
+    xi: Floats | None = None,
+    memory: Memory = "full",
+    again: int | None = None,
+    own: NDArray[np.bool_] | None = None,
+) -> Passed:
+    """Add the gradients of `scale` times the loss; `Model.add_start` and `Model.finish` come after.
+
+    >>> from unspool.model.config import ModelConfig
+    >>> model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
+    >>> ids = np.arange(101, dtype=np.int32)[:, None] % 5
+    >>> kept, few = model.gradient(), model.gradient()
+    >>> _ = backpropagate(model, ids[:-1], ids[1:], None, kept)
+    >>> _ = backpropagate(model, ids[:-1], ids[1:], None, few, memory="sqrt")
+    >>> bool((kept.flat == few.flat).all())
+    True
+    """
+    from_choice("memory", memory, ("full", "sqrt"))
+    tau, B = x.shape[:2]
+    edges = _edges(tau, again) if memory == "sqrt" else [(0, tau)]
+    _refuse_what_does_not_fit(model.config, max(stop - begin for begin, stop in edges), B)
+    there = _There(model, x, y, lengths, masks, weights or model.weights(), xi, scale, own)
+    if len(edges) == 1:
+        output = there.forward(0, tau, state)
+        loss, starts = there.back(0, tau, output, None, gradient)
+        return Passed(loss, output.state, _state_at(output, tau if again is None else again), starts)
+    return _recomputed(there, edges, state, gradient, tau if again is None else again)
+
+
+class _There(NamedTuple):
+    """What is the same for every stretch of a window."""
+
+    model: Model
+    x: Floats | Ids
+    y: Ids
+    lengths: Ids | None
+    masks: Masks | None
+    weights: Weights
+    xi: Floats | None
+    scale: float
+    own: NDArray[np.bool_] | None
+
+    def forward(self, begin: int, end: int, state: State | None) -> Output:
+        lengths = None
+        if self.lengths is not None:
+            lengths = np.clip(self.lengths - begin, 0, end - begin).astype(np.int32)
+        return self.model.forward(
+            self.x[begin:end],
+            state,
+            lengths=lengths,
+            masks=self.masks,
+            weights=self.weights,
+            y=self.y[begin:end] if self.model.config.feeds_tokens else None,
+            own=None if self.own is None else self.own[begin:end],
+        )
+
+    def back(
+        self, begin: int, end: int, output: Output, arriving: State | None, gradient: Gradient
+    ) -> tuple[Loss, State]:
+        xi = None if self.xi is None else self.xi[begin:end]
+        if self.model.config.pattern == "last":
+            if end < len(self.x):  # the one output comes after the last step
+                _, starts = self.model.backward(
+                    output, None, gradient, d_end=arriving, weights=self.weights, xi=xi, consume=True
+                )
+                return Loss(0.0, 0, np.zeros(0), None), starts
+            y = self.y
+        else:
+            y = self.y[begin:end]
+        loss = self.model.loss(output, y, scale=self.scale, weights=self.weights, gradient=gradient)
+        _, starts = self.model.backward(
+            output, loss.dh, gradient, d_end=arriving, weights=self.weights, xi=xi, consume=True
+        )
+        return replace(loss, dh=None), starts  # it has been used up
+
+
+def _recomputed(
+    there: _There, edges: list[tuple[int, int]], state: State | None, gradient: Gradient, again: int
+) -> Passed:
+    if there.model.config.bidirectional:
+        raise InputError("memory='sqrt' needs a model that reads in one direction; use memory='full'")
+    befores, end, at = [], state or there.model.start(there.x.shape[1]), None
+    for begin, stop in edges:
+        befores.append(end)
+        at = end if begin == again else at
+        end = _apart(there.forward(begin, stop, end).state)
+    starts: State | None = None
+    losses: list[Loss] = []
+    for (begin, stop), before in zip(edges[::-1], befores[::-1], strict=True):
+        loss, starts = there.back(begin, stop, there.forward(begin, stop, before), starts, gradient)
+        losses.insert(0, loss)
+    assert starts is not None
+    each = np.concatenate([loss.each for loss in losses])
+    total = float(np.add.accumulate(each.reshape(-1))[-1])  # t rising, as the kernel adds
+    return Passed(Loss(total, sum(loss.count for loss in losses), each, None), end, at or end, starts)
+
+
+def _edges(tau: int, again: int | None) -> list[tuple[int, int]]:
+    """Cut tau steps into stretches of about √tau; a state that is asked for lies at an edge."""
+    S = max(1, math.isqrt(max(tau - 1, 0)) + 1)
+    cuts = sorted({*range(0, tau, S), *([] if again is None else [again]), tau})
+    return list(itertools.pairwise(cuts)) or [(0, tau)]
+
+
+def _state_at(output: Output, steps: int) -> State:
+    """Return the state after so many steps of a window, from its tape."""
+    if steps == len(output.h):
+        return output.state
+    if output.tape[0].before is not None:
+        return [(output.tape[0].before[steps], None)]
+    tapes = [tape for layer in output.tape for tape in layer.directions]
+    return _apart([(tape.hs[steps], None if tape.ss is None else tape.ss[steps]) for tape in tapes])
+
+
+def _apart(state: State) -> State:
+    """Copy a state out of the tape that it lies in, so that the tape can go."""
+    return [(h.copy(), None if s is None else s.copy()) for h, s in state]
+
+
+def bytes_of_model_tape(config: ModelConfig, tau: int, B: int, memory: Memory = "full") -> int:
+    """Return the bytes of all layers' tapes: O(tau), or O(√tau) with states kept before every stretch.
+
+    >>> config = ModelConfig(cell="elman", inputs=64, outputs=64, hidden=128)
+    >>> bytes_of_model_tape(config, 65_536, 16) // bytes_of_model_tape(config, 65_536, 16, "sqrt")
+    127
+    """
+    parts = config.layers * config.directions
+    keep = config.masks_state
+    if memory == "full":
+        return parts * bytes_of_tape(config.cell, tau, B, config.hidden, keep=keep)
+    edges = _edges(tau, None)
+    longest = max(stop - begin for begin, stop in edges)
+    states = len(edges) * (2 if config.cell == "lstm" else 1) * 4 * B * config.hidden
+    return parts * (states + bytes_of_tape(config.cell, longest, B, config.hidden, keep=keep))
+
+
+@lru_cache(maxsize=256)
+def _refuse_what_does_not_fit(config: ModelConfig, tau: int, B: int) -> None:
+    """Raise where a tape does not fit in free memory; cached: what fitted once is reused by the next window."""
+    require_memory(
+        bytes_of_model_tape(config, tau, B),
+        f"the tape of {tau:,} steps and {B:,} rows",
+        "shorten the window, cut it with bptt=truncated:K, or use memory='sqrt'",
+    )

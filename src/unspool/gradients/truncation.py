@@ -1,0 +1,256 @@
+"""How far back through time a gradient reaches: fully, a number of steps, or a random number of them.
+
+With f the step from h(t-1) to h(t), the full gradient follows
+
+    dh(t)/dw = ∂f/∂w + ∂f/∂h(t-1) · dh(t-1)/dw                                          (1)
+
+back to the first step that the window holds. Three values cut it (`Truncation.parse`):
+
+    full               nothing is cut: (1) back to the window's beginning
+    truncated:K        a window is K steps: an update every K steps, from the state that the last one left
+    truncated:K1,K2    an update every K1 steps, for the losses of those K1 steps; their gradient reaches back to
+                       the first of the last K2 steps, which are read again with the parameters of now. Steps left
+                       over before a reset and at the end of the data, fewer than K1, get one update;
+                       with a `past` that the caller keeps, those at the end wait for the next data
+    random:P           z(t) = ∂f/∂w + ξ(t) ∂f/∂h(t-1) · z(t-1), ξ(t) = 1/P with probability P, else 0    (2)
+
+Since E[ξ(t)] = 1 and each is drawn by itself, E[z(t)] = dh(t)/dw: random truncation is unbiased. Common lecture
+notes print ∂f/∂w a second time in (2), where ∂f/∂h(t-1) belongs; the mean of that is another number.
+The draws depend on seed, update, step and row only, so that a run can be repeated and resumed to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unspool.errors import InputError
+from unspool.kernels import native
+from unspool.kernels.arrays import Floats, Ids
+from unspool.model.values import State
+from unspool.options import check_integers
+
+FORMS = "full, truncated:K, truncated:K1,K2 with K2 at least K1, or random:P with P above 0 and at most 1; a run also takes auto"
+AUTO = "auto"
+"""For runs only: truncated:K, with K chosen by its measured bias (`unspool.training.choose_bptt`)."""
+TOLERANCE = 0.1
+"""The bias that auto accepts, where no other tolerance is given."""
+LEAST = 1e-3
+"""The smallest P: below, a chain's weights of 1/P are beyond all use."""
+
+
+@dataclass(frozen=True)
+class Truncation:
+    """Where the chain is cut.
+
+    >>> Truncation.parse("truncated:8,32")
+    Truncation(kind='truncated', K1=8, K2=32, P=1.0)
+    >>> str(Truncation.parse("truncated:35")), str(Truncation.parse("random:0.9"))
+    ('truncated:35', 'random:0.9')
+    """
+
+    kind: Literal["full", "truncated", "random"] = "full"
+    K1: int = 0
+    """Steps between two updates."""
+    K2: int = 0
+    """Steps that the gradient looks back, the K1 included."""
+    P: float = 1.0
+    """The probability that the chain goes on at a step."""
+
+    def __post_init__(self) -> None:
+        if self.kind == "truncated":
+            check_integers(self, K1=1, K2=0)
+        if self.kind == "truncated" and self.K2 < self.K1:
+            raise InputError(
+                f"bptt: K2 is {self.K2} and K1 {self.K1}; expected to look back K2 of at least K1 steps"
+            )
+        if self.kind == "random" and not LEAST <= self.P <= 1:
+            raise InputError(
+                f"bptt: P is {self.P:g}; expected a probability above 0 (at least {LEAST:g}) and at most 1"
+            )
+
+    @staticmethod
+    def parse(text: str) -> Truncation:
+        """Read full, truncated:K, truncated:K1,K2 or random:P."""
+        if not isinstance(text, str):
+            raise InputError(f"bptt is {text!r}; expected {FORMS}")
+        kind, _, rest = text.strip().partition(":")
+        try:
+            if kind == "full" and not rest:
+                return FULL
+            if kind == "truncated":
+                numbers = [int(part) for part in rest.split(",")]
+                if len(numbers) <= 2:
+                    return Truncation("truncated", numbers[0], numbers[-1])
+            if kind == "random":
+                return Truncation("random", P=float(rest))
+        except InputError:
+            raise
+        except ValueError:
+            pass
+        raise InputError(f"bptt is {text!r}; expected {FORMS}")
+
+    def __str__(self) -> str:
+        if self.kind == "truncated":
+            return f"truncated:{self.K1}" + (f",{self.K2}" if self.K2 > self.K1 else "")
+        return f"random:{self.P:g}" if self.kind == "random" else "full"
+
+    def xi(self, tau: int, B: int, *, seed: int, step: int) -> Floats | None:
+        """Draw ξ(t) of every step and row for an update, tau B; None where nothing is random.
+
+        >>> Truncation.parse("random:0.5").xi(2, 4, seed=0, step=0)
+        array([[2., 2., 2., 0.],
+               [2., 2., 2., 2.]], dtype=float32)
+        """
+        if self.kind != "random":
+            return None
+        # the last stream of this update: dropout takes them from the first on
+        return native.dropout_mask((tau, B), seed=seed, stream=(step << 16) | 0xFFFF, rate=1 - self.P)
+
+    def check_chain(self, feeds_tokens: bool) -> None:
+        """Raise where this would cut a chain of gradients through time that a model does not have."""
+        if feeds_tokens and (self.kind == "random" or self.K2 > self.K1):
+            raise InputError(
+                f"bptt={self}: in pattern 10.4 with feedback='token' no gradient passes from step to step; use full or "
+                "truncated:K, or feedback='logits'"
+            )
+
+
+FULL = Truncation()
+
+
+class Window(Protocol):
+    """A minibatch: what is read, the targets, and whether the state starts anew.
+
+    Rows of different lengths come with `lengths` (B,), too.
+    """
+
+    @property
+    def x(self) -> Any:
+        """The tokens read, tau B, or values, tau B X."""
+
+    @property
+    def y(self) -> Ids:
+        """The targets, tau B; or B where there is one after the whole sequence."""
+
+    @property
+    def fresh(self) -> bool | NDArray[np.bool_]:
+        """Whether the state must start anew before this window: of all rows, or row by row."""
+
+
+class Stretch(NamedTuple):
+    """What one update reads."""
+
+    x: Floats | Ids
+    y: Ids
+    lengths: Ids | None
+    state: State | None
+    """The state before the first step; None: anew."""
+    again: int
+    """After how many of these steps the next stretch begins, if it goes on."""
+
+
+class Past:
+    """What one update leaves for the next: the state, and the steps that are looked back on.
+
+    `state()` is all of it as named arrays, for a checkpoint, and `restore` goes on from them to the same bits.
+    """
+
+    def __init__(self, truncation: Truncation = FULL, state: State | None = None) -> None:
+        self.truncation = truncation
+        self.begin = state
+        """The state before the first step of `x`, or before the next window; None: anew."""
+        self.x: Floats | Ids | None = None
+        """The inputs since `begin` that have been scored already; at most K2 - K1."""
+        self.waiting: tuple[Floats | Ids, Ids] | None = None
+        """Steps that have been read from the data and not yet been scored."""
+
+    def stretches(self, windows: Iterable[Window], *, last: bool = True) -> Iterator[Stretch]:
+        """Cut windows into one stretch per update; each target is in one stretch. Call `leave` after each stretch.
+
+        Without `last` more windows follow in another call, and steps left over at the end wait for them.
+        """
+        if self.truncation.kind != "truncated":
+            for window in windows:
+                self.begin = None if begins_anew(window) else self.begin
+                lengths = getattr(window, "lengths", None)
+                yield Stretch(window.x, window.y, lengths, self.begin, len(window.x))
+            return
+        K1 = self.truncation.K1
+        if self.waiting is not None:
+            yield from self._while_waiting(lambda n: n >= K1)
+        for window in windows:
+            if begins_anew(window):
+                yield from self._while_waiting(lambda n: n > 0)
+                self.begin, self.x = None, None
+            self._wait(window)
+            yield from self._while_waiting(lambda n: n >= K1)
+        if last:
+            yield from self._while_waiting(lambda n: n > 0)
+
+    def leave(self, stretch: Stretch, at: State) -> None:
+        """Remember the state after `stretch.again` steps, and what was read since."""
+        self.begin = at if stretch.again else stretch.state
+        rest = stretch.x[stretch.again :]
+        self.x = np.array(rest) if len(rest) else None
+
+    def _wait(self, window: Window) -> None:
+        if getattr(window, "lengths", None) is not None or window.y.shape[:1] != window.x.shape[:1]:
+            raise InputError("bptt: rows of different lengths, or one target a row, go with full or random:P")
+        x, y = window.x, window.y
+        if self.waiting is not None:
+            x, y = (np.concatenate(pair) for pair in zip(self.waiting, (x, y), strict=True))
+        self.waiting = (x, y) if len(x) else None
+
+    def _while_waiting(self, enough: Callable[[int], bool]) -> Iterator[Stretch]:
+        K1, K2 = self.truncation.K1, self.truncation.K2
+        while self.waiting is not None and enough(len(self.waiting[0])):
+            x, y = self.waiting
+            self.waiting = (x[K1:], y[K1:]) if len(x) > K1 else None
+            x, y = x[:K1], y[:K1]
+            if self.x is not None:
+                y = np.concatenate([np.full((len(self.x), *y.shape[1:]), -1, y.dtype), y])
+                x = np.concatenate([self.x, x])
+            yield Stretch(x, y, None, self.begin, max(0, len(x) - (K2 - K1)))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that has to be saved to go on to the same bits, as named arrays."""
+        found: dict[str, NDArray[Any]] = {}
+        for i, (h, s) in enumerate(self.begin or []):
+            found[f"past.{i}.h"] = np.array(h)
+            if s is not None:
+                found[f"past.{i}.s"] = np.array(s)
+        if self.x is not None:
+            found["past.x"] = np.array(self.x)
+        if self.waiting is not None:
+            found["past.waiting.x"], found["past.waiting.y"] = map(np.array, self.waiting)
+        return found
+
+    def restore(self, saved: dict[str, NDArray[Any]]) -> None:
+        """Go on from what `state` returned; names that are not of it are left alone."""
+        parts = 0
+        while f"past.{parts}.h" in saved:
+            parts += 1
+        self.begin = [
+            (
+                np.array(saved[f"past.{i}.h"]),
+                np.array(saved[f"past.{i}.s"]) if f"past.{i}.s" in saved else None,
+            )
+            for i in range(parts)
+        ] or None
+        self.x = np.array(saved["past.x"]) if "past.x" in saved else None
+        self.waiting = None
+        if "past.waiting.x" in saved:
+            self.waiting = np.array(saved["past.waiting.x"]), np.array(saved["past.waiting.y"])
+
+
+def begins_anew(window: Window) -> bool:
+    """Return whether the state starts anew before this window, in all rows together."""
+    fresh = np.asarray(window.fresh)
+    if fresh.any() != fresh.all():
+        raise InputError("fresh: the rows of a window begin anew together or not at all")
+    return bool(fresh.all())

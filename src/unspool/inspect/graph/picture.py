@@ -1,0 +1,223 @@
+"""A graph as a picture: folded, with a black square on what reads the step before, beside unfolded.
+
+An edge has the colour of its parameter, the same at every step: that is what sharing looks like. With a trace,
+a node shows its values (the first of them, blue below zero, orange above) and, below, its gradient.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from unspool.inspect.graph.sheet import CELLS, FOOT, LOOP, MARGIN, ROW, Sheet, told
+from unspool.inspect.graph.structure import At, Edge, Folded, Link, Unfolded
+from unspool.inspect.graph.trace import Trace
+from unspool.plots.svg import Canvas
+
+CSS = (
+    "svg.unspool .edge{fill:none;stroke:var(--soft);stroke-width:1.4}"
+    "svg.unspool .delayed{stroke-width:2}svg.unspool .faint{stroke-dasharray:4 4}"
+    "svg.unspool .node rect,svg.unspool .node circle{fill:var(--paper);stroke:var(--ink);stroke-width:1.4}"
+    "svg.unspool .node .fill{fill:var(--panel)}svg.unspool .start rect,svg.unspool .start circle{stroke-dasharray:3 3}"
+    "svg.unspool .node .cell{stroke:var(--line);stroke-width:.5}"
+    "svg.unspool .node:hover rect:first-of-type,svg.unspool .node:hover circle{stroke:var(--blue);stroke-width:2.4}"
+    "svg.unspool .square{fill:var(--ink)}svg.unspool .halo{stroke:var(--paper);stroke-width:4;paint-order:stroke}"
+    "svg.unspool .band{fill:var(--panel);opacity:.75}"
+)
+
+
+class _Picture(Sheet):
+    """Folded and unfolded side by side."""
+
+    def draw(self) -> Canvas:
+        self._bands()
+        self._folded()
+        self._between()
+        self._unfolded()
+        self._legend()
+        return self.canvas
+
+    def _bands(self) -> None:
+        for called, low, high in self.layout.bands:
+            top = self.height - FOOT - (high + 0.98) * ROW
+            height = (high - low + 0.96) * ROW
+            self.canvas.tag(
+                "rect", x=8, y=top, width=self.canvas.width - 16, height=height, rx=10, class_="band"
+            )
+            self.canvas.text(
+                self.arrow, top + 18, called, class_="soft", font_size=11.5, text_anchor="middle"
+            )
+
+    # The folded graph.
+
+    def _folded(self) -> None:
+        for edge in self.folded.edges:
+            if edge.delay:
+                self._loop(edge)
+            else:
+                self._straight(edge, self.left, self.left)
+        for node in self.folded.nodes:
+            self.node(node, *self.place(node.name, self.left), sup="", title=told(node))
+
+    def _loop(self, edge: Edge) -> None:
+        """An edge with a delay: out at the side, past a black square, and back."""
+        way, number = self.loops[edge]
+        (x1, y1), (x2, y2) = self.place(edge.source, self.left), self.place(edge.target, self.left)
+        (w1, h1), (w2, _) = self.size(self.folded.node[edge.source]), self.size(self.folded.node[edge.target])
+        if edge.source == edge.target:
+            out, middle = x1 + way * (w1 + 24), y1 - h1 * 0.6
+            x1, y1, y2 = x1 + way * w1 * 0.55, y1 - h1 * (1.0 if self.made else 0.82), y2 + 3
+            x2 += way * (w2 + 8)
+            d = (
+                f"M{x1:.1f} {y1:.1f}C{x1:.1f} {y1 - 20:.1f} {out:.1f} {y1 - 22:.1f} {out:.1f} {middle:.1f}"
+                f"C{out:.1f} {y2:.1f} {out:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
+            )
+        else:
+            out, middle = self.left + way * (self.half + 4 + LOOP * number), (y1 + y2) / 2
+            x1, x2 = x1 + way * w1, x2 + way * (w2 + 8)
+            d = (
+                f"M{x1:.1f} {y1:.1f}C{out:.1f} {y1:.1f} {out:.1f} {y1:.1f} {out:.1f} {middle:.1f}"
+                f"C{out:.1f} {y2:.1f} {out:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
+            )
+        colour = self.colour(edge)
+        self.canvas.tag("path", d=d, class_="edge delayed", style=f"stroke:{colour}")
+        self.tip(x2, y2, math.pi if way > 0 else 0, colour)
+        self.canvas.tag("rect", x=out - 5, y=middle - 5, width=10, height=10, class_="square")
+        self.letter(edge, out + way * 9, middle + 5, "start" if way > 0 else "end")
+
+    def _between(self) -> None:
+        x, y = self.arrow, self.height - FOOT - ROW / 2
+        self.canvas.text(x, y - 10, "unfold", text_anchor="middle", class_="soft", font_size=12)
+        self.canvas.line(x - 22, y, x + 16, y, class_="axis")
+        self.tip(x + 16, y, 0, "var(--soft)")
+
+    # The unfolded graph.
+
+    def _unfolded(self) -> None:
+        column = {t: i for i, t in enumerate(self.steps, 1) if t}
+        last = len(self.steps) + 1
+        where = {0: 0, self.graph.tau + 1: last} | column
+        for at in self._shown(column):
+            for link in self.graph.into(at):
+                self._link(link, where)
+        self._dots(column)
+        for at in (*self.graph.starts, *self._shown(column)):
+            node = self.folded.node[at.name]
+            x, y = self.place(at.name, self.x_of(where[at.t]))
+            self.node(node, x, y, f"({at.t})", self.told_at(at), at)
+        for t, i in column.items():
+            self.canvas.text(self.x_of(i), self.height - 18, f"t = {t}", text_anchor="middle", class_="soft")
+
+    def _shown(self, column: Mapping[int, int]) -> list[At]:
+        return [at for at in self.graph.nodes if at.t in column]
+
+    def _link(self, link: Link, where: Mapping[int, int]) -> None:
+        here = self.x_of(where[link.target.t])
+        if not link.edge.delay:
+            self._straight(link.edge, here, here)
+        elif link.source.t in where:
+            self._curve(link.edge, self.x_of(where[link.source.t]), here)
+        else:  # from the dots
+            self._curve(link.edge, here - link.edge.delay * self.apart, here, faint=True)
+
+    def _dots(self, column: Mapping[int, int]) -> None:
+        """Where steps are left out: edges into the gap, and dots."""
+        if None not in self.steps:
+            return
+        gap = self.steps.index(None) + 1
+        for name, delay in self.folded.carried.items():
+            near, (x, y) = self.x_of(gap - delay), self.place(name, self.x_of(gap))
+            edge = next(edge for edge in self.folded.edges if edge.source == name and edge.delay)
+            begin = self.place(name, near)[0] + delay * self.size(self.folded.node[name])[0]
+            style = f"stroke:{self.colour(edge)}"
+            self.canvas.line(begin, y, x - delay * 20, y, class_="edge delayed faint", style=style)
+            self.canvas.text(x, y + 7, "⋯", text_anchor="middle", class_="soft", font_size=22)
+        self.canvas.text(self.x_of(gap), self.height - 18, "…", text_anchor="middle", class_="soft")
+
+    def _curve(self, edge: Edge, x_from: float, x_to: float, faint: bool = False) -> None:
+        """An edge from step to step: out at the side, in at the side."""
+        way = 1 if edge.delay > 0 else -1
+        (x1, y1), (x2, y2) = self.place(edge.source, x_from), self.place(edge.target, x_to)
+        x1 += way * (20 if faint else self.size(self.folded.node[edge.source])[0])
+        x2 -= way * (self.size(self.folded.node[edge.target])[0] + 8)
+        bend = way * max(26.0, abs(x2 - x1) * 0.45)
+        if abs(y1 - y2) < 1:
+            d = f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"
+        else:
+            d = f"M{x1:.1f} {y1:.1f}C{x1 + bend:.1f} {y1:.1f} {x2 - bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
+        colour = self.colour(edge)
+        self.canvas.tag(
+            "path", d=d, class_="edge delayed" + (" faint" if faint else ""), style=f"stroke:{colour}"
+        )
+        self.tip(x2, y2, 0 if way > 0 else math.pi, colour)
+        self.letter(edge, (x1 + x2) / 2, (y1 + y2) / 2 + (-8 if y1 == y2 else 4))
+
+    def _straight(self, edge: Edge, x_from: float, x_to: float) -> None:
+        """An edge within a step."""
+        (x1, y1), (x2, y2) = self.place(edge.source, x_from), self.place(edge.target, x_to)
+        long = abs(y1 - y2) > 1.5 * ROW
+        colour = self.colour(edge)
+        if long and abs(x1 - x2) < 0.9 * self.unit:  # around what stands between
+            side = 0.85 * self.unit + max(x1, x2)
+            w, h = self.size(self.folded.node[edge.target])
+            end = (x2 + w * 0.55 + 4, y2 + h + 5)
+            d = f"M{x1 + 12:.1f} {y1 - 17:.1f}C{side:.1f} {y1 - ROW * 0.9:.1f} {side:.1f} {y2 + ROW * 0.8:.1f} {end[0]:.1f} {end[1]:.1f}"
+            self.canvas.tag("path", d=d, class_="edge", style=f"stroke:{colour}")
+            self.tip(*end, math.atan2(end[1] - (y2 + ROW * 0.8), end[0] - side), colour)
+            middle = (x1 + 0.62 * (side - x1) + 8, y1 - ROW * 0.62)
+        else:
+            angle = math.atan2(y2 - y1, x2 - x1)
+            start = self.border(self.folded.node[edge.source], x1, y1, angle, 0)
+            end = self.border(self.folded.node[edge.target], x2, y2, angle + math.pi, 8)
+            self.canvas.line(*start, *end, class_="edge", style=f"stroke:{colour}")
+            self.tip(*end, angle, colour)
+            aside = -13 if "_" in edge.parameter and abs(x1 - x2) < 1 else 10
+            middle = ((start[0] + end[0]) / 2 + aside, (start[1] + end[1]) / 2 + 5)
+        self.letter(edge, *middle)
+
+    def _legend(self) -> None:
+        parts = []
+        for parameter in self.folded.parameters:
+            size = "×".join(map(str, parameter.shape))
+            parts.append(f"{parameter.symbol} {size}".strip())
+        line = "shared by all steps: " + ",  ".join(parts[:9]) + (" …" if len(parts) > 9 else "")
+        self.canvas.text(MARGIN, 20, self.folded.title, font_weight=600)
+        self.canvas.text(MARGIN, 37, line, class_="soft", font_size=11.5)
+        if self.made:
+            what = f"in a node: its first {CELLS} values"
+            what += ", and below them their gradients" if self.made.gradients else ""
+            self.canvas.text(
+                MARGIN, 53, f"{what}; blue below zero, orange above", class_="soft", font_size=11.5
+            )
+
+
+def draw_graph(
+    graph: Folded | Unfolded | Trace, *, tau: int = 3, labels: Mapping[At, str] | None = None
+) -> Canvas:
+    """Draw a graph, folded beside unfolded; a folded one is unfolded for tau steps first."""
+    made = graph if isinstance(graph, Trace) else None
+    unfolded = graph.graph if isinstance(graph, Trace) else graph
+    if isinstance(unfolded, Folded):
+        unfolded = unfolded.unfold(tau)
+    return _Picture(unfolded, made, labels or {}).draw()
+
+
+def save_graphs(graphs: list[Unfolded], path: str | Path) -> None:
+    """Write the pictures of several graphs into one file, one below the other."""
+    drawn = [draw_graph(graph) for graph in graphs]
+    whole = Canvas(
+        max(each.width for each in drawn),
+        sum(each.height for each in drawn),
+        "; ".join(each.title for each in drawn),
+    )
+    top = 0.0
+    for each in drawn:
+        whole.tag("g", "".join(each.parts), transform=f"translate(0 {top:.0f})")
+        top += each.height
+    whole.save(path, CSS)
+
+
+def save_graph(graph: Folded | Unfolded | Trace, path: str | Path, **more: object) -> None:
+    """Write the picture of a graph to a file."""
+    draw_graph(graph, **more).save(path, CSS)  # type: ignore[arg-type]

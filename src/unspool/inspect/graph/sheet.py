@@ -1,0 +1,199 @@
+"""The sheet that a graph is drawn on: where columns and rows are, and the parts of a picture: nodes, tips, letters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import numpy as np
+
+from unspool.inspect.graph.export import shown
+from unspool.inspect.graph.layout import Layout, lay_out
+from unspool.inspect.graph.structure import At, Edge, Folded, Node, Unfolded
+from unspool.inspect.graph.trace import Trace
+from unspool.plots.svg import Canvas, diverging, tag
+
+COLUMNS = 6
+"""As many steps are drawn; of more, the first and the last, and dots between them."""
+CELLS = 8
+"""As many values of a node are shown."""
+ROW, HALF, GUTTER, MARGIN, HEAD, FOOT = 74.0, 40.0, 58.0, 26.0, 62.0, 34.0
+LOOP = 30.0
+COLOURS = {"U": "blue", "W": "orange", "R": "orange", "V": "green", "E": "purple", "θ": "orange"}
+KINDS = {"input": "fill", "target": "fill", "state": "state"}
+
+
+class Sheet:
+    """Room for a graph folded and unfolded side by side."""
+
+    def __init__(self, graph: Unfolded, made: Trace | None, labels: Mapping[At, str]) -> None:
+        self.graph, self.folded, self.made, self.labels = graph, graph.folded, made, labels
+        self.layout: Layout = lay_out(graph.folded)
+        self.unit = HALF * (1.36 if made else 1.0)
+        self.half = self.layout.half_width * self.unit
+        self.loops = _loops(graph.folded)
+        self.steps = _steps(graph.tau)
+        outside = {side: sum(way == side for way, _ in self.loops.values()) for side in (-1, 1)}
+        self.left = MARGIN + self.half + LOOP * outside[-1] + (20 if outside[-1] else 0)
+        self.apart = 2 * self.half + GUTTER
+        self.arrow = self.left + self.half + LOOP * outside[1] + 50
+        places = self.layout.places
+        reach = max((places[at.name][0] for at in graph.starts if at.t < 1), default=-self.layout.half_width)
+        least = min((places[at.name][0] for at in graph.starts if at.t < 1), default=0.0)
+        first = self.arrow + 64 + (1 - least) * self.unit  # the middle of the column of the starts
+        self.first = first + (reach + 1) * self.unit + GUTTER + self.half  # and of the first step
+        self.before = first
+        self.height = HEAD + (self.layout.rows + 1) * ROW + FOOT
+        self.scale = _scales(made) if made else {}
+        ends = any(delay < 0 for delay in self.folded.carried.values())
+        wide = self.x_of(len(self.steps) + ends) + (self.unit * 1.6 if ends else self.half) + MARGIN
+        self.canvas = Canvas(max(wide, 560), self.height, graph.folded.title)
+
+    def x_of(self, column: int) -> float:
+        """The middle of a column; 0 is that of the starts."""
+        return self.first + self.apart * (column - 1) if column else self.before
+
+    def place(self, name: str, middle: float) -> tuple[float, float]:
+        """Where a node stands in a column with this middle."""
+        x, y = self.layout.places[name]
+        return middle + x * self.unit, self.height - FOOT - (y + 0.5) * ROW
+
+    def size(self, node: Node) -> tuple[float, float]:
+        """Half the width and half the height of a node."""
+        if self.made:
+            return (28.0, 22.0)
+        return (15.0, 15.0) if node.kind == "gate" else (19.0, 19.0)
+
+    def border(self, node: Node, x: float, y: float, angle: float, more: float) -> tuple[float, float]:
+        """Where a line from the middle of a node leaves it."""
+        w, h = self.size(node)
+        if self.made or node.kind in ("input", "target"):
+            reach = min(
+                w / abs(math.cos(angle)) if math.cos(angle) else math.inf,
+                h / abs(math.sin(angle)) if math.sin(angle) else math.inf,
+            )
+        else:
+            reach = w
+        return x + (reach + more) * math.cos(angle), y + (reach + more) * math.sin(angle)
+
+    def colour(self, edge: Edge) -> str:
+        """The colour of an edge: that of its parameter."""
+        if not edge.parameter:
+            return "var(--soft)"
+        return f"var(--{COLOURS.get(self.folded.parameter[edge.parameter].symbol[0], 'soft')})"
+
+    def tip(self, x: float, y: float, angle: float, colour: str) -> None:
+        """A tip that ends 7 ahead of the line's end."""
+        tip = [(7.0, 0.0), (-2.0, 4.2), (0.0, 0.0), (-2.0, -4.2)]
+        c, s = math.cos(angle), math.sin(angle)
+        points = " ".join(f"{x + c * u - s * v:.1f},{y + s * u + c * v:.1f}" for u, v in tip)
+        self.canvas.tag("polygon", points=points, style=f"fill:{colour}")
+
+    def letter(self, edge: Edge, x: float, y: float, anchor: str = "middle") -> None:
+        """The letter on an edge: its matrix, or the f of a dynamical system."""
+        if edge.parameter:
+            symbol = self.folded.parameter[edge.parameter].symbol
+        elif self.folded.node[edge.target].op == "f" and edge.delay:
+            symbol = "f"
+        else:
+            return
+        letter, _, below = symbol.partition("_")
+        inside = escape(letter) + (tag("tspan", escape(below), dy=3, font_size=10) if below else "")
+        self.canvas.tag(
+            "text", inside, x=x, y=y, class_="math halo", font_size=15, style=f"fill:{self.colour(edge)}", text_anchor=anchor
+        )  # fmt: skip
+
+    def node(self, node: Node, x: float, y: float, sup: str, title: str, at: At | None = None) -> None:
+        """Draw a node; at a step, with its values where there are some."""
+        w, h = self.size(node)
+        start = at is not None and not self.graph.inside(at)
+        kind = KINDS.get(node.kind, "")
+        inside = f"<title>{escape(title)}</title>"
+        if self.made or kind == "fill":
+            inside += tag("rect", x=x - w, y=y - h, width=2 * w, height=2 * h, rx=8.0 if kind != "fill" else 3.0, class_=kind or None)  # fmt: skip
+        else:
+            inside += tag("circle", cx=x, cy=y, r=w, class_=kind or None)
+        strips = self._strips(at, x, y) if at is not None else ""
+        small = node.kind == "gate" and not self.made
+        label = escape(node.symbol) + (tag("tspan", escape(sup), dy=-5, class_="sup") if sup else "")
+        base = y - 5 if strips else y + 5
+        inside += tag("text", label, x=x, y=base, text_anchor="middle", class_="math", font_size=13.5 if small or sup else 17)  # fmt: skip
+        if at is not None and at in self.labels:
+            inside += tag("text", escape(self.labels[at]), x=x, y=y + 15, text_anchor="middle", font_size=12, class_="token")  # fmt: skip
+        self.canvas.add(tag("g", inside + strips, class_="node start" if start else "node"))
+
+    def _strips(self, at: At, x: float, y: float) -> str:
+        """The first values of a node, and its gradient below them."""
+        if self.made is None or at not in self.made.values or at in self.labels:
+            return " " if at in self.labels else ""
+        rows = [(self.made.values[at], self.scale[at.name, 0], y + 2)]
+        if at in self.made.gradients:
+            rows.append((self.made.gradients[at], self.scale[at.name, 1], y + 10.5))
+        first = np.asarray(rows[0][0], float).reshape(len(rows[0][0]), -1)[0]
+        if len(first) == 1:
+            return tag("text", f"{first[0]:.2f}", x=x, y=y + 15, text_anchor="middle", font_size=11.5)
+        found = ""
+        for values, scale, top in rows:
+            shares = np.asarray(values, float)[0][:CELLS] / scale
+            left = x - 3 * len(shares)
+            found += "".join(
+                tag("rect", x=left + 6 * i, y=top, width=6, height=7.5, class_="cell", style=f"fill:{diverging(v)}")
+                for i, v in enumerate(shares)
+            )  # fmt: skip
+        return found
+
+    def told_at(self, at: At) -> str:
+        """What a node says when it is pointed at."""
+        node = self.folded.node[at.name]
+        lines = [shown(self.folded, at), node.equation if self.graph.inside(at) else "given: the start"]
+        if self.made and at in self.made.values:
+            lines.append(_numbers(np.asarray(self.made.values[at], float)[0]))
+        if self.made and at in self.made.gradients:
+            d = self.made.gradients[at][0]
+            lines.append(f"∇ norm {np.linalg.norm(d):.3g}: {_numbers(d)}")
+        return "\n".join(line for line in lines if line)
+
+
+def _steps(tau: int) -> Sequence[int | None]:
+    """The steps that are drawn; None is where some are left out."""
+    if tau <= COLUMNS:
+        return list(range(1, tau + 1))
+    return [1, 2, 3, None, tau - 1, tau]
+
+
+def _loops(graph: Folded) -> dict[Edge, tuple[int, int]]:
+    """At which side each edge with a delay runs in the folded graph, and how far out: the shortest inside."""
+    places = lay_out(graph).places
+    delayed = [edge for edge in graph.edges if edge.delay]
+    found: dict[Edge, tuple[int, int]] = {}
+    counted = {-1: 0, 1: 0}
+    for edge in sorted(delayed, key=lambda e: abs(places[e.source][1] - places[e.target][1])):
+        side = -1 if places[edge.target][0] < -0.3 else 1
+        counted[side] += edge.source != edge.target
+        found[edge] = (side, max(counted[side], 1))
+    return found
+
+
+def _scales(made: Trace) -> dict[tuple[str, int], float]:
+    """The largest value, and the largest gradient, of a node over all steps: what full colour stands for."""
+    found: dict[tuple[str, int], float] = {}
+    for i, values in enumerate((made.values, made.gradients)):
+        for at, value in values.items():
+            most = float(np.abs(np.asarray(value, float)[0]).max(initial=0.0))
+            found[at.name, i] = max(found.get((at.name, i), 1e-30), most)
+    return found
+
+
+def told(node: Node) -> str:
+    """What a node of the folded graph says when it is pointed at."""
+    size = f"{node.size} values" if node.size else "a token"
+    return "\n".join(part for part in (node.symbol, node.equation, size) if part)
+
+
+def _numbers(values: np.ndarray) -> str:
+    flat = np.atleast_1d(values)
+    if len(flat) == 1:
+        return f"{flat[0]:.4g}"
+    shown_ = ", ".join(f"{v:.3f}" for v in flat[:6])
+    return f"{len(flat)} values: {shown_}{', …' if len(flat) > 6 else ''}"

@@ -1,0 +1,172 @@
+"""The pictures of a report: surprise along the text, the path of the state, text in the colours of a unit."""
+
+from __future__ import annotations
+
+import unicodedata
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unspool.inspect.components import Components
+from unspool.inspect.page.axes import Axes
+from unspool.inspect.reading import Reading, visible
+from unspool.inspect.units import Unit
+from unspool.kernels.arrays import Floats
+from unspool.plots.svg import Canvas, diverging, tag
+
+SMOOTH = 25
+"""Over so many tokens the surprise is averaged for the eye."""
+KINDS = {
+    "blank": ("soft", "blank, line end"),
+    "vowel": ("orange", "vowel"),
+    "letter": ("blue", "other letter"),
+    "capital": ("purple", "capital"),
+    "mark": ("green", "punctuation"),
+    "other": ("gold", "digit, other"),
+}
+"""The kinds of characters, their colours and names."""
+
+
+def kind_of(piece: str) -> str:
+    """Give the kind of a token, by its first character that is no blank.
+
+    >>> [kind_of(piece) for piece in (" ", "a", "t", "T", ",", "7", "红")]
+    ['blank', 'vowel', 'letter', 'capital', 'mark', 'other', 'letter']
+    """
+    char = piece.strip()[:1]
+    if not char:
+        return "blank"
+    if char.isupper():
+        return "capital"
+    if char.lower() in "aeiou":
+        return "vowel"
+    if char.isalpha():
+        return "letter"
+    return "mark" if unicodedata.category(char)[0] in "PS" else "other"
+
+
+def surprise_chart(reading: Reading, width: float = 1000, height: float = 230) -> Canvas:
+    """Draw the surprise of every token, and its mean over a stretch."""
+    values = reading.surprise[1:]
+    canvas = Canvas(width, height, "Surprise along the text")
+    axes = Axes(
+        canvas,
+        (44, 26, width - 60, height - 72),
+        (1, len(values) + 1),
+        (0, max(1.0, float(np.quantile(values, 0.998)))),
+    )
+    axes.frame("token t", "surprise, nats")
+    base = axes.y(0)
+    bars = "".join(f"M{axes.x(t):.1f} {base:.1f}V{axes.y(v):.1f}" for t, v in enumerate(values, 2))
+    canvas.tag("path", d=bars, fill="none", style="stroke:var(--red)", stroke_opacity=0.32, stroke_width=max(0.6, 0.8 * (width - 60) / len(values)))  # fmt: skip
+    span = min(SMOOTH, len(values))
+    smooth = np.convolve(values, np.ones(span) / span, "valid")
+    axes.line(range(2 + span // 2, 2 + span // 2 + len(smooth)), smooth.tolist(), "ink", stroke_width=1.6)
+    mean = axes.y(reading.nats)
+    canvas.line(44, mean, width - 16, mean, class_="axis", stroke_dasharray="5 4")
+    canvas.text(width - 16, 16, f"mean {reading.nats:.3f} nats (dashed); line: mean of {span} tokens", text_anchor="end", class_="soft", font_size=11.5)  # fmt: skip
+    canvas.tag("line", x1=0, x2=0, y1=26, y2=height - 46, class_="cursor", stroke_opacity=0)
+    return canvas
+
+
+def path_chart(
+    reading: Reading, found: Components, width: float = 640, height: float = 520, steps: int = 12
+) -> Canvas:
+    """Draw where the state is after each token, each place marked by the token; and the way of some steps."""
+    canvas = Canvas(width, height, "The path of the state")
+    places = found.places
+    (x0, y0), (x1, y1) = places.min(axis=0), places.max(axis=0)
+    pad_x, pad_y = 0.04 * (x1 - x0) or 1.0, 0.04 * (y1 - y0) or 1.0
+    box = (20.0, 30.0, width - 40, height - 66)
+    axes = Axes(canvas, box, (x0 - pad_x, x1 + pad_x), (y0 - pad_y, y1 + pad_y))
+    canvas.tag("rect", x=box[0], y=box[1], width=box[2], height=box[3], rx=6, fill="none", class_="grid")
+    canvas.text(width - 20, height - 14, f"first component: {found.shares[0]:.0%} of the variance →", text_anchor="end", class_="soft", font_size=11.5)  # fmt: skip
+    canvas.text(20, 18, f"↑ second component: {found.shares[1]:.0%}", class_="soft", font_size=11.5)
+    inside = []
+    for piece, (px, py) in zip(reading.pieces, places, strict=True):
+        colour = KINDS[kind_of(piece)][0]
+        inside.append(tag("text", escape(visible(piece)[:6]), x=axes.x(px), y=axes.y(py) + 4, style=f"fill:var(--{colour})", font_weight=700 if colour == "green" else None))  # fmt: skip
+    canvas.add(tag("g", "".join(inside), class_="glyphs", text_anchor="middle", font_size=11, opacity=0.55))
+    first = max(0, min(len(places) - steps, len(places) // 3))
+    way = [(axes.x(px), axes.y(py)) for px, py in places[first : first + steps]]
+    canvas.path(way, fill="none", class_="way", style="stroke:var(--ink)", stroke_width=1.3, stroke_opacity=0.6, stroke_linejoin="round")  # fmt: skip
+    canvas.tag("circle", cx=way[-1][0], cy=way[-1][1], r=6, class_="now", style="fill:var(--ink);stroke:var(--paper)", stroke_width=2)  # fmt: skip
+    return canvas
+
+
+def places_in(chart: tuple[float, float], found: Components) -> NDArray[np.float64]:
+    """Give where the places of `path_chart` lie on its sheet, T 2."""
+    width, height = chart
+    low, high = found.places.min(axis=0), found.places.max(axis=0)
+    pad = np.where(high > low, 0.04 * (high - low), 1.0)
+    share = (found.places - (low - pad)) / ((high + pad) - (low - pad))
+    return np.stack([20 + (width - 40) * share[:, 0], 30 + (height - 66) * (1 - share[:, 1])], axis=1)
+
+
+def scaled(activation: Floats) -> NDArray[np.float64]:
+    """Bring activations to -1 … 1: the lowest fiftieth and the highest fiftieth of them are the ends.
+
+    >>> scaled(np.array([0.0, 5.0, 10.0])).round(1).tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    low, high = np.quantile(activation, [0.02, 0.98])
+    middle, half = (low + high) / 2, max((high - low) / 2, 1e-12)
+    level: NDArray[np.float64] = (activation.astype(np.float64) - middle) / half
+    return np.clip(level, -1, 1)
+
+
+def telling_stretch(unit: Unit, length: int) -> int:
+    """Find where a stretch of the text shows most of what the unit tells: where its property changes."""
+    T = len(unit.activation)
+    if length >= T:
+        return 0
+    values = unit.activation if unit.tells is None else unit.tells.values
+    level = (values - values.mean()) / (values.std() or 1)
+    total = np.concatenate([[0.0], np.cumsum(level)])
+    square = np.concatenate([[0.0], np.cumsum(level**2)])
+    mean = (total[length:] - total[:-length]) / length
+    spread = (square[length:] - square[:-length]) / length - mean**2
+    return int(spread.argmax())
+
+
+def units_chart(reading: Reading, units: list[Unit], columns: int = 96, rows: int = 2) -> Canvas:
+    """Draw a stretch of the text for each unit, in the colours of its activation."""
+    high, wide = 22.0, 9.6
+    each = 34 + rows * high + 14
+    canvas = Canvas(columns * wide + 32, each * len(units) + 12, "Units and what they tell")
+    for n, unit in enumerate(units):
+        top = 12 + n * each
+        canvas.text(16, top + 14, pretty(unit.name), class_="math", font_size=15)
+        canvas.text(86, top + 14, told_of(unit), class_="soft", font_size=12.5)
+        start, colours = telling_stretch(unit, columns * rows), scaled(unit.activation)
+        for k, i in enumerate(range(start, min(start + columns * rows, len(colours)))):
+            x, y = 16 + (k % columns) * wide, top + 24 + (k // columns) * high
+            canvas.tag("rect", x=x, y=y, width=wide, height=high - 3, style=f"fill:{diverging(colours[i])}")
+            canvas.text(
+                x + wide / 2, y + 14, visible(reading.pieces[i])[:1], text_anchor="middle", font_size=12
+            )
+    return canvas
+
+
+def pretty(name: str) -> str:
+    """Write a unit's name with its number below: layer0.h17 of a network with one layer is h₁₇.
+
+    >>> pretty("layer0.h17"), pretty("layer1.s4")
+    ('h₁₇', 'layer 2: s₄')
+    """
+    layer, _, rest = name.rpartition(".")
+    number = int(layer.removeprefix("layer") or 0)
+    below = rest[1:].translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+    return (f"layer {number + 1}: " if number else "") + rest[:1] + below
+
+
+def told_of(unit: Unit) -> str:
+    """Say in a line what a unit tells."""
+    if unit.tells is None:
+        return f"moves most: standard deviation {unit.activation.std():.2f}"
+    means = [f"{mean:+.2f}".replace("-", "−") for mean in unit.means]
+    what = f"tells {unit.share:.0%} of “{unit.tells.name}”"
+    if unit.tells.ranged:
+        return f"{what}; mean from {means[0]} (first) to {means[-1]} (last)"
+    return f"{what}; mean {means[-1]} where so, {means[0]} elsewhere"

@@ -1,0 +1,51 @@
+"""The numbers that a page's script needs, as JSON in which no tag can begin."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from unspool.inspect.page.charts import places_in, pretty, told_of
+from unspool.inspect.reading import visible
+from unspool.inspect.report import Report
+from unspool.inspect.units import Unit
+from unspool.plots.svg import DARK
+
+
+def page_data(report: Report) -> str:
+    """The numbers for the script: `<` is written so that no tag can begin."""
+    reading = report.reading
+    surprise = [None if math.isnan(s) else round(s, 3) for s in reading.surprise.tolist()]
+    content = {
+        "surprise": surprise,
+        "most": round(max(float(np.nanquantile(reading.surprise, 0.98)), 0.1), 2),
+        "shown": [visible(piece) for piece in reading.pieces],
+        "expected": [_expected(report, i) for i in range(len(reading.ids))],
+        "units": [_unit_data(unit) for unit in report.units],
+        "places": places_in((640, 520), report.path).round(1).tolist(),
+        "dark": DARK["paper"],
+    }
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _expected(report: Report, i: int) -> list[list[Any]]:
+    reading = report.reading
+    found = []
+    for token, share in zip(reading.expected[i].tolist(), reading.shares[i].tolist(), strict=True):
+        if token >= 0:
+            piece = visible(report.source.vocab.to_tokens(token))
+            found.append([piece, round(share, 4), int(token == reading.ids[i])])
+    return found
+
+
+def _unit_data(unit: Unit) -> dict[str, Any]:
+    low, high = np.quantile(unit.activation, [0.02, 0.98]).tolist()
+    return {
+        "told": f"{pretty(unit.name)} {told_of(unit)}",
+        "values": np.rint(100 * unit.activation.astype(float)).astype(int).tolist(),
+        "middle": round((low + high) / 2, 4),
+        "half": round(max((high - low) / 2, 1e-3), 4),
+    }

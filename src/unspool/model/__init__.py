@@ -1,0 +1,1 @@
+"""The network: config, values ─▶ parameters ─▶ packed ─▶ unroll, bptt ─▶ network ─▶ stream, generate."""

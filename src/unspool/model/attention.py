@@ -1,0 +1,267 @@
+"""Attention: at every step the decoder looks back at all states of the encoder, with the gradient by hand.
+
+    general    s(t, j) = h(t)ᵀ A e(j) / √H                                                    (1)
+    additive   s(t, j) = vᵀ tanh(P h(t) + A e(j))                                             (2)
+    α(t, ·) = softmax(s(t, ·)),   z(t) = Σ_j α(t, j) e(j)                                     (3)
+    h̃(t) = tanh(a + C [z(t); h(t)])                                                           (4)
+
+e(j) are the encoder's states, h(t) the decoder's; the head reads h̃(t). Backwards,
+
+    ∇α(t, j) = ∇z(t)ᵀ e(j),   ∇s = α (∇α - Σ_j α ∇α)                                          (5)
+
+A row looks at its own steps and no others, so padding can hold anything.
+
+All weights α take tau_d · tau_e values per row. They are computed for one block of decoder steps at a time; where there are
+several blocks, the backward pass computes them again. So memory is linear in tau_d + tau_e. The bits are those of one
+block: sums over decoder steps run from the last block to the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from unspool.kernels import native
+from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.elementwise import softmax, tanh
+from unspool.model.parameters import Parameters
+
+
+@dataclass
+class AttentionWeights:
+    """Attention's parameters, laid out for the kernels once an update."""
+
+    p: Parameters
+
+    @property
+    def additive(self) -> bool:
+        """Whether the score is (2) rather than (1)."""
+        return "P" in self.p.shapes
+
+    @property
+    def scale(self) -> float:
+        """What divides the scores of (1)."""
+        return 1.0 if self.additive else float(self.p["A"].shape[0]) ** -0.5
+
+    @cached_property
+    def A(self) -> tuple[native.Packed, native.Packed]:
+        """The encoder's side of the score, forwards and backwards."""
+        return _both(self.p["A"])
+
+    @cached_property
+    def C(self) -> tuple[native.Packed, native.Packed]:
+        """The matrix of (4), forwards and backwards."""
+        return _both(self.p["C"])
+
+    @cached_property
+    def P(self) -> tuple[native.Packed, native.Packed]:
+        """The decoder's side of (2), forwards and backwards."""
+        return _both(self.p["P"])
+
+
+def _both(matrix: Floats) -> tuple[native.Packed, native.Packed]:
+    return native.pack(matrix, transposed=True), native.pack(matrix)
+
+
+SCORES, MIXED = 2**21, 2**24
+"""A block has at most so many weights α, and so many values tanh(P h + A e); at least one decoder step."""
+
+
+class Block(NamedTuple):
+    """Attention of the decoder steps `begin` to `end`."""
+
+    begin: int
+    end: int
+    live: list[tuple[int, int]]  # of every row: its steps in this block and in the encoder
+    alpha: Floats  # B end-begin tau_e, zero beyond the ends of a row
+    mixed: Floats | None  # where additive: tanh(P h + A e), end-begin B tau_e H
+
+
+class AttentionTape(NamedTuple):
+    """What the backward pass needs: states, keys and queries, and the weights where they are one block."""
+
+    e: Floats  # tau_e B We
+    h: Floats  # tau_d B H
+    keys: Floats  # tau_e B H
+    queries: Floats  # tau_d B H
+    joined: Floats  # tau_d B We+H
+    out: Floats  # tau_d B H
+    read: Ids  # B, the steps of every row in the encoder
+    written: Ids  # B, and in the decoder
+    only: Block | None  # where there is just one
+
+
+def attend(
+    weights: AttentionWeights, e: Floats, h: Floats, read: Ids, written: Ids
+) -> tuple[Floats, AttentionTape]:
+    """Return h̃(t), tau_d B H; row b has read[b] steps in the encoder and written[b] in the decoder."""
+    keys = _rows_product(e, weights.A[0])
+    queries = _rows_product(h, weights.P[0]) if weights.additive else h
+    rows, z = _row_first(e), np.zeros((e.shape[1], h.shape[0], e.shape[2]), np.float32)
+    edges, block = _edges(weights, queries, keys), None
+    for begin, end in edges:
+        block = _block(weights, queries, keys, read, written, begin, end)
+        for b, (T, L) in enumerate(block.live):
+            if L and T:
+                z[b, begin : begin + T] = native.matmul(block.alpha[b, :T, :L], rows[b, :L])
+    joined = np.concatenate([z.swapaxes(0, 1), h], axis=2)
+    out = tanh(_rows_product(joined, weights.C[0], weights.p["a"]))  # (4)
+    only = block if len(edges) == 1 else None
+    return out, AttentionTape(e, h, keys, queries, joined, out, read, written, only)
+
+
+def attention_weights(weights: AttentionWeights, tape: AttentionTape) -> Floats:
+    """Return all α, B tau_d tau_e."""
+    return np.concatenate([block.alpha for block in _blocks(weights, tape)][::-1], axis=1)
+
+
+def _edges(weights: AttentionWeights, queries: Floats, keys: Floats) -> list[tuple[int, int]]:
+    """Cut the decoder's steps into blocks that are small enough."""
+    T, B, H = queries.shape
+    each = max(1, B * len(keys))
+    steps = max(1, min(SCORES // each, MIXED // (each * H) if weights.additive else SCORES))
+    return [(begin, min(T, begin + steps)) for begin in range(0, T, steps)]
+
+
+def _blocks(weights: AttentionWeights, tape: AttentionTape) -> Iterator[Block]:
+    """Yield the blocks, the last first; computed again unless there is only one."""
+    if tape.only is not None:
+        yield tape.only
+        return
+    for begin, end in reversed(_edges(weights, tape.queries, tape.keys)):
+        yield _block(weights, tape.queries, tape.keys, tape.read, tape.written, begin, end)
+
+
+def _block(
+    weights: AttentionWeights, queries: Floats, keys: Floats, read: Ids, written: Ids, begin: int, end: int
+) -> Block:
+    """Compute the scores and weights of some decoder steps."""
+    steps = np.clip(written - begin, 0, end - begin)
+    live = list(zip(steps.tolist(), read.tolist(), strict=True))
+    scores = _additive if weights.additive else _general
+    score, mixed = scores(weights, queries[begin:end], keys, live)
+    inside = (np.arange(end - begin)[:, None] < steps[:, None, None]) & (
+        np.arange(len(keys)) < read[:, None, None]
+    )
+    alpha = np.where(inside, softmax(np.where(inside, score, _least(score, inside))), np.float32(0))  # (3)
+    return Block(begin, end, live, alpha, mixed)
+
+
+def _least(score: Floats, inside: Floats) -> Floats:
+    """Return what stands for a step that is not there: so little that its weight is zero."""
+    return np.where(inside.any(axis=2, keepdims=True), np.float32(-np.inf), np.float32(0))
+
+
+def _general(
+    weights: AttentionWeights, queries: Floats, keys: Floats, live: list[tuple[int, int]]
+) -> tuple[Floats, None]:
+    score = np.zeros((len(live), len(queries), len(keys)), np.float32)
+    q, k = _row_first(queries), _row_first(keys)
+    for b, (T, L) in enumerate(live):
+        if T and L:
+            score[b, :T, :L] = native.matmul(q[b, :T], k[b, :L], transpose_b=True)
+    return score * np.float32(weights.scale), None  # (1)
+
+
+def _additive(
+    weights: AttentionWeights, queries: Floats, keys: Floats, live: list[tuple[int, int]]
+) -> tuple[Floats, Floats]:
+    mixed = tanh(queries[:, :, None] + keys.swapaxes(0, 1)[None])  # tau_d B tau_e H
+    T, B, L, H = mixed.shape
+    score = native.matmul(mixed.reshape(-1, H), weights.p["v"][:, None].copy()).reshape(T, B, L)
+    return np.ascontiguousarray(score.swapaxes(0, 1)), mixed  # (2)
+
+
+def attend_backward(
+    weights: AttentionWeights, tape: AttentionTape, dout: Floats, gradient: Parameters
+) -> tuple[Floats, Floats]:
+    """Add the gradients of attention's parameters; return those of e and of h.
+
+    Beyond a row's end in the decoder `dout` must be zero.
+    """
+    do = dout * (np.float32(1) - tape.out * tape.out)
+    djoined = _through(tape.joined, do, weights.C[1], gradient["C"])
+    native.column_sum(_flat(do), out=gradient["a"])
+    We = tape.e.shape[2]
+    dz, dh = _row_first(djoined[:, :, :We]), djoined[:, :, We:].copy()
+    e, de = _row_first(tape.e), np.zeros((tape.e.shape[1], tape.e.shape[0], We), np.float32)
+    dqueries, dkeys = np.zeros_like(tape.queries), np.zeros_like(tape.keys)
+    for block in _blocks(weights, tape):
+        ds = _scores_backward(block, e, dz, de)
+        if weights.additive:
+            _additive_backward(weights, block, ds, dqueries, dkeys, gradient)
+        else:
+            _general_backward(weights, tape, block, ds, dqueries, dkeys)
+    if weights.additive:
+        dh += _through(tape.h, dqueries, weights.P[1], gradient["P"])
+    else:
+        dh += dqueries
+    return de.swapaxes(0, 1) + _through(tape.e, dkeys, weights.A[1], gradient["A"]), dh
+
+
+def _scores_backward(block: Block, e: Floats, dz: Floats, de: Floats) -> Floats:
+    """Add a block's part of the gradient of e through (3) to `de`; return that of its scores, B end-begin tau_e."""
+    dalpha = np.zeros_like(block.alpha)
+    for b, (T, L) in enumerate(block.live):
+        if T and L:
+            own = np.ascontiguousarray(dz[b, block.begin : block.begin + T])
+            native.matmul(block.alpha[b, :T, :L], own, transpose_a=True, out=de[b, :L])
+            dalpha[b, :T, :L] = native.matmul(own, e[b, :L], transpose_b=True)
+    inner = np.cumsum(block.alpha.astype(np.float64) * dalpha, axis=2)[:, :, -1:]
+    return (block.alpha * (dalpha - inner)).astype(np.float32)  # (5)
+
+
+def _general_backward(
+    weights: AttentionWeights, tape: AttentionTape, block: Block, ds: Floats, dqueries: Floats, dkeys: Floats
+) -> None:
+    ds = ds * np.float32(weights.scale)
+    for b, (T, L) in enumerate(block.live):
+        if T and L:
+            own, steps = ds[b, :T, :L], slice(block.begin, block.begin + T)
+            queries, keys = (
+                np.ascontiguousarray(tape.queries[steps, b]),
+                np.ascontiguousarray(tape.keys[:L, b]),
+            )
+            dqueries[steps, b] = native.matmul(own, keys)
+            so_far = np.ascontiguousarray(dkeys[:L, b])
+            dkeys[:L, b] = native.matmul(own, queries, transpose_a=True, out=so_far)
+
+
+def _additive_backward(
+    weights: AttentionWeights, block: Block, ds: Floats, dqueries: Floats, dkeys: Floats, gradient: Parameters
+) -> None:
+    assert block.mixed is not None
+    T, B, L, H = block.mixed.shape
+    ds = np.ascontiguousarray(ds.swapaxes(0, 1))  # end-begin B tau_e
+    native.matmul(
+        ds.reshape(-1, 1), block.mixed.reshape(-1, H), transpose_a=True, out=gradient["v"].reshape(1, H)
+    )
+    da = ds[..., None] * weights.p["v"] * (np.float32(1) - block.mixed * block.mixed)
+    so_far = _row_first(dkeys)  # B tau_e H
+    native.column_sum(da.reshape(T, -1), out=so_far.reshape(-1))
+    dkeys[:] = so_far.swapaxes(0, 1)
+    over_read = native.column_sum(np.ascontiguousarray(np.moveaxis(da, 2, 0)).reshape(L, -1))
+    dqueries[block.begin : block.end] = over_read.reshape(T, B, H)
+
+
+def _row_first(x: Floats) -> Floats:
+    """Swap time and row: what belongs to a row lies together."""
+    return np.ascontiguousarray(x.swapaxes(0, 1))
+
+
+def _rows_product(x: Floats, W: native.Packed, start: Floats | None = None) -> Floats:
+    return native.matmul(_flat(x), W, start=start).reshape(*x.shape[:-1], -1)
+
+
+def _through(x: Floats, dy: Floats, W: native.Packed, dW: Floats) -> Floats:
+    """Add Σ dy xᵀ to dW, and return Wᵀ dy."""
+    native.matmul(_flat(dy), _flat(x), transpose_a=True, out=dW)
+    return native.matmul(_flat(dy), W).reshape(x.shape)
+
+
+def _flat(x: Floats) -> Floats:
+    return np.ascontiguousarray(x).reshape(-1, x.shape[-1])

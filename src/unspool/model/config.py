@@ -1,0 +1,173 @@
+"""What a model is made of, as a value: frozen, checked when made, written beside the weights as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from unspool.errors import InputError
+from unspool.kernels.arrays import Activation, CellName
+from unspool.model.values import Feedback, Pattern
+from unspool.options import at_least, check_integers, from_choice, share_of_one
+
+LOOKED_UP = 1024
+"""Up to this many tokens the whole table E Uᵀ + b is computed once an update; beyond, rows in use only."""
+
+MOST_LAYERS = 1000
+"""Every layer is a few Python objects, however small it is."""
+
+
+PATTERNS: dict[str, Pattern] = {"10.3": "hidden", "10.4": "output", "10.5": "last"}
+"""The figures of the textbook, and what they are called here."""
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """A recurrent network.
+
+    >>> ModelConfig(cell="gru", inputs=65, outputs=65, hidden=256, layers=2).directions
+    1
+    >>> ModelConfig(cell="elman", inputs=5, outputs=2, pattern="10.5").pattern
+    'last'
+    """
+
+    inputs: int
+    """How many tokens the input has, or how many values where `dense`."""
+    outputs: int
+    """How many classes the output has: K."""
+    cell: CellName = "lstm"
+    """elman, gru or lstm."""
+    hidden: int = 128
+    """H, the units of a layer and direction."""
+    layers: int = 1
+    """How many layers stand on each other."""
+    bidirectional: bool = False
+    """Whether each layer also reads from the end to the beginning."""
+    activation: Activation = "tanh"
+    """The Elman cell's: tanh, relu, sigmoid or identity."""
+    dense: bool = False
+    """Whether the input is values (tau, B, inputs) rather than tokens (tau, B)."""
+    embedding: int = 0
+    """The width of the token table E; 0: tokens are one-hot vectors."""
+    tied: bool = False
+    """Whether the output's V is the token table E."""
+    dropout: float = 0.0
+    """The share of each layer's outputs that is dropped, one mask a window."""
+    recurrent_dropout: float = 0.0
+    """The share of h(t-1) that is dropped inside the recurrence, one mask a window."""
+    learn_h0: bool = False
+    """Whether the state before the first step is learned; else it is zero."""
+    pattern: Pattern = "hidden"
+    """hidden (figure 10.3): h(t) sees h(t-1), an output every step; output (10.4): h(t) sees only the output before;
+    last (10.5): h(t) sees h(t-1), one output after the whole sequence. The figures' numbers are understood."""
+    feedback: Feedback = "token"
+    """What figure 10.4 feeds back: token, the one-hot y(t-1) (the target, or the most probable output), or logits, the
+    real-valued o(t-1), which gradients pass through."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pattern", PATTERNS.get(self.pattern, self.pattern))
+        if self.pattern not in PATTERNS.values():
+            known = ", ".join(f"{name} ({number})" for number, name in PATTERNS.items())
+            raise InputError(f"pattern is {self.pattern!r}; expected one of {known}")
+        from_choice("cell", self.cell, ("elman", "gru", "lstm"))
+        from_choice("activation", self.activation, ("tanh", "relu", "sigmoid", "identity"))
+        check_integers(self, inputs=1, outputs=1, hidden=1, layers=1, embedding=0)
+        at_least("layers", self.layers, 1, MOST_LAYERS)
+        for name in ("dropout", "recurrent_dropout"):
+            share_of_one(name, getattr(self, name))
+        for name in ("bidirectional", "dense", "tied", "learn_h0"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is {getattr(self, name)!r}; expected True or False")
+        if self.activation != "tanh" and self.cell != "elman":
+            raise InputError(
+                f"activation={self.activation!r} goes with cell='elman'; the {self.cell} has its own"
+            )
+        if self.dense and (self.embedding or self.tied):
+            raise InputError("embedding and tied go with tokens; leave them out where dense=True")
+        if self.tied and self.embedding != self.width:
+            raise InputError(
+                f"tied=True needs embedding={self.width} (the width of the last layer); got {self.embedding}"
+            )
+        if self.tied and self.inputs != self.outputs:
+            raise InputError(
+                f"tied=True needs as many inputs as outputs; got {self.inputs} and {self.outputs}"
+            )
+
+        from_choice("feedback", self.feedback, ("token", "logits"))
+        if self.pattern == "output":
+            self._check_feedback()
+        elif self.feedback != "token":
+            raise InputError(f"feedback={self.feedback!r} goes with pattern='output' (10.4)")
+
+    def _check_feedback(self) -> None:
+        """Where the output is the only way back, there is no state to gate, drop, learn or read backwards."""
+        if self.cell != "elman":
+            raise InputError(
+                f"pattern='output' (10.4) goes with cell='elman'; the {self.cell} is made of its own state"
+            )
+        for name, plain in (("layers", 1), ("bidirectional", False), ("recurrent_dropout", 0.0)):
+            if getattr(self, name) != plain:
+                raise InputError(
+                    f"pattern='output' (10.4) needs {name}={plain}: only the output before is seen, and no state"
+                )
+        if self.learn_h0 and self.feeds_tokens:
+            raise InputError(
+                "pattern='output' (10.4) with feedback='token' has no h(0) to learn (learn_h0, h0='learned'): nothing comes "
+                "before the first token; use feedback='logits'"
+            )
+
+    @property
+    def directions(self) -> int:
+        """1, or 2 where bidirectional."""
+        return 2 if self.bidirectional else 1
+
+    @property
+    def width(self) -> int:
+        """The width of a layer's output."""
+        return self.hidden * self.directions
+
+    @property
+    def feeds_tokens(self) -> bool:
+        """Whether h(t) sees a token, the output before, and no state (figure 10.4)."""
+        return self.pattern == "output" and self.feedback == "token"
+
+    @property
+    def feeds_logits(self) -> bool:
+        """Whether h(t) sees o(t-1) = c + V h(t-1) (figure 10.4 with a real-valued output)."""
+        return self.pattern == "output" and self.feedback == "logits"
+
+    @property
+    def masks_state(self) -> bool:
+        """Whether the recurrence reads h(t-1) under a dropout mask: its own, or that of the output fed back."""
+        return self.recurrent_dropout > 0 or (self.feeds_logits and self.dropout > 0)
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether the first layer reads rows of a table: decided by the config alone, never by a batch."""
+        return not self.dense and (self.embedding == 0 or self.inputs <= LOOKED_UP)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether the first layer reads rows of E: more tokens than a table is made for."""
+        return self.embedding > 0 and not self.looks_up
+
+    def input_width(self, layer: int) -> int:
+        """Return how many values this layer reads a step: X."""
+        return (self.embedding or self.inputs) if layer == 0 else self.width
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_json(fields: dict[str, Any]) -> ModelConfig:
+        """Make a config from plain values; an unknown field is an error."""
+        known = {field.name for field in dataclasses.fields(ModelConfig)}
+        if unknown := sorted(set(fields) - known):
+            raise InputError(
+                f"unknown model field {unknown[0]!r}; expected some of {', '.join(sorted(known))}"
+            )
+        if missing := sorted({"inputs", "outputs"} - set(fields)):
+            raise InputError(f"the model field {missing[0]!r} is missing")
+        return ModelConfig(**fields)

@@ -1,0 +1,161 @@
+"""All parameters of a model in one flat vector, under the textbook's letters.
+
+Matrices come first and vectors last, so that weight decay is one slice. U is stored transposed, (X, G*H): a
+one-hot input is then a row of it, and a step only gathers. `parameters["layer0.U"]` still shows (G*H, X). So is
+R (H, K), which takes the output back to the hidden units where that is the only way (figure 10.4).
+Each parameter begins on a cache line; the few values between two stay zero.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from unspool.cells import cell_named
+from unspool.cells.elman import begin_feedback
+from unspool.errors import InputError
+from unspool.kernels import native
+from unspool.kernels.arrays import Floats
+from unspool.kernels.memory import require_memory
+from unspool.model.config import ModelConfig
+
+Shapes = dict[str, tuple[int, ...]]
+TRANSPOSED = (".U", ".R")
+LINE = 16
+"""The floats of a cache line."""
+
+
+def prefix(layer: int, reverse: bool) -> str:
+    """Return what a layer's parameters begin with: layer0. or layer0.reverse."""
+    return f"layer{layer}.reverse." if reverse else f"layer{layer}."
+
+
+def shapes_of(config: ModelConfig) -> Shapes:
+    """Return every parameter's name and shape, in the order of the flat vector.
+
+    >>> shapes_of(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=3))
+    {'layer0.U': (3, 4), 'layer0.W': (3, 3), 'V': (4, 3), 'layer0.b': (3,), 'c': (4,)}
+    """
+    cell, H = cell_named(config.cell), config.hidden
+    shapes: Shapes = {}
+    if config.embedding:
+        shapes["E"] = (config.inputs, config.embedding)
+    for layer in range(config.layers):
+        for reverse in range(config.directions):
+            at = prefix(layer, bool(reverse))
+            own = cell.shapes(config.input_width(layer), H)
+            if config.pattern == "output":
+                own = {"U": own["U"], "R": (H, config.outputs), "b": own["b"]}
+            shapes |= {at + k: v for k, v in own.items()}
+            if config.learn_h0:
+                shapes[at + "h0"] = (H,)
+                if cell.has_cell_state:
+                    shapes[at + "s0"] = (H,)
+    if not config.tied:
+        shapes["V"] = (config.outputs, config.width)
+    shapes["c"] = (config.outputs,)
+    return dict(sorted(shapes.items(), key=lambda item: len(item[1]) == 1))
+
+
+class Parameters(Mapping[str, Floats]):
+    """A flat vector and named views into it.
+
+    >>> p = Parameters(shapes_of(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=3)))
+    >>> p["layer0.U"].shape, p.stored("layer0.U").shape, p.count, len(p.flat)
+    ((3, 4), (4, 3), 40, 80)
+    """
+
+    def __init__(self, shapes: Shapes, flat: Floats | None = None) -> None:
+        sizes = {name: int(np.prod(shape, dtype=object)) for name, shape in shapes.items()}
+        rooms = {name: -(-size // LINE) * LINE for name, size in sizes.items()}
+        total = sum(rooms.values())
+        self.shapes = shapes
+        self.count = sum(sizes.values())
+        """How many parameters there are."""
+        self.flat: Floats = _zeros(total) if flat is None else flat
+        if self.flat.shape != (total,):
+            raise InputError(f"the flat vector has {self.flat.size} values; these shapes need {total}")
+        self.matrices = sum(rooms[name] for name, shape in shapes.items() if len(shape) == 2)
+        """How many values at the beginning belong to matrices."""
+        self._stored: dict[str, Floats] = {}
+        self.places: dict[str, slice] = {}
+        """Where each parameter lies in the flat vector."""
+        at = 0
+        for name, shape in shapes.items():
+            stored = shape[::-1] if name.endswith(TRANSPOSED) else shape
+            self.places[name] = slice(at, at + sizes[name])
+            self._stored[name] = self.flat[self.places[name]].reshape(stored)
+            at += rooms[name]
+
+    def __getitem__(self, name: str) -> Floats:
+        stored = self.stored(name)
+        return stored.T if name.endswith(TRANSPOSED) else stored
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.shapes)
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def stored(self, name: str) -> Floats:
+        """Return a parameter as it lies in memory: contiguous, U transposed."""
+        if name not in self._stored:
+            raise InputError(f"there is no parameter {name!r}; there are {', '.join(self.shapes)}")
+        return self._stored[name]
+
+    def layer(self, layer: int, reverse: bool) -> dict[str, Floats]:
+        """Return one layer's parameters under their letters."""
+        at = prefix(layer, reverse)
+        return {
+            name[len(at) :]: self[name]
+            for name in self.shapes
+            if name.startswith(at) and name.count(".") == at.count(".")
+        }
+
+    @property
+    def sha256(self) -> str:
+        """The hash of all values: what a saved state belongs to."""
+        return hashlib.sha256(np.ascontiguousarray(self.flat).tobytes()).hexdigest()
+
+    def like(self) -> Parameters:
+        """Return zeros of the same shapes: a gradient, or an optimiser's memory."""
+        return Parameters(self.shapes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the flat vector alone: the views are made again, into the copy."""
+        return _restored, (self.shapes, self.flat)
+
+
+def _restored(shapes: Shapes, flat: Floats) -> Parameters:
+    """Return a copied or unpickled object; its float32 vector is moved to a cache line if it is not on one."""
+    if flat.dtype == np.float32 and not (flat.flags.writeable and flat.ctypes.data % (4 * LINE) == 0):
+        flat, copied = _zeros(flat.size), flat
+        flat[:] = copied
+    return Parameters(shapes, flat)
+
+
+def _zeros(total: int) -> Floats:
+    require_memory(4 * total, f"a vector of {total:,} parameters", "choose smaller sizes")
+    return native.zeros((total,))
+
+
+def begin(config: ModelConfig, rng: np.random.Generator) -> Parameters:
+    """Return fresh parameters: a function of the config and the generator's state only."""
+    parameters = Parameters(shapes_of(config))
+    cell = cell_named(config.cell)
+    if config.embedding:
+        parameters["E"][:] = rng.standard_normal(parameters["E"].shape) * (
+            config.embedding**-0.5 if config.tied else 1.0
+        )
+    for layer in range(config.layers):
+        for reverse in range(config.directions):
+            if config.pattern == "output":
+                begin_feedback(parameters.layer(layer, False), rng)
+            else:
+                cell.begin(parameters.layer(layer, bool(reverse)), rng)
+    if not config.tied:
+        parameters["V"][:] = rng.standard_normal(parameters["V"].shape) * config.width**-0.5
+    return parameters

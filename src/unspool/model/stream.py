@@ -1,0 +1,142 @@
+"""One sequence, one token at a time: the fast case of generating, in constant time and memory a token.
+
+Where tokens are fed back (figure 10.4), the output before a token of a text is that token itself: a(t) = b + (U + R) x(t),
+and b + U x(1) for the first, which has nothing before it. There is no state but whether a token has been read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from unspool.errors import InputError
+from unspool.kernels import native
+from unspool.kernels.arrays import Floats
+from unspool.model.feedback import AT
+from unspool.model.network import Model
+from unspool.model.packed import Weights
+
+
+class Stream:
+    """A model that reads tokens and draws the next; its state can be taken out and put back.
+
+    >>> from unspool.model.config import ModelConfig
+    >>> stream = Stream(Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1))
+    >>> stream.read(3)
+    >>> stream.logits().shape
+    (5,)
+    """
+
+    def __init__(self, model: Model) -> None:
+        config = model.config
+        if config.dense or config.bidirectional:
+            raise InputError("a stream needs tokens and one direction: it cannot read from the end")
+        if config.pattern == "last" or (config.feeds_tokens and config.inputs != config.outputs):
+            raise InputError(
+                "a stream needs an output at every step (pattern='hidden' or 'output'): the next token"
+            )
+        weights, table = model.weights(), model.table()
+        self._fed = config.feeds_tokens
+        self._fresh, self._first = True, _native(model, weights, table)
+        if self._fed:
+            self._after = _native(model, weights, table + model.parameters.stored(AT + "R"))
+            self.restore([(np.zeros(config.hidden, np.float32), None)])
+        else:
+            self.restore([(h[0], None if s is None else s[0]) for h, s in model.start(1)])
+
+    @property
+    def _reader(self) -> native.Stream:
+        """The native stream that reads the next token."""
+        return self._after if self._fed and not self._fresh else self._first
+
+    def __reduce__(self) -> NoReturn:
+        raise InputError(
+            "a Stream cannot be copied or pickled: its weights are packed for this machine; copy the model and "
+            "stream.state(), then call Stream(model) and restore(state)"
+        )
+
+    def read(self, token: int) -> None:
+        """Read one token: the state moves on, and the logits of the next are ready."""
+        try:
+            self._reader.read(token)
+            self._native, self._fresh = self._reader, False
+        except TypeError:
+            raise InputError(f"token is {token!r}; expected a whole number of int32") from None
+
+    def draw(self, u: float, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> int:
+        """Draw the next token with a number u from [0, 1); temperature 0 takes the most probable."""
+        try:
+            return self._native.choose(temperature, top_k, top_p, u)
+        except TypeError:
+            raise InputError(
+                f"u, temperature, top_k and top_p are {u!r}, {temperature!r}, {top_k!r} and {top_p!r}; "
+                "expected numbers, and a whole one for top_k"
+            ) from None
+
+    def advance(
+        self,
+        token: int,
+        *,
+        seed: int,
+        index: int,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+    ) -> int:
+        """Read a token and draw the next with the `index`-th number of the seed's sequence."""
+        try:
+            drawn = self._reader.advance(token, temperature, top_k, top_p, seed % 2**64, index)
+            self._native, self._fresh = self._reader, False
+            return drawn
+        except TypeError:
+            raise InputError(
+                f"token, index, seed and top_k are {token!r}, {index!r}, {seed!r} and {top_k!r}; expected "
+                f"whole numbers, and numbers for temperature {temperature!r} and top_p {top_p!r}"
+            ) from None
+
+    def logits(self) -> Floats:
+        """Return o(t), the unnormalised log-probabilities of the next token."""
+        return self._native.logits()
+
+    def state(self) -> list[tuple[Floats, Floats]]:
+        """Return a copy of (h, s) of every layer; s is zero where the cell has none.
+
+        Where tokens are fed back, s is one after the first token.
+        """
+        state = self._native.state()
+        return [(h, np.full_like(s, not self._fresh)) for h, s in state] if self._fed else state
+
+    def restore(self, state: list[tuple[Floats, Floats | None]]) -> None:
+        """Go on from a state."""
+        for part in state:
+            if not (isinstance(part, tuple) and len(part) == 2 and _are_arrays(*part)):
+                raise InputError("a state is made of (h, s), arrays of float32; s may be None")
+        parts = [(h, np.zeros_like(h) if s is None else s) for h, s in state]
+        self._reader.set_state(parts)
+        self._native, self._fresh = self._reader, not any(s.any() for _, s in parts)
+
+
+def _are_arrays(h: object, s: object) -> bool:
+    return isinstance(h, np.ndarray) and (s is None or isinstance(s, np.ndarray))
+
+
+def _native(model: Model, weights: Weights, table: Floats) -> native.Stream:
+    """Return the kernel's stream of a model whose first layer reads rows of this table."""
+    layers: list[tuple[Any, ...]] = []
+    for i, (layer,) in enumerate(weights.layers):
+        first, W = i == 0, layer.W_forward
+        if model.config.feeds_tokens:  # no h(t-1) is read: W is zero, and R is in the table
+            W = native.pack(native.zeros((model.config.hidden,) * 2), transposed=True)
+        layers.append(
+            (
+                native.CELLS[layer.cell],
+                native.ACTIVATIONS[layer.activation],
+                W,
+                table if first else None,
+                None if first else layer.U_forward,
+                None if first else layer.b.copy(),
+                None if layer.d is None else layer.d.copy(),
+            )
+        )
+    return native.Stream(layers, weights.V[0], model.parameters["c"].copy(), [weights])

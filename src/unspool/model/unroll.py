@@ -1,0 +1,80 @@
+"""One layer through one window, forwards: b + U x(t) for all steps at once, then the recurrence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unspool.kernels import native
+from unspool.kernels.arrays import Activation, CellName, Floats, Ids, once
+from unspool.kernels.tape import Lookup, Tape
+
+
+@dataclass
+class LayerWeights:
+    """The weights of one layer and direction, laid out for the kernels once and used for many windows."""
+
+    cell: CellName
+    activation: Activation
+    reverse: bool
+    U: Floats  # X G*H, transposed as it is stored
+    W: Floats  # G*H H; R (H K) in its place where only the output comes back
+    b: Floats  # G*H
+    d: Floats | None  # H
+    E: Floats | None  # K X, where the input is tokens with an embedding
+
+    @once
+    def table(self) -> Floats:
+        """b + U x for every token: a step of one-hot or embedded input is a row of it. K G*H."""
+        if self.E is not None:
+            return native.matmul(self.E, self.U, start=self.b)
+        return native.shift_rows(self.U, self.b)
+
+    @once
+    def U_forward(self) -> native.Packed:
+        """U as b + U x(t) needs it."""
+        return native.pack(self.U)
+
+    @once
+    def U_backward(self) -> native.Packed:
+        """U as the gradient of x(t) needs it."""
+        return native.pack(self.U, transposed=True)
+
+    @once
+    def W_forward(self) -> native.Packed:
+        """W as the recurrence needs it."""
+        return native.pack(self.W, transposed=True, groups=native.GATES[self.cell])
+
+    @once
+    def W_backward(self) -> native.Packed:
+        """W as BPTT needs it."""
+        return native.pack(self.W)
+
+
+def unroll(
+    weights: LayerWeights,
+    x: Floats | Ids,
+    h0: Floats,
+    s0: Floats | None,
+    lengths: Ids | None,
+    keep: Floats | None,
+) -> Tape:
+    """Take the state through the window x: tokens (tau, B) or values (tau, B, X)."""
+    p: Floats | Lookup
+    if x.ndim == 2:
+        p = Lookup(weights.table, x)
+    else:
+        tau, B, X = x.shape
+        p = native.matmul(x.reshape(tau * B, X), weights.U_forward, start=weights.b)
+        p = p.reshape(tau, B, len(weights.b))
+    return native.window_forward(
+        weights.cell,
+        p,
+        weights.W_forward,
+        h0,
+        s0=s0,
+        d=weights.d,
+        lengths=lengths,
+        activation=weights.activation,
+        reverse=weights.reverse,
+        keep=keep,
+    )

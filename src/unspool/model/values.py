@@ -1,0 +1,57 @@
+"""Values that the parts of a model pass to each other: states, dropout masks, outputs."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.tape import Tape
+
+Pattern = Literal["hidden", "output", "last"]
+
+
+Feedback = Literal["token", "logits"]
+
+
+State = list[tuple[Floats, Floats | None]]
+"""(h, s) of every layer and direction, each (B, H); s is the LSTM's and None elsewhere."""
+
+
+class Masks(NamedTuple):
+    """Dropout for one window: the same masks at every step."""
+
+    outputs: list[Floats] | None  # a layer, B width
+    states: list[Floats] | None  # a layer and direction, B H
+
+    def of_state(self, at: int, fed_back: bool) -> Floats | None:
+        """Return the mask on h(t-1) of a layer and direction: that of the output where the output is fed back."""
+        masks = self.outputs if fed_back else self.states
+        return masks[at] if masks else None
+
+
+class LayerTape(NamedTuple):
+    """What one layer leaves: what it read, a tape a direction, and its dropout mask."""
+
+    x: Floats | Ids
+    directions: list[Tape]
+    mask: Floats | None
+    before: Ids | None = None
+    """Where the output is the only way back, the outputs before each step, tau B."""
+
+
+class Output(NamedTuple):
+    """What a window gives."""
+
+    h: Floats  # tau B width, of the last layer
+    state: State
+    tape: list[LayerTape]
+    ids: Ids | None  # tau B, the tokens that were read, padding made harmless
+
+    @property
+    def end(self) -> Floats:
+        """The last layer's state after the whole sequence, each row's and each direction's own: B width."""
+        ends = [tape.h_end for tape in self.tape[-1].directions]
+        end: Floats = ends[0] if len(ends) == 1 else np.concatenate(ends, axis=1)
+        return end if self.tape[-1].mask is None else end * self.tape[-1].mask

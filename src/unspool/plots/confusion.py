@@ -1,0 +1,45 @@
+"""A confusion matrix as a picture: shares of each true class, counts written into the cells."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from unspool.kernels.arrays import Whole
+from unspool.plots.figure import GREY, new_axes, save
+
+WRITTEN = 30
+"""Up to this many classes the counts are written into the cells."""
+
+
+def draw_confusion(confusion: Whole, names: Sequence[str], path: str | Path, title: str = "") -> None:
+    """Draw the truth in rows and the answers in columns: a row's colours are shares of that class."""
+    K = len(names)
+    side = min(11.0, 2.2 + 0.42 * K)
+    figure, (axes,) = new_axes(width=side + 0.6, height=side)
+    share = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
+    image = axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    if max(map(len, names)) > 3:
+        axes.set_xticks(range(K), labels=names, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
+    else:
+        axes.set_xticks(range(K), labels=names, fontsize=8)
+    axes.set_yticks(range(K), labels=names, fontsize=8)
+    axes.set(xlabel="answer", ylabel="truth")
+    right = float(np.trace(confusion) / max(1, confusion.sum()))
+    axes.set_title(title or f"{int(confusion.sum()):,} sequences, accuracy {right:.3f}", fontsize=10)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    axes.set_xticks(np.arange(K + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(K + 1) - 0.5, minor=True)
+    axes.grid(which="minor", color="white", linewidth=1)
+    axes.tick_params(which="minor", length=0)
+    if K <= WRITTEN:
+        for (i, j), count in np.ndenumerate(confusion):
+            if count:
+                colour = "white" if share[i, j] > 0.5 else "#222222"
+                axes.text(j, i, f"{count:,}", ha="center", va="center", fontsize=7, color=colour)
+    bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
+    bar.outline.set_visible(False)
+    bar.set_label("share of the true class", fontsize=8, color=GREY)
+    bar.ax.tick_params(labelsize=8, length=0)
+    save(figure, path)

@@ -1,0 +1,43 @@
+"""A classification changing while the sequence arrives: pictures beside the probabilities after every pixel."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unspool.plots.figure import GREY, new_axes, save
+
+
+def draw_arriving(
+    pictures: Sequence[NDArray[Any]],
+    probabilities: Sequence[NDArray[Any]],
+    classes: Sequence[str],
+    path: str | Path,
+) -> None:
+    """Draw, for each picture (rows by columns), the probability of every class by the pixels read so far."""
+    n = len(pictures)
+    figure, _ = new_axes(width=8.2, height=1.75 * n)
+    figure.clear()
+    grid = figure.subplots(n, 2, width_ratios=(1, 5), squeeze=False)
+    for (left, right), picture, p in zip(grid, pictures, probabilities, strict=True):
+        left.imshow(picture, cmap="Greys")
+        left.set_xticks([])
+        left.set_yticks([])
+        left.spines[:].set_color(GREY)
+        image = right.imshow(p.T, aspect="auto", cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+        right.set_yticks(range(len(classes)), labels=classes, fontsize=7)
+        right.tick_params(length=0, labelsize=7)
+        right.spines[:].set_visible(False)
+        width = picture.shape[1]
+        for at in range(width, p.shape[0], width):
+            right.axvline(at - 0.5, color="white", linewidth=0.6)
+        ends = np.arange(width, p.shape[0] + 1, width)
+        right.set_xticks(ends - 0.5, labels=[str(end) for end in ends])
+    grid[-1, 1].set_xlabel("pixels read", fontsize=9)
+    bar = figure.colorbar(image, ax=grid[:, 1].tolist(), fraction=0.02, pad=0.01)
+    bar.outline.set_visible(False)
+    bar.set_label("probability", fontsize=8, color=GREY)
+    bar.ax.tick_params(labelsize=7, length=0)
+    save(figure, path)

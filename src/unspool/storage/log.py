@@ -1,0 +1,126 @@
+"""What happened in a run, a line of JSON each, in the order in which it happened.
+
+One process writes it at a time. Lines are only ever added. A training state remembers how much had been written by then, and going on from it
+takes the journal back to that place: what happens again is written again, once.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypedDict
+
+from unspool.errors import FileError
+from unspool.storage.files import lock, read_whole, why
+from unspool.storage.schema import parse_json, read_as
+
+
+class Mark(TypedDict):
+    """Where a journal ended: its length and the hash of its bytes."""
+
+    bytes: int
+    hash: str
+
+
+class Journal:
+    """A file of lines that is added to.
+
+    >>> import tempfile
+    >>> place = tempfile.TemporaryDirectory()
+    >>> path = Path(place.name) / "log.jsonl"
+    >>> with Journal(path) as journal:
+    ...     journal.add({"step": 1})
+    ...     mark = journal.mark()
+    ...     journal.add({"step": 2})
+    >>> with Journal(path) as journal:
+    ...     journal.back_to(mark)
+    >>> entries(path)
+    [{'step': 1}]
+    >>> place.cleanup()
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._reported():
+            self._file = path.open("a+b", buffering=0)  # a line that fails is not tried again at the end
+        try:
+            with self._reported():
+                self.locked = self._lock()
+                self._file.seek(0)
+                self._hash = hashlib.sha256(self._file.read())
+        except FileError:
+            with suppress(OSError):
+                self._file.close()
+            raise
+
+    def _lock(self) -> bool:
+        """Lock the run for this process; return False where the file system has no locks."""
+        try:
+            return lock(self._file)
+        except BlockingIOError:
+            place = self.path.parent
+            raise FileError(f"{place}: another process is at work on this run; wait for it to end") from None
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Raise errors of the system as FileError."""
+        try:
+            yield
+        except FileError:
+            raise
+        except OSError as error:
+            raise FileError(f"{self.path}: cannot be written: {why(error)}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._reported() if error is None else suppress(OSError):
+            self._file.close()
+
+    def add(self, entry: dict[str, Any]) -> None:
+        """Write a line; it is in the file when this returns."""
+        line = json.dumps(entry, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass") + b"\n"
+        with self._reported():
+            written = self._file.write(line)
+        if written != len(line):
+            raise FileError(f"{self.path}: cannot be written: no space left")
+        self._hash.update(line)
+
+    def mark(self) -> Mark:
+        """Give the place where the journal ends now, and put all before it onto the disk."""
+        with self._reported():
+            os.fsync(self._file.fileno())
+            return {"bytes": self._file.tell(), "hash": self._hash.hexdigest()}
+
+    def back_to(self, mark: Mark) -> None:
+        """Forget what was written after a mark; refuse a journal that was another one by then.
+
+        One that was deleted begins anew.
+        """
+        if mark["bytes"] < 0:
+            raise FileError(f"{self.path}: damaged or crafted: the training state says {mark['bytes']} bytes")
+        with self._reported():
+            self._file.seek(0)
+            kept = self._file.read()[: mark["bytes"]]
+        self._hash = hashlib.sha256(kept)
+        if not kept:  # deleted by hand: a new one begins here
+            return
+        if len(kept) != mark["bytes"] or self._hash.hexdigest() != mark["hash"]:
+            raise FileError(
+                f"{self.path}: damaged or changed by hand; restore it from a copy, or delete it to go on without it"
+            )
+        with self._reported():
+            self._file.truncate(mark["bytes"])
+            self._file.seek(0, os.SEEK_END)
+
+
+def entries(path: Path) -> list[dict[str, Any]]:
+    """Return the entries of a journal; a last line that was cut off is left out."""
+    lines = read_whole(path).split(b"\n")
+    return [read_as(dict[str, Any], parse_json(line, path), path) for line in lines[:-1] if line]

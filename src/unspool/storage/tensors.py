@@ -1,0 +1,123 @@
+"""Named arrays and plain values in one safetensors file with a checksum.
+
+>>> import tempfile
+>>> place = tempfile.TemporaryDirectory()
+>>> path = Path(place.name) / "numbers.safetensors"
+>>> write_arrays(path, {"m": np.arange(3, dtype=np.float32)}, {"step": 7})
+>>> read_arrays(path)
+({'m': array([0., 1., 2.], dtype=float32)}, {'step': 7})
+>>> place.cleanup()
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+
+from unspool.errors import FileError
+from unspool.kernels.arrays import Floats
+from unspool.storage.files import (
+    OPEN_SEAL,
+    is_whole,
+    read_whole,
+    sealed,
+    write_whole,
+)
+from unspool.storage.schema import parse_json, read_as
+
+ABOUT = "unspool"
+"""The key of our own fields in the header of a safetensors file."""
+DTYPES = (np.float32, np.float64, np.int32, np.int64)
+Header = TypedDict("Header", {"__metadata__": dict[str, str]})
+"""The header of a safetensors file, besides its arrays."""
+
+
+def write_arrays(path: str | Path, arrays: Mapping[str, Floats], about: Mapping[str, Any]) -> None:
+    """Write named arrays and plain values beside them into one sealed safetensors file."""
+    from safetensors.numpy import save
+
+    words = json.dumps({"sha256": OPEN_SEAL} | dict(about))
+    # The library takes arrays as they lie in memory.
+    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    write_whole(path, sealed(save(tensors, {ABOUT: words})))
+
+
+def read_arrays(path: str | Path) -> tuple[dict[str, Floats], dict[str, Any]]:
+    """Read what `write_arrays` wrote; refuse a file of which any byte is not as it was written."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    content = read_whole(path)
+    _refuse_damage(path, content)
+    header = parse_json(content[8 : 8 + int.from_bytes(content[:8], "little")], path)
+    told = read_as(Header, header, path)["__metadata__"].get(ABOUT)
+    about = read_as(dict[str, Any], parse_json(read_as(str, told, path, ABOUT), path), path)
+    try:
+        arrays: dict[str, Floats] = load(content)  # checks every size against the length of the file
+    except (SafetensorError, ValueError, KeyError, TypeError, OverflowError) as error:
+        raise FileError(f"{path}: not a file of unspool: {error}") from error
+    for name, array in arrays.items():
+        if array.dtype not in DTYPES:
+            raise FileError(f"{path}: damaged or crafted: {name} is of {array.dtype}")
+    about.pop("sha256", None)
+    return arrays, about
+
+
+def check_array(
+    arrays: Mapping[str, Floats],
+    name: str,
+    shape: tuple[int | None, ...],
+    path: object,
+    dtype: Any = np.float32,
+    *,
+    finite: bool = True,
+) -> Floats:
+    """Return an array of a file; raise FileError unless it has this shape (None: any length), dtype and no NaN."""
+    array = arrays.get(name)
+    if (
+        array is None
+        or array.ndim != len(shape)
+        or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    ):
+        wanted = " ".join("n" if n is None else str(n) for n in shape)
+        found = "missing" if array is None else f"of shape {array.shape}"
+        raise FileError(f"{path}: damaged or crafted: {name} is {found}; expected ({wanted})")
+    if array.dtype != dtype or (finite and array.dtype.kind == "f" and not np.isfinite(array).all()):
+        raise FileError(
+            f"{path}: damaged or crafted: {name} is not made of finite numbers of {np.dtype(dtype)}"
+        )
+    return array
+
+
+def write_json(path: str | Path, content: Mapping[str, Any]) -> None:
+    """Write plain values as sealed JSON that a person can read."""
+    text = json.dumps(
+        {"sha256": OPEN_SEAL} | dict(content), ensure_ascii=False, indent=1, allow_nan=False, default=as_plain
+    )
+    write_whole(path, sealed(text.encode("utf-8", "surrogatepass") + b"\n"))
+
+
+def as_plain(value: Any) -> Any:
+    """Return a NumPy scalar as Python's number, for JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
+
+
+def read_json(path: str | Path) -> dict[str, Any]:
+    """Read what `write_json` wrote; refuse a file of which any byte is not as it was written."""
+    content = read_whole(path)
+    _refuse_damage(path, content)
+    values = read_as(dict[str, Any], parse_json(content, path), path)
+    values.pop("sha256", None)
+    return values
+
+
+def _refuse_damage(path: str | Path, content: bytes) -> None:
+    if not is_whole(content):
+        raise FileError(
+            f"{path}: damaged or changed by hand: its bytes do not have the hash written in it; "
+            "restore it from a copy, or train again"
+        )

@@ -1,0 +1,300 @@
+"""What the estimators have in common: scikit-learn's conventions, without needing scikit-learn.
+
+Constructor arguments are stored as they are; `fit` learns attributes that end with an underscore and returns
+the estimator; `fitting` is the same as a generator of reports, for whoever wants to see it happen.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from unspool.data.batches.examples import Examples
+from unspool.data.encoders import Coder, ValueCoder, as_sequences, learn_coder
+from unspool.errors import InputError
+from unspool.kernels.arrays import CellName, Floats
+from unspool.model.sequence_config import FitConfig, Head, SequenceConfig, Shape
+from unspool.model.sequence_network import Network
+from unspool.options import at_least, refuse_unknown
+from unspool.storage import run_folder
+from unspool.storage.files import as_path
+from unspool.training.checkpoint import Keeping
+from unspool.training.fit import Report, fit, plan
+from unspool.training.fit_checkpoint import ARRAYS, LEARNED, begin, kept_fit, planned
+from unspool.training.provenance import provenance
+
+SCORED = 256
+"""Rows side by side in predictions."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Estimator:
+    """The arguments of every estimator."""
+
+    shape: ClassVar[Shape]
+    kind: ClassVar[str]
+    """What scikit-learn calls it: classifier, regressor or none of them."""
+    run_kind: ClassVar[str]
+    """What a run's config calls it."""
+
+    cell: CellName = "gru"
+    """elman, gru or lstm."""
+    hidden: int = 64
+    """H, the units of a layer and direction."""
+    layers: int = 1
+    """How many layers stand on each other."""
+    bidirectional: bool = False
+    """Whether the input is also read from its end to its beginning."""
+    embedding: int = 0
+    """The width of the table of tokens; 0: one-hot."""
+    dropout: float = 0.0
+    """The share of each layer's outputs that is dropped in training."""
+    recurrent_dropout: float = 0.0
+    """The share of the state that is dropped inside the recurrence, in training."""
+    remember: int = 0
+    """About how many steps the gates remember before they have learned anything; 0: a few."""
+    epochs: int = 30
+    """How often the training part is read."""
+    steps: int | None = None
+    """How many updates, instead of epochs."""
+    minutes: float | None = None
+    """The most time that training may take."""
+    batch_size: int = 32
+    """Rows side by side in training."""
+    learning_rate: float = 3e-3
+    """Adam's, at its highest."""
+    clip: float = 1.0
+    """The largest norm of a gradient."""
+    decay: float = 0.0
+    """Weight decay on matrices."""
+    validation: float = 0.0
+    """The share of the rows that is set aside to choose the best parameters by."""
+    patience: int = 0
+    """After how many validations without a better one training stops; 0: never."""
+    seed: int = 0
+    """Where all random numbers come from."""
+    inputs: str = "auto"
+    """tokens, ids or values; auto: strings are tokens, numbers are values."""
+    tokens: str = "char"
+    """How strings are cut: char, word, byte, …"""
+    standardise: bool = True
+    """Whether values are brought to mean 0 and spread 1, channel by channel."""
+
+    def __new__(cls, *args: Any, **params: Any) -> Self:
+        """Refuse an argument that the estimator does not have, with the name that was probably meant."""
+        refuse_unknown(cls.__name__, params, [field.name for field in dataclasses.fields(cls)])
+        return super().__new__(cls)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change the constructor's arguments."""
+        refuse_unknown(type(self).__name__, params, self.get_params())
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        given = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def fit(self, X: Any, y: Any = None, *, run: str | Path | None = None) -> Self:
+        """Learn from sequences X and targets y; kept in a run, the same call goes on with what was interrupted."""
+        for _ in self.fitting(X, y, run=run):
+            pass
+        return self
+
+    def fitting(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        run: str | Path | None = None,
+        save_every: int | None = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> Generator[Report]:
+        """Learn, with a report after every update; it is done when the reports end.
+
+        With a run, a folder, all is kept there: the state every half minute or every so many updates, and when
+        the reports are left. The same call goes on from it, to the same bits. `more` goes into its config.
+        A fit that is refused leaves the estimator as it was.
+        """
+        before, keeping = dict(vars(self)), Keeping(steps=save_every)
+        run = None if run is None else as_path(run)
+        try:
+            examples = self._learn(X, y)
+            self.provenance_ = provenance(examples.sha256())
+            if run is None:
+                self.fit_config_ = plan(self.network_, examples, self.fit_config())
+                return self._counted(fit(self.network_, examples, self.fit_config_), before)
+            if os.path.exists(run / run_folder.CONFIG):
+                self.fit_config_ = planned(self, examples, run)
+            else:
+                self.fit_config_ = plan(self.network_, examples, self.fit_config())
+                begin(self, run, examples, more or {})
+            return self._counted(kept_fit(self, examples, run, keeping), before)
+        except BaseException:
+            self._put_back(before)
+            raise
+
+    def _learn(self, X: Any, y: Any) -> Examples:
+        """Learn all but the parameters: how inputs and targets are coded, and the network's sizes."""
+        for name in (*LEARNED, *ARRAYS, "target_coder_"):
+            vars(self).pop(name, None)
+        if y is None:
+            raise InputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: one for each sequence"
+            )
+        rows = self._many(as_sequences(X))
+        coder = learn_coder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
+        x = coder.encode(rows)
+        targets, head, outputs = self._learn_targets(y, x)
+        self.network_ = Network.fresh(self.network_config(coder, head, outputs), self.seed)
+        self.coder_, self.n_features_in_ = coder, coder.size
+        return Examples(x, targets)
+
+    def _counted(self, reports: Generator[Report], before: dict[str, Any]) -> Generator[Report]:
+        """Count the updates; where not one can be made, nothing has changed."""
+        with closing(reports):
+            try:
+                first = [report] if (report := next(reports, None)) else []
+            except BaseException:
+                self._put_back(before)
+                raise
+            for report in chain(first, reports):
+                self.n_iter_ = report.step
+                yield report
+
+    def _put_back(self, before: dict[str, Any]) -> None:
+        vars(self).clear()
+        vars(self).update(before)
+
+    def _many(self, X: Any) -> Any:
+        """Return X as sequences; a shape that reads one step makes them of length one."""
+        return X
+
+    def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
+        raise NotImplementedError
+
+    def network_config(self, coder: Coder, head: Head, outputs: int) -> SequenceConfig:
+        """Say what the network is made of."""
+        return SequenceConfig(
+            shape=self.shape,
+            head=head,
+            inputs=coder.size,
+            outputs=outputs,
+            dense=isinstance(coder, ValueCoder),
+            cell=self.cell,
+            hidden=self.hidden,
+            layers=self.layers,
+            bidirectional=self.bidirectional,
+            embedding=self.embedding,
+            dropout=self.dropout,
+            recurrent_dropout=self.recurrent_dropout,
+            remember=self.remember,
+        )
+
+    def fit_config(self) -> FitConfig:
+        """Say how it is fitted."""
+        return FitConfig(
+            epochs=self.epochs,
+            steps=self.steps,
+            minutes=self.minutes,
+            B=at_least("batch_size", self.batch_size, 1),
+            learning_rate=self.learning_rate,
+            clip=self.clip,
+            decay=self.decay,
+            validation=self.validation,
+            patience=self.patience,
+            seed=self.seed,
+        )
+
+    def _examples(self, X: Any) -> Examples:
+        if not hasattr(self, "network_"):
+            raise not_fitted(
+                f"this {type(self).__name__} is not fitted yet: call fit with sequences and targets"
+            )
+        return Examples(self.coder_.encode(self._many(as_sequences(X))))
+
+    def _outputs(self, X: Any) -> list[Floats]:
+        """Return o of every row, in the order of X: K, or tau K."""
+        examples, network = self._examples(X), self.network_
+        weights, found = network.weights(), list[Any]([None] * len(examples))
+        for batch in examples.batches(examples.rows_at_once(SCORED), aligned=False):
+            o = network.outputs(batch, weights)
+            for b, row in enumerate(batch.rows.tolist()):
+                found[row] = o[: batch.lengths[b], b] if network.config.aligned else o[b]
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        """Say to scikit-learn what this is."""
+        from sklearn.utils import (
+            ClassifierTags,
+            InputTags,
+            RegressorTags,
+            Tags,
+            TargetTags,
+        )
+
+        return Tags(
+            estimator_type=self.kind if self.kind in ("classifier", "regressor") else None,
+            target_tags=TargetTags(required=True, multi_output=self.kind == "regressor"),
+            classifier_tags=ClassifierTags() if self.kind == "classifier" else None,
+            regressor_tags=RegressorTags() if self.kind == "regressor" else None,
+            input_tags=InputTags(three_d_array=True, string=True),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Say to scikit-learn whether `fit` was called."""
+        return hasattr(self, "network_")
+
+
+class NotFitted(InputError, AttributeError):
+    """An estimator that has not learned yet was asked for something."""
+
+
+def not_fitted(line: str) -> NotFitted:
+    """Make the error; where scikit-learn is in use, it is its NotFittedError as well."""
+    if "sklearn" not in sys.modules:
+        return NotFitted(line)
+    from sklearn.exceptions import NotFittedError
+
+    return type("NotFitted", (NotFitted, NotFittedError), {})(line)  # type: ignore[no-any-return]
+
+
+def labels_of(y: Any, n: int, name: str = "y") -> Any:
+    """Return labels as one array, one for each of n sequences."""
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise InputError(f"{name} has shape {labels.shape}; expected one label for each sequence")
+    if len(labels) != n:
+        raise InputError(f"there are {n} sequences and {len(labels)} labels; expected as many")
+    refuse_none(labels, name)
+    return labels
+
+
+def refuse_none(labels: Any, name: str) -> None:
+    """Raise where a label is None, or where some are strings and some are not."""
+    if labels.dtype == object and any(label is None for label in labels):
+        at = next(i for i, label in enumerate(labels) if label is None)
+        raise InputError(f"{name} has None at {at}; expected a label for each: leave out what has none")
+    if labels.dtype == object and len({isinstance(label, str) for label in labels}) > 1:
+        odd = next(label for label in labels if not isinstance(label, str))
+        raise InputError(f"{name} has {odd!r} among strings; expected labels of one kind")

@@ -1,0 +1,192 @@
+"""A rolling origin: forecast from one place after another of a part that nothing was learned from.
+
+    ├──────────── training part ────────────┤o──H──▶
+                                             ·o──H──▶
+                                              · ·o──H──▶ …
+
+Everything is learned once, from the training part alone: season, log, differences, units, weights, the
+intervals' widths and the scale of MASE. From origin to origin models read the new values and learn nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unspool.baselines.forecast import Baseline, Naive, fit_autoregressive, fit_window_mlp
+from unspool.data.series.checks import checked
+from unspool.data.series.season import guess_second
+from unspool.errors import InputError
+from unspool.evaluation.forecast import coverage, mase, naive_scale, rmse
+from unspool.evaluation.intervals import USUAL
+from unspool.kernels.arrays import Real, Whole
+from unspool.options import at_least
+from unspool.tasks.forecast.forecaster import Forecaster, Progress
+
+Known = NDArray[np.bool_]
+"""Which values were observed."""
+NETWORK = "network"
+BOTH = "mean with autoregression"
+
+
+@dataclass(frozen=True)
+class Row:
+    """How one model did, over all origins and steps ahead."""
+
+    name: str
+    mase: float
+    rmse: float
+    relative: float
+    """Its mean absolute error over that of the seasonal naive forecast of the same values."""
+    coverage: float | None = None
+    """The share of values in the network's band."""
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """All models over the same origins."""
+
+    horizon: int
+    level: float
+    scale: float
+    """What an error is divided by in MASE."""
+    origins: Whole
+    truth: Real  # n H
+    forecasts: dict[str, Real]  # n H each
+    low: Real | None
+    high: Real | None
+    rows: list[Row]
+
+    def row(self, name: str) -> Row:
+        """Give one model's figures."""
+        return next(row for row in self.rows if row.name == name)
+
+    def by_step(self, name: str) -> Real:
+        """Give the mean absolute scaled error for each step ahead."""
+        return np.asarray(np.nanmean(np.abs(self.forecasts[name] - self.truth), axis=0) / self.scale)
+
+
+@dataclass
+class Backtesting:
+    """A backtest to be run: iterate over `steps` for its progress, then look at `result`."""
+
+    forecaster: Forecaster
+    y: Real
+    test: int
+    """How many values at the end are forecast."""
+    stride: int = 1
+    """From one origin to the next."""
+    level: float = USUAL
+    scored: Known | None = None
+    """Which values count: False for what was filled in."""
+    result: Backtest | None = field(default=None, init=False)
+
+    def check(self) -> None:
+        """Refuse a series that cannot be learned and forecast so, before anything is learned."""
+        y = checked(self.y, "the series")
+        count = int(self._origins()[0])
+        known = None if self.scored is None else self.scored[:count]
+        self.forecaster.check(y[:count], known, self.level)
+
+    def _origins(self) -> Whole:
+        return rolling_origins(len(self.y), self.test, self.forecaster.horizon, self.stride)
+
+    def steps(self) -> Iterator[Progress]:
+        """Fit on the training part, then forecast from every origin."""
+        y, origins = checked(self.y, "the series"), self._origins()
+        known = np.ones(len(y), bool) if self.scored is None else np.asarray(self.scored, bool)
+        count = int(origins[0])
+        yield from self.forecaster.fitting(y[:count], known[:count])
+        model = self.forecaster
+        band = (None, None) if model.errors_ is None else model.interval_at(y, origins, self.level)
+        self.result = _judge(model, y, known, origins, model.predict_at(y, origins), band, self.level)
+
+
+def trial(model: Forecaster, y: Real, scored: Known | None = None) -> Backtest | None:
+    """Judge a fit by the values kept for its intervals, which its first networks were not trained on.
+
+    Season, log and differences were chosen by all values: a backtest chooses them by its training part alone.
+    """
+    if model.trial_ is None:
+        return None
+    (count, fitted), H = model.trial_, model.horizon
+    known = np.ones(len(y), bool) if scored is None else np.asarray(scored, bool)
+    if not naive_scale(np.where(known, y, np.nan)[:count], model.season_) > 0:
+        return None  # it repeats itself exactly: there is no error to measure by
+    origins = np.arange(count, len(y) - H + 1)
+    forecasts = model.predict_at(y, origins, fitted=fitted)
+    return _judge(model, y, known, origins, forecasts, (None, None), 0.0)
+
+
+def _judge(
+    model: Forecaster,
+    y: Real,
+    known: Known,
+    origins: Whole,
+    answers: Real,
+    band: tuple[Real | None, Real | None],
+    level: float,
+) -> Backtest:
+    """Set all models side by side; baselines are fitted on what lies before the first origin."""
+    H, forecasts = model.horizon, {NETWORK: answers}
+    for name, baseline in fit_baselines(model, y[: origins[0]]).items():
+        forecasts[name] = baseline.forecast(y, origins, H)
+    forecasts[BOTH] = (forecasts[NETWORK] + forecasts["autoregression"]) / 2
+    observed = np.where(known, y, np.nan)
+    truth = observed[origins[:, None] + np.arange(H)]
+    scale = naive_scale(observed[: origins[0]], model.season_)
+    if not scale > 0:
+        raise InputError(
+            f"season: the training part repeats itself every {model.season_} steps: no error to scale by"
+        )
+    naive = mase(forecasts["seasonal naive" if model.season_ > 1 else "last value"], truth, scale)
+    rows = [
+        Row(name, mase(each, truth, scale), rmse(each, truth), mase(each, truth, scale) / (naive or np.nan))
+        for name, each in forecasts.items()
+    ]
+    low, high = band
+    if low is not None and high is not None:
+        rows[0] = Row(NETWORK, rows[0].mase, rows[0].rmse, rows[0].relative, coverage(low, high, truth))
+    return Backtest(H, level, scale, origins, truth, forecasts, low, high, rows)
+
+
+def backtest(
+    forecaster: Forecaster,
+    y: Real,
+    test: int,
+    stride: int = 1,
+    level: float = USUAL,
+    scored: Known | None = None,
+) -> Backtest:
+    """Judge a forecaster and the baselines by the last `test` values of a series."""
+    run = Backtesting(forecaster, y, test, stride, level, scored)
+    for _ in run.steps():
+        pass
+    assert run.result is not None
+    return run.result
+
+
+def rolling_origins(count: int, test: int, horizon: int, stride: int) -> Whole:
+    """Give the origins whose forecasts lie in the last `test` values.
+
+    >>> rolling_origins(20, test=5, horizon=2, stride=2).tolist()
+    [15, 17]
+    """
+    at_least("stride", stride, 1)
+    at_least("test", test, 1)
+    if not horizon <= test < count:
+        raise InputError(f"test is {test}: expected {horizon} (the horizon) … {count - 1} of {count} values")
+    return np.arange(count - test, count - horizon + 1, stride)
+
+
+def fit_baselines(model: Forecaster, train: Real) -> dict[str, Baseline]:
+    """Fit everything that the network is compared with, on the same change of the same values."""
+    change, second = model.change_, guess_second(train, model.season_)
+    found: dict[str, Baseline] = {"last value": Naive(1)}
+    if model.season_ > 1:
+        found["seasonal naive"] = Naive(model.season_)
+    found["autoregression"] = fit_autoregressive(train, change, second)
+    window = model.fitted_.layout.length
+    found["window MLP"] = fit_window_mlp(train, change, window, np.random.default_rng([model.seed, 4]))
+    return found

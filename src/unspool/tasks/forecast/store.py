@@ -1,0 +1,192 @@
+"""Forecasters on disk: the same folder as any other run, loadable at any moment.
+
+RUN/config.json         arguments, and for every column its change, window and place in time
+    model.safetensors   parameters of all networks, units, errors behind the intervals, the series itself
+    log.jsonl           what happened
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict
+
+import numpy as np
+
+from unspool.data.series.time_index import Clock
+from unspool.data.series.windows import Layout, Units
+from unspool.errors import FileError, InputError
+from unspool.model.sequence_config import SequenceConfig
+from unspool.model.sequence_layout import shapes_of_network
+from unspool.model.sequence_network import Network
+from unspool.storage import run_folder, tensors
+from unspool.storage.log import Journal
+from unspool.storage.schema import read_as
+from unspool.tasks.forecast.ensemble import Fitted
+from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.training import store
+from unspool.training.provenance import provenance, sha256_of
+
+KIND = "forecast"
+ALONE = "value"
+"""What the column of a forecaster without a table is called."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Forecasters by column, and the times of their series."""
+
+    forecasters: dict[str, Forecaster]
+    time: str | None = None
+    """The column of times."""
+    clock: Clock | None = None
+    begins: dict[str, int] | None = None
+    """The number of each column's first value."""
+
+
+def save(run: Run | Forecaster, path: str | Path, **more: Any) -> None:
+    """Write fitted forecasters as a new run; `more` goes into the config as it is."""
+    if isinstance(run, Forecaster):
+        run = Run({ALONE: run})
+    with run_folder.new_run(path) as folder:
+        columns = {name: _described(model) for name, model in run.forecasters.items()}
+        content = {
+            "time": run.time,
+            "clock": None if run.clock is None else asdict(run.clock),
+            "begins": run.begins or dict.fromkeys(columns, 0),
+            "columns": columns,
+            "provenance": _provenance(run),
+        }
+        run_folder.write_config(folder, KIND, content | more)
+        arrays = {
+            f"{i}.{key}": array
+            for i, model in enumerate(run.forecasters.values())
+            for key, array in _arrays(model).items()
+        }
+        tensors.write_arrays(folder / run_folder.MODEL, arrays, {"columns": list(columns)})
+        with Journal(folder / run_folder.LOG) as journal:
+            journal.add({"event": "saved", "columns": list(columns)})
+
+
+class _Units(TypedDict):
+    """The mean and the spread of a column's differences."""
+
+    mean: float
+    spread: float
+
+
+class Column(TypedDict):
+    """What a config says about one column."""
+
+    arguments: Forecaster
+    layout: Layout
+    units: _Units
+    network: SequenceConfig
+    members: int
+
+
+class Config(TypedDict):
+    """The fields of a forecast run's config."""
+
+    time: str | None
+    clock: Clock | None
+    begins: dict[str, int]
+    columns: dict[str, Column]
+    provenance: NotRequired[dict[str, Any]]
+
+
+def load(path: str | Path) -> Run:
+    """Read forecasters from a run."""
+    where, place = Path(path) / run_folder.CONFIG, Path(path) / run_folder.MODEL
+    content = read_as(Config, run_folder.read_config(path, KIND), where)
+    arrays, _ = tensors.read_arrays(place)
+    begins, names = content["begins"], list(content["columns"])
+    if (
+        not names
+        or sorted(begins) != sorted(names)
+        or not all(0 <= begin < 2**53 for begin in begins.values())
+    ):
+        raise FileError(f"{where}: damaged or crafted: columns and begins do not belong together")
+    found = {}
+    for i, (name, column) in enumerate(content["columns"].items()):
+        at = f"{i}."
+        own = {key.removeprefix(at): array for key, array in arrays.items() if key.startswith(at)}
+        check_column(column, own, where)
+        found[name] = _restored(column, own, place)
+        if (told := content.get("provenance")) is not None:
+            found[name].provenance_ = told
+    return Run(found, content["time"], content["clock"], begins)
+
+
+def check_column(column: Column, arrays: Mapping[str, Any], path: Path) -> None:
+    """Raise where the parts of a forecaster do not fit each other: windows, networks, units, arguments."""
+    layout, config = column["layout"], column["network"]
+    wrong = [
+        not 1 <= column["members"] <= len(arrays) and "members",
+        not column["units"]["spread"] > 0 and "units.spread",
+        layout.horizon != column["arguments"].horizon and "arguments.horizon",
+        (config.shape, config.head, config.dense) != ("many-to-one", "numbers", True) and "network",
+        (config.inputs, config.outputs) != (layout.inputs, layout.horizon) and "network",
+    ]
+    if name := next((each for each in wrong if each), None):
+        raise FileError(f"{path}: damaged or crafted: {name} does not fit the rest of the run")
+
+
+def load_forecaster(path: str | Path) -> Forecaster:
+    """Read the forecaster of a run that has one column."""
+    found = load(path).forecasters
+    if len(found) != 1:
+        raise InputError(f"{path}: a run of {len(found)} columns, {', '.join(found)}; load it with load")
+    return next(iter(found.values()))
+
+
+def _provenance(run: Run) -> dict[str, Any]:
+    """Return what the first forecaster was fitted with, and the hash of the values of all series in their order."""
+    models = list(run.forecasters.values())
+    first = getattr(models[0], "provenance_", None) or provenance(None)
+    return first | {"data_sha256": sha256_of(np.asarray(model.history_).tobytes() for model in models)}
+
+
+def _described(model: Forecaster) -> dict[str, Any]:
+    if not hasattr(model, "fitted_"):
+        raise InputError("this Forecaster is not fitted yet: there is nothing to save")
+    fitted = model.fitted_
+    return {
+        "arguments": model.get_params(),
+        "layout": asdict(fitted.layout),
+        "units": {"mean": fitted.units.mean, "spread": fitted.units.spread},
+        "network": fitted.networks[0].config.to_json(),
+        "members": len(fitted.networks),
+    }
+
+
+def _arrays(model: Forecaster) -> dict[str, Any]:
+    fitted = model.fitted_
+    arrays: dict[str, Any] = {"history": model.history_, "sizes": fitted.units.sizes}
+    if model.errors_ is not None:
+        arrays["errors"] = model.errors_
+    for i, network in enumerate(fitted.networks):
+        arrays |= {f"{i}.{name}": array for name, array in network.parameters.items()}
+    return arrays
+
+
+def _restored(column: Column, arrays: Mapping[str, Any], path: Path) -> Forecaster:
+    model, layout, config = column["arguments"], column["layout"], column["network"]
+    H = layout.horizon
+    history = tensors.check_array(arrays, "history", (None,), path, np.float64)
+    sizes = tensors.check_array(arrays, "sizes", (H,), path, np.float64)
+    if len(history) < layout.reach or not (sizes > 0).all():
+        raise FileError(f"{path}: damaged or crafted: history or sizes does not fit the rest of the run")
+    errors = None
+    if "errors" in arrays:
+        errors = tensors.check_array(arrays, "errors", (None, H), path, np.float64, finite=False)
+    networks = []
+    for i in range(column["members"]):
+        own = {key.partition(".")[2]: array for key, array in arrays.items() if key.startswith(f"{i}.")}
+        store.check_layers(config.layers, own, path)
+        networks.append(Network(config, store.filled(shapes_of_network(config), own, path)))
+    model.history_, model.errors_, model.trial_ = history, errors, None
+    model.season_, model.change_ = layout.change.season, layout.change
+    model.fitted_ = Fitted(layout, Units(**column["units"], sizes=sizes), networks)
+    return model

@@ -1,0 +1,1 @@
+"""Language models: run, text_model, estimator, generator."""

@@ -1,0 +1,174 @@
+"""A trained network together with the vocabulary that its numbers mean: text in, numbers or text out.
+
+>>> import tempfile
+>>> from unspool.data.tokens.registry import make_tokenizer
+>>> from unspool.data.tokens.vocab import Vocab
+>>> vocab = Vocab(list("abracadabra"))
+>>> model = Model.fresh(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)
+>>> text_model = TextModel(model, vocab, make_tokenizer("char"), Settings())
+>>> text_model.encode("abc!")
+array([1, 2, 4, 0], dtype=int32)
+>>> text_model.generate("abra", 5) == text_model.generate("abra", 5)
+True
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+
+from unspool.data.text.corpus import as_read, encode_text, read_part, spell_ids
+from unspool.data.text.settings import Settings
+from unspool.data.text.sources import Texts, as_sources, check_prompt
+from unspool.data.tokens.characters import ByteTokenizer
+from unspool.data.tokens.registry import Described, Tokenizer, describe
+from unspool.data.tokens.subword import SubwordTokenizer
+from unspool.data.tokens.vocab import Vocab
+from unspool.errors import FileError, InputError
+from unspool.evaluation.language import Network, evaluate, in_time
+from unspool.evaluation.metrics import Measure
+from unspool.kernels.arrays import Ids
+from unspool.model.config import ModelConfig
+from unspool.model.generate import Sampling, generate
+from unspool.model.network import Model
+from unspool.model.stream import Stream
+from unspool.options import at_least
+from unspool.storage import run_folder
+from unspool.storage.schema import read_as
+from unspool.training import store
+
+
+class _Run(TypedDict):
+    """The settings of a run that its model is used with."""
+
+    settings: Settings
+    backward: bool
+
+
+class Config(TypedDict):
+    """The fields of a run's config that its model is used with."""
+
+    run: _Run
+    model: ModelConfig
+    tokenizer: Described
+    vocab: str
+
+
+def check_language(config: ModelConfig, vocab: Vocab, run: Path) -> None:
+    """Raise unless a network reads and predicts the tokens of a vocabulary, in one direction."""
+    if config.dense or config.bidirectional or (config.inputs, config.outputs) != (len(vocab), len(vocab)):
+        raise FileError(
+            f"{run / run_folder.CONFIG}: damaged or crafted: the model is not one of the {len(vocab):,} tokens "
+            f"in {run_folder.VOCAB}"
+        )
+    if not all(isinstance(token, str) for token in vocab.idx_to_token):
+        raise FileError(f"{run / run_folder.VOCAB}: damaged or crafted: expected tokens that are strings")
+
+
+def checked_tokenizer(described: Described, vocab: Vocab, run: Path) -> Tokenizer:
+    """Make the tokenizer of a run; raise unless it can spell every token of the vocabulary."""
+    try:
+        tokenizer = described.make()
+        if isinstance(tokenizer, ByteTokenizer | SubwordTokenizer):
+            tokenizer.decode(vocab.idx_to_token[1 + len(vocab.reserved_tokens) :])
+    except (InputError, KeyError, UnicodeError) as error:
+        raise FileError(f"{run / run_folder.CONFIG}: damaged or crafted: tokenizer: {error}") from error
+    except FileError as error:
+        raise FileError(f"{run / run_folder.CONFIG}: {error}") from error
+    return tokenizer
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """A model of text, as a run keeps it."""
+
+    model: Model
+    vocab: Vocab
+    tokenizer: Tokenizer
+    settings: Settings
+    backward: bool = False
+    """Whether it reads text in reverse time."""
+    about: dict[str, Any] | None = None
+    """What was said when it was saved: after which step, with what validation loss."""
+
+    @staticmethod
+    def load(run: str | Path) -> "TextModel":
+        """Load the best model of a run, its vocabulary and all that turns text into its tokens."""
+        place = Path(run)
+        content = read_as(Config, run_folder.read_config(run, "language"), place / run_folder.CONFIG)
+        vocab = Vocab.load(place / run_folder.VOCAB)
+        if vocab.sha256 != content["vocab"]:
+            raise FileError(f"{place / run_folder.VOCAB}: the vocabulary of another run")
+        model, about = store.load_model(place / run_folder.MODEL)
+        check_language(content["model"], vocab, place)
+        if model.config != content["model"]:
+            raise FileError(f"{place / run_folder.MODEL}: the model of another run")
+        tokenizer = checked_tokenizer(content["tokenizer"], vocab, place)
+        own = content["run"]
+        return TextModel(model, vocab, tokenizer, own["settings"], own["backward"], about)
+
+    def save(self, folder: Path) -> None:
+        """Write what `load` needs into a folder that is there: a run that can be used, but not gone on with."""
+        self.vocab.save(folder / run_folder.VOCAB)
+        content = {
+            "run": {"settings": asdict(self.settings), "backward": self.backward},
+            "model": self.model.config.to_json(),
+            "tokenizer": describe(self.tokenizer),
+            "vocab": self.vocab.sha256,
+        }
+        run_folder.write_config(folder, "language", content)
+        store.save_model(folder / run_folder.MODEL, self.model, self.about or {})
+
+    def encode(self, text: str) -> Ids:
+        """Turn a text into ids, in the order of the text; what is unknown becomes <unk>."""
+        return encode_text(text, self.vocab, self.tokenizer, self.settings)
+
+    def decode(self, ids: Ids | list[int]) -> str:
+        """Turn ids into text."""
+        return "".join(self.spell(np.asarray(ids).tolist()))
+
+    def spell(self, tokens: Iterable[int], before: Sequence[int] = ()) -> Iterator[str]:
+        """Give the text of tokens as they come, a piece each and a last one; `before` is what they follow."""
+        pieces = spell_ids(self.vocab, self.tokenizer, chain(before, tokens))
+        return islice(pieces, len(before), None)
+
+    def spell_before(self, tokens: Sequence[int], after: Sequence[int]) -> str:
+        """Give the text of tokens that stand before others."""
+        whole, rest = self.decode([*tokens, *after[:1]]), self.decode([*after[:1]])
+        return whole[: len(whole) - len(rest)]
+
+    def unknown(self, text: str) -> list[str]:
+        """Give the tokens of a text that the vocabulary does not know, each once, in their order."""
+        tokens = self.tokenizer.encode_text(as_read(text, self.settings))
+        return [token for token in dict.fromkeys(tokens) if token not in self.vocab]
+
+    def measure(self, text: Texts) -> Measure:
+        """Score a text: a string is the text itself, a Path a file or folder, a list several of them."""
+        part = read_part(as_sources(text, "text"), self.vocab, self.tokenizer, self.settings)
+        return evaluate(Network(self.model), part, backward=self.backward)
+
+    def perplexity(self, text: Texts) -> float:
+        """Return the perplexity of a text or a Path, the state carried from the first token to the last."""
+        return self.measure(text).perplexity
+
+    def start(self, prompt: str) -> list[int]:
+        """Turn a prompt into the ids to start from; an empty one starts at a line's beginning."""
+        ids: list[int] = in_time(self.encode(prompt), self.backward).tolist()
+        return ids or [self.vocab.token_to_idx.get("\n", min(1, len(self.vocab) - 1))]
+
+    def generate(
+        self, prompt: str = "", length: int = 200, *, seed: int = 0, sampling: Sampling | None = None
+    ) -> str:
+        """Write on: give the text that follows the prompt, or precedes it where the model reads backward."""
+        length = at_least("length", length, 0)
+        drawn = list(islice(self.tokens(prompt, seed=seed, sampling=sampling), length))
+        read = self.encode(prompt).tolist()
+        return self.spell_before(drawn[::-1], read) if self.backward else "".join(self.spell(drawn, read))
+
+    def tokens(self, prompt: str, *, seed: int = 0, sampling: Sampling | None = None) -> Iterator[int]:
+        """Give one token after the other, without end."""
+        check_prompt(prompt)
+        return generate(Stream(self.model), self.start(prompt), seed=seed, sampling=sampling)

@@ -1,0 +1,208 @@
+"""Estimators whose answer is a sequence of its own length: translating, and writing from a class or a vector.
+
+>>> X, y = ["ab", "ba", "aab", "bba"] * 8, ["AB", "BA", "AAB", "BBA"] * 8
+>>> model = SequenceTranslator(hidden=32, epochs=60, learning_rate=0.01).fit(X, y)
+>>> model.predict(["ab", "bba"]), model.score(X, y)
+(['AB', 'BBA'], 1.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from unspool.data.batches.examples import Examples, SequenceBatch
+from unspool.data.encoders import Coder, TokenCoder, ValueCoder, as_sequences, holds_tokens
+from unspool.data.text.sources import refuse_file_names
+from unspool.data.tokens.vocab import UNK
+from unspool.errors import InputError
+from unspool.kernels.arrays import Floats, Ids
+from unspool.model.attention import attention_weights
+from unspool.model.decode import Written, beam, draw, roll_out
+from unspool.model.heads import mean_and_spread
+from unspool.model.sequence_config import EOS, Head, SequenceConfig, Shape
+from unspool.model.sequence_network import NetworkWeights
+from unspool.options import at_least
+from unspool.tasks.estimator import SCORED, Estimator
+from unspool.training.fit import evaluate
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SequenceTranslator(Estimator):
+    """Encoder-decoder: a sequence to a sequence of another length, of tokens or of numbers."""
+
+    shape: ClassVar[Shape] = "encoder-decoder"
+    kind: ClassVar[str] = "translator"
+    run_kind: ClassVar[str] = "translate"
+    attention: str = "none"
+    """Whether the decoder looks back at every step of the input: none, general or additive."""
+    beam: int = 1
+    """How many beginnings are followed while writing; 1: greedy."""
+    spread: bool = False
+    """Where numbers are written: whether a distribution is learned rather than the mean alone."""
+    longest: int | None = None
+    """The most tokens, or the count of numbers, to write; None: as the training part had."""
+
+    def network_config(self, coder: Coder, head: Head, outputs: int) -> SequenceConfig:
+        """Say what the network is made of."""
+        config = super().network_config(coder, head, outputs)
+        return SequenceConfig(**(config.to_json() | {"attention": self.attention}))
+
+    def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
+        at_least("beam", self.beam, 1)
+        if self.longest is not None:
+            at_least("longest", self.longest, 1)
+        if isinstance(y, str):
+            raise InputError("y is one string; expected a list with a target for each input")
+        refuse_file_names(y, "y")
+        if len(y) != len(x):
+            raise InputError(f"there are {len(x)} inputs and {len(y)} targets; expected as many")
+        if holds_tokens(y):
+            self.target_coder_: Coder = TokenCoder.learn(y, tokens=self.tokens)
+            rows = self.target_ids(y)
+            self.longest_ = 2 * max(map(len, rows)) if self.longest is None else self.longest
+            return rows, "classes", self.target_coder_.size
+        self.target_coder_ = ValueCoder.learn(y, name="y")
+        rows = list(self.target_coder_.encode(y))
+        self.longest_ = max(map(len, rows)) if self.longest is None else self.longest
+        return rows, "distribution" if self.spread else "numbers", self.target_coder_.size
+
+    def predict(self, X: Any) -> Any:
+        """Return what is written for each input: texts or lists of tokens, or numbers (n, steps, O)."""
+        if isinstance(self._fitted_coder(), TokenCoder):
+            return [text for text, _ in self.predict_scored(X)]
+        return self.predict_distribution(X)[0]
+
+    def predict_scored(self, X: Any) -> list[tuple[Any, float]]:
+        """Return what is written and log P of it."""
+        coder = self._fitted_coder()
+        if not isinstance(coder, TokenCoder):
+            raise InputError("numbers have no log P of tokens: ask predict_distribution")
+        return [(coder.decode(each.tokens), each.log_prob) for each in self._written(X, self._most_probable)]
+
+    def _most_probable(self, batch: SequenceBatch, weights: NetworkWeights) -> list[Written]:
+        return beam(self.network_, batch, weights, longest=self.longest_, width=self.beam)
+
+    def predict_distribution(self, X: Any) -> tuple[Floats, Floats | None]:
+        """Return the numbers written and their spread, each (n, steps, O); None where none was learned."""
+        config, coder = self.network_.config, self._fitted_coder()
+        if not isinstance(coder, ValueCoder):
+            raise InputError("tokens have no mean and spread: ask predict or predict_scored")
+        o = np.stack(self._written(X, self._numbers))
+        if config.head == "numbers":
+            return coder.decode(o), None
+        mean, spread, _ = mean_and_spread(config, o)
+        return coder.decode(mean), spread * coder.spread
+
+    def _numbers(self, batch: SequenceBatch, weights: NetworkWeights) -> list[Floats]:
+        return list(roll_out(self.network_, batch, weights, steps=self.longest_).swapaxes(0, 1))
+
+    def _written(self, X: Any, write: Callable[[SequenceBatch, NetworkWeights], list[Any]]) -> list[Any]:
+        at_least("beam", self.beam, 1)
+        examples, weights = self._examples(X), self.network_.weights()
+        found = list[Any]([None] * len(examples))
+        for batch in examples.batches(max(1, examples.rows_at_once(SCORED) // self.beam), aligned=False):
+            for row, each in zip(batch.rows.tolist(), write(batch, weights), strict=True):
+                found[row] = each
+        return found
+
+    def attention_of(self, x: Any) -> tuple[Floats, list[str], list[str]]:
+        """Return where the decoder looks for one input: a row a written token, <eos> included, and both texts."""
+        source, target = self.coder_, self._fitted_coder()
+        if not (isinstance(source, TokenCoder) and isinstance(target, TokenCoder)):
+            raise InputError("attention_of is for tokens on both sides")
+        if self.network_.config.attention == "none":
+            raise InputError("this network has no attention: fit one with attention='general'")
+        weights = self.network_.weights()
+        batch = self._examples([x]).batch(np.arange(1), aligned=False)
+        written = np.append(self._most_probable(batch, weights)[0].tokens, EOS).astype(np.int32)
+        asked = replace(batch, y=written[:, None], written=np.array([len(written)], np.int32))
+        tape = self.network_.forward(asked, weights).attended
+        assert tape is not None and weights.attention is not None
+        alpha = attention_weights(weights.attention, tape)[0]
+        return alpha, source.vocab.to_tokens(batch.x[:, 0]), target.vocab.to_tokens(written)
+
+    def _fitted_coder(self) -> Coder:
+        if not hasattr(self, "target_coder_"):
+            self._examples([])
+        return self.target_coder_
+
+    def target_ids(self, y: Any) -> list[Ids]:
+        """Return targets as token ids, each with <eos> at its end."""
+        coder = self._fitted_coder()
+        if not isinstance(coder, TokenCoder):
+            raise InputError("the targets are numbers, and have no tokens")
+        return [np.append(ids, EOS).astype(np.int32) for ids in coder.encode(y)]
+
+    def log_loss(self, X: Any, y: Any) -> float:
+        """Return the mean of -log P per token of the targets, <eos> included, with the targets as input (in nats)."""
+        inputs, targets = self._examples(X), self.target_ids(y)
+        return evaluate(self.network_, Examples(inputs.x, targets)).mean
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the share of inputs whose whole answer is right; for numbers, R²."""
+        found = self.predict(X)
+        if isinstance(self.target_coder_, TokenCoder):
+            return float(np.mean([a == b for a, b in zip(found, y, strict=True)]))
+        truth = np.asarray(y, np.float64).reshape(found.shape)
+        return float(1 - ((truth - found) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SequenceGenerator(SequenceTranslator):
+    """One-to-many: a class or a vector to a sequence."""
+
+    shape: ClassVar[Shape] = "one-to-many"
+    kind: ClassVar[str] = "generator"
+    run_kind: ClassVar[str] = "generate-from"
+
+    def _many(self, X: Any) -> Any:
+        """Make sequences of one step: a class is a token, a vector is a step's values."""
+        first = X[0] if len(X) else 0.0
+        if isinstance(first, str | np.str_):
+            return [[str(each)] for each in X]
+        array = np.asarray(X)
+        if self.inputs == "ids":
+            return array.reshape(len(array), 1)
+        return array.reshape(len(array), 1, -1)
+
+    def _examples(self, X: Any) -> Examples:
+        if (classes := self.input_classes) is not None:
+            for number, (token,) in enumerate(self._many(as_sequences(X))):
+                if isinstance(token, str) and token not in classes:
+                    raise InputError(
+                        f"X[{number}]: the class {token!r} was never seen in training; there are {', '.join(classes)}"
+                    )
+        return super()._examples(X)
+
+    @property
+    def input_classes(self) -> list[str] | None:
+        """The classes that were learned from, sorted; None where the inputs are no names."""
+        coder = getattr(self, "coder_", None)
+        if not isinstance(coder, TokenCoder):
+            return None
+        special = {UNK, *coder.vocab.reserved_tokens}
+        return sorted(token for token in coder.vocab.idx_to_token if token not in special)
+
+    def sample(self, X: Any, *, temperature: float = 1.0, seed: int = 0) -> list[Any]:
+        """Draw one sequence of tokens for each class or vector."""
+        return [text for text, _ in self.sample_scored(X, temperature=temperature, seed=seed)]
+
+    def sample_scored(self, X: Any, *, temperature: float = 1.0, seed: int = 0) -> list[tuple[Any, float]]:
+        """Draw one sequence of tokens for each class or vector, and return it with log P of it (at temperature 1)."""
+        coder = self._fitted_coder()
+        if not isinstance(coder, TokenCoder):
+            raise InputError("only tokens can be drawn: numbers are predicted")
+        at_least("seed", seed, 0)
+        if not 0 < temperature < 1e6:
+            raise InputError(f"temperature is {temperature!r}; expected a number above 0")
+
+        def write(batch: SequenceBatch, weights: NetworkWeights) -> list[Written]:
+            return draw(
+                self.network_, batch, weights, longest=self.longest_, temperature=temperature, seed=seed
+            )
+
+        return [(coder.decode(each.tokens), each.log_prob) for each in self._written(X, write)]

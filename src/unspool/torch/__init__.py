@@ -1,0 +1,1 @@
+"""PyTorch's names of parameters: read and write a state_dict."""

@@ -1,0 +1,1 @@
+"""The training loop, its state, its events, recipes and deadlines."""

@@ -1,0 +1,209 @@
+"""What a run is, and what happens in it: values that `run` gives to whoever draws, prints or writes them."""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from unspool.data.batches.text_windows import Batch
+from unspool.data.text.corpus import Corpus
+from unspool.data.text.settings import Settings
+from unspool.errors import FileError, InputError
+from unspool.evaluation.metrics import Measure
+from unspool.gradients.backpropagate import Memory
+from unspool.gradients.truncation import AUTO, TOLERANCE, Truncation
+from unspool.model.network import Model
+from unspool.options import check_integers, check_order, from_choice, inside_one, is_number
+from unspool.storage.schema import read_as
+from unspool.training.loop import Report
+from unspool.training.recipe import Recipe, check
+
+WHOLE = Settings(split=None)
+"""Characters; the split is chosen by the length of the text."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """All that a run depends on, besides the text."""
+
+    sources: tuple[str, ...] = ("builtin:python-docs",)
+    """Files, folders, - or builtin:…"""
+    valid: tuple[str, ...] | None = None
+    """The validation part, where it is not the end of the sources."""
+    settings: Settings = WHOLE
+    """How the text becomes tokens, and where it is split."""
+    minutes: float = 2.5
+    """How long the run is to take, until the model is trained; used where the recipe leaves the steps open."""
+    given: dict[str, Any] = field(default_factory=dict)
+    """What the user has fixed of the recipe."""
+    recipe: Recipe | None = None
+    """All numbers of the training; None until they are chosen."""
+    batches: str = "sequential"
+    """sequential (the state is carried on) or random."""
+    bptt: str = "full"
+    """How far back a gradient reaches: full (the window), truncated:K, truncated:K1,K2, random:P, or auto: truncated:K
+    with the smallest K whose measured bias is within the tolerance."""
+    bptt_tolerance: float = TOLERANCE
+    """The bias that auto accepts, as a share of the gradient's norm."""
+    memory: Memory = "full"
+    """Which states are kept for the way back: all (full), or every √tau-th (sqrt)."""
+    optimiser: str = "adam"
+    """adam or sgd."""
+    backward: bool = False
+    """Whether the text is read in reverse time."""
+    validations: int = 12
+    """How often the validation part is looked at on the way."""
+    validation_tokens: int = 0
+    """How much of it is looked at; 0: chosen with the recipe."""
+    order: int | None = None
+    """The highest order of the n-gram baselines; None: 6 for characters and bytes, 4 for other tokens."""
+    seed: int = 0
+    """Where all random numbers come from."""
+
+    def __post_init__(self) -> None:
+        check_integers(self, validations=1, validation_tokens=0, seed=0)
+        if self.order is not None:
+            object.__setattr__(self, "order", check_order(self.order))
+        from_choice("batches", self.batches, ("sequential", "random"))
+        from_choice("memory", self.memory, ("full", "sqrt"))
+        inside_one("bptt_tolerance", self.bptt_tolerance)
+        if not isinstance(self.given, dict):
+            raise InputError(
+                f"given is {self.given!r}; expected a dict with numbers of the recipe, {{}} for none"
+            )
+        feeds_tokens = self.given.get("pattern") == "10.4" and self.given.get("feedback", "token") == "token"
+        if self.bptt == AUTO:
+            self._check_auto(feeds_tokens)
+        else:
+            Truncation.parse(self.bptt).check_chain(feeds_tokens)
+        object.__setattr__(self, "given", check(self.given))
+        if self.validations > 1_000_000:
+            raise InputError(f"validations is {self.validations:,}; expected at most 1,000,000")
+        if self.validation_tokens == 1:
+            raise InputError("validation_tokens is 1; expected 0 (chosen with the recipe) or 2 and more")
+        if not is_number(self.minutes) or not 0 < self.minutes <= 1e5:
+            raise InputError(f"minutes is {self.minutes}; expected a number above 0 and at most 100,000")
+
+    def _check_auto(self, feeds_tokens: bool) -> None:
+        if feeds_tokens:
+            raise InputError(
+                "bptt auto: with pattern 10.4 and tokens fed back, no gradient passes between steps; give feedback logits"
+            )
+        if self.batches != "sequential":
+            raise InputError("bptt auto needs batches sequential: random windows carry no state")
+        if "tau" in self.given or self.recipe is not None:
+            raise InputError("bptt auto chooses the window; leave the window out, or give bptt truncated:K")
+
+    @property
+    def fixed(self) -> Recipe:
+        """The recipe, which has been chosen by now."""
+        assert self.recipe is not None
+        return self.recipe
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(fields: Any, path: str | Path = "config.json") -> "RunConfig":
+        """Make the config of a run that has begun from the plain values of a file."""
+        config = read_as(RunConfig, fields, path, "run")
+        try:
+            if config.recipe is None:
+                raise InputError("run.recipe is missing")
+            check(vars(config.recipe))
+        except InputError as error:
+            raise FileError(f"{path}: damaged or crafted: {error}") from error
+        return config
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The text is numbered and cut into parts."""
+
+    corpus: Corpus
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """An n-gram model or the uniform distribution, and how well it predicts."""
+
+    name: str
+    valid: Measure
+    """On the whole validation part."""
+    test: Measure | None
+    """On the test part; None where there is none."""
+    seconds: float | None = None
+    """The time to count, smooth and score it; None where it was not measured."""
+    counts: int | None = None
+    """How many counts it stores."""
+    live: Measure | None = None
+    """On the targets that validation in training scores; None in runs of older versions."""
+
+    @property
+    def during(self) -> Measure:
+        """The figures beside a learning curve: on its own targets, in runs of older versions on the whole part."""
+        return self.live or self.valid
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Baselines of higher orders that were not computed, because of their cost."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The model is there, untrained, and every number is fixed in the config."""
+
+    model: Model
+    config: RunConfig
+    first: Batch
+    """What the first minibatch looks like."""
+    step: int
+    """How many updates have been made: 0, or more where a run goes on."""
+    bias: dict[int, float] | None = None
+    """With bptt auto: the measured bias of every K that was tried."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One update."""
+
+    report: Report
+    seconds: float
+    """Since the run began, all its pieces together."""
+    train: float
+    """The mean nats of about the last fifty updates."""
+    valid: float | None
+    """The mean nats of the validation part, on the updates where it is looked at."""
+    sample: str | None
+    """A text that the model writes now, now and then."""
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The pace is now known better: another number of updates ends at the deadline."""
+
+    config: RunConfig
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """Somebody asked for a stop: the step was finished, and all is saved."""
+
+    step: int
+    out: Path | None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The best model, and the held-out part by it, from end to end."""
+
+    model: Model
+    part: str
+    measure: Measure
+    best_step: int
+
+
+Event: TypeAlias = Prepared | list[Baseline] | LeftOut | Planned | Step | Changed | Stopped | Judged

@@ -1,0 +1,238 @@
+"""People have minutes, not epochs: what is trained, and how, so that it ends well at the deadline.
+
+Of a text of T tokens, a network with N weights inside (those to the output not counted) reads D by the deadline:
+
+    D = seconds · updates a second · B · tau                                                            (1)
+    H: the largest of SIZES that still reads D ≥ READ · N tokens                                        (2)
+    learning rate = min(HIGHEST, RATE / H)                                                              (3)
+    dropout = DROPOUT · E / (E + HALF),  E = D / T epochs                                               (4)
+
+A larger network learns more from every token and sees fewer of them; (2) is where the two balance. A network that
+reads its text several times begins to know it by heart; (4) is what holds it back. `docs/log.md` has the
+measurements behind every constant. Whatever the user has fixed is taken as it is, and the rest follows it.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+from unspool.errors import InputError
+from unspool.kernels.arrays import Activation, CellName
+from unspool.model.config import LOOKED_UP, ModelConfig
+from unspool.model.values import Feedback
+from unspool.optimisers.base import OptimiserConfig
+from unspool.optimisers.schedule import Plans, refuse_plans
+from unspool.options import MOST_STEPS, at_least, from_choice, share_of_one
+
+SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
+"""H is one of these: whole vectors, and near enough to each other."""
+READ = 4.0
+"""How many tokens are read for each weight."""
+RATE = 3.0
+"""The learning rate times H."""
+HIGHEST = 0.006
+"""The learning rate of small networks."""
+DROPOUT = 0.4
+"""What dropout comes near to over many epochs."""
+HALF = 5.0
+"""After how many epochs half of it is reached."""
+ROWS, TAU = 16, 64
+"""Rows and steps of a window: small ones, and so many updates."""
+GATES = {"elman": 1, "gru": 3, "lstm": 4}
+MEASUREMENTS = 3
+"""At most so many sizes are tried out."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The numbers of a training, all fixed before its first update: with them it can be repeated to the bit."""
+
+    cell: CellName = "gru"
+    """elman, gru or lstm."""
+    hidden: int = 256
+    """H, the units of a layer."""
+    layers: int = 1
+    """How many layers stand on each other."""
+    embedding: int = 0
+    """The width of the token table; 0: one-hot tokens."""
+    tied: bool = False
+    """Whether the output's matrix is the token table."""
+    dropout: float = 0.2
+    """The share of a layer's outputs that is dropped."""
+    recurrent_dropout: float = 0.0
+    """The share of the state that is dropped inside the recurrence."""
+    B: int = 16
+    """Rows side by side."""
+    tau: int = 64
+    """Steps in a window."""
+    learning_rate: float = 6e-3
+    """Adam's, at its highest."""
+    clip: float = 1.0
+    """The largest norm of a gradient; 0: no limit."""
+    decay: float = 0.0
+    """Weight decay on matrices."""
+    warmup: int = 100
+    """Over how many updates the learning rate rises."""
+    steps: int = 1000
+    """How many updates; the learning rate ends with the last."""
+    plans: Plans = ()
+    """Where the number of updates was changed on the way, as the pace turned out: see `unspool.optimisers.schedule`."""
+    activation: Activation = "tanh"
+    """The Elman cell's: tanh, relu, sigmoid or identity."""
+    h0: Literal["zero", "learned"] = "zero"
+    """The state before the first step."""
+    pattern: str = "10.3"
+    """The textbook's figure: 10.3, h(t) reads h(t-1); 10.4, h(t) reads the output before (Elman)."""
+    feedback: Feedback = "token"
+    """What 10.4 feeds back: token, the one-hot output before, or logits, the real-valued o(t-1)."""
+
+
+def choose(
+    *,
+    vocabulary: int,
+    tokens: int,
+    seconds: float,
+    measure: Callable[[Recipe], float],
+    given: Mapping[str, Any],
+    clock: Callable[[], float] = time.perf_counter,
+) -> Recipe:
+    """Choose what is not given; `measure` says how many updates a second a recipe makes here.
+
+    The seconds are those that are left; what the measurements take of them is not spent twice.
+
+    >>> recipe = choose(
+    ...     vocabulary=65, tokens=1_000_000, seconds=150, given={"tau": 100}, clock=lambda: 0.0,
+    ...     measure=lambda recipe: 28e9 / (weights(recipe, 65)[1] * recipe.B * recipe.tau),
+    ... )
+    >>> recipe.hidden, recipe.tau, recipe.learning_rate, recipe.dropout, recipe.steps
+    (512, 100, 0.0059, 0.2, 3202)
+    """
+    check(given)
+    begin = clock()
+    sizes = [_of_size(H, vocabulary, tokens, given) for H in _hiddens(given)]
+    if "steps" in given:
+        recipe = _largest(sizes, vocabulary, dict.fromkeys(sizes, given["steps"]))
+    else:
+        recipe, rate = _measured(sizes, vocabulary, seconds, measure)
+        recipe = replace(recipe, steps=max(1, round((seconds - (clock() - begin)) * rate)))
+    epochs = recipe.steps * recipe.B * recipe.tau / max(1, tokens)
+    dropout = round(DROPOUT * epochs / (epochs + HALF), 2)  # (4)
+    warmup = max(1, min(100, recipe.steps // 10))
+    return replace(recipe, **{"dropout": dropout, "warmup": warmup} | dict(given))
+
+
+def check(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given part of a recipe with Python's integers; raise where a name or a value cannot be used."""
+    known = [field.name for field in fields(Recipe)]
+    if unknown := sorted(set(given) - set(known)):
+        raise InputError(f"{unknown[0]}: no number of a recipe; there are {', '.join(known)}")
+    from_choice("cell", given.get("cell", "gru"), tuple(GATES))
+    plain = dict(given)
+    for name in ("hidden", "layers", "B", "tau", "steps", "warmup", "embedding"):
+        if name in given:
+            most = MOST_STEPS if name in ("steps", "warmup") else None
+            plain[name] = at_least(name, given[name], 0 if name == "embedding" else 1, most)
+    if "plans" in given:
+        refuse_plans(given["plans"], given.get("steps", 0))
+    for name in ("dropout", "recurrent_dropout"):
+        share_of_one(name, given.get(name, 0.0))
+    _check_network(given)
+    OptimiserConfig(**{name: given[name] for name in ("learning_rate", "clip", "decay") if name in given})
+    return plain
+
+
+def _check_network(given: Mapping[str, Any]) -> None:
+    """Raise where pattern, activation, h0 and cell do not go together."""
+    from_choice("h0", given.get("h0", "zero"), ("zero", "learned"))
+    pattern = given.get("pattern", "10.3")
+    if pattern == "10.5":
+        raise InputError(
+            "pattern is 10.5, which has one output after the whole sequence: train it with unspool classify; a language "
+            "model needs 10.3 or 10.4"
+        )
+    from_choice("pattern", pattern, ("10.3", "10.4"))
+    names = ("activation", "feedback", "layers", "recurrent_dropout")
+    ModelConfig(
+        inputs=1,
+        outputs=1,
+        cell=given.get("cell", _cell(given)),
+        pattern=pattern,
+        learn_h0=given.get("h0") == "learned",
+        **{name: given[name] for name in names if name in given},
+    )
+
+
+def _cell(given: Mapping[str, Any]) -> CellName:
+    """Choose the cell where it is not given: what only an Elman network has makes it one."""
+    return "elman" if given.get("pattern") == "10.4" or given.get("activation", "tanh") != "tanh" else "gru"
+
+
+def weights(recipe: Recipe, vocabulary: int) -> tuple[int, int]:
+    """Count the weights that a token passes through: inside the network, and with its output.
+
+    >>> weights(Recipe(cell="gru", hidden=512), vocabulary=65)
+    (786432, 819712)
+    """
+    G, H, L = GATES[recipe.cell], recipe.hidden, recipe.layers
+    read = recipe.embedding if vocabulary > LOOKED_UP else 0  # else a row of a table, which costs nothing
+    inside = G * H * (L * H + (L - 1) * H + read)
+    return inside, inside + vocabulary * H
+
+
+def _hiddens(given: Mapping[str, Any]) -> Sequence[int]:
+    if "hidden" in given:
+        return (given["hidden"],)
+    if given.get("tied") and given.get("embedding"):
+        return (given["embedding"],)
+    return SIZES
+
+
+def _of_size(H: int, vocabulary: int, tokens: int, given: Mapping[str, Any]) -> Recipe:
+    """Fill in all that depends on the size and not on the time."""
+    many = vocabulary > LOOKED_UP
+    tied = given.get("tied", many and given.get("embedding", H) == H)
+    B = given.get("B", max(1, min(ROWS, tokens // (4 * TAU))))  # a short text: fewer rows, of some length
+    chosen = Recipe(
+        cell=_cell(given),
+        hidden=H,
+        embedding=H if many or tied else 0,
+        tied=tied,
+        B=B,
+        tau=max(1, min(TAU, (tokens - 1) // B)),
+        learning_rate=round(min(HIGHEST, RATE / H), 4),  # (3)
+        steps=1,
+    )
+    return replace(chosen, **given)
+
+
+def _largest(
+    sizes: Sequence[Recipe], vocabulary: int, rates: Mapping[Recipe, float], seconds: float = 1.0
+) -> Recipe:
+    """Choose the largest size that reads enough tokens for its weights at its rate; else the smallest."""
+    enough = [
+        size
+        for size in sizes
+        if seconds * rates[size] * size.B * size.tau >= READ * weights(size, vocabulary)[0]  # (2)
+    ]
+    return max(enough or [min(sizes, key=_hidden)], key=_hidden)
+
+
+def _measured(
+    sizes: Sequence[Recipe], vocabulary: int, seconds: float, measure: Callable[[Recipe], float]
+) -> tuple[Recipe, float]:
+    """Measure a middle size, go where its speed points to and measure there; give a size and its rate."""
+    rates: dict[Recipe, float] = {}
+    recipe = sizes[len(sizes) // 2 - 1] if len(sizes) > 1 else sizes[0]
+    while recipe not in rates and len(rates) < MEASUREMENTS:
+        rates[recipe] = measure(recipe)
+        # Another size takes as much longer as it has more weights, nearly.
+        spent = rates[recipe] * weights(recipe, vocabulary)[1]
+        expected = {size: spent / weights(size, vocabulary)[1] for size in sizes}
+        recipe = _largest(sizes, vocabulary, expected, seconds)
+    best = _largest(list(rates), vocabulary, rates, seconds)
+    return best, rates[best]
+
+
+def _hidden(recipe: Recipe) -> int:
+    return recipe.hidden

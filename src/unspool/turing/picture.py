@@ -1,0 +1,201 @@
+"""A compiled machine at work: its tape, its hidden units and the numbers of its two stacks, step by step from left to right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from unspool.plots.svg import Canvas
+from unspool.turing.machine import Configuration
+from unspool.turing.network import Network
+from unspool.turing.run import Pair
+
+MOST = 120
+"""So many steps are drawn."""
+LEFT, RIGHT, TOP, GAP, SMALL = 112.0, 92.0, 92.0, 54.0, 10.5
+WIDEST = 40.0
+"""The width of a step where they are few."""
+KINDS = {"e": "green", "g": "gold", "l": "blue", "r": "orange"}
+COLOURS = ("blue", "orange", "green", "purple", "gold", "red")
+"""The colours of the symbols behind the blank, which has none."""
+
+
+def draw_machine(
+    network: Network, pairs: Sequence[Pair], path: str | Path, title: str, left_out: int = 0
+) -> None:
+    """Draw the first steps of a run into an SVG file; `left_out` more were made than are given."""
+    shown = pairs[: MOST + 1]
+    left_out += len(pairs) - len(shown)
+    unit_rows = _unit_rows(network, shown)
+    wide = min(WIDEST, max(7.5, 760 / len(shown)))
+    cells = _cells([pair.network for pair in shown])
+    tall = min(wide, 22.0, max(4.0, 420 / len(cells)))
+    row = 13.0 if len(unit_rows) < 40 else 10.0
+    heights = (tall * len(cells), row * len(unit_rows), 230.0)
+    width = LEFT + wide * len(shown) + RIGHT
+    canvas = Canvas(max(width, 560), TOP + sum(heights) + 2 * GAP + 44, title)
+    canvas.text(20, 26, title, font_size=15, font_weight=600)
+    y = TOP
+    _tape(canvas, network, [pair.network for pair in shown], cells, (y, wide, tall))
+    y += heights[0] + GAP
+    never = len(network.units) - len(unit_rows)
+    more = f" ({never} that are never on are left out)" if never else ""
+    _head(canvas, y, f"hidden units, from 0 to 1{more}")
+    heat_rows(canvas, unit_rows, (LEFT, y, wide, row))
+    y += heights[1] + GAP
+    _stacks(canvas, network, shown, (y, wide, heights[2]))
+    _steps(canvas, len(shown), y + heights[2], wide, left_out)
+    canvas.save(path)
+
+
+def draw_automaton(
+    labels: Sequence[str],
+    values: Sequence[Sequence[float]],
+    word: str,
+    states: Sequence[str],
+    path: str | Path,
+    title: str,
+) -> None:
+    """Draw the units of an automaton while it reads the first symbols of a word into an SVG file."""
+    count = min(len(states), MOST + 1)
+    wide = min(WIDEST, max(7.5, 760 / count))
+    rows = [(label, [float(step[i]) for step in values[:count]]) for i, label in enumerate(labels)]
+    canvas = Canvas(max(LEFT + wide * count + RIGHT, 560), TOP + 34 + 16 * len(rows) + 48, title)
+    canvas.text(20, 26, title, font_size=15, font_weight=600)
+    _bands(canvas, states[:count], TOP, wide)
+    for t in range(1, count):
+        canvas.text(
+            LEFT + wide * (t + 0.5), TOP + 16, word[t - 1], text_anchor="middle", font_size=min(13.0, wide)
+        )
+    canvas.text(LEFT - 8, TOP + 16, "read", text_anchor="end", class_="soft", font_size=SMALL)
+    heat_rows(canvas, rows, (LEFT, TOP + 30, wide, 16.0))
+    _steps(canvas, count, TOP + 30 + 16 * len(rows), wide, len(states) - count)
+    canvas.save(path)
+
+
+def heat_rows(
+    canvas: Canvas, rows: Sequence[tuple[str, Sequence[float]]], box: tuple[float, float, float, float]
+) -> None:
+    """Draw values from 0 to 1 as cells, a row a unit, the larger the darker."""
+    left, top, wide, tall = box
+    for i, (label, values) in enumerate(rows):
+        y = top + i * tall
+        name = label if len(label) <= 18 else f"{label[:8]}…{label[-9:]}"
+        canvas.text(left - 8, y + tall * 0.76, name, text_anchor="end", font_size=min(SMALL, tall * 0.9), class_="soft")  # fmt: skip
+        canvas.line(left, y + tall, left + wide * len(values), y + tall, class_="grid")
+        for t, value in enumerate(values):
+            if value > 0:
+                canvas.tag("rect", x=left + t * wide + 0.5, y=y + 1.0, width=wide - 1, height=tall - 2, rx=1.5,
+                           style=f"fill:var(--{KINDS.get(label[0], 'soft')})",
+                           fill_opacity=0.12 + 0.78 * value)  # fmt: skip
+
+
+def _unit_rows(network: Network, pairs: Sequence[Pair]) -> list[tuple[str, list[float]]]:
+    rows = [
+        (unit.label, [float(pair.moment.value(i)) for pair in pairs]) for i, unit in enumerate(network.units)
+    ]
+    return [row for row in rows if any(row[1])]
+
+
+def _cells(configurations: Sequence[Configuration]) -> range:
+    """The cells that hold something or that the head has seen."""
+    low = min(min(each.head, each.head - len(each.left)) for each in configurations)
+    return range(low, 1 + max(each.head + max(len(each.right) - 1, 0) for each in configurations))
+
+
+def _tape(
+    canvas: Canvas,
+    network: Network,
+    configurations: Sequence[Configuration],
+    cells: range,
+    box: tuple[float, float, float],
+) -> None:
+    top, wide, tall = box
+    _head(canvas, top - 22, "tape and head, as decoded from the units")
+    _bands(canvas, [each.state for each in configurations], top, wide)
+    symbols = network.machine.symbols
+    for t, each in enumerate(configurations):
+        tape = each.left + each.right
+        for i, symbol in enumerate(tape, each.head - len(each.left)):
+            x, y = LEFT + t * wide, top + (i - cells.start) * tall
+            number = symbols.index(symbol)
+            if number:
+                colour = COLOURS[(number - 1) % len(COLOURS)]
+                canvas.tag("rect", x=x + 0.5, y=y + 0.5, width=wide - 1, height=tall - 1, rx=2.0, style=f"fill:var(--{colour})", fill_opacity=0.22)  # fmt: skip
+            if number and min(wide, tall) >= 9:
+                canvas.text(x + wide / 2, y + tall * 0.5 + 4, symbol, text_anchor="middle", font_size=min(12.0, 0.8 * tall))  # fmt: skip
+        y = top + (each.head - cells.start) * tall
+        canvas.tag("rect", x=LEFT + t * wide + 0.5, y=y + 0.5, width=wide - 1, height=tall - 1, rx=2.0, fill="none", style="stroke:var(--ink)", stroke_width=1.6)  # fmt: skip
+    every = max(1, round(24 / tall))
+    for i in cells:
+        if i % every == 0:
+            canvas.text(LEFT - 8, top + (i - cells.start + 0.5) * tall + 4, f"cell {i}", text_anchor="end", class_="soft", font_size=SMALL)  # fmt: skip
+
+
+def _bands(canvas: Canvas, states: Sequence[str], top: float, wide: float) -> None:
+    """Write the states above their steps, where they change and there is room."""
+    t = 0
+    while t < len(states):
+        end = t
+        while end < len(states) and states[end] == states[t]:
+            end += 1
+        x, room = LEFT + t * wide, (end - t) * wide
+        canvas.line(x + 1.5, top - 5, x + room - 1.5, top - 5, style="stroke:var(--purple)", stroke_width=2)
+        if 6.2 * len(states[t]) <= room + 2:
+            canvas.text(x + room / 2, top - 9, states[t], text_anchor="middle", font_size=SMALL, style="fill:var(--purple)")  # fmt: skip
+        t = end
+    canvas.text(LEFT - 8, top - 6, "state", text_anchor="end", class_="soft", font_size=SMALL)
+
+
+def _stacks(canvas: Canvas, network: Network, pairs: Sequence[Pair], box: tuple[float, float, float]) -> None:
+    top, wide, tall = box
+    _head(canvas, top, "the stacks' numbers: in the bands alone, each with its symbol at the top")
+    right, symbols, base = LEFT + wide * len(pairs), network.machine.symbols, network.base
+    most = (2 * len(symbols) - 2) / (base - 1)  # the largest number of a stack
+
+    def place(z: float) -> float:
+        return top + tall * (1 - z / most) if most else top + tall
+
+    for s, symbol in enumerate(symbols):
+        _band(canvas, place, (2 * s / base, (2 * s + most) / base), right)
+        for under in range(len(symbols)):
+            low = 2 * s / base + 2 * under / base**2
+            _band(canvas, place, (low, low + most / base**2), right)
+        canvas.text(right + 8, place((2 * s + most / 2) / base) + 4, f"{symbol} at the top", font_size=SMALL, class_="soft")  # fmt: skip
+    for name, colour, side in (("l", "blue", -1.5), ("r", "orange", 1.5)):
+        points = [
+            (LEFT + (t + 0.5) * wide + side, place(float(getattr(p.truth, name))))
+            for t, p in enumerate(pairs)
+        ]
+        if wide > 12:
+            canvas.path(
+                points, fill="none", style=f"stroke:var(--{colour})", stroke_width=1, stroke_opacity=0.45
+            )
+        for x, y in points:
+            canvas.tag("circle", cx=x, cy=y, r=min(3.2, 0.3 * wide), style=f"fill:var(--{colour})")
+    for z in (0.0, 0.25, 0.5, 0.75):
+        if z <= most:
+            canvas.text(LEFT - 8, place(z) + 4, f"{z:g}", text_anchor="end", class_="soft", font_size=SMALL)
+    for x, label, colour in ((LEFT - 60, "l, left", "blue"), (LEFT - 60, "r, right", "orange")):
+        y = top + tall * (0.38 if colour == "blue" else 0.46)
+        canvas.tag("circle", cx=x - 26, cy=y - 4, r=3.2, style=f"fill:var(--{colour})")
+        canvas.text(x - 18, y, label, font_size=SMALL, style=f"fill:var(--{colour})")
+
+
+def _band(
+    canvas: Canvas, place: Callable[[float], float], between: tuple[float, float], right: float
+) -> None:
+    low, high = place(between[0]), place(between[1])
+    canvas.tag("rect", x=LEFT, y=high - 0.6, width=right - LEFT, height=low - high + 1.2, style="fill:var(--soft)", fill_opacity=0.13)  # fmt: skip
+
+
+def _head(canvas: Canvas, y: float, text: str) -> None:
+    canvas.text(LEFT, y - 10, text, font_size=12)
+
+
+def _steps(canvas: Canvas, count: int, y: float, wide: float, left_out: int) -> None:
+    every = next(k for k in (1, 2, 5, 10, 20, 50, 100) if k * wide >= 20)
+    for t in range(0, count, every):
+        canvas.text(LEFT + (t + 0.5) * wide, y + 18, str(t), text_anchor="middle", class_="soft", font_size=SMALL)  # fmt: skip
+    more = f" (the first {count - 1:,}; {left_out:,} more are not drawn)" if left_out else ""
+    canvas.text(LEFT + wide * count, y + 36, f"step{more}", text_anchor="end", font_size=12)
