@@ -8,13 +8,16 @@ from __future__ import annotations
 import pytest
 
 import unspool
-from golden.parameters import ON_OTHER_MACHINES, all_cases, hash_of, stored
+from golden.parameters import ON_OTHER_MACHINES, WINDOWS, all_cases, hash_of, stored
+from golden.window import has_the_same_tanh
 
 FROZEN = stored()
 OTHER_SETS = [name for name in unspool.kernel_info()["available"] if name != unspool.kernel_info()["isa"]]
 
 
 def check(case: str, **machine) -> None:
+    if case in WINDOWS and not has_the_same_tanh():
+        pytest.skip("NumPy's tanh has other bits on this processor")
     found = hash_of(case, **machine)
     shapes = list(found.names.values()), list(FROZEN[case].names.values())
     assert shapes[0] == shapes[1], f"{case}: the tensors of the file have other shapes or another order"
