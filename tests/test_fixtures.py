@@ -21,6 +21,7 @@ from fixtures.make import (
     FITS,
     ONCE,
     OTHERS,
+    PYTHON,
     STEPS,
     answer,
     put_in_place,
@@ -28,8 +29,10 @@ from fixtures.make import (
 )
 from golden.command_line import call, must
 from golden.parameters import read_tensors
+from golden.window import has_the_same_tanh
 from unspool.graph.text import from_json, to_json
 
+BY_NUMPY = ("prepared", "backtest")
 KEPT = json.loads(ANSWERS.read_text("utf-8"))
 
 
@@ -42,15 +45,13 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def same(found: object, kept: object) -> bool:
-    """Compare answers; what the kernels do not compute (e.g. NumPy's exp) may differ in the last digits elsewhere."""
+def close(found: object, kept: object, rel: float) -> bool:
+    """Compare figures that are computed by NumPy's tanh and least squares, whose last bits depend on the processor."""
     if isinstance(found, dict) and isinstance(kept, dict):
-        return found.keys() == kept.keys() and all(same(found[key], kept[key]) for key in kept)
+        return found.keys() == kept.keys() and all(close(found[key], kept[key], rel) for key in kept)
     if isinstance(found, list) and isinstance(kept, list):
-        return len(found) == len(kept) and all(map(same, found, kept))
-    if isinstance(found, float) and isinstance(kept, float):
-        return found == pytest.approx(kept, rel=1e-12, abs=0)
-    return found == kept
+        return len(found) == len(kept) and all(close(*both, rel) for both in zip(found, kept, strict=True))
+    return found == (pytest.approx(kept, rel=rel) if isinstance(kept, float) else kept)
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -59,12 +60,13 @@ def test_a_run_of_an_earlier_version_gives_the_answers_it_gave(name: str) -> Non
     if name.startswith("subwords"):
         pytest.importorskip("tokenizers")
     found, kept = answer(ASKED[name]), KEPT[name]
-    assert same(found, kept), f"unspool {ASKED[name]}\n gave {kept}\n now {found}"
+    alike = close(found, kept, 1e-9 if has_the_same_tanh() else 1e-3) if name in BY_NUMPY else found == kept
+    assert alike, f"unspool {ASKED[name]}\n gave {kept}\n now {found}"
 
 
 def test_every_run_is_asked_and_no_answer_is_left_over() -> None:
     assert sorted(KEPT) == sorted(ASKED)
-    assert {name.split(",")[0] for name in ASKED} == {*FITS, *OTHERS, "prepared"}
+    assert {name.split(",")[0] for name in ASKED} == {*FITS, *OTHERS, *BY_NUMPY, PYTHON}
 
 
 @pytest.mark.parametrize("kind", FITS)
@@ -92,6 +94,12 @@ def test_a_finished_run_of_an_earlier_version_can_be_resumed_and_stays_as_it_is(
     before = (copy / kind / "model.safetensors").read_bytes()
     must("resume", kind)
     assert (copy / kind / "model.safetensors").read_bytes() == before
+
+
+@pytest.mark.usefixtures("copy")
+def test_a_run_from_python_holds_no_command_to_resume() -> None:
+    done = call("resume", PYTHON)
+    assert done.code == 2 and "it holds no command to go on with" in done.err
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FITS if kind != "language"])
