@@ -30,7 +30,7 @@ from fixtures.make import (
 from golden.command_line import call, must
 from golden.parameters import read_tensors
 from golden.window import has_the_same_tanh
-from unspool.graph.text import from_json, to_json
+from unspool.inspect.graph.export import from_json, to_json
 
 BY_NUMPY = ("prepared", "backtest")
 KEPT = json.loads(ANSWERS.read_text("utf-8"))

@@ -10,7 +10,7 @@ import hashlib
 
 import numpy as np
 
-from unspool.counting.window import Training, train_on_numbers, train_on_tokens
+from unspool.baselines.window_network import Training, train_on_numbers, train_on_tokens
 
 TRAINING = Training(H=9, steps=20, B=8)
 TANH = "3b350fb1e875e0999e0620758575ea25e9393279cc9c2cac3f65a173f6a3ecd1"
