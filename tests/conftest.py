@@ -1,13 +1,23 @@
-"""What every test may rely on: it begins with the threads and the instruction set that it found."""
+"""Shared by every test: the kernels' settings are restored, properties have no deadline, one trained model."""
 
 import pytest
+from hypothesis import settings
 
+from inspect_cases import made
 from unspool.kernels import native
+
+settings.register_profile("no-deadline", deadline=None)
+settings.load_profile("no-deadline")
 
 
 @pytest.fixture(autouse=True)
-def _leave_the_kernels_as_they_were():
+def _restore_the_kernels_settings():
     before = native.kernel_info()
     yield
     native.set_threads(before["threads"])
     native.choose_isa(before["isa"])
+
+
+@pytest.fixture(scope="session")
+def trained():
+    return made("lstm", steps=120)

@@ -1,0 +1,156 @@
+"""The commands, as a user starts them; and the page in a browser, where there is one."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from inspect_cases import TEXT
+from unspool.cli import main as cli
+from unspool.inspect.graph.export import from_json
+
+APP = cli.app
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FILES = ["graph.svg", "surprise.svg", "units.svg", "path.svg", "influence.svg", "bias.svg", "states.png"]
+
+
+def unspool(*arguments, code=0, stdin=None):
+    done = subprocess.run(
+        [sys.executable, "-m", "unspool", *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=os.environ | {"UNSPOOL_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.fixture
+def here(monkeypatch, capsys):
+    """A command in this process: quicker than one of its own."""
+
+    def command(*arguments, code=0):
+        given = list(map(str, arguments))
+        monkeypatch.setattr(cli, "app", lambda *_, **options: APP(given, **options))
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert ended.value.code == code
+        return capsys.readouterr()
+
+    return command
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    place = tmp_path_factory.mktemp("run")
+    (place / "story.txt").write_text(TEXT, encoding="utf-8")
+    sizes = ["--cell", "gru", "--hidden", 12, "--batch", 2, "--window", 16, "--steps", 40]
+    unspool("train", place / "story.txt", "--out", place / "run", *sizes)
+    return place / "run"
+
+
+@pytest.fixture(scope="module")
+def report(run):
+    out = run.parent / "report"
+    done = unspool("inspect", run, run.parent / "story.txt", "--out", out, "--characters", 500)
+    return out, done.stdout
+
+
+def test_inspect_writes_a_page_pictures_and_numbers_and_says_so(report):
+    out, printed = report
+    assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, "numbers.json", "report.html"])
+    for name in FILES:
+        if name.endswith(".svg"):
+            assert ElementTree.fromstring((out / name).read_text(encoding="utf-8")).tag.endswith("svg")
+    content = json.loads((out / "numbers.json").read_text(encoding="utf-8"))
+    assert content["tokens"] == 500 and content["unknown"] == 0 and len(content["units"]) == 8
+    assert f"perplexity {content['perplexity']:.2f}" in printed
+    for words in ("what it tells", "memory horizon", "looks back", "report.html"):
+        assert words in printed
+    assert str(out / "report.html") in printed
+
+
+def test_inspect_reads_standard_input_and_prints_json_alone(run, tmp_path):
+    text = "She said: “go”, and went home. " * 3
+    options = ["--out", tmp_path, "--json", "--units", "3,h5", "--skip", 4]
+    done = unspool("inspect", run, "-", *options, stdin=text)
+    content = json.loads(done.stdout)
+    assert content["tokens"] == len(text) - 4 and content["unknown"] > 0
+    assert [unit["name"] for unit in content["units"]] == ["layer0.h3", "layer0.h5"]
+    assert set(content["looking_back"]["advice"]) == {"0.1", "0.05", "0.01"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--units", "99"], "no unit '99'"),
+        (["--skip", "1000000"], "leaves nothing"),
+        (["--characters", "1"], "characters is 1"),
+        (["--out", "/dev/null/there"], "cannot be made"),
+    ],
+)
+def test_what_inspect_cannot_do_is_one_line(run, tmp_path, here, options, said):
+    given = options if "--out" in options else ["--out", tmp_path, *options]
+    said_then = here("inspect", run, run.parent / "story.txt", *given, code=2).err
+    assert said in said_then and len(said_then.splitlines()) == 1
+
+
+def test_graph_writes_what_the_name_ends_with(run, tmp_path, here):
+    for name, begin in (
+        ("g.svg", "<svg"),
+        ("g.dot", "digraph"),
+        ("g.mmd", "flowchart"),
+        ("g.md", "```mermaid"),
+    ):
+        here("graph", "--cell", "lstm", "--tau", 4, "--out", tmp_path / name)
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith(begin)
+    here("graph", run, "--text", "went", "--out", tmp_path / "g.json")
+    text = (tmp_path / "g.json").read_text(encoding="utf-8")
+    assert from_json(text).tau == 3
+    assert any("gradient" in node for node in json.loads(text)["nodes"])
+    assert here("graph", "--cell", "plain", "--folded").out == 'flowchart LR\n  s(("s"))\n  s ==>|■| s\n'
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--tau", "100000000"], "nodes"),
+        (["--tau", "0"], "tau is 0"),
+        (["--cell", "rnn"], "cell is 'rnn'"),
+        (["--text", "a"], "goes with a run"),
+        (["--out", "picture.png"], ".svg"),
+    ],
+)
+def test_what_graph_cannot_do_is_one_line(here, options, said):
+    said_then = here("graph", *options, code=2).err
+    assert said in said_then and len(said_then.splitlines()) == 1
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs a browser")
+def test_in_a_browser_the_script_runs_and_paints_every_token(report):
+    page: Path = report[0] / "report.html"
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--virtual-time-budget=3000",
+        "--dump-dom",
+    ]
+    dom = subprocess.run(
+        [*command, page.as_uri()], capture_output=True, text=True, check=True, timeout=120
+    ).stdout
+    assert (
+        dom.count("--c: rgba(194, 52, 77") + dom.count("--c: rgba(194,52,77") + dom.count("--c:rgba(194")
+        >= 499
+    )
+    assert 'aria-pressed="true"' in dom
+    assert "surprise −log p of each token" in dom

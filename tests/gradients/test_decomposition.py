@@ -1,0 +1,263 @@
+"""Every share adds up to the gradient; every quantity is what PyTorch's autograd says; lags add up too."""
+
+import numpy as np
+import pytest
+
+import torch
+from cases import CELLS, Windowed, config_of
+from unspool.errors import InputError
+from unspool.gradients.backpropagate import backpropagate
+from unspool.gradients.by_lag import gradient_by_lag
+from unspool.gradients.decomposition import take_apart
+from unspool.gradients.jacobians import horizon, influence, jacobian, radii
+from unspool.gradients.linear import spectral_radius
+from unspool.kernels import reference
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.model.twin import Twin
+
+
+def kernels(case):
+    """The gradients that training uses."""
+    model, gradient = case.model, case.model.gradient()
+    output = model.forward(case.x, case.start, lengths=case.lengths)
+    loss = model.loss(output, case.y, gradient=gradient)
+    model.backward(output, loss.dh, gradient)
+    model.finish(gradient)
+    return loss, gradient.values
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("kind", ["one-hot", "dense", "embedded"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_the_shares_of_all_steps_add_up_to_the_gradient_of_the_kernels(cell, kind, bidirectional):
+    case = Windowed(config_of(cell, kind, 5, layers=2, bidirectional=bidirectional), tau=6, B=3, ragged=True)
+    apart = take_apart(case.model, case.x, case.y, case.start, lengths=case.lengths)
+    loss, gradient = kernels(case)
+    np.testing.assert_allclose(apart.L, loss.each, rtol=1e-5, atol=1e-6)
+    for name in apart.names:
+        total = apart.shares(name).sum(axis=0)
+        np.testing.assert_allclose(total, apart.gradient(name), rtol=1e-12, atol=1e-12)
+        scale = np.abs(total).max()
+        np.testing.assert_allclose(gradient[name], total, rtol=0, atol=2e-5 * scale, err_msg=name)
+        norms = [np.linalg.norm(share) for share in apart.shares(name)]
+        np.testing.assert_allclose(apart.share_norms(name), norms)
+
+
+def elman_in_torch(case):
+    """Equations 10.8 to 10.14 in PyTorch, every intermediate quantity kept for its gradient."""
+    p = {name: torch.tensor(v.astype(np.float64)) for name, v in case.model.parameters.items()}
+    h, found = (
+        torch.zeros(case.B, case.config.hidden, dtype=torch.float64),
+        {"a": [], "h": [], "o": [], "L": []},
+    )
+    for t in range(case.tau):
+        a = p["layer0.b"] + h @ p["layer0.W"].T + torch.tensor(case.x[t].astype(np.float64)) @ p["layer0.U"].T
+        a.requires_grad_() if t == 0 else a.retain_grad()
+        h = torch.tanh(a)
+        o = h @ p["V"].T + p["c"]
+        for each in (h, o):
+            each.retain_grad()
+        y = torch.tensor(case.y[t]).long()
+        L = torch.nn.functional.cross_entropy(o, y, reduction="none", ignore_index=-1)
+        for name, value in (("a", a), ("h", h), ("o", o), ("L", L)):
+            found[name].append(value)
+    torch.stack(found["L"]).sum().backward()
+    return found
+
+
+def test_every_named_quantity_is_what_autograd_finds():
+    case = Windowed(config_of("elman", "dense", 4), tau=5, B=2)
+    theirs = elman_in_torch(case)
+    arrays = dict(take_apart(case.model, case.x, case.y).arrays())
+    for name, key in (("layer0.a", "a"), ("layer0.h", "h"), ("o", "o"), ("L", "L")):
+        np.testing.assert_allclose(arrays[name], torch.stack(theirs[key]).detach(), rtol=1e-12, atol=1e-12)
+    for name, key in (("layer0.da", "a"), ("layer0.dh", "h"), ("do", "o")):
+        slopes = np.stack([each.grad.numpy() for each in theirs[key]])
+        np.testing.assert_allclose(arrays[name], slopes, rtol=1e-11, atol=1e-12)
+    e = np.exp(arrays["o"])
+    np.testing.assert_allclose(arrays["y_hat"], e / e.sum(axis=-1, keepdims=True))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("cell", CELLS)
+def test_the_gradient_of_every_state_is_what_a_nudge_of_it_finds(cell, reverse):
+    case = Windowed(config_of(cell, "dense", 3, bidirectional=reverse), tau=4, B=2, ragged=True)
+    apart = take_apart(case.model, case.x, case.y, lengths=case.lengths)
+    tape, back = apart.seen.tapes[0][reverse], apart.backs[0][reverse]
+    dh = apart.dh(0, reverse)
+    ds = np.zeros(dh.shape[1:]) if cell == "lstm" else None
+    order = list(range(4)) if not reverse else [3, 2, 1, 0]
+    for place, t in enumerate(order):  # what arrives at h(t), by taking only the later steps back
+        later = order[place + 1 :]
+        first, last = (min(later), max(later) + 1) if later else (0, 0)
+        if not later:
+            expected = back[0][t]
+        else:
+            cut = reference.Tape(
+                tape.cell, tape.activation, reverse, np.clip(tape.lengths - first, 0, last - first), None,
+                tape.hs[first : last + 1], None if tape.ss is None else tape.ss[first : last + 1],
+                None if tape.gates is None else tape.gates[first:last], None,
+            )  # fmt: skip
+            W = apart.twin.letters["layer0.reverse.W" if reverse else "layer0.W"]
+            after = reference.window_backward(cut, W, dh=back[0][first:last], ds_end=ds)
+            expected = back[0][t] + after.dh0
+        np.testing.assert_allclose(dh[t], expected, rtol=1e-11, atol=1e-13)
+
+
+def test_a_share_that_is_not_there_is_refused():
+    case = Windowed(config_of("elman", "one-hot", 3), tau=4, B=2)
+    apart = take_apart(case.model, case.x, case.y)
+    with pytest.raises(InputError, match="no shares of 'X'"):
+        apart.share("X", 0)
+    with pytest.raises(InputError, match="step 4 is beyond the window"):
+        apart.share("c", 4)
+    with pytest.raises(InputError, match="y has shape"):
+        take_apart(case.model, case.x, case.y[:2])
+
+
+# ── Jacobians ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu", "sigmoid", "identity"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_steps_jacobian_is_what_the_backward_pass_does_to_every_unit_vector(cell, activation):
+    if cell != "elman" and activation != "tanh":
+        return
+    case = Windowed(config_of(cell, "one-hot", 4, activation=activation), tau=3, B=1)
+    twin = Twin.of(case.model)
+    tape = twin.forward(case.x, case.start).tapes[0][0]
+    W, width = twin.letters["layer0.W"], 8 if cell == "lstm" else 4
+    product = np.eye(width)
+    for t in (2, 1, 0):
+        product = product @ jacobian(tape, W, t)
+    for i, unit in enumerate(np.eye(width)):
+        ds = unit[None, 4:] if cell == "lstm" else None
+        back = reference.window_backward(tape, W, dh_end=unit[None, :4], ds_end=ds)
+        row = back.dh0[0] if cell != "lstm" else np.concatenate([back.dh0[0], back.ds0[0]])
+        np.testing.assert_allclose(product[i], row, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_vector_products_find_the_same_influence_as_products_of_jacobians(cell):
+    model = Model.fresh(ModelConfig(cell=cell, inputs=7, outputs=7, hidden=24), seed=3)
+    x = np.random.default_rng(0).integers(0, 7, (60, 2)).astype(np.int32)
+    lags = [0, 1, 2, 5, 12, 30]
+    products = influence(model, x, lags=lags, row=1, places=3, exact=True)
+    vectors = influence(model, x, lags=lags, row=1, places=3, exact=False)
+    assert products.exact and not vectors.exact
+    np.testing.assert_allclose(vectors.norm, products.norm, rtol=0.02)
+    np.testing.assert_allclose(vectors.mean, products.mean, rtol=0.5)
+    assert all(mean <= norm * (1 + 1e-9) for mean, norm in zip(products.mean, products.norm, strict=True))
+
+
+def test_a_linear_network_forgets_by_the_powers_of_w():
+    model = Model.fresh(
+        ModelConfig(cell="elman", inputs=3, outputs=3, hidden=6, activation="identity"), seed=0
+    )
+    model.parameters["layer0.W"][:] *= 0.8  # a rotation, shortened: all singular values 0.8
+    seen = influence(model, np.zeros((20, 1), np.int32), lags=10)
+    np.testing.assert_allclose(seen.norm, 0.8 ** np.arange(11), rtol=1e-5)
+    assert radii(model)["a"] == pytest.approx(0.8, rel=1e-5)
+    assert horizon(seen.lags, seen.norm, 0.5) == 4  # 0.8^4 = 0.41
+
+
+def test_the_horizon_is_where_the_influence_stays_below_and_not_where_it_dips():
+    assert horizon([0, 1, 2, 3, 4], [1, 0.1, 0.9, 0.1, 0.1], 0.5) == 3
+    assert horizon([0, 2, 4], [4, 1, 1], 0.5) == 2
+    assert horizon([0, 1], [1, 0.9], 0.5) is None
+
+
+# ── gradients by lag ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("cell", CELLS)
+def test_the_parts_by_lag_are_what_is_left_when_every_loss_looks_back_alone(cell, layers):
+    case = Windowed(config_of(cell, "one-hot", 4, layers=layers), tau=5, B=2)
+    by_lag = gradient_by_lag(case.model, case.x, case.y, state=case.start)
+    twin = Twin.of(case.model)
+    seen = twin.forward(case.x, case.start)
+    dh = seen.do(case.y) @ twin.V
+    parts = {f"layer{n}.W": np.zeros((5, *twin.letters[f"layer{n}.W"].shape)) for n in range(layers)}
+    for t in range(5):  # the loss of one step alone, taken back; its share at step k has the lag t - k
+        alone = np.zeros_like(dh)
+        alone[t] = dh[t]
+        for n, row in enumerate(twin.backward(seen, alone)):
+            for k in range(t + 1):
+                da = twin.recurrent(row[0][1].da[k])
+                parts[f"layer{n}.W"][t - k] += da.T @ seen.tapes[n][0].h_before[k]
+    for name, expected in parts.items():
+        norms = [np.linalg.norm(part) for part in expected]
+        np.testing.assert_allclose(by_lag.norms[name], norms, rtol=1e-10)
+    assert by_lag.bias[0] == 1.0 and by_lag.bias[5] < 1e-12
+    assert sum(by_lag.shares()) == pytest.approx(1)
+
+
+def test_the_bias_by_lag_is_the_bias_of_a_gradient_that_looks_back_so_far():
+    model = Model.fresh(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=6), seed=1)
+    ids = np.random.default_rng(0).integers(0, 5, (41, 1)).astype(np.int32)
+    by_lag = gradient_by_lag(model, ids[:-1], ids[1:], lags=30)
+    full, cut = model.gradient(), model.gradient()
+    for gradient, K in ((full, 40), (cut, 7)):
+        for t in range(40):  # each loss in a window of its own, of at most K steps
+            begin = max(0, t + 1 - K)
+            state = model.forward(ids[:begin]).state if begin else None
+            output = model.forward(ids[begin : t + 1], state)
+            y = np.full((t + 1 - begin, 1), -1, np.int32)
+            y[-1] = ids[t + 1]
+            loss = model.loss(output, y, gradient=gradient)
+            model.backward(output, loss.dh, gradient)
+        model.finish(gradient)
+    recurrent = [name for name in full.values if name.startswith("layer")]
+    missing, whole = (
+        np.sqrt(sum(np.linalg.norm(part[name]) ** 2 for name in recurrent))
+        for part in ({n: full.values[n] - cut.values[n] for n in recurrent}, full.values)
+    )
+    assert by_lag.bias[7] == pytest.approx(missing / whole, rel=1e-3)
+    assert by_lag.full == pytest.approx(whole, rel=1e-4)
+    enough = by_lag.steps_for(0.05)
+    assert by_lag.bias[enough] <= 0.05 < by_lag.bias[enough - 1]
+    assert by_lag.steps_for(1e-9) is None
+
+
+def test_a_lag_beyond_the_window_is_refused():
+    model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=6), seed=1)
+    x = np.zeros((8, 1), np.int32)
+    with pytest.raises(InputError, match="a lag of 9 is beyond the window of 8 steps"):
+        influence(model, x, lags=9)
+    with pytest.raises(InputError, match="a lag of 8 is beyond the window of 8 steps"):
+        gradient_by_lag(model, x, x, lags=8)
+    large = Model(ModelConfig(cell="elman", inputs=1, outputs=1, hidden=600), model.parameters)
+    with pytest.raises(InputError, match="GiB"):
+        influence(large, np.zeros((8000, 1), np.int32), lags=8000)
+    with pytest.raises(InputError, match="fraction is 2"):
+        horizon([0, 1], [1, 0], 2)
+    with pytest.raises(InputError, match="square"):
+        spectral_radius(np.zeros((2, 3)))
+
+
+# ── the other patterns ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_shares_of_the_other_patterns_add_up_to_the_gradient_of_the_kernels():
+    for pattern, cell, y in (("output", "elman", None), ("last", "lstm", np.array([1, 2, -1], np.int32))):
+        case = Windowed(config_of(cell, "one-hot", 5, pattern=pattern), tau=6, B=3, ragged=True)
+        y = case.y if y is None else y
+        apart = take_apart(case.model, case.x, y, lengths=case.lengths)
+        gradient = case.model.gradient()
+        backpropagate(case.model, case.x, y, None, gradient, lengths=case.lengths)
+        case.model.finish(gradient)
+        for name in apart.names:
+            total = apart.shares(name).sum(axis=0)
+            np.testing.assert_allclose(gradient.values[name], total, rtol=1e-4, atol=1e-5, err_msg=name)
+    names = [name for name, _ in take_apart(case.model, case.x, y).arrays()]
+    assert {"layer0.a", "layer0.s", "o", "L", "do"} <= set(names)
+
+
+def test_a_chain_of_states_is_not_looked_for_where_there_is_none():
+    model = Model.fresh(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=6, pattern="10.4"), seed=1)
+    x = np.zeros((8, 1), np.int32)
+    for look in (lambda: influence(model, x, lags=3), lambda: gradient_by_lag(model, x, x)):
+        with pytest.raises(InputError, match="no chain of states"):
+            look()
