@@ -2,7 +2,8 @@
 
 The runs are made by the command line, and the parameters read from the file that it leaves, so nothing here
 depends on how the source is arranged. A hash covers the shapes and bytes of the tensors in the order of the file;
-their names stand beside it for information and may change. Where a bit is meant to change, write them again:
+their names stand beside it for information and may change. What no command reaches is trained through public names of
+the package (`golden.python_api`). Where a bit is meant to change, write them again:
 
     PYTHONPATH=tests python -m golden.parameters --write
 """
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 
 from golden.command_line import must
 from golden.inputs import write_inputs
+from golden.python_api import FROM_PYTHON
 from golden.window import trained_on_numbers, trained_on_tokens
 
 STORED = Path(__file__).with_name("parameters.json")
@@ -124,6 +126,9 @@ ON_OTHER_MACHINES = (
     "forecast, gru, one column",
     "window network, numbers",
     "window network, tokens",
+    "scheduled sampling, half of the steps",
+    "from Python, lstm, both directions, two layers",
+    "from Python, gru, many tokens",
 )
 """The cases that are repeated with another number of threads and on other instruction sets."""
 
@@ -167,16 +172,16 @@ def hash_of(case: str, **machine: Any) -> Tensors:
     """Make a case's run in a new folder, and hash its parameters."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         write_inputs(Path())
-        if case in WINDOWS:
-            return _hash_of_window(case, **machine)
+        if case not in commands():
+            return _hash_from_python(case, **machine)
         must(*commands()[case], **machine)
         return read_tensors(Path("RUN/model.safetensors"))
 
 
-def _hash_of_window(case: str, threads: int = 2, isa: str | None = None) -> Tensors:
+def _hash_from_python(case: str, threads: int = 2, isa: str | None = None) -> Tensors:
     must("--version", threads=threads, isa=isa)  # sets both
     digest, names = hashlib.sha256(), {}
-    for name, array in sorted(WINDOWS[case]().items()):
+    for name, array in (WINDOWS | FROM_PYTHON)[case]().items():
         names[name] = list(array.shape)
         digest.update(json.dumps([array.dtype.str, names[name]]).encode() + array.tobytes())
     return Tensors(digest.hexdigest(), names)
@@ -199,7 +204,7 @@ def read_tensors(path: Path) -> Tensors:
 
 def all_cases() -> list[str]:
     """Name every case."""
-    return [*commands(), *WINDOWS]
+    return [*commands(), *WINDOWS, *FROM_PYTHON]
 
 
 def stored() -> dict[str, Tensors]:
