@@ -17,7 +17,7 @@ from table import save, show
 from unspool.data.text.corpus import prepare
 from unspool.tasks.language.run import chosen_bptt, run
 from unspool.training.choose_bptt import LENGTHS, shortest
-from unspool.training.events import Judged, RunConfig
+from unspool.training.events import Evaluated, RunConfig
 
 PER_UPDATE = 1024
 
@@ -26,7 +26,7 @@ def learned(text: str, given: dict[str, Any], K: int, seed: int) -> float:
     """Train with truncated:K; return the nats per token of the test part."""
     config = RunConfig(sources=(text,), given=given, bptt=f"truncated:{K}", order=1, validations=4, seed=seed)
     end = list(run(config))[-1]
-    assert isinstance(end, Judged)
+    assert isinstance(end, Evaluated)
     return end.measure.nats
 
 

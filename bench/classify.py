@@ -18,7 +18,7 @@ import numpy as np
 
 from table import save, show
 from unspool.data.formats.labelled import read_labelled
-from unspool.data.split import held_out
+from unspool.data.split import split_stratified
 from unspool.evaluation.scores import score
 from unspool.tasks import SequenceClassifier
 
@@ -71,7 +71,7 @@ def digits(folder: Path | None, seed: int) -> dict:
 
 def names(folder: Path, seed: int) -> dict:
     data = read_labelled(folder)
-    learned, judged = held_out(data.labels, 0.2, seed)
+    learned, judged = split_stratified(data.labels, 0.2, seed)
     x, y = ([data.sequences[i] for i in learned], [data.labels[i] for i in learned])
     test, truth = ([data.sequences[i] for i in judged], [data.labels[i] for i in judged])
     model = SequenceClassifier(
@@ -90,7 +90,7 @@ def names(folder: Path, seed: int) -> dict:
 
 def naive_bayes(x: list[str], y: list[str], test: list[str]) -> list[str]:
     """Character trigrams; the smoothing is the best of a few on a fifth of the training part."""
-    fit, judge = held_out(y, 0.2, seed=0)
+    fit, judge = split_stratified(y, 0.2, seed=0)
     found = []
     for alpha in (0.01, 0.03, 0.1, 0.3, 1.0):
         answers = bayes(([x[i] for i in fit], [y[i] for i in fit]), [x[i] for i in judge], alpha)

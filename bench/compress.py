@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from table import save, show
-from unspool.compress import Packed, compress, decompress
+from unspool.compress import CompressionResult, compress, decompress
 from unspool.compress.other_programs import OTHERS
 from unspool.kernels.native import set_threads
 from unspool.tasks.language.text_model import TextModel
@@ -34,7 +34,7 @@ def timed(work: Callable[[], Any], rounds: int) -> tuple[float, Any]:
 def measure(model: TextModel, path: Path, rounds: int) -> dict[str, Any]:
     data = path.read_bytes()
     writing, packed = timed(lambda: compress(model, data, name=path.name), rounds)
-    assert isinstance(packed, Packed)
+    assert isinstance(packed, CompressionResult)
     kept, coded = packed.container, packed.coded
     reading, back = timed(lambda: decompress(kept, model), rounds)
     if back != data:

@@ -34,7 +34,7 @@ from unspool.errors import UnspoolError
 from unspool.storage.run_folder import CONFIG, TRAINING
 from unspool.storage.tensors import read_arrays
 from unspool.tasks.forecast.store import load as load_forecaster
-from unspool.tasks.language.generator import Reader
+from unspool.tasks.language.generator import TextGenerator
 from unspool.tasks.language.text_model import TextModel
 from unspool.tasks.store import load as load_fitted
 
@@ -83,7 +83,7 @@ def unpacked(path: Path) -> None:
 
 def read_state(path: Path) -> None:
     """Load a saved state."""
-    Reader(TextModel.load(path.parent / "given")).load(path)
+    TextGenerator(TextModel.load(path.parent / "given")).load(path)
 
 
 CASES = {
@@ -178,21 +178,21 @@ def faulted(name: str, template: Path, errors: list[str], every: int) -> dict[st
     case, place = CASES[name], template.with_name("place")
     command = [each.format(place=place) for each in case.command]
 
-    def fresh() -> dict[str, bytes]:
+    def reset() -> dict[str, bytes]:
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(template, place)
         if not case.replaces:
             (place / case.result).unlink(missing_ok=True)
         return files_of(place)
 
-    fresh()
+    reset()
     code, said, (calls, _) = run(command, place)
     if code:
         raise SystemExit(f"{name} fails without a fault: {said}")
     failures, names, harmless, codes = list[dict[str, Any]](), Counter[str](), Counter[str](), {0: 0, 2: 0}
     for at in range(1, calls + 1, every):
         for error in errors[at % len(errors) :][:1] if every > 1 else errors:
-            before = fresh()
+            before = reset()
             code, said, (_, call) = run(command, place, at, getattr(errno, error))
             names[call] += 1
             harmless[call] += code == 0

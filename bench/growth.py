@@ -43,7 +43,7 @@ def resident() -> int:
 
 def hold_a_tape(cell: str, tau: int, B: int, H: int) -> None:
     """Print by how many bytes this process grows when it reads a window and keeps the tape."""
-    model = Model.fresh(ModelConfig(inputs=K, outputs=K, cell=cell, hidden=H), seed=0)
+    model = Model.initialise(ModelConfig(inputs=K, outputs=K, cell=cell, hidden=H), seed=0)
     x = np.zeros((tau, B), np.int32)
     model.forward(x[:2])
     before = resident()
@@ -71,7 +71,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     figures, rows = [], []
     for cell in args.cells:
-        model = Model.fresh(ModelConfig(inputs=K, outputs=K, cell=cell, hidden=args.hidden), seed=0)
+        model = Model.initialise(ModelConfig(inputs=K, outputs=K, cell=cell, hidden=args.hidden), seed=0)
         data = {tau: rng.integers(0, K, (2, tau, args.batch)).astype(np.int32) for tau in TAUS}
         best = dict.fromkeys(TAUS, float("inf"))
         for turn in range(args.rounds):

@@ -37,7 +37,7 @@ from unspool.tasks import (
 from unspool.tasks.language.run import resume, run
 from unspool.tasks.language.text_model import TextModel
 from unspool.tasks.store import load
-from unspool.training.checkpoint import Keeping
+from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import RunConfig
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 100
@@ -115,7 +115,7 @@ def language(story: Path, out: Path) -> tuple[Callable[[], object], Callable[[],
     while not out.exists():
         next(events)
     events.close()
-    return lambda: list(resume(out, keeping=Keeping(steps=1))), lambda: TextModel.load(out)
+    return lambda: list(resume(out, policy=CheckpointPolicy(steps=1))), lambda: TextModel.load(out)
 
 
 def fitted(name: str, out: Path) -> tuple[Callable[[], object], Callable[[], object]]:
@@ -129,8 +129,8 @@ def fitted(name: str, out: Path) -> tuple[Callable[[], object], Callable[[], obj
     }[name]
     inputs = [word[-1] for word in WORDS] if name == "generate-from" else WORDS
     model = make(hidden=64, batch_size=4, steps=10_000_000, validation=0.2, patience=0)
-    model.fitting(inputs, targets, run=out).close()
-    return lambda: list(model.fitting(inputs, targets, run=out, save_every=1)), lambda: load(out)
+    model.fit_iter(inputs, targets, run=out).close()
+    return lambda: list(model.fit_iter(inputs, targets, run=out, save_every=1)), lambda: load(out)
 
 
 def killed(name: str, story: Path, place: Path, times: int, rng: random.Random) -> dict[str, object]:

@@ -24,7 +24,7 @@ K = 64
 
 
 def model_of(cell: str, H: int, layers: int) -> Model:
-    return Model.fresh(ModelConfig(inputs=K, outputs=K, cell=cell, hidden=H, layers=layers), seed=0)
+    return Model.initialise(ModelConfig(inputs=K, outputs=K, cell=cell, hidden=H, layers=layers), seed=0)
 
 
 def step(model: Model, x: np.ndarray, y: np.ndarray, memory: str) -> tuple[float, np.ndarray]:

@@ -60,7 +60,7 @@ def learn_rows(train: tuple, options: argparse.Namespace, seed: int) -> Network:
         "many-to-one", "classes", inputs=28, outputs=10, dense=True, cell="gru", hidden=options.hidden or 128,
         dropout=0.2, bidirectional=True,
     )  # fmt: skip
-    network = Network.fresh(config, seed)
+    network = Network.initialise(config, seed)
     epochs = (options.epochs or [6])[0]
     follow(
         network,
@@ -77,7 +77,7 @@ def learn_pixels(train: tuple, options: argparse.Namespace, seed: int) -> Networ
         "many-to-one", "classes", inputs=1, outputs=10, dense=True, cell="gru", hidden=options.hidden or 64,
         remember=100,
     )  # fmt: skip
-    network = Network.fresh(config, seed)
+    network = Network.initialise(config, seed)
     follow(
         network, as_pixels(train, halved=True),
         FitConfig(steps=steps(first, 50), B=50, learning_rate=4e-3, seed=seed), options.keep,

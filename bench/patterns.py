@@ -51,7 +51,7 @@ def main() -> None:
     args = parser.parse_args()
     rng = np.random.default_rng(0)
     models = {
-        name: Model.fresh(
+        name: Model.initialise(
             ModelConfig(inputs=K, outputs=K, cell="elman", hidden=args.hidden, pattern=name), seed=0
         )
         for name in ("10.3", "10.4")
@@ -63,7 +63,7 @@ def main() -> None:
         "10.4 at once": (models["10.4"], at_once),
         "10.4 step by step": (models["10.4"], step_by_step),
         "10.3": (models["10.3"], at_once),
-        "10.4 logits": (Model.fresh(config, seed=0), at_once),
+        "10.4 logits": (Model.initialise(config, seed=0), at_once),
     }
     figures, rows = [], []
     for tau in TAUS:

@@ -35,7 +35,7 @@ def made(case: dict[str, Any]) -> tuple[Model, Any, Any]:
     config = ModelConfig(inputs=X, outputs=K, cell=case["cell"], hidden=case["H"], dense=True)
     rng = np.random.default_rng(0)
     x = rng.standard_normal((case["tau"], case["B"], X)).astype(np.float32)
-    return Model.fresh(config, seed=0), x, rng.integers(0, K, x.shape[:2]).astype(np.int32)
+    return Model.initialise(config, seed=0), x, rng.integers(0, K, x.shape[:2]).astype(np.int32)
 
 
 def whole(model: Model, x: Any, y: Any) -> Any:

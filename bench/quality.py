@@ -25,9 +25,9 @@ import numpy as np
 
 from table import save, show
 from unspool.data.text.corpus import prepare
-from unspool.evaluation.language import Network, evaluate
+from unspool.evaluation.language import NetworkScorer, evaluate
 from unspool.storage import run_folder
-from unspool.storage.log import entries
+from unspool.storage.log import read_log
 from unspool.tasks.language.text_model import TextModel
 
 SPLIT = (0.9, 0.1, 0.0)
@@ -61,9 +61,9 @@ def score_unspool(text: str, tokens: str, seconds: float) -> dict[str, Any]:
         done = subprocess.run([*command, *kind, "--json"], stdout=subprocess.PIPE, text=True, check=True)
         whole = time.perf_counter() - begin
         recipe = json.loads(done.stdout)["config"]["recipe"]
-        steps = [entry for entry in entries(Path(out) / run_folder.LOG) if "step" in entry]
+        steps = [entry for entry in read_log(Path(out) / run_folder.LOG) if "step" in entry]
         valid = prepare(text, tokens=tokens, split=SPLIT).valid
-        judged = evaluate(Network(TextModel.load(out).model), valid)
+        judged = evaluate(NetworkScorer(TextModel.load(out).model), valid)
     return {
         "nats": judged.nats, "bits_per_character": judged.bits_per_character, "seconds": steps[-1]["seconds"],
         "process": whole, "updates": recipe["steps"], "tokens": recipe["steps"] * recipe["B"] * recipe["tau"],
@@ -102,7 +102,7 @@ def be_torch(
             getattr(lstm, name).zero_()
         lstm.bias_ih_l0[H : 2 * H] = 1
     network = nn.ModuleList([table, lstm, drop, output])
-    fresh = {name: value.clone() for name, value in network.state_dict().items()}
+    reset = {name: value.clone() for name, value in network.state_dict().items()}
     optimiser = torch.optim.Adam(network.parameters(), lr=rate)
     per_epoch = max(1, (len(train) - 1) // (B * tau))
     rows = torch.from_numpy(train[: B * per_epoch * tau].reshape(B, -1).T.copy())  # time-major
@@ -145,7 +145,7 @@ def be_torch(
     if not steps:
         left = seconds - (time.perf_counter() - begin) - VALIDATIONS * once
         steps = max(1, int(left / sorted(spans[1:])[len(spans) // 2 - 1]))
-    network.load_state_dict(fresh)
+    network.load_state_dict(reset)
     optimiser = torch.optim.Adam(network.parameters(), lr=rate)
     state, done, warmup = None, 0, min(100, steps)
     began = time.perf_counter()

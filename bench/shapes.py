@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from torch.nn.functional import cross_entropy
 
+import torch
 from dates import pairs
 from summary import copy_examples
 from table import save, show
 from unspool.data.batches.examples import Examples, SequenceBatch
-from unspool.data.encoders import TokenCoder
+from unspool.data.encoders import TokenEncoder
 from unspool.kernels.native import set_threads
 from unspool.model.decode import beam
 from unspool.model.network import Model
@@ -31,7 +31,7 @@ from unspool.model.sequence_network import Network
 from unspool.optimisers.base import Optimiser, OptimiserConfig
 from unspool.optimisers.schedule import Cosine
 from unspool.torch.state_dict import to_torch
-from unspool.training.fit import endless, update
+from unspool.training.fit import cycle_batches, update
 
 ONES = [
     "zero",
@@ -104,10 +104,10 @@ def compare(shape: str, task: Task, scale: float, seeds: int) -> dict:
     held = list(task.test.batches(256, aligned=task.config.aligned))
     scores, theirs, seconds = [], [], []
     for seed in range(seeds):
-        network = Network.fresh(task.config, seed)
+        network = Network.initialise(task.config, seed)
         twin = Twin(network)
         fit = FitConfig(steps=steps, B=task.B, learning_rate=task.learning_rate, seed=seed)
-        batches = endless(task.train, fit, aligned=task.config.aligned)
+        batches = cycle_batches(task.train, fit, aligned=task.config.aligned)
         chosen = [next(batches) for _ in range(steps)]
         seconds.append((spent(learn(network, chosen, fit)), spent(twin._learn(chosen, fit))))
         scores.append(score(network, held))
@@ -301,7 +301,7 @@ def spelled(n: int) -> str:
 
 def one_to_many() -> Task:
     words = [spelled(n) for n in range(100)]
-    coder = TokenCoder.learn(words, tokens="char")
+    coder = TokenEncoder.learn(words, tokens="char")
     x = [np.array([n], np.int32) for n in range(100)]
     y = [np.append(ids, EOS).astype(np.int32) for ids in coder.encode(words)]
     config = SequenceConfig("one-to-many", "classes", 100, coder.size, hidden=96, embedding=32)
@@ -310,7 +310,7 @@ def one_to_many() -> Task:
 
 def encoder_decoder() -> Task:
     (x, y), (test, truth) = pairs(6000, np.random.default_rng(0), 500)
-    source, target = TokenCoder.learn(x, tokens="char"), TokenCoder.learn(y, tokens="char")
+    source, target = TokenEncoder.learn(x, tokens="char"), TokenEncoder.learn(y, tokens="char")
     train, held = (
         Examples(source.encode(a), [np.append(ids, EOS).astype(np.int32) for ids in target.encode(b)])
         for a, b in ((x, y), (test, truth))

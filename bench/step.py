@@ -32,7 +32,7 @@ def measure_unspool(case: dict[str, Any]) -> float:
     from unspool import Model, ModelConfig, Stream
 
     config = ModelConfig(inputs=K, outputs=K, cell=case["cell"], hidden=case["H"], embedding=case["H"])
-    stream = Stream(Model.fresh(config, seed=0))
+    stream = Stream(Model.initialise(config, seed=0))
 
     def run(n: int) -> None:
         token = 0

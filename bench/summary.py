@@ -82,7 +82,7 @@ def adding(options: argparse.Namespace) -> list[dict]:
         config = SequenceConfig(
             "many-to-one", "numbers", inputs=2, dense=True, outputs=1, cell="gru", hidden=64, remember=length
         )
-        network = Network.fresh(config, seed)
+        network = Network.initialise(config, seed)
         updates = FitConfig(steps=options.steps or 2000, B=50, learning_rate=4e-3, seed=seed)
         spent = timed(network, adding_examples(20_000, length, rng), updates)
         test = adding_examples(2_000, length, rng)
@@ -113,7 +113,7 @@ def copy(options: argparse.Namespace) -> list[dict]:
             config = SequenceConfig(
                 "many-to-many", "classes", inputs=10, outputs=9, cell=cell, hidden=96, **more
             )
-            network = Network.fresh(config, 0)
+            network = Network.initialise(config, 0)
             updates = FitConfig(steps=options.steps or 1500, B=50, learning_rate=4e-3)
             spent = timed(network, copy_examples(20_000, delay, rng), updates)
             loss = evaluate(network, copy_examples(500, delay, rng)).mean
@@ -135,7 +135,7 @@ def recover(
         cell=cell, hidden=hidden, steps=steps, batch_size=64, learning_rate=4e-3, seed=seed,
     )  # fmt: skip
     wall, cpu = time.perf_counter(), time.process_time()
-    for report in model.fitting(x, x):
+    for report in model.fit_iter(x, x):
         if report.step % max(1, report.steps // 10) == 0:
             print(f"  update {report.step:,} of {report.steps:,}, loss {report.loss:.5f}", flush=True)
     model.longest_ = 8 * high
@@ -198,7 +198,7 @@ def lengths(options: argparse.Namespace) -> list[dict]:
             "many-to-one", "numbers", inputs=2, dense=True, outputs=1, cell=cell, hidden=64,
             **({} if cell == "elman" else {"remember": 50}),
         )  # fmt: skip
-        network, rng = Network.fresh(config, 0), np.random.default_rng(0)
+        network, rng = Network.initialise(config, 0), np.random.default_rng(0)
         spent = timed(
             network, adding_up_to(20_000, 50, rng),
             FitConfig(steps=options.steps or 2000, B=50, learning_rate=4e-3),

@@ -46,7 +46,7 @@ def unspool_step(case: dict[str, Any]) -> Any:
 
     H = case["H"]
     embedding = H if case["embedding"] else 0
-    model = Model.fresh(
+    model = Model.initialise(
         ModelConfig(inputs=K, outputs=K, cell=case["cell"], hidden=H, embedding=embedding), seed=0
     )
     gradient = model.gradient()

@@ -25,7 +25,7 @@ import numpy as np
 from table import save, show
 from unspool import Model, ModelConfig, Optimiser, OptimiserConfig, set_threads, train
 from unspool.gradients.backpropagate import backpropagate
-from unspool.gradients.truncation import FULL, Past, Truncation
+from unspool.gradients.truncation import FULL, CarriedState, Truncation
 
 TAU, B, K, H = 48, 16, 4, 32
 CUTS = [1, 2, 4, 6, 8, 12, 16, 24]
@@ -38,7 +38,7 @@ class Window:
 
     x: np.ndarray
     y: np.ndarray
-    fresh: bool
+    reset: bool
 
 
 def windows(delay: int, count: int, seed: int) -> Iterator[Window]:
@@ -48,8 +48,8 @@ def windows(delay: int, count: int, seed: int) -> Iterator[Window]:
         yield Window(text[at : at + TAU], late[at : at + TAU], at == 0)
 
 
-def fresh() -> Model:
-    return Model.fresh(ModelConfig(inputs=K, outputs=K, cell="elman", hidden=H), seed=0)
+def reset() -> Model:
+    return Model.initialise(ModelConfig(inputs=K, outputs=K, cell="elman", hidden=H), seed=0)
 
 
 def optimiser() -> Optimiser:
@@ -59,16 +59,16 @@ def optimiser() -> Optimiser:
 def gradient_of(model: Model, window: Window, how: Truncation, step: int = 0) -> np.ndarray:
     """The gradient of one minibatch by an estimator, summed over its stretches; V and c left out."""
     gradient, total = model.gradient(), np.zeros(model.parameters.flat.shape)
-    past = Past(how)
-    for stretch in past.stretches([window]):
+    carried = CarriedState(how)
+    for segment in carried.segments([window]):
         gradient.clear()
-        tau = len(stretch.x)
+        tau = len(segment.x)
         passed = backpropagate(
-            model, stretch.x, stretch.y, stretch.state, gradient, scale=1 / window.y.size,
-            xi=how.xi(tau, B, seed=1, step=step), again=stretch.again,
+            model, segment.x, segment.y, segment.state, gradient, scale=1 / window.y.size,
+            xi=how.xi(tau, B, seed=1, step=step), carry_after=segment.carry_after,
         )  # fmt: skip
         model.finish(gradient)
-        past.leave(stretch, passed.at)
+        carried.leave(segment, passed.at)
         total += gradient.flat
     parts = model.parameters.like()
     parts.flat[:] = total
@@ -93,7 +93,7 @@ def judge(model: Model, window: Window, how: Truncation, draws: int) -> tuple[fl
 
 def learned(delay: int, how: Truncation, text: int) -> tuple[float, float]:
     """Return the loss at the end and the microseconds a step of the text."""
-    model, begin = fresh(), time.perf_counter()
+    model, begin = reset(), time.perf_counter()
     reports = list(train(model, windows(delay, text, seed=3), optimiser(), bptt=how))
     spent = time.perf_counter() - begin
     last = reports[-max(1, len(reports) // 20) :]
@@ -121,7 +121,7 @@ def main() -> None:
     ways = [FULL, *(Truncation("truncated", k, k) for k in CUTS)]
     ways += [Truncation("truncated", min(4, k), k) for k in CUTS if k > 4]
     ways += [Truncation("random", P=p) for p in CHANCES]
-    model = fresh()
+    model = reset()
     list(train(model, windows(args.delay, args.trained, seed=2), optimiser()))
     (window,) = windows(args.delay, 1, seed=9)
     figures: list[dict[str, Any]] = []

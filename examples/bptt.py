@@ -15,7 +15,7 @@ import numpy as np
 
 from unspool import Model, ModelConfig
 from unspool.data.tokens.vocab import Vocab
-from unspool.gradients.decomposition import TakenApart, take_apart
+from unspool.gradients.decomposition import GradientDecomposition, decompose_gradient
 from unspool.plots.figure import BLUE, GREEN, ORANGE, new_axes, save
 
 
@@ -26,7 +26,7 @@ def arriving(model: Model, ids: np.ndarray) -> np.ndarray:
     for t in range(tau):
         y = np.full((tau, 1), -1, np.int32)
         y[t] = ids[t + 1]
-        found[:, t] = np.linalg.norm(take_apart(model, ids[:-1], y).da()[:, 0], axis=1)
+        found[:, t] = np.linalg.norm(decompose_gradient(model, ids[:-1], y).da()[:, 0], axis=1)
     return found
 
 
@@ -38,8 +38,10 @@ def main() -> None:
     args = parser.parse_args()
     vocab = Vocab(list(args.sentence))
     ids = np.array(vocab[list(args.sentence)], np.int32)[:, None]
-    model = Model.fresh(ModelConfig(cell=args.cell, inputs=len(vocab), outputs=len(vocab), hidden=8), seed=0)
-    apart = take_apart(model, ids[:-1], ids[1:])
+    model = Model.initialise(
+        ModelConfig(cell=args.cell, inputs=len(vocab), outputs=len(vocab), hidden=8), seed=0
+    )
+    apart = decompose_gradient(model, ids[:-1], ids[1:])
     print("t  reads  L(t)   share of ∇V   ∇W     ∇U")
     norms = {name: apart.share_norms(name) for name in ("V", "layer0.W", "layer0.U")}
     for t, letter in enumerate(args.sentence[:-1]):
@@ -49,7 +51,9 @@ def main() -> None:
         draw(apart, norms, arriving(model, ids), args.sentence[:-1], args.picture)
 
 
-def draw(apart: TakenApart, norms: dict[str, np.ndarray], flow: np.ndarray, letters: str, path: str) -> None:
+def draw(
+    apart: GradientDecomposition, norms: dict[str, np.ndarray], flow: np.ndarray, letters: str, path: str
+) -> None:
     figure, (left, right) = new_axes(columns=2, width=5.0, height=3.9)
     steps = np.arange(len(letters))
     for (name, norm), colour, shift in zip(

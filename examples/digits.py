@@ -32,7 +32,7 @@ def main() -> None:
         hidden=96, dropout=0.3, recurrent_dropout=0.3, remember=64, epochs=options.epochs, batch_size=25,
         learning_rate=4e-3,
     )  # fmt: skip
-    for report in model.fitting(x, y):
+    for report in model.fit_iter(x, y):
         if report.step % (report.steps // 10) == 0:
             print(f"update {report.step:,} of {report.steps:,}, loss {report.loss:.4f}")
     print(f"{len(test)} pictures held out, pixel by pixel: accuracy {model.score(test, truth):.4f}")

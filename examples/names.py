@@ -26,7 +26,7 @@ def main() -> None:
         learning_rate=4e-3, validation=0.05, patience=6, tokens="char",
         minutes=None if options.steps else options.minutes, steps=options.steps,
     )  # fmt: skip
-    for report in model.fitting(data.labels, data.sequences):
+    for report in model.fit_iter(data.labels, data.sequences):
         if report.step % max(1, report.steps // 10) == 0:
             print(f"update {report.step:,} of {report.steps:,}, loss {report.loss:.3f}", flush=True)
     known = set(data.sequences)

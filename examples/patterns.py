@@ -34,7 +34,7 @@ class Window:
 
     x: np.ndarray
     y: np.ndarray
-    fresh: bool = True
+    reset: bool = True
 
 
 def windows(task: str, count: int, tau: int = 24, B: int = 32, seed: int = 0) -> Iterator[Window]:
@@ -57,7 +57,8 @@ def learn(task: str, pattern: str, updates: int, seed: int = 0) -> list[float]:
     )
     optimiser = Optimiser(OptimiserConfig(learning_rate=5e-3))
     return [
-        r.loss for r in train(Model.fresh(config, seed), windows(task, updates, seed=seed + 1), optimiser)
+        r.loss
+        for r in train(Model.initialise(config, seed), windows(task, updates, seed=seed + 1), optimiser)
     ]
 
 

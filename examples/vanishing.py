@@ -49,7 +49,7 @@ def main() -> None:
     found = {}
     print("cell   when     radius of W   horizon (1 %)   steps to look back for a bias of 10 %")
     for cell in CELLS:
-        model = Model.fresh(ModelConfig(inputs=K, outputs=K, cell=cell, hidden=args.hidden), seed=0)
+        model = Model.initialise(ModelConfig(inputs=K, outputs=K, cell=cell, hidden=args.hidden), seed=0)
         for when in ("fresh", "trained"):
             if when == "trained":
                 batches = sequential_batches(corpus.train.ids, 16, 64, np.random.default_rng(0))

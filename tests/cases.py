@@ -48,7 +48,7 @@ class Windowed:
     def __post_init__(self):
         config, tau, B = self.config, self.tau, self.B
         rng = np.random.default_rng(self.seed)
-        self.model = Model.fresh(config, seed=self.seed)
+        self.model = Model.initialise(config, seed=self.seed)
         flat = self.model.parameters.flat
         flat += rng.uniform(-0.1, 0.1, flat.shape).astype(np.float32)  # no bias stays zero
         if self.ragged:
@@ -64,7 +64,7 @@ class Windowed:
             self.y[np.arange(tau)[:, None] >= self.lengths] = -1
         parts = config.layers * config.directions
         self.start = self._states(rng, parts, 0.5)
-        self.d_end = self._states(rng, parts, 0.1)
+        self.d_final_state = self._states(rng, parts, 0.1)
         if config.learn_h0:
             self.start = self.model.start(B)
         self.masks = self.model.masks(B, seed=self.seed, step=3)
@@ -126,17 +126,17 @@ def walk(case, cuts=(), rows=slice(None), model=None):
         )
         state = outputs[-1].state
     found = named(state, "end")
-    arriving = rows_of(case.d_end, rows)
+    arriving = rows_of(case.d_final_state, rows)
     each, dh, dx = [], [], []
     for (begin, end), output in reversed(list(zip(windows, outputs, strict=True))):
         loss = model.loss(output, case.y[begin:end, rows], scale=0.01, weights=weights, gradient=gradient)
         back, arriving = model.backward(
-            output, loss.dh, gradient, d_end=arriving, weights=weights, want_dx=case.config.dense
+            output, loss.dh, gradient, d_final_state=arriving, weights=weights, want_dx=case.config.dense
         )
-        each.insert(0, loss.each)
+        each.insert(0, loss.per_target)
         dh.insert(0, loss.dh)
         dx.insert(0, back)
-    model.add_start(arriving, gradient)
+    model.add_initial_state_gradient(arriving, gradient)
     model.finish(gradient, weights)
     found |= named(arriving, "d_start")
     found |= {"h": np.concatenate([output.h for output in outputs])}
@@ -164,7 +164,7 @@ class Batch:
 
     x: np.ndarray
     y: np.ndarray
-    fresh: bool
+    reset: bool
 
 
 TRAINED = [
@@ -186,10 +186,10 @@ def batches(config, tau=12, B=9, steps=10, seed=5):
 
 def trained(config):
     """Return the parameters and the losses of ten updates with Adam."""
-    model, optimiser = Model.fresh(config, seed=4), Optimiser(OptimiserConfig(decay=0.01, clip=0.5))
+    model, optimiser = Model.initialise(config, seed=4), Optimiser(OptimiserConfig(decay=0.01, clip=0.5))
     gradient, state, losses = model.gradient(), None, []
     for batch in batches(config):
-        state = None if batch.fresh or config.bidirectional else state
+        state = None if batch.reset or config.bidirectional else state
         report = update(model, batch, state, gradient, optimiser, seed=7)
         state = report.state
         losses += [report.loss, report.norm]

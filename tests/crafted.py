@@ -28,7 +28,7 @@ from unspool.cli.main import run_command
 from unspool.compress import Container
 from unspool.data.tokens.vocab import _digest
 from unspool.errors import UnspoolError
-from unspool.storage.files import OPEN_SEAL, sealed
+from unspool.storage.files import OPEN_SEAL, with_checksum
 
 MEMORY, SECONDS, WORKING = 768 << 20, 20, 0.4
 """Bytes a command may use beyond what Python uses already; seconds until it hangs; until training is asked to stop."""
@@ -210,7 +210,7 @@ def variants(
 
 def sealed_json(content: Any) -> bytes:
     """Write plain values as a file of ours, with the right checksum."""
-    return sealed(json.dumps(content | {"sha256": OPEN_SEAL}).encode())
+    return with_checksum(json.dumps(content | {"sha256": OPEN_SEAL}).encode())
 
 
 def vocabulary(content: dict[str, Any]) -> tuple[bytes, str]:
@@ -239,7 +239,7 @@ def joined_arrays(header: Any, numbers: bytes) -> bytes:
     if OPEN_SEAL.encode() not in text:
         text = text[:-1] + b', "x": {"sha256": "' + OPEN_SEAL.encode() + b'"}}'
     text += b" " * (-len(text) % 8)
-    return sealed(len(text).to_bytes(8, "little") + text + numbers)
+    return with_checksum(len(text).to_bytes(8, "little") + text + numbers)
 
 
 def cases(folder: Path) -> Iterator[Case]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from unspool.data.batches.text_windows import sequential_batches
-from unspool.data.text.settings import Settings
+from unspool.data.text.settings import TextConfig
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.data.tokens.vocab import Vocab
 from unspool.model.config import ModelConfig
@@ -25,11 +25,11 @@ def made(
     tokens = tokenizer.encode_text(TEXT)
     vocab = Vocab(tokens)
     config = ModelConfig(cell=cell, inputs=len(vocab), outputs=len(vocab), hidden=10, **more)
-    model = Model.fresh(config, seed=1)
+    model = Model.initialise(config, seed=1)
     if steps:
         ids = np.array(vocab[tokens], np.int32)
         batches = sequential_batches(ids, 2, 16, np.random.default_rng(0), epochs=1000)
         reports = train(model, batches, Optimiser(OptimiserConfig(learning_rate=0.01)))
         for _ in range(steps):
             next(reports)
-    return TextModel(model, vocab, tokenizer, Settings(tokens=kind), backward)
+    return TextModel(model, vocab, tokenizer, TextConfig(tokens=kind), backward)

@@ -346,7 +346,7 @@ class Calls:
         model = self.model(config)
         tau, B = self.size() % 7, self.size() % 9 + (20 if self.big() else 0)
         window = SimpleNamespace(
-            x=self.ids(config.inputs, tau, B), y=self.ids(config.outputs, tau, B), fresh=True
+            x=self.ids(config.inputs, tau, B), y=self.ids(config.outputs, tau, B), reset=True
         )
         self.update(model, window, None, model.gradient(), self.optimiser())
 

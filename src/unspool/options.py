@@ -13,7 +13,7 @@ MOST_STEPS = 10**10
 """The most updates of a training, or tokens of a text to write: months at a thousandth of a second each."""
 
 
-def from_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Raise unless the value is one of the choices."""
     if value not in choices:
         raise InputError(f"{name} is {value!r}; expected one of {', '.join(choices)}")
@@ -24,19 +24,19 @@ def is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def share_of_one(name: str, value: float) -> None:
+def check_fraction(name: str, value: float) -> None:
     """Raise unless the value is a number from 0 to below 1."""
     if not is_number(value) or not 0 <= value < 1:
         raise InputError(f"{name} is {value!r}; expected a number of at least 0 and below 1")
 
 
-def inside_one(name: str, value: float) -> None:
+def check_inside_unit(name: str, value: float) -> None:
     """Raise unless the value is a number above 0 and below 1."""
     if not is_number(value) or not 0 < value < 1:
         raise InputError(f"{name} is {value!r}; expected a number above 0 and below 1")
 
 
-def above_zero(name: str, value: float) -> None:
+def check_positive(name: str, value: float) -> None:
     """Raise unless the value is a finite number above 0."""
     if not is_number(value) or not 0 < value < math.inf:
         raise InputError(f"{name} is {value!r}; expected a number above 0")

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from unspool.baselines.kneser_ney import kneser_ney
-from unspool.baselines.language import baselines, lines_to_cross
+from unspool.baselines.language import baselines, baselines_to_plot
 from unspool.baselines.ngram_counts import count_ngrams
 from unspool.cli import follow
 from unspool.cli import main as cli
 from unspool.cli.views.comparison import Row, best_as_json, crossed, measures_table, rows_of, verdict
 from unspool.data.text.corpus import prepare
-from unspool.data.text.source import text_itself
+from unspool.data.text.source import text_source
 from unspool.errors import InputError
-from unspool.evaluation.language import glance, log_prob, spread
-from unspool.evaluation.metrics import Measure, measure
+from unspool.evaluation.language import log_prob, spread, validation_loss
+from unspool.evaluation.metrics import Metrics, measure
 from unspool.storage import run_folder
 from unspool.tasks.language.run import resume, run
-from unspool.training.checkpoint import Keeping
-from unspool.training.events import Baseline, Judged, LeftOut, Prepared, RunConfig, Step, Stopped
+from unspool.training.checkpoint import CheckpointPolicy
+from unspool.training.events import Baseline, CorpusReady, Evaluated, LeftOut, RunConfig, StepDone, Stopped
 
 EASY = "the time traveller spoke of time and space, and space and time listened.\n" * 120
 HARD = "".join(chr(97 + i) for i in np.random.default_rng(0).integers(0, 26, 3000))
@@ -59,16 +59,16 @@ def test_the_live_comparison_has_the_same_targets_on_both_sides(config: RunConfi
     assert found[3].valid.nats == pytest.approx(-counted.mean(), rel=1e-12)
     model = events[-1].model
     whole = -log_prob(model, ids)
-    assert glance(model, ids, 2049) == pytest.approx(whole[targets].mean(), rel=0.02)
+    assert validation_loss(model, ids, 2049) == pytest.approx(whole[targets].mean(), rel=0.02)
     # The first tokens of the part are of another kind than its rest: a loss on them says nothing about the part.
-    assert glance(model, ids, 2049) == pytest.approx(whole.mean(), rel=0.1)
+    assert validation_loss(model, ids, 2049) == pytest.approx(whole.mean(), rel=0.1)
     assert whole[:1024].mean() < 0.8 * whole.mean()
 
 
 def test_many_log_probs_wait_on_disk_and_give_the_same_figures(
     config: RunConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    corpus = prepare(text_itself(EASY), split=(0.8, 0.1, 0.1))
+    corpus = prepare(text_source(EASY), split=(0.8, 0.1, 0.1))
     expected = [replace(each, seconds=None) for each in baselines(corpus, config).live(500)]
     monkeypatch.setattr("unspool.baselines.language.MANY", 100)
     scored = baselines(corpus, config)
@@ -78,19 +78,19 @@ def test_many_log_probs_wait_on_disk_and_give_the_same_figures(
 
 def test_a_resumed_run_compares_on_the_same_tokens(config: RunConfig, tmp_path: Path) -> None:
     whole = list(run(config, out=tmp_path / "whole"))
-    stopped = list(run(config, out=tmp_path / "run", keeping=Keeping(stop=lambda: True)))
+    stopped = list(run(config, out=tmp_path / "run", policy=CheckpointPolicy(stop=lambda: True)))
     again = list(resume(tmp_path / "run"))
     assert isinstance(stopped[-1], Stopped)
     plain = [[replace(each, seconds=None) for each in events[1]] for events in (whole, stopped, again)]
     assert plain[0] == plain[1] == plain[2] and plain[0][0].live is not None
-    looks = [[e.valid for e in events if isinstance(e, Step)] for events in (whole, again)]
+    looks = [[e.valid for e in events if isinstance(e, StepDone)] for events in (whole, again)]
     assert looks[0][-1] == looks[1][-1] is not None
 
 
 def test_a_run_of_an_older_version_is_resumed_and_compares_nothing_that_differs(
     config: RunConfig, tmp_path: Path
 ) -> None:
-    list(run(config, out=tmp_path / "run", keeping=Keeping(stop=lambda: True)))
+    list(run(config, out=tmp_path / "run", policy=CheckpointPolicy(stop=lambda: True)))
     content = run_folder.read_config(tmp_path / "run", "language")
     content["run"]["order"] = 3
     content["baselines"] = [
@@ -101,8 +101,8 @@ def test_a_run_of_an_older_version_is_resumed_and_compares_nothing_that_differs(
     events = list(resume(tmp_path / "run"))
     assert all(each.test is None and each.live is None for each in events[1])
     assert crossed(events[1], 0.1) == ""
-    assert isinstance(events[-1], Judged) and events[-1].best_step > 0
-    assert [each.name for each in lines_to_cross(events[1])][:4] == [
+    assert isinstance(events[-1], Evaluated) and events[-1].best_step > 0
+    assert [each.name for each in baselines_to_plot(events[1])][:4] == [
         "uniform",
         "1-grams",
         "2-grams",
@@ -113,7 +113,7 @@ def test_a_run_of_an_older_version_is_resumed_and_compares_nothing_that_differs(
 def test_a_resumed_run_of_an_older_version_keeps_its_best_model(
     config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    list(run(config, out=tmp_path / "run", keeping=Keeping(stop=lambda: True)))
+    list(run(config, out=tmp_path / "run", policy=CheckpointPolicy(stop=lambda: True)))
     content = run_folder.read_config(tmp_path / "run", "language")
     content["baselines"] = [each | {"live": None} for each in content["baselines"]]
     run_folder.write_config(tmp_path / "run", "language", content)
@@ -121,13 +121,13 @@ def test_a_resumed_run_of_an_older_version_keeps_its_best_model(
     losses = iter([1.0, 2.0, 2.0, 2.0])  # the saved model on the new tokens, then worse ones
     monkeypatch.setattr("unspool.tasks.language.run.glance", lambda *_: next(losses))
     events = list(resume(tmp_path / "run"))
-    assert isinstance(events[-1], Judged) and events[-1].best_step == 1
+    assert isinstance(events[-1], Evaluated) and events[-1].best_step == 1
     assert (tmp_path / "run" / run_folder.MODEL).read_bytes() == before
 
 
 @pytest.mark.parametrize(("tokens", "order"), [("char", 6), ("byte", 6), ("word", 4), ("space", 4)])
 def test_the_orders_by_default_follow_the_kind_of_tokens(tokens: str, order: int) -> None:
-    corpus = prepare(text_itself(EASY), tokens=tokens, split=(0.8, 0.1, 0.1))
+    corpus = prepare(text_source(EASY), tokens=tokens, split=(0.8, 0.1, 0.1))
     scored = baselines(corpus, RunConfig())
     assert scored.found[-1].name == f"{order}-grams" and scored.left_out is None
     counts = [each.counts for each in scored.found[1:]]
@@ -159,7 +159,7 @@ def test_evaluate_has_the_orders_of_train_and_their_limits(
 
 
 def test_orders_that_cost_too_much_are_left_out_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus = prepare(text_itself(EASY), split=None)
+    corpus = prepare(text_source(EASY), split=None)
     scored = baselines(corpus, RunConfig(), seconds=1e-9)
     assert [each.name for each in scored.found] == ["uniform", "1-grams"]
     assert scored.left_out == "2- to 6-grams left out: n-grams may take 0.0 s, a tenth of the time limit"
@@ -179,8 +179,8 @@ def test_a_run_with_a_time_limit_says_which_orders_it_left_out(
     assert not any(isinstance(event, LeftOut) for event in run(config))
 
 
-def figures(nats: float) -> Measure:
-    return Measure(100, nats)
+def figures(nats: float) -> Metrics:
+    return Metrics(100, nats)
 
 
 def test_the_verdict_says_plainly_which_one_is_better() -> None:
@@ -211,7 +211,7 @@ def test_the_live_line_names_the_best_baseline_until_it_is_crossed() -> None:
     assert crossed(found, 3.5) == f" > b {np.e:.2f}"
     assert crossed(found, 1.5) == f" < c {np.e**2:.2f}, > b {np.e:.2f}"
     assert crossed(found, 0.5) == f" < b {np.e:.2f}"
-    names = [each.name for each in lines_to_cross([*found, *(replace(found[0], name=n) for n in "de")])]
+    names = [each.name for each in baselines_to_plot([*found, *(replace(found[0], name=n) for n in "de")])]
     assert names == ["a", "b", "c", "d"]
 
 
@@ -245,7 +245,7 @@ def test_a_long_text_has_a_test_part_that_chooses_nothing(tmp_path: Path) -> Non
     path.write_text(EASY * 12)
     config = RunConfig(sources=(str(path),), given=SMALL, validations=2)
     events = list(run(config, out=tmp_path / "run"))
-    assert isinstance(events[0], Prepared) and len(events[0].corpus.test.ids) == len(EASY) * 12 * 5 // 100
+    assert isinstance(events[0], CorpusReady) and len(events[0].corpus.test.ids) == len(EASY) * 12 * 5 // 100
     assert events[-1].part == "test" and events[1][2].test.targets == len(events[0].corpus.test.ids) - 1
     assert run_folder.read_config(tmp_path / "run", "language")["run"]["settings"]["split"] == [
         0.9,
@@ -268,7 +268,7 @@ def test_a_long_text_has_a_test_part_that_chooses_nothing(tmp_path: Path) -> Non
 def test_the_split_is_chosen_by_the_number_of_tokens(
     length: int, tokens: str, split: tuple[float, ...], tmp_path: Path
 ) -> None:
-    text = text_itself(("ab " * length)[:length])
+    text = text_source(("ab " * length)[:length])
     for options in ({}, {"cache": tmp_path}, {"cache": tmp_path}):
         corpus = prepare(text, tokens=tokens, split=None, **options)
         assert corpus.settings.split == split

@@ -88,7 +88,7 @@ def test_the_kernels_give_what_their_twins_give(tokens: bool) -> None:
         h = hidden(at, seen, kernel)
         loss, gradients = cross_entropy(at, h, y, kernel)
         assert loss.dh is not None
-        found.append({"loss": loss.each} | gradients | backward_hidden(at, seen, h, loss.dh, kernel))
+        found.append({"loss": loss.per_target} | gradients | backward_hidden(at, seen, h, loss.dh, kernel))
     for name, expected in found[0].items():
         np.testing.assert_allclose(found[1][name], expected, rtol=1e-4, atol=1e-6, err_msg=name)
 
@@ -157,7 +157,7 @@ def test_every_target_is_scored_once_and_with_what_stands_before_it() -> None:
     assert len(model.log_prob(ids)) == len(ids) - 1
     assert len(model.log_prob(ids, given=0)) == len(ids)
     h = hidden(p, np.array([ids[7:10], [0, 0, ids[0]]], np.int32))
-    nats = cross_entropy(p, h, ids[[10, 1]])[0].each
+    nats = cross_entropy(p, h, ids[[10, 1]])[0].per_target
     assert model.log_prob(ids)[9] == -nats[0]
     assert model.log_prob(ids)[0] == -nats[1]
 

@@ -16,11 +16,11 @@ from unspool.cli.main import main
 from unspool.compress import Container, compress
 from unspool.compress.other_programs import OTHERS, growth
 from unspool.data.text.corpus import read_part
-from unspool.data.text.settings import Settings
+from unspool.data.text.settings import TextConfig
 from unspool.data.text.source import Source
 from unspool.errors import FileError
 from unspool.plots.compression import draw_growth
-from unspool.storage.files import write_whole
+from unspool.storage.files import write_atomic
 from unspool.tasks.language.estimator import LanguageModel
 from unspool.tasks.language.text_model import TextModel
 
@@ -202,15 +202,15 @@ def test_a_picture_of_the_bits_by_the_bytes_read(run: Path, story: Path, tmp_pat
 @pytest.mark.parametrize(
     ("settings", "data", "alike"),
     [
-        (Settings(), b"a\r\n", True),
-        (Settings(newlines="lf"), b"a\n", True),
-        (Settings(newlines="lf"), b"a\r\n", False),
-        (Settings(clean=True), b"a", False),
-        (Settings(), b"\xef\xbb\xbfa", False),
+        (TextConfig(), b"a\r\n", True),
+        (TextConfig(newlines="lf"), b"a\n", True),
+        (TextConfig(newlines="lf"), b"a\r\n", False),
+        (TextConfig(clean=True), b"a", False),
+        (TextConfig(), b"\xef\xbb\xbfa", False),
     ],
 )
 def test_it_is_known_where_evaluate_would_read_something_else(
-    settings: Settings, data: bytes, alike: bool, run: Path
+    settings: TextConfig, data: bytes, alike: bool, run: Path
 ) -> None:
     model = replace(TextModel.load(run), settings=settings)
     assert reads_alike(model, data) is alike
@@ -245,9 +245,9 @@ def test_the_run_is_found_through_a_linked_folder(run, monkeypatch, tmp_path):
 
 
 def test_a_new_file_takes_the_place_of_nothing(tmp_path):
-    write_whole(tmp_path / "a", b"new", new=True)
+    write_atomic(tmp_path / "a", b"new", new=True)
     with pytest.raises(FileError, match="exists"):
-        write_whole(tmp_path / "a", b"other", new=True)
+        write_atomic(tmp_path / "a", b"other", new=True)
     assert (tmp_path / "a").read_bytes() == b"new" and names(tmp_path) == ["a"]
 
 

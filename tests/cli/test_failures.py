@@ -282,18 +282,18 @@ def test_no_help_text_swallows_what_stands_in_brackets(
 
 
 def test_a_device_does_not_end_where_a_whole_file_is_needed() -> None:
-    from unspool.storage.files import read_whole
+    from unspool.storage.files import read_bytes
 
     with pytest.raises(FileError, match="more than 256 MiB from a device"):
-        read_whole("/dev/zero")
+        read_bytes("/dev/zero")
 
 
 def test_a_forecast_past_the_year_9999_is_refused() -> None:
-    from unspool.data.series.time_index import Clock
+    from unspool.data.series.time_index import TimeIndex
 
     for clock in (
-        Clock("dates", "%Y-%m-%d", "9999-12-30", 86400.0),
-        Clock("months", "%Y-%m", "9999-11", 1.0),
+        TimeIndex("dates", "%Y-%m-%d", "9999-12-30", 86400.0),
+        TimeIndex("months", "%Y-%m", "9999-11", 1.0),
     ):
         assert clock.label(1).startswith("9999-12")
         with pytest.raises(InputError, match="beyond the years 1 to 9999"):

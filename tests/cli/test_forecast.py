@@ -192,7 +192,7 @@ def test_all_columns_that_cannot_be_used_are_named_at_once_and_before_any_is_lea
 ) -> None:
     out = ["--out", tmp_path / "run"] if act == "fit" else []
     monkeypatch.setattr(
-        "unspool.tasks.forecast.forecaster.Forecaster.fitting", lambda *_: pytest.fail("learned")
+        "unspool.tasks.forecast.forecaster.Forecaster.fit_iter", lambda *_: pytest.fail("learned")
     )
     assert run(monkeypatch, act, data, *out, "--columns", "sales", "profit", "cost", "9", *QUICK) == 2
     said = capsys.readouterr().err

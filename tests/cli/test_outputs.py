@@ -17,7 +17,7 @@ from unspool.cli import main as cli
 from unspool.cli.commands import compress, demo
 from unspool.cli.outputs import check_outputs, output
 from unspool.errors import FileError
-from unspool.storage.files import write_whole
+from unspool.storage.files import write_atomic
 from unspool.storage.run_folder import is_run
 from unspool.storage.staging import OWNER
 
@@ -399,9 +399,9 @@ def test_a_file_system_without_links_replaces_nothing_either(
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
-    write_whole(tmp_path / "a", b"1", new=True)
+    write_atomic(tmp_path / "a", b"1", new=True)
     with pytest.raises(FileError, match="File exists"):
-        write_whole(tmp_path / "a", b"2", new=True)
+        write_atomic(tmp_path / "a", b"2", new=True)
     assert contents(tmp_path) == {"a": b"1"}
 
 
@@ -429,6 +429,6 @@ def test_a_file_written_from_python_is_replaced_and_keeps_its_permissions(tmp_pa
     path = tmp_path / "a"
     path.write_text("old")
     path.chmod(0o640)
-    write_whole(path, json.dumps({}).encode())
+    write_atomic(path, json.dumps({}).encode())
     assert path.read_text() == "{}" and stat.S_IMODE(path.stat().st_mode) == 0o640
     assert os.listdir(tmp_path) == ["a"]

@@ -16,8 +16,8 @@ from unspool.storage.run_folder import MODEL
 from unspool.tasks.language.estimator import LanguageModel
 from unspool.tasks.language.run import resume, run
 from unspool.tasks.language.text_model import TextModel
-from unspool.training.checkpoint import Keeping
-from unspool.training.events import Judged, RunConfig
+from unspool.training.checkpoint import CheckpointPolicy
+from unspool.training.events import Evaluated, RunConfig
 from unspool.training.recipe import Recipe
 
 TEXT = "the time traveller spoke of time and space, and space and time listened. — été 時\n" * 30
@@ -61,9 +61,9 @@ def test_a_run_of_any_network_is_repeated_resumed_and_used(
     assert (tmp_path / "again" / MODEL).read_bytes() == (out / MODEL).read_bytes()
     config = RunConfig.from_json(run_folder.read_config(out, "language")["run"])
     stops = iter([False] * 4 + [True])
-    list(run(config, out=tmp_path / "stopped", keeping=Keeping(stop=lambda: next(stops))))
+    list(run(config, out=tmp_path / "stopped", policy=CheckpointPolicy(stop=lambda: next(stops))))
     end = list(resume(tmp_path / "stopped"))[-1]
-    assert isinstance(end, Judged)
+    assert isinstance(end, Evaluated)
     assert (tmp_path / "stopped" / MODEL).read_bytes() == (out / MODEL).read_bytes()
 
     capsys.readouterr()

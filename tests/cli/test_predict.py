@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from unspool.cli.main import app
 from unspool.cli.signals import Stop
 from unspool.cli.views.scores import beginnings, confusion_lines
-from unspool.data.formats.labelled import Usual, read_labelled
+from unspool.data.formats.labelled import DefaultColumns, read_labelled
 from unspool.data.formats.pairs import read_pairs
 from unspool.errors import InputError
 from unspool.evaluation.scores import score
@@ -167,7 +167,7 @@ def test_a_run_from_python_was_told_no_columns(tmp_path, capsys):
     (tmp_path / "new.csv").write_text("text\nab\n")
     found, said = asked(capsys, "classify", "predict", tmp_path / "run", tmp_path / "new.csv")
     assert len(found["answers"]) == 1 and said == ""
-    reports = SequenceClassifier(hidden=4, epochs=1).fitting(["ab", "ba"], ["x", "y"], run=tmp_path / "half")
+    reports = SequenceClassifier(hidden=4, epochs=1).fit_iter(["ab", "ba"], ["x", "y"], run=tmp_path / "half")
     reports.close()
     _, said = asked(capsys, "classify", "predict", tmp_path / "half", tmp_path / "new.csv")
     assert (
@@ -249,5 +249,5 @@ def test_classes_that_begin_alike_can_be_told_apart(tmp_path, capsys):
 
 def test_usual_columns_hold_where_none_are_said(tmp_path):
     (tmp_path / "a.csv").write_text("what,kind\nab,x\n")
-    found = read_labelled(tmp_path / "a.csv", usual=Usual("what", "kind"))
+    found = read_labelled(tmp_path / "a.csv", usual=DefaultColumns("what", "kind"))
     assert (found.sequences, found.labels) == (["ab"], ["x"])

@@ -20,21 +20,21 @@ from rich.console import Console
 
 from unspool.cli.follow import Stop, follow
 from unspool.cli.main import main
-from unspool.cli.options import Shown
+from unspool.cli.options import OutputOptions
 from unspool.cli.views.training import View
-from unspool.data.text.settings import Settings
-from unspool.data.text.source import text_itself
+from unspool.data.text.settings import TextConfig
+from unspool.data.text.source import text_source
 from unspool.data.tokens.characters import ByteTokenizer
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.evaluation.metrics import measure
 from unspool.model.generate import Sampling
-from unspool.storage.log import entries
+from unspool.storage.log import read_log
 from unspool.storage.run_folder import MODEL, TRAINING
 from unspool.storage.tensors import read_arrays, read_json, write_json
 from unspool.tasks.language.estimator import LanguageModel
 from unspool.tasks.language.run import run
 from unspool.tasks.language.text_model import TextModel
-from unspool.training.checkpoint import Keeping
+from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import RunConfig
 
 TEXT = "the time traveller spoke of time and space, and space and time listened. — été 時\n" * 60
@@ -85,7 +85,7 @@ def test_training_shows_the_walk_and_leaves_a_run(story: Path, tmp_path: Path) -
         assert word in printed
     names = {path.name for path in out.iterdir()}
     assert names == {"config.json", "vocab.json", MODEL, TRAINING, "log.jsonl", "text"}
-    assert [e["step"] for e in entries(out / "log.jsonl") if "valid" in e][-1] == 30
+    assert [e["step"] for e in read_log(out / "log.jsonl") if "valid" in e][-1] == 30
 
 
 def test_the_printed_command_repeats_a_run_of_minutes_to_the_bit(story: Path, tmp_path: Path) -> None:
@@ -273,11 +273,11 @@ def test_other_tokens_train_evaluate_and_write(tokens: str, story: Path, tmp_pat
 def test_text_spelled_as_it_comes_is_the_text(tokens: str, story: Path) -> None:
     model = LanguageModel(tokens=tokens, steps=1, hidden=4, B=2, tau=8).fit(story).text_model_
     ids = model.encode(TEXT[:1500]).tolist()
-    pieces = list(model.spell(iter(ids)))
+    pieces = list(model.decode_stream(iter(ids)))
     assert "".join(pieces) == model.decode(ids)
     assert len(pieces) == len(ids) + 1
-    assert model.decode(ids[:7]) + "".join(model.spell(ids[7:], before=ids[:7])) == model.decode(ids)
-    assert model.spell_before(ids[:7], ids[7:]) + model.decode(ids[7:]) == model.decode(ids)
+    assert model.decode(ids[:7]) + "".join(model.decode_stream(ids[7:], before=ids[:7])) == model.decode(ids)
+    assert model.decode_before(ids[:7], ids[7:]) + model.decode(ids[7:]) == model.decode(ids)
 
 
 def test_what_is_written_stands_apart_from_the_prompt(story: Path, tmp_path: Path) -> None:
@@ -292,17 +292,19 @@ def test_what_is_written_stands_apart_from_the_prompt(story: Path, tmp_path: Pat
     for prompt in ("the time", "the time "):
         shown = unspool("generate", out, "--prompt", prompt, "--length", 3, "--seed", seed).stdout
         assert shown == "the time" + written + "\n"
-    cleaned = replace(words, settings=Settings(clean=True), tokenizer=make_tokenizer("word", newlines=False))
+    cleaned = replace(
+        words, settings=TextConfig(clean=True), tokenizer=make_tokenizer("word", newlines=False)
+    )
     assert cleaned.unknown("The TIME!") == []
-    lines = replace(words, settings=Settings(tokens="word", newlines="lf"))
+    lines = replace(words, settings=TextConfig(tokens="word", newlines="lf"))
     assert lines.encode("the\r\ntime").tolist() == words.encode("the\ntime").tolist()
 
 
 @pytest.mark.parametrize("cut", [b"\xe6\x97\xb6", b"\xff\xff\xff\xc3\xa9", b"\xe6\xe6\x97\xb6a\xf0\x9f"])
 def test_bytes_are_spelled_when_a_character_is_complete(cut: bytes) -> None:
     tokens = list(cut.decode("latin-1"))
-    assert "".join(ByteTokenizer().spell(tokens)) == cut.decode("utf-8", "replace")
-    assert len(list(ByteTokenizer().spell(tokens))) == len(tokens) + 1
+    assert "".join(ByteTokenizer().decode_stream(tokens)) == cut.decode("utf-8", "replace")
+    assert len(list(ByteTokenizer().decode_stream(tokens))) == len(tokens) + 1
 
 
 def test_the_short_way_trains_judges_and_writes(tmp_path: Path) -> None:
@@ -310,7 +312,7 @@ def test_the_short_way_trains_judges_and_writes(tmp_path: Path) -> None:
         cell="gru", hidden=24, batch=4, window=16, steps=120, learning_rate=0.01, out=tmp_path / "run"
     )
     assert model.fit(TEXT) is model
-    assert model.perplexity(TEXT[:400]) == model.text_model_.measure(text_itself(TEXT[:400])).perplexity < 8
+    assert model.perplexity(TEXT[:400]) == model.text_model_.measure(text_source(TEXT[:400])).perplexity < 8
     assert model.score(TEXT[:400]) < 0
     assert model.config_.fixed.hidden == 24 and model.curve_[-1][0] == 120
     again = LanguageModel.load(tmp_path / "run")
@@ -364,7 +366,7 @@ def unfinished(out: Path) -> None:
     shutil.move(out, saved)
     stop = iter([False, False, True])
     config = RunConfig.from_json(json.loads((saved / "config.json").read_text())["run"])
-    for _ in run(config, out=out, keeping=Keeping(stop=lambda: next(stop))):
+    for _ in run(config, out=out, policy=CheckpointPolicy(stop=lambda: next(stop))):
         pass
     shutil.rmtree(saved)
 
@@ -438,7 +440,7 @@ def test_a_journal_that_was_deleted_begins_anew(story: Path, tmp_path: Path) -> 
     unspool("train", story, "--out", out, "--steps", 5, *SIZES)
     (out / "log.jsonl").unlink()
     unspool("resume", out)
-    assert ["judged" in entry for entry in entries(out / "log.jsonl")] == [True]
+    assert ["judged" in entry for entry in read_log(out / "log.jsonl")] == [True]
 
 
 def test_a_run_is_loaded_that_was_made_before_a_setting_existed(trained: Path, tmp_path: Path) -> None:
@@ -461,10 +463,10 @@ def test_a_stop_while_the_model_is_judged_is_at_once_and_says_how_to_go_on(
 ) -> None:
     out, stop, view = tmp_path / "run", Stop(), View(Console(quiet=True))
     given = {"hidden": 8, "B": 4, "tau": 16, "steps": 3}
-    keeping = Keeping(told=stop.heeded(lambda *_: None))
+    policy = CheckpointPolicy(told=stop.heeded(lambda *_: None))
     stop.listen = lambda: setattr(stop, "signal", signal.SIGINT)  # type: ignore[method-assign]
-    events = run(RunConfig((str(story),), given=given), out=out, keeping=keeping)
+    events = run(RunConfig((str(story),), given=given), out=out, policy=policy)
     with pytest.raises(SystemExit, match="130"):
-        follow(events, out, view, stop, shown=Shown(), tensorboard=False)
+        follow(events, out, view, stop, shown=OutputOptions(), tensorboard=False)
     assert f"unspool resume {out}" in capsys.readouterr().err
     assert read_arrays(out / TRAINING)[1]["step"] == 3

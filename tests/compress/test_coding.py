@@ -17,8 +17,8 @@ from unspool.compress.coding import decode, encode, flags_of, read_windows
 from unspool.compress.container import MARK, VERSION, Container
 from unspool.compress.frequencies import frequencies
 from unspool.compress.literals import Counts, Spelling, cut, join
-from unspool.data.text.settings import Settings
-from unspool.data.text.source import text_itself
+from unspool.data.text.settings import TextConfig
+from unspool.data.text.source import text_source
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
@@ -54,7 +54,7 @@ def model_of(kind="char", *, backward=False, text=SENTENCE, min_freq=0, seed=1, 
     vocab = Vocab.from_freqs([*met, *unmet], min_freq)
     config = ModelConfig(**{"cell": "gru", "inputs": len(vocab), "outputs": len(vocab), "hidden": 12} | more)
     return TextModel(
-        Model.fresh(config, seed=seed), vocab, tokenizer, Settings(kind, min_freq=min_freq), backward
+        Model.initialise(config, seed=seed), vocab, tokenizer, TextConfig(kind, min_freq=min_freq), backward
     )
 
 
@@ -105,7 +105,7 @@ def test_whatever_the_bytes_are(name, data):
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("kind", ["one-hot", "embedded", "tied", "tied and gathered"])
 def test_windows_and_single_steps_see_the_same_frequencies(cell, kind, monkeypatch):
-    model = Model.fresh(config_of(cell, kind, 16, layers=2, learn_h0=True), seed=3)
+    model = Model.initialise(config_of(cell, kind, 16, layers=2, learn_h0=True), seed=3)
     model.parameters.flat[:] *= 3
     K = model.config.outputs
     ids = np.random.default_rng(4).integers(0, K, 70).astype(np.int32)
@@ -127,7 +127,7 @@ def test_windows_and_single_steps_see_the_same_frequencies(cell, kind, monkeypat
 
 def test_the_bits_are_those_that_evaluate_reports(trained):
     data = (SENTENCE * 3 + "she shells the sea; the sea shells she.\n" * 5).encode()
-    made, judged = encode(trained, data), trained.measure(text_itself(data.decode()))
+    made, judged = encode(trained, data), trained.measure(text_source(data.decode()))
     assert made.nats == judged.nats and made.tokens == judged.targets + 1
     assert made.promised_bits == judged.nats * judged.targets / math.log(2)
     assert made.way == "network" and made.unknown == 0
@@ -148,9 +148,9 @@ def test_unknown_tokens_cost_what_they_are_not_what_a_network_that_never_met_one
 def test_a_network_that_knows_unknown_tokens_is_asked():
     given = {"hidden": 24, "B": 4, "tau": 32, "steps": 120, "learning_rate": 0.02, "dropout": 0.0}
     config = RunConfig(
-        sources=("a text",), given=given, settings=Settings(min_freq=200, split=(0.9, 0.1, 0.0))
+        sources=("a text",), given=given, settings=TextConfig(min_freq=200, split=(0.9, 0.1, 0.0))
     )
-    prepared, *_, judged = run(config, texts=[text_itself(SENTENCE * 60)])
+    prepared, *_, judged = run(config, texts=[text_source(SENTENCE * 60)])
     corpus = prepared.corpus
     model = TextModel(judged.model, corpus.vocab, corpus.tokenizer, corpus.settings)
     data = (SENTENCE * 4).encode()
@@ -314,10 +314,10 @@ def test_more_tokens_than_bytes_are_refused_at_once():
 
 def test_a_file_that_does_not_fit_into_memory_is_refused_before_it_is_coded(monkeypatch):
     model = TextModel(
-        Model.fresh(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=4), seed=0),
+        Model.initialise(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=4), seed=0),
         Vocab(list("abcd")),
         make_tokenizer("char"),
-        Settings(),
+        TextConfig(),
     )
     monkeypatch.setattr("unspool.kernels.memory.available", lambda: 2**25)
     with pytest.raises(InputError, match=r"compressing 200,000 bytes needs about 0.1 GiB of memory"):

@@ -157,7 +157,7 @@ def test_a_loss_over_several_blocks_of_rows_does_not_depend_on_the_threads(R, H,
     def compute():
         dV, dc = (np.zeros_like(V), np.zeros_like(c)) if with_gradient else (None, None)
         loss = native.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=dV, dc=dc)
-        found = {"each": loss.each, "sum": np.float64(loss.sum), "count": np.int64(loss.count)}
+        found = {"each": loss.per_target, "sum": np.float64(loss.sum), "count": np.int64(loss.count)}
         return found | ({"dh": loss.dh, "dV": dV, "dc": dc} if with_gradient else {})
 
     for _ in range(1 if with_gradient else 5):  # a race between blocks would not show every time
@@ -411,13 +411,13 @@ def test_ten_training_steps_end_in_the_same_parameters_for_any_threads_and_instr
 
 def trained_in_pieces(config, cuts):
     """Train as `trained` does, every window in pieces."""
-    model, optimiser = Model.fresh(config, seed=4), Optimiser(OptimiserConfig(decay=0.01, clip=0.5))
+    model, optimiser = Model.initialise(config, seed=4), Optimiser(OptimiserConfig(decay=0.01, clip=0.5))
     gradient, state = model.gradient(), None
     for batch in batches(config):
-        weights, fresh = model.weights(), batch.fresh
+        weights, reset = model.weights(), batch.reset
         gradient.clear()
         masks = model.masks(batch.x.shape[1], seed=7, step=optimiser.step)
-        state, outputs = None if fresh else state, []
+        state, outputs = None if reset else state, []
         windows = cuts_to_windows(len(batch.x), cuts)
         for begin, end in windows:
             outputs.append(model.forward(batch.x[begin:end], state, masks=masks, weights=weights))
@@ -427,9 +427,9 @@ def trained_in_pieces(config, cuts):
             loss = model.loss(
                 output, batch.y[begin:end], scale=1.0 / batch.y.size, weights=weights, gradient=gradient
             )
-            _, arriving = model.backward(output, loss.dh, gradient, d_end=arriving, weights=weights)
-        if fresh:
-            model.add_start(arriving, gradient)
+            _, arriving = model.backward(output, loss.dh, gradient, d_final_state=arriving, weights=weights)
+        if reset:
+            model.add_initial_state_gradient(arriving, gradient)
         model.finish(gradient, weights)
         optimiser.update(model.parameters, gradient.flat)
     return {"parameters": model.parameters.flat}

@@ -10,7 +10,7 @@ import pytest
 from cases import CELLS, INPUTS, config_of
 from unspool import LanguageModel, Optimiser, OptimiserConfig, Stream, TextModel
 from unspool.data.batches.examples import Examples
-from unspool.data.text.settings import Settings
+from unspool.data.text.settings import TextConfig
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import InputError
@@ -71,7 +71,7 @@ def trained_together(model, optimiser, gradient, other, its_optimiser, its_gradi
 @pytest.mark.parametrize("kind", INPUTS)
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_copied_model_learns_as_the_original_does(cell, kind, copied):
-    model = Model.fresh(config_of(cell, kind, 6, layers=2, learn_h0=True), seed=1)
+    model = Model.initialise(config_of(cell, kind, 6, layers=2, learn_h0=True), seed=1)
     optimiser, gradient = Optimiser(OptimiserConfig()), model.gradient()
     ten_updates(model, optimiser, gradient)
     parts = copied((model, optimiser, gradient))
@@ -85,7 +85,7 @@ def test_a_copied_model_learns_as_the_original_does(cell, kind, copied):
 
 
 def test_copied_parameters_are_views_into_their_own_vector_on_a_cache_line(copied):
-    parameters = Model.fresh(config_of("gru", "embedded", 5), seed=0).parameters
+    parameters = Model.initialise(config_of("gru", "embedded", 5), seed=0).parameters
     other = copied(parameters)
     assert other.shapes == parameters.shapes and np.array_equal(other.flat, parameters.flat)
     for name in other:
@@ -96,7 +96,7 @@ def test_copied_parameters_are_views_into_their_own_vector_on_a_cache_line(copie
 
 
 def test_a_shallow_copy_of_parameters_shares_the_vector():
-    parameters = Model.fresh(config_of("gru", "embedded", 5), seed=0).parameters
+    parameters = Model.initialise(config_of("gru", "embedded", 5), seed=0).parameters
     assert copy.copy(parameters).flat is parameters.flat
 
 
@@ -135,7 +135,7 @@ def test_a_copied_network_with_attention_learns_as_the_original_does(copied):
     config = SequenceConfig(
         "encoder-decoder", "classes", inputs=9, outputs=6, hidden=8, attention="additive", bidirectional=True
     )
-    network = Network.fresh(config, seed=0)
+    network = Network.initialise(config, seed=0)
     updated(network, Optimiser(OptimiserConfig()), 1)  # now it keeps a gradient to write into
     check_networks(network, copied(network))
 
@@ -162,10 +162,10 @@ ESTIMATORS = {
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_copied_estimator_predicts_and_learns_as_the_original_does(name, copied):
     estimator, X, y = ESTIMATORS[name]
-    fresh = copied(estimator)
-    assert fresh.get_params() == estimator.get_params() and not hasattr(fresh, "network_")
+    reset = copied(estimator)
+    assert reset.get_params() == estimator.get_params() and not hasattr(reset, "network_")
     fitted = copied(estimator).fit(X, y)
-    assert np.array_equal(fresh.fit(X, y).network_.parameters.flat, fitted.network_.parameters.flat)
+    assert np.array_equal(reset.fit(X, y).network_.parameters.flat, fitted.network_.parameters.flat)
     other = copied(fitted)
     assert np.array_equal(np.asarray(other.predict(X)), np.asarray(fitted.predict(X)))
     check_networks(fitted.network_, other.network_)
@@ -193,7 +193,7 @@ def test_a_copied_text_model_writes_and_learns_as_the_original_does(tokens, copi
         tokenizer.learn([SENTENCE])
     vocab = Vocab(tokenizer.encode_text(SENTENCE))
     config = ModelConfig(cell="lstm", inputs=len(vocab), outputs=len(vocab), hidden=8)
-    text_model = TextModel(Model.fresh(config, seed=1), vocab, tokenizer, Settings(tokens=tokens))
+    text_model = TextModel(Model.initialise(config, seed=1), vocab, tokenizer, TextConfig(tokens=tokens))
     other = copied(text_model)
     assert other.perplexity(SENTENCE) == text_model.perplexity(SENTENCE)
     assert other.generate("the sea", 8) == text_model.generate("the sea", 8)
@@ -214,16 +214,16 @@ def test_a_copied_language_model_is_what_the_original_is(copied):
     other = copied(model)
     assert other.get_params() == model.get_params()
     assert other.fit(text).perplexity(text) == model.fit(text).perplexity(text)
-    again = copied(model)
-    assert again.perplexity(text) == model.perplexity(text) and again.curve_ == model.curve_
-    assert again.generate("the sea", 8) == model.generate("the sea", 8)
+    carry_after = copied(model)
+    assert carry_after.perplexity(text) == model.perplexity(text) and carry_after.curve_ == model.curve_
+    assert carry_after.generate("the sea", 8) == model.generate("the sea", 8)
     assert not np.shares_memory(
-        again.text_model_.model.parameters.flat, model.text_model_.model.parameters.flat
+        carry_after.text_model_.model.parameters.flat, model.text_model_.model.parameters.flat
     )
 
 
 def packed_things():
-    model = Model.fresh(config_of("gru", "one-hot", 5), seed=0)
+    model = Model.initialise(config_of("gru", "one-hot", 5), seed=0)
     weights = model.weights()
     model.forward(Batch(model.config, 0).x, weights=weights)
     return {"Stream": Stream(model), "Panels": native.pack(np.eye(3, dtype=np.float32)), "weights": weights}

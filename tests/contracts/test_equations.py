@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from unspool.gradients.by_lag import gradient_by_lag
-from unspool.gradients.decomposition import take_apart
+from unspool.gradients.decomposition import decompose_gradient
 from unspool.gradients.linear import decayed, linear_gradients, of_radius, powers, spectral_radius
 from unspool.model.config import ModelConfig
-from unspool.model.feedback import outputs_before
+from unspool.model.feedback import shift_right
 from unspool.model.network import Model
 from unspool.model.parameters import Parameters
 from unspool.optimisers.base import Optimiser, OptimiserConfig
@@ -29,7 +29,7 @@ class Network:
         config = ModelConfig(
             cell="elman", inputs=X, outputs=K, hidden=H, dense=True, activation=activation, learn_h0=True
         )
-        self.model = Model.fresh(config, seed=seed)
+        self.model = Model.initialise(config, seed=seed)
         self.model.parameters.flat[:] = rng.uniform(-0.8, 0.8, self.model.parameters.flat.shape)
         self.x, self.y = rng.standard_normal((TAU, X)).astype(np.float32), rng.integers(0, K, TAU)
         self.act = {"tanh": np.tanh, "identity": lambda a: a}[activation]
@@ -72,12 +72,12 @@ class Network:
         output = model.forward(self.x[:, None])
         loss = model.loss(output, self.y[:, None].astype(np.int32), gradient=gradient)
         _, starts = model.backward(output, loss.dh, gradient)
-        model.add_start(starts, gradient)
+        model.add_initial_state_gradient(starts, gradient)
         model.finish(gradient)
         return output, loss, gradient.values
 
     def apart(self):
-        return take_apart(self.model, self.x[:, None], self.y[:, None].astype(np.int32))
+        return decompose_gradient(self.model, self.x[:, None], self.y[:, None].astype(np.int32))
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_equation_10_11_the_softmax(network):
 def test_equations_10_12_to_10_14_the_loss_is_a_sum_over_steps_and_its_mean_is_another_number(network):
     loss = network.kernels()[1]
     by_step = -np.log(network.outputs()[1][np.arange(TAU), network.y])
-    np.testing.assert_allclose(loss.each[:, 0], by_step, rtol=1e-5)
+    np.testing.assert_allclose(loss.per_target[:, 0], by_step, rtol=1e-5)
     assert loss.sum == pytest.approx(by_step.sum(), rel=1e-6) and loss.count == TAU
     assert loss.mean == pytest.approx(by_step.mean(), rel=1e-6)
 
@@ -204,14 +204,14 @@ def test_without_the_state_before_it_is_a_network_without_memory(network):
 
 def test_figure_10_4_the_output_before_takes_the_place_of_the_state():
     config = ModelConfig(cell="elman", inputs=X, outputs=K, hidden=H, dense=True, pattern="10.4")
-    model, rng = Model.fresh(config, seed=1), np.random.default_rng(1)
+    model, rng = Model.initialise(config, seed=1), np.random.default_rng(1)
     x, y = rng.standard_normal((TAU, 1, X)).astype(np.float32), rng.integers(0, K, (TAU, 1)).astype(np.int32)
     p = {n.removeprefix("layer0."): v.astype(np.float64) for n, v in model.parameters.items()}
     for t in range(TAU):
         fed = np.eye(K)[y[t - 1, 0]] if t else np.zeros(K)
         h = np.tanh(p["b"] + p["U"] @ x[t, 0] + p["R"] @ fed)
         np.testing.assert_allclose(model.forward(x, y=y).h[t, 0], h, **NEAR)
-    assert outputs_before(y, np.array([-1])).tolist() == [[-1], *y[:-1].tolist()]
+    assert shift_right(y, np.array([-1])).tolist() == [[-1], *y[:-1].tolist()]
 
 
 def test_figure_10_5_one_output_after_the_whole_sequence(network):

@@ -157,7 +157,7 @@ def test_a_tape_that_cannot_be_written_is_not_consumed():
 def test_a_gradient_in_two_windows_is_that_of_one(cell, tied):
     """The first window that is read writes over what an update before it left, the others add."""
     config = ModelConfig(cell=cell, inputs=7, outputs=7, hidden=16, embedding=16 if tied else 0, tied=tied)
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     x = np.random.default_rng(0).integers(0, 7, (13, 3)).astype(np.int32)
     found = []
     for cuts in ([(0, 12)], [(0, 5), (5, 12)]):
@@ -167,10 +167,12 @@ def test_a_gradient_in_two_windows_is_that_of_one(cell, tied):
         for begin, end in cuts:
             outputs.append(model.forward(x[begin:end], states[-1]))
             states.append(outputs[-1].state)
-        d_end = None
+        d_final_state = None
         for (begin, end), output in reversed(list(zip(cuts, outputs, strict=True))):
             loss = model.loss(output, x[begin + 1 : end + 1], gradient=gradient)
-            _, d_end = model.backward(output, loss.dh, gradient, d_end=d_end, consume=True)
+            _, d_final_state = model.backward(
+                output, loss.dh, gradient, d_final_state=d_final_state, consume=True
+            )
         model.finish(gradient)
         found.append({name: gradient.values[name].copy() for name in gradient.values})
     for name, value in found[0].items():
@@ -191,7 +193,7 @@ def test_a_gradient_in_two_windows_is_that_of_one(cell, tied):
 @pytest.mark.parametrize("cell", CELLS)
 def test_consuming_changes_no_gradient_of_a_model(cell, more, threads):
     config = ModelConfig(**({"cell": cell, "inputs": 7, "outputs": 7, "hidden": 9} | more))
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     x = np.random.default_rng(0).integers(0, 7, (6, 3)).astype(np.int32)
     y = x[-1] if config.pattern == "last" else x
     found = []
@@ -208,7 +210,7 @@ def test_consuming_changes_no_gradient_of_a_model(cell, more, threads):
 
 
 def test_a_gradient_that_nothing_was_added_to_is_zero():
-    model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=4), seed=0)
+    model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=4), seed=0)
     x, gradient = np.array([[0], [3], [1]], np.int32), model.gradient()
     output = model.forward(x)
     model.backward(output, model.loss(output, x, gradient=gradient).dh, gradient)

@@ -37,7 +37,7 @@ def test_what_needs_a_state_is_refused_where_there_is_none(wrong):
         ModelConfig(**({"cell": "elman", "inputs": 2, "outputs": 2, "pattern": "output"} | wrong))
 
 
-def gradients(model, case, pieces=None, own=None):
+def gradients(model, case, pieces=None, scheduled_sampling=None):
     """Gradients of a window of pattern 10.4 in pieces (the last first), or at once."""
     gradient, weights = model.gradient(), model.weights()
     edges = pieces or [(0, case.tau)]
@@ -49,14 +49,14 @@ def gradients(model, case, pieces=None, own=None):
         outputs.append(
             model.forward(
                 case.x[begin:end], state, lengths=lengths, masks=case.masks, weights=weights, y=case.y[begin:end],
-                own=None if own is None else own[begin:end],
+                scheduled_sampling=None if scheduled_sampling is None else scheduled_sampling[begin:end],
             )
         )  # fmt: skip
         state = outputs[-1].state
     each, dx = [], []
     for (begin, end), output in zip(edges[::-1], outputs[::-1], strict=True):
         loss = model.loss(output, case.y[begin:end], scale=0.1, weights=weights, gradient=gradient)
-        each.insert(0, loss.each)
+        each.insert(0, loss.per_target)
         dx.insert(0, model.backward(output, loss.dh, gradient, weights=weights, want_dx=case.config.dense)[0])
     model.finish(gradient, weights)
     found = {name: gradient.values.stored(name).copy() for name in gradient.values}
@@ -72,7 +72,7 @@ def test_all_steps_at_once_give_the_same_bits_as_step_by_step(kind, ragged):
     at_once = gradients(case.model, case)
     same_bits(at_once, gradients(case.model, case, steps))
     forced = np.zeros((7, 5), bool)  # the walk of scheduled sampling, when it never takes its own outputs
-    same_bits(at_once, gradients(case.model, case, own=forced))
+    same_bits(at_once, gradients(case.model, case, scheduled_sampling=forced))
     gradient = case.model.gradient()
     backpropagate(
         case.model, case.x, case.y, None, gradient, scale=0.1, lengths=case.lengths, masks=case.masks, memory="sqrt"
@@ -85,7 +85,7 @@ def test_all_steps_at_once_give_the_same_bits_as_step_by_step(kind, ragged):
 @pytest.mark.parametrize("activation", ["tanh", "relu", "sigmoid", "identity"])
 def test_pattern_10_4_is_what_autograd_finds(activation):
     case = Windowed(config_of("elman", "dense", 6, pattern="output", activation=activation), tau=5, B=3)
-    case.model = Model.fresh(case.config, seed=3)
+    case.model = Model.initialise(case.config, seed=3)
     p = {n: torch.tensor(v.astype(np.float64), requires_grad=True) for n, v in case.model.parameters.items()}
     act = {"tanh": torch.tanh, "relu": torch.relu, "sigmoid": torch.sigmoid, "identity": lambda v: v}[
         activation
@@ -123,11 +123,11 @@ def test_a_model_that_runs_freely_sees_its_own_outputs():
 def test_scheduled_sampling_mixes_own_outputs_and_targets_and_is_repeatable():
     config = ModelConfig(cell="elman", inputs=4, outputs=4, hidden=8, pattern="output")
     rng = np.random.default_rng(0)
-    batches = [Batch(*rng.integers(0, 4, (2, 12, 6)).astype(np.int32), fresh=True) for _ in range(5)]
+    batches = [Batch(*rng.integers(0, 4, (2, 12, 6)).astype(np.int32), reset=True) for _ in range(5)]
 
-    def trained(own):
-        model = Model.fresh(config, seed=0)
-        list(train(model, batches, Optimiser(OptimiserConfig()), own=own))
+    def trained(scheduled_sampling):
+        model = Model.initialise(config, seed=0)
+        list(train(model, batches, Optimiser(OptimiserConfig()), scheduled_sampling=scheduled_sampling))
         return model.parameters.flat.copy()
 
     forced, mixed, free = trained(None), trained(lambda step: step / 4), trained(lambda step: 1.0)
@@ -147,7 +147,7 @@ def test_one_output_after_each_rows_own_length_as_pytorch_finds_it(cell, bidirec
     fields = {"pattern": "last", "layers": 2, "bidirectional": bidirectional}
     case = Windowed(config_of(cell, "dense", 5, **fields), tau=6, B=4, ragged=True)
     case.lengths = np.array([6, 1, 4, 3], np.int32)
-    model = Model.fresh(case.config, seed=2)
+    model = Model.initialise(case.config, seed=2)
     y = np.array([3, 0, -1, 8], np.int32)
     gradient = model.gradient()
     passed = backpropagate(model, case.x, y, None, gradient, lengths=case.lengths)
@@ -189,7 +189,7 @@ def test_few_states_kept_give_the_same_bits_for_one_output_too(cell):
             case.model, case.x, y, case.start, gradient, lengths=case.lengths, masks=case.masks, memory=memory
         )
         case.model.finish(gradient)
-        found.append({"flat": gradient.flat.copy(), "sum": passed.loss.sum, "each": passed.loss.each})
+        found.append({"flat": gradient.flat.copy(), "sum": passed.loss.sum, "each": passed.loss.per_target})
     same_bits(*found)
 
 
@@ -238,13 +238,13 @@ def test_training_one_output_learns_which_token_came_first():
     rng = np.random.default_rng(0)
 
     class Ragged:
-        fresh = True
+        reset = True
 
         def __init__(self):
             self.x = rng.integers(0, 4, (6, 32)).astype(np.int32)
             self.y, self.lengths = self.x[0].copy(), rng.integers(1, 7, 32).astype(np.int32)
 
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     reports = list(
         train(model, [Ragged() for _ in range(150)], Optimiser(OptimiserConfig(learning_rate=2e-2)))
     )
@@ -254,7 +254,7 @@ def test_training_one_output_learns_which_token_came_first():
 def test_what_needs_an_output_every_step_says_so():
     from unspool.evaluation.language import log_prob
 
-    model = Model.fresh(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=4, pattern="last"), seed=0)
+    model = Model.initialise(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=4, pattern="last"), seed=0)
     with pytest.raises(InputError, match="pattern='hidden'"):
         Stream(model)
     with pytest.raises(InputError, match="pattern='hidden'"):

@@ -55,10 +55,10 @@ def compare(cell, tau, B, H, *, X=5, layers=1, bidirectional=False, activation="
     objective.backward()
 
     state = [(starts[0][i], starts[1][i] if cell == "lstm" else None) for i in range(n)]
-    d_end = [(d_ends[0][i], d_ends[1][i] if cell == "lstm" else None) for i in range(n)]
+    d_final_state = [(d_ends[0][i], d_ends[1][i] if cell == "lstm" else None) for i in range(n)]
     out = model.forward(x, state, lengths=lengths)
     gradient = model.gradient()
-    dx, d_start = model.backward(out, dh, gradient, d_end=d_end, want_dx=True)
+    dx, d_start = model.backward(out, dh, gradient, d_final_state=d_final_state, want_dx=True)
     model.finish(gradient)
 
     h = out.h

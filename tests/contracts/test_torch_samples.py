@@ -144,7 +144,7 @@ def ours_of(theirs, dh, d_ends):
     state = parts(theirs.states(s) for s in theirs.starts) if theirs.starts else None
     out = model.forward(float32(theirs.ours(theirs.x)), state)
     gradient = model.gradient()
-    dx, d_start = model.backward(out, float32(dh), gradient, d_end=parts(d_ends), want_dx=True)
+    dx, d_start = model.backward(out, float32(dh), gradient, d_final_state=parts(d_ends), want_dx=True)
     model.finish(gradient)
     found = {"h": out.h, "dx": dx}
     for part, letter in enumerate("hs" if config.cell == "lstm" else "h"):

@@ -7,7 +7,7 @@ import pytest
 
 from unspool.data.text.corpus import prepare
 from unspool.errors import InputError
-from unspool.evaluation.language import Network, evaluate, log_prob
+from unspool.evaluation.language import NetworkScorer, evaluate, log_prob
 from unspool.evaluation.metrics import measure
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
@@ -18,7 +18,7 @@ K = 6
 
 def model(cell: str = "gru", layers: int = 1, **more: object) -> Model:
     config = ModelConfig(inputs=K, outputs=K, cell=cell, hidden=7, layers=layers, **more)
-    return Model.fresh(config, seed=3)
+    return Model.initialise(config, seed=3)
 
 
 def text(length: int) -> np.ndarray:
@@ -59,8 +59,8 @@ def test_every_target_of_a_part_is_scored_once(tmp_path) -> None:
     (tmp_path / "text").write_text("été, été! " * 40, encoding="utf-8")
     corpus = prepare(tmp_path / "text", split=(0.5, 0.25, 0.25))
     size = len(corpus.vocab)
-    made = Model.fresh(ModelConfig(inputs=size, outputs=size, hidden=4), seed=0)
-    found = evaluate(Network(made), corpus.test)
+    made = Model.initialise(ModelConfig(inputs=size, outputs=size, hidden=4), seed=0)
+    found = evaluate(NetworkScorer(made), corpus.test)
     assert found.targets == len(corpus.test.ids) - 1
     assert found.nats == pytest.approx(-log_prob(made, corpus.test.ids).mean())
     first = corpus.decode(corpus.test.ids[:1])
@@ -69,7 +69,7 @@ def test_every_target_of_a_part_is_scored_once(tmp_path) -> None:
 
 
 def test_what_is_only_context_is_not_scored() -> None:
-    ids, network = text(20), Network(model())
+    ids, network = text(20), NetworkScorer(model())
     np.testing.assert_array_equal(network.log_prob(ids, given=5), network.log_prob(ids)[4:])
     with pytest.raises(InputError, match="start from"):
         network.log_prob(ids, given=0)

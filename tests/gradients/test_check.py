@@ -19,7 +19,7 @@ from unspool.model.network import Model
 @pytest.mark.parametrize("cell", CELLS)
 def test_all_ways_agree(cell, kind, pattern):
     config = config_of(cell, kind, 3, layers=2, bidirectional=kind == "dense", learn_h0=True, pattern=pattern)
-    model = Model.fresh(config, seed=1)
+    model = Model.initialise(config, seed=1)
     model.parameters.flat[:] += 0.1 * np.random.default_rng(0).standard_normal(model.parameters.flat.shape)
     found = check_gradients(model, tau=4, B=2, nudged=3)
     assert {each.name for each in found} == set(model.parameters)
@@ -31,7 +31,7 @@ def test_all_ways_agree(cell, kind, pattern):
 @pytest.mark.parametrize("pattern", ["hidden", "output"])
 def test_all_ways_agree_for_every_activation(activation, pattern):
     config = ModelConfig(cell="elman", inputs=4, outputs=5, hidden=6, activation=activation, pattern=pattern)
-    assert all(each.agrees for each in check_gradients(Model.fresh(config, seed=1), tau=5, nudged=4))
+    assert all(each.agrees for each in check_gradients(Model.initialise(config, seed=1), tau=5, nudged=4))
 
 
 @pytest.mark.parametrize("wrong", ["by_hand", "by_twins", "by_torch"])
@@ -59,4 +59,4 @@ def test_the_command_prints_json_and_works_without_pytorch(monkeypatch, capsys):
 
 def test_no_steps_are_refused():
     with pytest.raises(InputError, match="tau is 0"):
-        check_gradients(Model.fresh(ModelConfig(inputs=2, outputs=2, hidden=2), seed=0), tau=0)
+        check_gradients(Model.initialise(ModelConfig(inputs=2, outputs=2, hidden=2), seed=0), tau=0)

@@ -8,7 +8,7 @@ from cases import CELLS, Windowed, config_of
 from unspool.errors import InputError
 from unspool.gradients.backpropagate import backpropagate
 from unspool.gradients.by_lag import gradient_by_lag
-from unspool.gradients.decomposition import take_apart
+from unspool.gradients.decomposition import decompose_gradient
 from unspool.gradients.jacobians import horizon, influence, jacobian, radii
 from unspool.gradients.linear import spectral_radius
 from unspool.kernels import reference
@@ -32,9 +32,9 @@ def kernels(case):
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_shares_of_all_steps_add_up_to_the_gradient_of_the_kernels(cell, kind, bidirectional):
     case = Windowed(config_of(cell, kind, 5, layers=2, bidirectional=bidirectional), tau=6, B=3, ragged=True)
-    apart = take_apart(case.model, case.x, case.y, case.start, lengths=case.lengths)
+    apart = decompose_gradient(case.model, case.x, case.y, case.start, lengths=case.lengths)
     loss, gradient = kernels(case)
-    np.testing.assert_allclose(apart.L, loss.each, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(apart.L, loss.per_target, rtol=1e-5, atol=1e-6)
     for name in apart.names:
         total = apart.shares(name).sum(axis=0)
         np.testing.assert_allclose(total, apart.gradient(name), rtol=1e-12, atol=1e-12)
@@ -69,7 +69,7 @@ def elman_in_torch(case):
 def test_every_named_quantity_is_what_autograd_finds():
     case = Windowed(config_of("elman", "dense", 4), tau=5, B=2)
     theirs = elman_in_torch(case)
-    arrays = dict(take_apart(case.model, case.x, case.y).arrays())
+    arrays = dict(decompose_gradient(case.model, case.x, case.y).arrays())
     for name, key in (("layer0.a", "a"), ("layer0.h", "h"), ("o", "o"), ("L", "L")):
         np.testing.assert_allclose(arrays[name], torch.stack(theirs[key]).detach(), rtol=1e-12, atol=1e-12)
     for name, key in (("layer0.da", "a"), ("layer0.dh", "h"), ("do", "o")):
@@ -83,7 +83,7 @@ def test_every_named_quantity_is_what_autograd_finds():
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_gradient_of_every_state_is_what_a_nudge_of_it_finds(cell, reverse):
     case = Windowed(config_of(cell, "dense", 3, bidirectional=reverse), tau=4, B=2, ragged=True)
-    apart = take_apart(case.model, case.x, case.y, lengths=case.lengths)
+    apart = decompose_gradient(case.model, case.x, case.y, lengths=case.lengths)
     tape, back = apart.seen.tapes[0][reverse], apart.backs[0][reverse]
     dh = apart.dh(0, reverse)
     ds = np.zeros(dh.shape[1:]) if cell == "lstm" else None
@@ -107,13 +107,13 @@ def test_the_gradient_of_every_state_is_what_a_nudge_of_it_finds(cell, reverse):
 
 def test_a_share_that_is_not_there_is_refused():
     case = Windowed(config_of("elman", "one-hot", 3), tau=4, B=2)
-    apart = take_apart(case.model, case.x, case.y)
+    apart = decompose_gradient(case.model, case.x, case.y)
     with pytest.raises(InputError, match="no shares of 'X'"):
         apart.share("X", 0)
     with pytest.raises(InputError, match="step 4 is beyond the window"):
         apart.share("c", 4)
     with pytest.raises(InputError, match="y has shape"):
-        take_apart(case.model, case.x, case.y[:2])
+        decompose_gradient(case.model, case.x, case.y[:2])
 
 
 # ── Jacobians ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -140,7 +140,7 @@ def test_a_steps_jacobian_is_what_the_backward_pass_does_to_every_unit_vector(ce
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_vector_products_find_the_same_influence_as_products_of_jacobians(cell):
-    model = Model.fresh(ModelConfig(cell=cell, inputs=7, outputs=7, hidden=24), seed=3)
+    model = Model.initialise(ModelConfig(cell=cell, inputs=7, outputs=7, hidden=24), seed=3)
     x = np.random.default_rng(0).integers(0, 7, (60, 2)).astype(np.int32)
     lags = [0, 1, 2, 5, 12, 30]
     products = influence(model, x, lags=lags, row=1, places=3, exact=True)
@@ -152,7 +152,7 @@ def test_vector_products_find_the_same_influence_as_products_of_jacobians(cell):
 
 
 def test_a_linear_network_forgets_by_the_powers_of_w():
-    model = Model.fresh(
+    model = Model.initialise(
         ModelConfig(cell="elman", inputs=3, outputs=3, hidden=6, activation="identity"), seed=0
     )
     model.parameters["layer0.W"][:] *= 0.8  # a rotation, shortened: all singular values 0.8
@@ -195,7 +195,7 @@ def test_the_parts_by_lag_are_what_is_left_when_every_loss_looks_back_alone(cell
 
 
 def test_the_bias_by_lag_is_the_bias_of_a_gradient_that_looks_back_so_far():
-    model = Model.fresh(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=6), seed=1)
+    model = Model.initialise(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=6), seed=1)
     ids = np.random.default_rng(0).integers(0, 5, (41, 1)).astype(np.int32)
     by_lag = gradient_by_lag(model, ids[:-1], ids[1:], lags=30)
     full, cut = model.gradient(), model.gradient()
@@ -222,7 +222,7 @@ def test_the_bias_by_lag_is_the_bias_of_a_gradient_that_looks_back_so_far():
 
 
 def test_a_lag_beyond_the_window_is_refused():
-    model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=6), seed=1)
+    model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=6), seed=1)
     x = np.zeros((8, 1), np.int32)
     with pytest.raises(InputError, match="a lag of 9 is beyond the window of 8 steps"):
         influence(model, x, lags=9)
@@ -244,19 +244,19 @@ def test_the_shares_of_the_other_patterns_add_up_to_the_gradient_of_the_kernels(
     for pattern, cell, y in (("output", "elman", None), ("last", "lstm", np.array([1, 2, -1], np.int32))):
         case = Windowed(config_of(cell, "one-hot", 5, pattern=pattern), tau=6, B=3, ragged=True)
         y = case.y if y is None else y
-        apart = take_apart(case.model, case.x, y, lengths=case.lengths)
+        apart = decompose_gradient(case.model, case.x, y, lengths=case.lengths)
         gradient = case.model.gradient()
         backpropagate(case.model, case.x, y, None, gradient, lengths=case.lengths)
         case.model.finish(gradient)
         for name in apart.names:
             total = apart.shares(name).sum(axis=0)
             np.testing.assert_allclose(gradient.values[name], total, rtol=1e-4, atol=1e-5, err_msg=name)
-    names = [name for name, _ in take_apart(case.model, case.x, y).arrays()]
+    names = [name for name, _ in decompose_gradient(case.model, case.x, y).arrays()]
     assert {"layer0.a", "layer0.s", "o", "L", "do"} <= set(names)
 
 
 def test_a_chain_of_states_is_not_looked_for_where_there_is_none():
-    model = Model.fresh(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=6, pattern="10.4"), seed=1)
+    model = Model.initialise(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=6, pattern="10.4"), seed=1)
     x = np.zeros((8, 1), np.int32)
     for look in (lambda: influence(model, x, lags=3), lambda: gradient_by_lag(model, x, x)):
         with pytest.raises(InputError, match="no chain of states"):

@@ -26,7 +26,7 @@ def alone(case, b, y, state, xi=None, scale=0.5):
         masks=masks_of(case.masks, row), xi=None if xi is None else np.ascontiguousarray(xi[:, row]),
     )  # fmt: skip
     if state is None:
-        model.add_start(passed.starts, gradient)
+        model.add_initial_state_gradient(passed.starts, gradient)
     model.finish(gradient)
     return gradient, passed.loss
 
@@ -120,7 +120,7 @@ def test_any_number_of_rows_at_once_gives_the_same_bits(monkeypatch):
 
 
 def test_an_empty_batch_and_rows_without_targets_have_gradients_of_zero():
-    model = Model.fresh(ModelConfig(cell="gru", inputs=4, outputs=4, hidden=5), seed=0)
+    model = Model.initialise(ModelConfig(cell="gru", inputs=4, outputs=4, hidden=5), seed=0)
     x = np.ones((6, 2), np.int32)
     nothing = per_sample_gradients(model, x[:, :0], x[:, :0])
     assert nothing.flat.shape == (0, model.parameters.flat.size) and nothing["layer0.U"].shape == (0, 15, 4)
@@ -131,7 +131,7 @@ def test_an_empty_batch_and_rows_without_targets_have_gradients_of_zero():
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_made(monkeypatch):
-    model = Model.fresh(ModelConfig(cell="gru", inputs=4, outputs=4, hidden=5), seed=0)
+    model = Model.initialise(ModelConfig(cell="gru", inputs=4, outputs=4, hidden=5), seed=0)
     x = np.ones((6, 20), np.int32)
     monkeypatch.setattr(per_sample, "available", lambda: 1000)
     with pytest.raises(InputError, match="pass fewer rows, or take per_sample_norms"):

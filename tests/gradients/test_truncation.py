@@ -8,7 +8,7 @@ import pytest
 import torch
 from cases import CELLS, Batch, config_of, same_bits
 from unspool.errors import InputError
-from unspool.gradients.truncation import FULL, Past, Truncation
+from unspool.gradients.truncation import FULL, CarriedState, Truncation
 from unspool.kernels import native, reference
 from unspool.kernels.tape import Lookup
 from unspool.model.config import ModelConfig
@@ -217,17 +217,17 @@ def text(config, steps, B=3, seed=5):
     return np.random.default_rng(seed).integers(0, config.outputs, (steps + 1, B)).astype(np.int32)
 
 
-def windows(tokens, tau, fresh=(0,)):
+def windows(tokens, tau, reset=(0,)):
     edges = range(0, len(tokens) - 1, tau)
     return [
-        Batch(tokens[at : at + tau], tokens[at + 1 : at + tau + 1], i in fresh) for i, at in enumerate(edges)
+        Batch(tokens[at : at + tau], tokens[at + 1 : at + tau + 1], i in reset) for i, at in enumerate(edges)
     ]
 
 
-def run(config, batches, bptt=FULL, memory="full", optimiser=None, model=None, past=None):
-    model = model or Model.fresh(config, seed=4)
+def run(config, batches, bptt=FULL, memory="full", optimiser=None, model=None, carried=None):
+    model = model or Model.initialise(config, seed=4)
     optimiser = optimiser or Optimiser(OptimiserConfig(clip=0.5))
-    reports = list(train(model, batches, optimiser, seed=7, bptt=bptt, memory=memory, past=past))
+    reports = list(train(model, batches, optimiser, seed=7, bptt=bptt, memory=memory, carried=carried))
     losses = np.array([(r.loss, r.norm, r.targets) for r in reports])
     return {"parameters": model.parameters.flat, "losses": losses}
 
@@ -251,7 +251,7 @@ def test_random_truncation_that_never_cuts_is_the_full_gradient():
 
 @pytest.mark.parametrize("bptt", ["full", "truncated:3", "truncated:3,7", "random:0.7"])
 def test_few_states_kept_train_to_the_same_bits(bptt):
-    batches, how = windows(text(TRAINED, 50), 10, fresh=(0, 3)), Truncation.parse(bptt)
+    batches, how = windows(text(TRAINED, 50), 10, reset=(0, 3)), Truncation.parse(bptt)
     same_bits(run(TRAINED, batches, how), run(TRAINED, batches, how, memory="sqrt"))
 
 
@@ -259,7 +259,7 @@ def test_few_states_kept_train_to_the_same_bits(bptt):
 @pytest.mark.parametrize(("K1", "K2"), [(1, 4), (2, 5), (3, 3), (4, 6)])
 def test_update_every_k1_and_look_back_k2_as_pytorch_does_it_with_detached_states(K1, K2, tau):
     config = ModelConfig(cell="elman", inputs=5, outputs=5, hidden=4)
-    model, tokens, rate = Model.fresh(config, seed=4), text(config, 21, B=2), 0.3
+    model, tokens, rate = Model.initialise(config, seed=4), text(config, 21, B=2), 0.3
     U, W, b, V, c = (
         torch.tensor(model.parameters[n].astype(np.float64), requires_grad=True)
         for n in ("layer0.U", "layer0.W", "layer0.b", "V", "c")
@@ -292,10 +292,10 @@ def test_update_every_k1_and_look_back_k2_as_pytorch_does_it_with_detached_state
 def test_every_target_of_a_finite_window_is_scored_exactly_once(bptt, tau):
     config = ModelConfig(cell="elman", inputs=40, outputs=40, hidden=4)
     tokens = np.arange(2 * (tau + 1), dtype=np.int32).reshape(2, tau + 1).T.copy()  # each token once
-    past, scored = Past(Truncation.parse(bptt)), []
-    for stretch in past.stretches(windows(tokens, tau)):
-        scored += stretch.y[stretch.y >= 0].tolist()
-        past.leave(stretch, [])
+    carried, scored = CarriedState(Truncation.parse(bptt)), []
+    for segment in carried.segments(windows(tokens, tau)):
+        scored += segment.y[segment.y >= 0].tolist()
+        carried.carry(segment, [])
     assert sorted(scored) == sorted(tokens[1:].reshape(-1).tolist())
     counted = run(config, windows(tokens, tau), Truncation.parse(bptt))["losses"][:, 2]
     assert counted.sum() == 2 * tau
@@ -304,7 +304,7 @@ def test_every_target_of_a_finite_window_is_scored_exactly_once(bptt, tau):
 
 def test_one_update_of_a_window_that_truncation_would_cut_is_refused():
     config = ModelConfig(inputs=5, outputs=5, hidden=4)
-    model, (window,) = Model.fresh(config, seed=0), windows(text(config, 9), 9)
+    model, (window,) = Model.initialise(config, seed=0), windows(text(config, 9), 9)
     optimiser = Optimiser(OptimiserConfig())
     with pytest.raises(InputError, match=r"9 steps.*one update.*use train"):
         update(model, window, None, model.gradient(), optimiser, bptt=Truncation.parse("truncated:4,8"))
@@ -316,18 +316,22 @@ def test_one_update_of_a_window_that_truncation_would_cut_is_refused():
 @pytest.mark.parametrize("stop", [1, 4, 6, 9])
 @pytest.mark.parametrize("bptt", ["full", "truncated:4", "truncated:3,8", "random:0.6"])
 def test_training_goes_on_from_a_saved_past_to_the_same_bits(bptt, stop):
-    how, batches = Truncation.parse(bptt), windows(text(TRAINED, 70), 7, fresh=(0, 6))
-    whole = run(TRAINED, batches, how, past=Past(how))
-    model, optimiser = Model.fresh(TRAINED, seed=4), Optimiser(OptimiserConfig(clip=0.5))
-    data, past = iter(batches), Past(how)
-    first = train(model, data, optimiser, seed=7, past=past)
+    how, batches = Truncation.parse(bptt), windows(text(TRAINED, 70), 7, reset=(0, 6))
+    whole = run(TRAINED, batches, how, carried=CarriedState(how))
+    model, optimiser = Model.initialise(TRAINED, seed=4), Optimiser(OptimiserConfig(clip=0.5))
+    data, carried = iter(batches), CarriedState(how)
+    first = train(model, data, optimiser, seed=7, carried=carried)
     losses = [next(first) for _ in range(stop)]
-    saved, kept, flat = past.state(), optimiser.state(), model.parameters.flat.copy()
-    model, optimiser, past = Model.fresh(TRAINED, seed=9), Optimiser(OptimiserConfig(clip=0.5)), Past(how)
+    saved, kept, flat = carried.state(), optimiser.state(), model.parameters.flat.copy()
+    model, optimiser, carried = (
+        Model.initialise(TRAINED, seed=9),
+        Optimiser(OptimiserConfig(clip=0.5)),
+        CarriedState(how),
+    )
     model.parameters.flat[:] = flat
     optimiser.restore(kept)
-    past.restore(saved)
-    losses += train(model, data, optimiser, seed=7, past=past)
+    carried.restore(saved)
+    losses += train(model, data, optimiser, seed=7, carried=carried)
     found = np.array([(r.loss, r.norm, r.targets) for r in losses])
     same_bits(whole, {"parameters": model.parameters.flat, "losses": found})
 
@@ -335,11 +339,15 @@ def test_training_goes_on_from_a_saved_past_to_the_same_bits(bptt, stop):
 @pytest.mark.parametrize("cut", [1, 3, 9])
 @pytest.mark.parametrize("bptt", ["full", "truncated:4", "truncated:3,8", "truncated:20", "random:0.6"])
 def test_windows_in_two_calls_with_one_past_train_as_in_one_call(bptt, cut):
-    how, batches = Truncation.parse(bptt), windows(text(TRAINED, 70), 7, fresh=(0, 6))
-    whole = run(TRAINED, batches, how, past=Past(how))
-    model, optimiser, past = Model.fresh(TRAINED, seed=4), Optimiser(OptimiserConfig(clip=0.5)), Past(how)
+    how, batches = Truncation.parse(bptt), windows(text(TRAINED, 70), 7, reset=(0, 6))
+    whole = run(TRAINED, batches, how, carried=CarriedState(how))
+    model, optimiser, carried = (
+        Model.initialise(TRAINED, seed=4),
+        Optimiser(OptimiserConfig(clip=0.5)),
+        CarriedState(how),
+    )
     found = [
-        run(TRAINED, part, optimiser=optimiser, model=model, past=past)
+        run(TRAINED, part, optimiser=optimiser, model=model, carried=carried)
         for part in (batches[:cut], batches[cut:])
     ]
     losses = np.concatenate([each["losses"].reshape(-1, 3) for each in found])
@@ -348,10 +356,10 @@ def test_windows_in_two_calls_with_one_past_train_as_in_one_call(bptt, cut):
 
 def test_steps_left_over_wait_in_a_past_that_was_passed_and_else_get_an_update():
     how, batches = Truncation.parse("truncated:4"), windows(text(TRAINED, 30), 10)
-    B, past = batches[0].x.shape[1], Past(how)
-    targets = [run(TRAINED, batches, how, past=each)["losses"][:, 2].tolist() for each in (None, past)]
+    B, carried = batches[0].x.shape[1], CarriedState(how)
+    targets = [run(TRAINED, batches, how, carried=each)["losses"][:, 2].tolist() for each in (None, carried)]
     assert targets == [[4 * B] * 7 + [2 * B], [4 * B] * 7]
-    assert past.waiting is not None and past.waiting[0].shape == (2, B)
+    assert carried.pending is not None and carried.pending[0].shape == (2, B)
 
 
 def test_rows_that_begin_anew_one_by_one_are_refused():

@@ -16,7 +16,7 @@ from unspool.errors import InputError
 from unspool.evaluation.language import log_prob
 from unspool.inspect.components import components
 from unspool.inspect.memory import look_back
-from unspool.inspect.page.charts import telling_stretch
+from unspool.inspect.page.charts import clearest_span
 from unspool.inspect.page.lags import advice
 from unspool.inspect.page.page import page
 from unspool.inspect.properties import Property, properties_of
@@ -122,7 +122,7 @@ def test_a_planted_unit_is_found_and_a_named_one_is_taken():
         "layer0.h7",
         "layer0.h11",
     ]
-    stretch = telling_stretch(best, 30)
+    stretch = clearest_span(best, 30)
     assert 0 < quotes.values[stretch : stretch + 30].sum() < 30
     for name in ("12", "s1", "layer1.h0", "h", "x", "-1"):
         with pytest.raises(InputError, match=re.escape("layer0.h0 … layer0.h11")):

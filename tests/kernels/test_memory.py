@@ -200,7 +200,7 @@ def test_ids_that_another_thread_changes_during_a_call_are_refused_or_used_as_th
 
 
 def test_a_window_that_fitted_once_is_not_refused_for_memory_that_the_process_holds(monkeypatch):
-    model = Model.fresh(ModelConfig(cell="elman", inputs=3, outputs=3, hidden=512), seed=0)
+    model = Model.initialise(ModelConfig(cell="elman", inputs=3, outputs=3, hidden=512), seed=0)
     x = np.zeros((700, 30), np.int32)
     assert bytes_of_model_tape(model.config, 700, 30) > memory.UNCHECKED
     backpropagate(model, x, x, None, model.gradient())

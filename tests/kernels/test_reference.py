@@ -242,13 +242,13 @@ def test_the_native_loss_equals_its_twin(R, H, K, scale):
     for module in (native, reference):
         dV, dc = np.ones_like(V), np.ones_like(c)
         loss = module.softmax_cross_entropy(h, V, c, y, scale=scale, dV=dV, dc=dc)
-        found.append((loss.sum, loss.each, loss.dh, dV, dc))
+        found.append((loss.sum, loss.per_target, loss.dh, dV, dc))
         assert loss.count == (y >= 0).sum()
         assert module.softmax_cross_entropy(h, V, c, y).dh is None
     for ours, theirs in zip(*found, strict=True):
         assert relative_error(np.asarray(ours), np.asarray(theirs)) < 5e-6
-    alone = native.softmax_cross_entropy(h, V, None, y).each
-    assert relative_error(alone, reference.softmax_cross_entropy(h, V, None, y).each) < 5e-6
+    alone = native.softmax_cross_entropy(h, V, None, y).per_target
+    assert relative_error(alone, reference.softmax_cross_entropy(h, V, None, y).per_target) < 5e-6
 
 
 def test_a_packed_output_matrix_gives_the_same_loss():
@@ -259,7 +259,7 @@ def test_a_packed_output_matrix_gives_the_same_loss():
         native.softmax_cross_entropy(h, matrix, None, y, dV=onto)
         for matrix, onto in ((packed, first), (V, second))
     )
-    assert np.array_equal(ours.each, theirs.each) and np.array_equal(ours.dh, theirs.dh)
+    assert np.array_equal(ours.per_target, theirs.per_target) and np.array_equal(ours.dh, theirs.dh)
     assert np.array_equal(first, second)
 
 

@@ -57,7 +57,7 @@ def test_a_config_cannot_be_changed():
 def test_a_config_survives_a_trip_through_json(config):
     assert ModelConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
     assert config.width == config.hidden * config.directions
-    assert config.looks_up == (config.embedding == 0 or config.inputs <= 1024)
+    assert config.uses_input_table == (config.embedding == 0 or config.inputs <= 1024)
     assert config.input_width(0) == (config.embedding or config.inputs)
 
 

@@ -16,7 +16,7 @@ def make(attention, K=5, seed=0, **more):
     config = SequenceConfig(
         "encoder-decoder", "classes", inputs=4, outputs=K, hidden=5, attention=attention, **more
     )
-    network = Network.fresh(config, seed)
+    network = Network.initialise(config, seed)
     network.parameters["V"][:] *= 3  # far from uniform
     lengths = np.array([3, 1, 4], np.int32)
     x = np.random.default_rng(seed).integers(0, 4, (4, 3)).astype(np.int32)

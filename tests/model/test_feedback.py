@@ -6,13 +6,13 @@ import pytest
 import torch
 from cases import Batch, Windowed, config_of, same_bits, walk
 from unspool.errors import InputError
-from unspool.evaluation.language import glance, log_prob
+from unspool.evaluation.language import log_prob, validation_loss
 from unspool.gradients.backpropagate import backpropagate
 from unspool.gradients.by_lag import gradient_by_lag
 from unspool.gradients.check import check_gradients
-from unspool.gradients.decomposition import take_apart
+from unspool.gradients.decomposition import decompose_gradient
 from unspool.gradients.jacobians import influence, radii
-from unspool.gradients.truncation import Past, Truncation
+from unspool.gradients.truncation import CarriedState, Truncation
 from unspool.kernels import native
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
@@ -59,7 +59,7 @@ def test_gradients_pass_through_the_output_fed_back_as_autograd_finds_them(kind,
     loss.backward()
     gradient = case.model.gradient()
     passed = backpropagate(case.model, case.x, case.y, None, gradient, masks=case.masks)
-    case.model.add_start(passed.starts, gradient)
+    case.model.add_initial_state_gradient(passed.starts, gradient)
     case.model.finish(gradient)
     assert passed.loss.sum == pytest.approx(loss.item(), rel=1e-5)
     for name, parameter in p.items():
@@ -71,7 +71,7 @@ def test_gradients_pass_through_the_output_fed_back_as_autograd_finds_them(kind,
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_four_ways_to_the_gradients_agree(kind):
-    model = Model.fresh(fed(kind, hidden=5, learn_h0=True), seed=3)
+    model = Model.initialise(fed(kind, hidden=5, learn_h0=True), seed=3)
     rng = np.random.default_rng(0)
     model.parameters.flat[:] += rng.uniform(-0.2, 0.2, model.parameters.flat.shape)
     found = check_gradients(model, tau=7, nudged=6)
@@ -101,7 +101,7 @@ def test_the_shares_of_the_steps_add_up_to_the_gradient():
     gradient = case.model.gradient()
     backpropagate(case.model, case.x, case.y, None, gradient)
     case.model.finish(gradient)
-    apart = take_apart(case.model, case.x, case.y)
+    apart = decompose_gradient(case.model, case.x, case.y)
     for name in apart.names:
         np.testing.assert_allclose(apart.gradient(name), gradient.values[name], rtol=1e-3, atol=1e-5)
     h_before = apart.seen.tapes[0][0].h_before
@@ -129,7 +129,7 @@ def delayed(rng, tau=12, B=32):
     """Random bits, and the bit of the step before as the target: the output has to carry it."""
     x = rng.integers(0, 2, (tau, B)).astype(np.int32)
     y = np.concatenate([np.full((1, B), -1), x[:-1]]).astype(np.int32)
-    return Batch(x, y, fresh=True)
+    return Batch(x, y, reset=True)
 
 
 def test_a_real_valued_output_carries_what_a_token_cannot():
@@ -137,7 +137,7 @@ def test_a_real_valued_output_carries_what_a_token_cannot():
     last = {}
     for feedback in ("token", "logits"):
         config = ModelConfig(cell="elman", inputs=2, outputs=2, hidden=16, pattern="10.4", feedback=feedback)
-        model, optimiser = Model.fresh(config, seed=0), Optimiser(OptimiserConfig(learning_rate=0.02))
+        model, optimiser = Model.initialise(config, seed=0), Optimiser(OptimiserConfig(learning_rate=0.02))
         reports = list(train(model, [delayed(rng) for _ in range(250)], optimiser))
         last[feedback] = np.mean([report.loss for report in reports[-20:]])
     assert last["logits"] < 0.1 < 0.6 < last["token"]
@@ -146,12 +146,16 @@ def test_a_real_valued_output_carries_what_a_token_cannot():
 def test_training_goes_on_to_the_same_bits_from_a_saved_state():
     config = fed("one-hot", hidden=8, dropout=0.1, learn_h0=True)
     rng = np.random.default_rng(1)
-    batches = [Batch(*rng.integers(0, 11, (2, 6, 4)).astype(np.int32), fresh=i == 0) for i in range(6)]
+    batches = [Batch(*rng.integers(0, 11, (2, 6, 4)).astype(np.int32), reset=i == 0) for i in range(6)]
 
     def trained(*pieces):
-        model, optimiser, past = Model.fresh(config, seed=0), Optimiser(OptimiserConfig()), Past()
+        model, optimiser, past = (
+            Model.initialise(config, seed=0),
+            Optimiser(OptimiserConfig()),
+            CarriedState(),
+        )
         for piece in pieces:
-            restored = Past()
+            restored = CarriedState()
             restored.restore(past.state())
             past = restored
             list(train(model, piece, optimiser, past=past))
@@ -184,7 +188,7 @@ def test_evaluation_and_the_stream_compute_the_same_bits(feedback, kind):
             other = Stream(case.model)
             other.restore([(h, s) for h, s in stream.state()])
             stream = other
-    assert glance(case.model, ids, rows=1) == pytest.approx(-whole.mean(), rel=1e-6)
+    assert validation_loss(case.model, ids, rows=1) == pytest.approx(-whole.mean(), rel=1e-6)
 
 
 def test_a_bad_token_leaves_the_stream_as_it_was():
@@ -220,13 +224,13 @@ def test_what_cannot_be_fed_back_is_refused_in_one_line(wrong, match):
 
 
 def test_tokens_fed_back_have_no_chain_that_truncation_could_cut():
-    model = Model.fresh(ModelConfig(cell="elman", inputs=3, outputs=3, hidden=4, pattern="10.4"), seed=0)
+    model = Model.initialise(ModelConfig(cell="elman", inputs=3, outputs=3, hidden=4, pattern="10.4"), seed=0)
     for bptt in ("truncated:2,4", "random:0.5"):
         with pytest.raises(InputError, match="no gradient passes from step to step"):
             next(train(model, [], Optimiser(OptimiserConfig()), bptt=Truncation.parse(bptt)))
-    hidden = Model.fresh(ModelConfig(cell="elman", inputs=3, outputs=3, hidden=4), seed=0)
+    hidden = Model.initialise(ModelConfig(cell="elman", inputs=3, outputs=3, hidden=4), seed=0)
     with pytest.raises(InputError, match="own goes with"):
-        next(train(hidden, [], Optimiser(OptimiserConfig()), own=lambda step: 0.5))
+        next(train(hidden, [], Optimiser(OptimiserConfig()), scheduled_sampling=lambda step: 0.5))
 
 
 def test_the_bits_do_not_depend_on_threads():

@@ -19,7 +19,7 @@ K = 9
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    made = Model.fresh(ModelConfig(inputs=K, outputs=K, cell="lstm", hidden=12), seed=2)
+    made = Model.initialise(ModelConfig(inputs=K, outputs=K, cell="lstm", hidden=12), seed=2)
     made.parameters["V"][:] *= 4
     return made
 

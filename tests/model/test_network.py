@@ -94,7 +94,7 @@ def test_every_parameters_gradient_equals_finite_differences(config):
     loss = model.loss(out, case.y, scale=0.01, gradient=gradient)
     assert loss.sum * 0.01 == pytest.approx(loss64(case, letters), rel=1e-5)
     _, starts = model.backward(out, loss.dh, gradient)
-    model.add_start(starts, gradient)
+    model.add_initial_state_gradient(starts, gradient)
     model.finish(gradient)
     assert set(gradient.values) == set(letters)
     for name in letters:
@@ -104,19 +104,19 @@ def test_every_parameters_gradient_equals_finite_differences(config):
 
 
 def test_the_gradient_of_a_learned_start_is_the_sum_over_the_rows():
-    model = Model.fresh(config_of("lstm", "one-hot", 4, learn_h0=True), seed=0)
+    model = Model.initialise(config_of("lstm", "one-hot", 4, learn_h0=True), seed=0)
     gradient = model.gradient()
     rows = np.arange(12, dtype=np.float32).reshape(3, 4)
-    model.add_start([(rows, rows * 2)], gradient)
+    model.add_initial_state_gradient([(rows, rows * 2)], gradient)
     assert gradient.values["layer0.h0"].tolist() == [12, 15, 18, 21]
     assert gradient.values["layer0.s0"].tolist() == [24, 30, 36, 42]
 
 
 def test_a_model_without_a_learned_start_starts_at_zero_and_takes_no_gradient_of_it():
-    model = Model.fresh(config_of("lstm", "one-hot", 4), seed=0)
+    model = Model.initialise(config_of("lstm", "one-hot", 4), seed=0)
     gradient = model.gradient()
     assert all(not part.any() for pair in model.start(2) for part in pair)
-    model.add_start([(np.ones((2, 4), np.float32),) * 2], gradient)
+    model.add_initial_state_gradient([(np.ones((2, 4), np.float32),) * 2], gradient)
     assert not gradient.flat.any()
 
 
@@ -145,7 +145,7 @@ def test_a_row_of_length_zero_keeps_its_state_and_passes_its_gradient_on(cell):
     found = walk(case)
     for i, letter in enumerate("hs" if cell == "lstm" else "h"):
         assert np.array_equal(found[f"end 0 {letter}"][1], case.start[0][i][1])
-        assert np.array_equal(found[f"d_start 0 {letter}"][1], case.d_end[0][i][1])
+        assert np.array_equal(found[f"d_start 0 {letter}"][1], case.d_final_state[0][i][1])
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -172,7 +172,7 @@ def test_a_tied_table_gets_the_gradients_of_both_its_uses():
     model.loss(out, case.y, scale=0.01, gradient=gradient)
     of_the_output = gradient.values["E"].copy()
     untied = ModelConfig(**(case.config.to_json() | {"tied": False}))
-    other = Model.fresh(untied, seed=0)
+    other = Model.initialise(untied, seed=0)
     for name in other.parameters:
         other.parameters[name][:] = model.parameters["E" if name == "V" else name]
     apart = walk(case, model=other)
@@ -184,10 +184,10 @@ def test_a_large_vocabulary_is_read_as_a_small_one_would_be():
     """Beyond 1,024 tokens rows are gathered and multiplied; below, a table is made first: the same bits."""
     large = config_of("gru", "gathered", 9)
     small = ModelConfig(**(large.to_json() | {"inputs": 13}))
-    assert small.looks_up and not large.looks_up
+    assert small.uses_input_table and not large.uses_input_table
     case = Windowed(large, tau=6, B=4)
     case.x %= 13
-    model = Model.fresh(small, seed=0)
+    model = Model.initialise(small, seed=0)
     for name in model.parameters:
         model.parameters[name][:] = (
             case.model.parameters[name][:13] if name == "E" else case.model.parameters[name]
@@ -200,7 +200,7 @@ def test_a_large_vocabulary_is_read_as_a_small_one_would_be():
 
 
 def test_dropout_masks_depend_on_seed_step_layer_and_direction_and_on_nothing_else():
-    model = Model.fresh(
+    model = Model.initialise(
         config_of("gru", "one-hot", 32, layers=2, bidirectional=True, dropout=0.5, recurrent_dropout=0.5), 0
     )
     first, again = model.masks(16, seed=1, step=2), model.masks(16, seed=1, step=2)
@@ -218,7 +218,7 @@ def test_dropout_masks_depend_on_seed_step_layer_and_direction_and_on_nothing_el
 
 
 def test_a_model_without_dropout_has_no_masks():
-    assert Model.fresh(config_of("gru", "one-hot", 4), 0).masks(3, seed=0, step=0) == (None, None)
+    assert Model.initialise(config_of("gru", "one-hot", 4), 0).masks(3, seed=0, step=0) == (None, None)
 
 
 def test_dropout_changes_nothing_on_average_and_something_each_time():
@@ -242,14 +242,14 @@ def test_a_window_does_not_change_the_model_or_its_arguments():
 
 def test_a_fresh_model_depends_on_its_seed_only():
     config = config_of("lstm", "tied", 8, layers=2)
-    flat = Model.fresh(config, seed=1).parameters.flat
-    assert np.array_equal(flat, Model.fresh(config, seed=1).parameters.flat)
-    assert not np.array_equal(flat, Model.fresh(config, seed=2).parameters.flat)
+    flat = Model.initialise(config, seed=1).parameters.flat
+    assert np.array_equal(flat, Model.initialise(config, seed=1).parameters.flat)
+    assert not np.array_equal(flat, Model.initialise(config, seed=2).parameters.flat)
 
 
 def test_a_models_table_shows_what_the_first_layer_adds():
     for kind in ("one-hot", "embedded"):
-        model = Model.fresh(config_of("gru", kind, 6), seed=0)
+        model = Model.initialise(config_of("gru", kind, 6), seed=0)
         p = model.parameters
         x = p["E"] if kind == "embedded" else np.eye(model.config.inputs, dtype=np.float32)
         assert np.allclose(model.table(), x @ p["layer0.U"].T + p["layer0.b"], atol=1e-6)
@@ -266,10 +266,11 @@ def test_a_tape_takes_the_bytes_that_its_formula_says():
 
 
 def test_a_state_of_another_model_is_refused():
-    model = Model.fresh(config_of("lstm", "one-hot", 6, layers=2), seed=0)
+    model = Model.initialise(config_of("lstm", "one-hot", 6, layers=2), seed=0)
     with pytest.raises(InputError, match="2"):
         model.forward(np.zeros((2, 1), np.int32), model.start(1)[:1])
     with pytest.raises(InputError, match="h0"):
         model.forward(
-            np.zeros((2, 1), np.int32), Model.fresh(config_of("lstm", "one-hot", 5, layers=2), 0).start(1)
+            np.zeros((2, 1), np.int32),
+            Model.initialise(config_of("lstm", "one-hot", 5, layers=2), 0).start(1),
         )

@@ -7,7 +7,7 @@ from cases import CELLS, INPUTS, config_of
 from unspool.cells.cell import orthogonal
 from unspool.errors import InputError
 from unspool.model.network import Model
-from unspool.model.parameters import Parameters, begin, shapes_of
+from unspool.model.parameters import Parameters, initialise, shapes_of
 
 CONFIGS = [
     config_of(cell, kind, 6, layers=2, bidirectional=both, learn_h0=both)
@@ -23,7 +23,7 @@ def name_of(config):
 
 @pytest.mark.parametrize("config", CONFIGS, ids=name_of)
 def test_views_cover_the_flat_vector_once_and_write_through(config):
-    parameters = begin(config, np.random.default_rng(0))
+    parameters = initialise(config, np.random.default_rng(0))
     parameters.flat[:] = np.arange(len(parameters.flat))
     seen = np.concatenate([parameters.stored(name).reshape(-1) for name in parameters])
     assert len(set(seen)) == len(seen) == parameters.count and (np.diff(seen) > 0).all()
@@ -35,7 +35,7 @@ def test_views_cover_the_flat_vector_once_and_write_through(config):
 
 def test_every_parameter_begins_on_a_cache_line_and_the_gaps_stay_zero():
     config = config_of("gru", "embedded", 5, layers=2)
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     for name in model.parameters:
         assert model.parameters.stored(name).ctypes.data % 64 == 0, name
     gradient = model.gradient()
@@ -50,7 +50,7 @@ def test_every_parameter_begins_on_a_cache_line_and_the_gaps_stay_zero():
 
 @pytest.mark.parametrize("config", CONFIGS, ids=name_of)
 def test_matrices_come_first_so_that_decay_is_one_slice(config):
-    parameters = begin(config, np.random.default_rng(0))
+    parameters = initialise(config, np.random.default_rng(0))
     parameters.flat[:] = 0
     for name, shape in parameters.shapes.items():
         parameters[name][:] = len(shape)
@@ -87,7 +87,7 @@ def test_a_parameter_that_is_not_there_is_named_in_the_error():
 
 def test_fresh_recurrent_blocks_are_rotations_and_the_forget_gate_is_open():
     for cell in CELLS:
-        parameters = begin(config_of(cell, "one-hot", 16), np.random.default_rng(3))
+        parameters = initialise(config_of(cell, "one-hot", 16), np.random.default_rng(3))
         for block in parameters["layer0.W"].reshape(-1, 16, 16):
             assert np.allclose(block @ block.T, np.eye(16), atol=1e-5)
         bias = parameters["layer0.b"]
@@ -118,7 +118,7 @@ def test_numbers_that_no_round_brings_near_are_drawn_again():
 
 
 def test_like_gives_zeros_of_the_same_shapes_elsewhere_in_memory():
-    parameters = begin(config_of("gru", "one-hot", 4), np.random.default_rng(0))
+    parameters = initialise(config_of("gru", "one-hot", 4), np.random.default_rng(0))
     other = parameters.like()
     assert other.shapes == parameters.shapes and not other.flat.any()
     assert not np.shares_memory(other.flat, parameters.flat)

@@ -43,7 +43,7 @@ def test_a_config_goes_through_json():
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_gates_that_remember_keep_a_state_for_about_that_long(cell):
-    network = Network.fresh(config(cell=cell, remember=200), seed=0)
+    network = Network.initialise(config(cell=cell, remember=200), seed=0)
     b = network.parameters["encoder.layer0.b"]
     times = 1 + np.exp(b[32:64])  # 1 / (1 - sigmoid(b))
     assert times.min() > 1.5 and times.max() <= 200 and 40 < times.mean() < 160
@@ -52,14 +52,14 @@ def test_gates_that_remember_keep_a_state_for_about_that_long(cell):
 def test_an_untrained_state_holds_the_last_symbol_and_not_the_one_far_back():
     rng = np.random.default_rng(0)
     strings = [rng.integers(0, 6, 30).astype(np.int32) for _ in range(1500)]
-    found = probe(Network.fresh(config(), seed=0), strings, lags=30)
+    found = probe(Network.initialise(config(), seed=0), strings, lags=30)
     assert found.accuracy[0] > 0.99 and found.accuracy[29] < 0.3 and 0 < found.held() < 20
     with pytest.raises(InputError, match="40 lags"):
-        probe(Network.fresh(config(), seed=0), strings, lags=40)
+        probe(Network.initialise(config(), seed=0), strings, lags=40)
 
 
 def test_a_state_that_holds_a_symbol_by_hand_is_read_to_the_end():
-    network = Network.fresh(config(cell="elman", hidden=6), seed=0)
+    network = Network.initialise(config(cell="elman", hidden=6), seed=0)
     p = network.parameters
     p["encoder.layer0.U"][:] = 0.5 * np.eye(6)
     p["encoder.layer0.W"][:] = 0
@@ -71,7 +71,7 @@ def test_a_state_that_holds_a_symbol_by_hand_is_read_to_the_end():
 
 def test_a_loss_that_is_not_a_number_stops_a_fit():
     x = np.full((4, 3, 1), np.inf, np.float32)
-    network = Network.fresh(config(inputs=1, dense=True), seed=0)
+    network = Network.initialise(config(inputs=1, dense=True), seed=0)
     with pytest.raises(Diverged, match="step 1"):
         list(fit(network, Examples(x, np.zeros(4, np.int32)), FitConfig(steps=2)))
 
@@ -79,14 +79,14 @@ def test_a_loss_that_is_not_a_number_stops_a_fit():
 def test_losses_are_sums_and_counts_whatever_the_batches():
     rng = np.random.default_rng(0)
     rows = [rng.integers(0, 6, n).astype(np.int32) for n in rng.integers(0, 9, 50)]
-    network = Network.fresh(config(), seed=0)
+    network = Network.initialise(config(), seed=0)
     examples = Examples(rows, rng.integers(0, 3, 50).astype(np.int32))
     one, many = evaluate(network, examples, B=50), evaluate(network, examples, B=7)
     assert one.count == many.count == 50 and one.sum == pytest.approx(many.sum, rel=1e-12)
 
 
 def test_rows_of_another_length_than_their_targets_are_named():
-    network = Network.fresh(config(shape="many-to-many"), seed=0)
+    network = Network.initialise(config(shape="many-to-many"), seed=0)
     rows = [np.zeros(2, np.int32), np.zeros(3, np.int32)]
     with pytest.raises(InputError, match="sequence 1 has 3 steps and 2 targets"):
         evaluate(network, Examples(rows, [np.zeros(2, np.int32), np.zeros(2, np.int32)]))

@@ -21,7 +21,7 @@ def make(shape, head, seed=0, **more):
     config = SequenceConfig(
         shape=shape, head=head, inputs=3 if dense else 7, dense=dense, outputs=5, hidden=6, **more
     )
-    network = Network.fresh(config, seed)
+    network = Network.initialise(config, seed)
     flat = network.parameters.flat
     flat += rng.uniform(-0.2, 0.2, flat.shape).astype(np.float32)
     return network, batch_for(config, rng)

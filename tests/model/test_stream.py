@@ -15,7 +15,7 @@ from unspool.model.stream import Stream
 def stream_of(logits):
     """A stream whose next logits are these: the output's bias alone speaks."""
     config = ModelConfig(inputs=2, outputs=len(logits), cell="elman", hidden=3)
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     model.parameters["V"][:] = 0
     model.parameters["c"][:] = logits
     stream = Stream(model)
@@ -96,7 +96,7 @@ def test_a_logit_of_minus_infinity_is_never_drawn():
 
 
 def test_advance_is_read_and_draw_with_the_seeds_numbers():
-    model = Model.fresh(config_of("gru", "one-hot", 16), seed=0)
+    model = Model.initialise(config_of("gru", "one-hot", 16), seed=0)
     first, second = Stream(model), Stream(model)
     token, drawn = 3, []
     for i in range(200):
@@ -122,7 +122,7 @@ def test_the_seeds_numbers_are_even_and_independent_of_order():
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_state_taken_out_and_put_back_goes_on_to_the_same_bits(cell):
-    model = Model.fresh(config_of(cell, "embedded", 9, layers=2, learn_h0=True), seed=0)
+    model = Model.initialise(config_of(cell, "embedded", 9, layers=2, learn_h0=True), seed=0)
     stream = Stream(model)
     for token in (1, 5, 2):
         stream.read(token)
@@ -140,7 +140,7 @@ def test_a_state_taken_out_and_put_back_goes_on_to_the_same_bits(cell):
 
 
 def test_what_a_stream_hands_out_is_a_copy():
-    stream = Stream(Model.fresh(config_of("lstm", "one-hot", 5), seed=0))
+    stream = Stream(Model.initialise(config_of("lstm", "one-hot", 5), seed=0))
     stream.read(1)
     logits, state = stream.logits(), stream.state()
     kept = logits.copy(), state[0][0].copy()
@@ -149,7 +149,7 @@ def test_what_a_stream_hands_out_is_a_copy():
 
 
 def test_a_stream_keeps_the_weights_it_was_made_with():
-    model = Model.fresh(config_of("gru", "tied", 8, layers=2), seed=0)
+    model = Model.initialise(config_of("gru", "tied", 8, layers=2), seed=0)
     stream, other = Stream(model), Stream(model)
     stream.read(1)
     expected = stream.logits()
@@ -170,4 +170,4 @@ def test_a_model_that_cannot_be_read_token_by_token_is_refused(kind):
         else config_of("gru", "one-hot", 4, bidirectional=True)
     )
     with pytest.raises(InputError, match="stream"):
-        Stream(Model.fresh(config, seed=0))
+        Stream(Model.initialise(config, seed=0))

@@ -6,7 +6,7 @@ import pytest
 import torch
 from cases import config_of
 from unspool.errors import Diverged, InputError
-from unspool.model.parameters import Parameters, begin
+from unspool.model.parameters import Parameters, initialise
 from unspool.optimisers.base import Optimiser, OptimiserConfig
 
 
@@ -36,7 +36,7 @@ def vector(*values):
     ],
 )
 def test_updates_with_clipping_equal_pytorchs(options, theirs, clip):
-    parameters = begin(config_of("lstm", "one-hot", 6), np.random.default_rng(0))
+    parameters = initialise(config_of("lstm", "one-hot", 6), np.random.default_rng(0))
     value = torch.nn.Parameter(torch.tensor(parameters.flat, dtype=torch.float64))
     optimiser, other = Optimiser(OptimiserConfig(learning_rate=0.01, clip=clip, **options)), theirs([value])
     for g in gradients(len(parameters.flat)):
@@ -49,7 +49,7 @@ def test_updates_with_clipping_equal_pytorchs(options, theirs, clip):
 
 
 def test_decay_shrinks_matrices_and_no_biases():
-    parameters = begin(config_of("gru", "embedded", 6), np.random.default_rng(0))
+    parameters = initialise(config_of("gru", "embedded", 6), np.random.default_rng(0))
     parameters.flat[:] = 1
     matrices = torch.nn.Parameter(torch.ones(parameters.matrices, dtype=torch.float64))
     vectors = torch.nn.Parameter(torch.ones(len(parameters.flat) - parameters.matrices, dtype=torch.float64))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from unspool.cli import main as cli
-from unspool.data.split import held_out
+from unspool.data.split import split_stratified
 from unspool.data.tokens.subword import SubwordTokenizer
 from unspool.errors import InputError
 from unspool.evaluation.scores import score
@@ -129,7 +129,7 @@ def test_twice_as_many_classes_take_about_twice_as_much_work_to_hold_out_and_to_
         before = sys.gettrace()
         sys.settrace(see)
         try:
-            held_out(labels, 0.2, seed=0)
+            split_stratified(labels, 0.2, seed=0)
         finally:
             sys.settrace(before)
         return count

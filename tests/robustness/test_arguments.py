@@ -18,8 +18,8 @@ from unspool.data.formats import ts as timeseries
 from unspool.data.formats.idx import read_idx
 from unspool.data.series import lags as series
 from unspool.data.text.corpus import prepare
-from unspool.data.text.settings import Settings
-from unspool.data.text.source import read_file, read_text, resolve, text_itself
+from unspool.data.text.settings import TextConfig
+from unspool.data.text.source import read_file, read_text, resolve, text_source
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import InputError, UnknownArgument, UnspoolError
@@ -54,8 +54,8 @@ IDS = np.arange(40, dtype=np.int32) % 5
 
 def text_model():
     vocab = Vocab(list("she la"))
-    model = Model.fresh(ModelConfig(cell="gru", inputs=len(vocab), outputs=len(vocab), hidden=4), seed=0)
-    return TextModel(model, vocab, make_tokenizer("char"), Settings())
+    model = Model.initialise(ModelConfig(cell="gru", inputs=len(vocab), outputs=len(vocab), hidden=4), seed=0)
+    return TextModel(model, vocab, make_tokenizer("char"), TextConfig())
 
 
 def rng():
@@ -68,8 +68,8 @@ INTEGERS = {
     "ModelConfig.hidden": ("hidden", lambda n: ModelConfig(inputs=5, outputs=5, hidden=n)),
     "ModelConfig.layers": ("layers", lambda n: ModelConfig(inputs=5, outputs=5, layers=n)),
     "ModelConfig.embedding": ("embedding", lambda n: ModelConfig(inputs=5, outputs=5, embedding=n)),
-    "Model.fresh": ("seed", lambda n: Model.fresh(CONFIG, n)),
-    "Model.start": ("B", lambda n: Model.fresh(CONFIG, 0).start(n)),
+    "Model.fresh": ("seed", lambda n: Model.initialise(CONFIG, n)),
+    "Model.start": ("B", lambda n: Model.initialise(CONFIG, 0).start(n)),
     "sequential_batches.B": ("B", lambda n: sequential_batches(IDS, n, 2, rng())),
     "random_batches.tau": ("tau", lambda n: random_batches(IDS, 2, n, rng())),
     "Truncation.K1": ("K1", lambda n: Truncation("truncated", n, 9)),
@@ -77,10 +77,10 @@ INTEGERS = {
     "Cosine.steps": ("steps", lambda n: Cosine(n, warmup=1)),
     "Cosine.warmup": ("warmup", lambda n: Cosine(9, warmup=n)),
     "Sampling.top_k": ("top_k", lambda n: Sampling(top_k=n)),
-    "sample": ("length", lambda n: sample(Model.fresh(CONFIG, 0), [1], n, seed=0)),
+    "sample": ("length", lambda n: sample(Model.initialise(CONFIG, 0), [1], n, seed=0)),
     "TextModel.generate": ("length", lambda n: text_model().generate("she", n)),
     "Vocab.min_freq": ("min_freq", lambda n: Vocab(["a"], n)),
-    "prepare.min_freq": ("min_freq", lambda n: prepare(text_itself(TEXT), min_freq=n)),
+    "prepare.min_freq": ("min_freq", lambda n: prepare(text_source(TEXT), min_freq=n)),
     "FitConfig.B": ("B", lambda n: FitConfig(B=n)),
     "FitConfig.steps": ("steps", lambda n: FitConfig(steps=n)),
     "FitConfig.patience": ("patience", lambda n: FitConfig(validation=0.1, patience=n)),
@@ -191,8 +191,8 @@ EMPTY = {
     "read_text": lambda: read_text(""),
     "read_file": lambda: read_file(""),
     "prepare": lambda: prepare(""),
-    "prepare.cache": lambda: prepare(text_itself(TEXT), cache=""),
-    "prepare.valid": lambda: prepare(text_itself(TEXT), valid=""),
+    "prepare.cache": lambda: prepare(text_source(TEXT), cache=""),
+    "prepare.valid": lambda: prepare(text_source(TEXT), valid=""),
     "TextModel.load": lambda: TextModel.load(""),
     "LanguageModel.load": lambda: LanguageModel.load(""),
     "LanguageModel.out": lambda: LanguageModel(out="", hidden=2, steps=1).fit(TEXT),
@@ -204,9 +204,9 @@ EMPTY = {
     "Vocab.load": lambda: Vocab.load(""),
     "Vocab.save": lambda: Vocab(["a"]).save(""),
     "load_model": lambda: store.load_model(""),
-    "save_model": lambda: store.save_model("", Model.fresh(CONFIG, 0), {}),
+    "save_model": lambda: store.save_model("", Model.initialise(CONFIG, 0), {}),
     "load_torch": lambda: load_torch("", CONFIG),
-    "save_torch": lambda: save_torch("", Model.fresh(CONFIG, 0)),
+    "save_torch": lambda: save_torch("", Model.initialise(CONFIG, 0)),
     "read_table": lambda: table.read_table(""),
     "read_ts": lambda: timeseries.read_ts(""),
     "read_idx": lambda: read_idx(""),

@@ -17,18 +17,18 @@ import unspool.cli.commands.stats
 import unspool.cli.commands.train  # noqa: F401 - now: a process of another user may not be able to
 from unspool.cli import main as cli
 from unspool.cli.follow import Board
-from unspool.data.text.id_buffer import Spool
+from unspool.data.text.id_buffer import IdBuffer
 from unspool.errors import FileError
 from unspool.plots.svg import Canvas
-from unspool.storage.files import read_whole, write_whole
-from unspool.storage.log import Journal
-from unspool.storage.run_folder import check_free, check_run, new_run
+from unspool.storage.files import read_bytes, write_atomic
+from unspool.storage.log import RunLog
+from unspool.storage.run_folder import check_run, new_run, require_free_folder
 from unspool.storage.tensors import read_arrays, write_arrays
 from unspool.tasks import SequenceClassifier
 from unspool.tasks.language.run import resume, run
 from unspool.tasks.language.text_model import TextModel
 from unspool.tasks.store import load, save
-from unspool.training.checkpoint import Keeping
+from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import RunConfig
 
 APP = cli.app
@@ -174,9 +174,9 @@ def test_a_path_from_python_that_no_file_can_have_is_an_error_of_ours(
     monkeypatch.chdir(tmp_path)
     model = SequenceClassifier(hidden=2, epochs=1).fit(["aa", "ab"], ["x", "y"])
     calls: list[Callable[[], object]] = [
-        lambda: write_whole(path, b""),
-        lambda: read_whole(path),
-        lambda: check_free(path),
+        lambda: write_atomic(path, b""),
+        lambda: read_bytes(path),
+        lambda: require_free_folder(path),
         lambda: check_run(path),
         lambda: write_arrays(path, {}, {}),
         lambda: Canvas(1, 1, "").save(path),
@@ -204,7 +204,11 @@ def test_a_log_that_cannot_be_written_stops_the_training_and_what_was_saved_is_w
     stop = iter([False, False, True])
     out = tmp_path / "run"
     list(
-        run(RunConfig(sources=(str(story),), given=given), out=out, keeping=Keeping(stop=lambda: next(stop)))
+        run(
+            RunConfig(sources=(str(story),), given=given),
+            out=out,
+            policy=CheckpointPolicy(stop=lambda: next(stop)),
+        )
     )
 
     def fail(*_: object) -> None:
@@ -217,14 +221,14 @@ def test_a_log_that_cannot_be_written_stops_the_training_and_what_was_saved_is_w
         def __getattr__(self, name: str) -> object:
             return fail if name == call else getattr(self.file, name)
 
-    begin = Journal.__init__
+    begin = RunLog.__init__
 
-    def opened(journal: Journal, path: Path) -> None:
+    def opened(journal: RunLog, path: Path) -> None:
         begin(journal, path)
         journal._file = Failing(journal._file)  # type: ignore[assignment]
 
     with monkeypatch.context() as broken:
-        broken.setattr(Journal, "__init__", opened)
+        broken.setattr(RunLog, "__init__", opened)
         with pytest.raises(FileError, match=f"log.jsonl: cannot be written: {os.strerror(number)}"):
             list(resume(out))
     monkeypatch.undo()
@@ -248,7 +252,7 @@ def test_a_full_disk_under_a_large_text_is_an_error_of_ours(monkeypatch: pytest.
     if not os.path.exists("/dev/full"):
         pytest.skip("needs /dev/full")
     monkeypatch.setattr("tempfile.TemporaryFile", lambda: open("/dev/full", "w+b", buffering=0))  # noqa: SIM115
-    spool = Spool(in_memory=2)
+    spool = IdBuffer(in_memory=2)
     with pytest.raises(FileError, match=r"a temporary file in .*: cannot be written: No space left"):
         spool.append(np.zeros(3, np.uint8))
     assert spool._file is not None

@@ -319,7 +319,7 @@ def test_targets_beyond_the_vocabulary_are_refused_and_negative_ones_masked():
 
 
 def test_a_model_refuses_what_it_cannot_read():
-    model = Model.fresh(ModelConfig(inputs=5, outputs=5, hidden=4, cell="gru"), seed=0)
+    model = Model.initialise(ModelConfig(inputs=5, outputs=5, hidden=4, cell="gru"), seed=0)
     good = np.zeros((3, 2), np.int32)
     for x in (good - 1, good + 5, good.astype(np.float32), good[0], good[None], [[0, 0]], "abc", None):
         refused(model.forward, x)
@@ -352,7 +352,7 @@ def test_a_model_refuses_what_it_cannot_read():
 
 
 def test_a_loss_refuses_what_it_cannot_score():
-    model = Model.fresh(ModelConfig(inputs=5, outputs=5, hidden=4), seed=0)
+    model = Model.initialise(ModelConfig(inputs=5, outputs=5, hidden=4), seed=0)
     out = model.forward(np.zeros((3, 2), np.int32))
     good = np.ones((3, 2), np.int32)
     for y in (
@@ -367,8 +367,8 @@ def test_a_loss_refuses_what_it_cannot_score():
     gradient = model.gradient()
     for dh in (out.h[:2], out.h.astype(float), out.h[0], "dh"):
         refused(model.backward, out, dh, gradient)
-    for d_end in ([], [(out.h[0], None)] * 2, [out.h[0]], [(out.h[0], out.h[0][:1])]):
-        refused(model.backward, out, out.h, gradient, d_end=d_end)
+    for d_final_state in ([], [(out.h[0], None)] * 2, [out.h[0]], [(out.h[0], out.h[0][:1])]):
+        refused(model.backward, out, out.h, gradient, d_final_state=d_final_state)
 
 
 # ── numbers that are none ──────────────────────────────────────────────────────────────────────────────────
@@ -390,7 +390,7 @@ def test_a_loss_from_values_that_are_not_finite_is_not_finite_either(value):
     h = floats(3, 4)
     h[1, 2] = value
     loss = native.softmax_cross_entropy(h, floats(5, 4), None, ids(0, 1, 2), dV=np.zeros((5, 4), np.float32))
-    assert np.isfinite(loss.each).tolist() == [True, False, True]
+    assert np.isfinite(loss.per_target).tolist() == [True, False, True]
 
 
 def test_a_norm_of_values_that_are_not_finite_says_so():
@@ -410,16 +410,16 @@ def test_windows_without_steps_or_rows_are_windows_too(cell, kind, tau, B):
     config = config_of(
         cell, kind, 5, layers=2, bidirectional=True, dropout=0.1, recurrent_dropout=0.1, learn_h0=True
     )
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     shape = (tau, B, config.inputs) if config.dense else (tau, B)
     x = np.zeros(shape, np.float32 if config.dense else np.int32)
     gradient = model.gradient()
     masks = model.masks(B, seed=0, step=0)
     out = model.forward(x, masks=masks, lengths=np.full(B, tau, np.int32))
     loss = model.loss(out, np.zeros((tau, B), np.int32), gradient=gradient)
-    d_end = [(np.ones_like(h), None if s is None else np.ones_like(s)) for h, s in out.state]
-    _, starts = model.backward(out, loss.dh, gradient, d_end=d_end)
-    model.add_start(starts, gradient)
+    d_final_state = [(np.ones_like(h), None if s is None else np.ones_like(s)) for h, s in out.state]
+    _, starts = model.backward(out, loss.dh, gradient, d_final_state=d_final_state)
+    model.add_initial_state_gradient(starts, gradient)
     model.finish(gradient)
     assert loss.count == tau * B and out.h.shape == (tau, B, 10)
     assert np.isfinite(gradient.flat).all()
@@ -473,7 +473,7 @@ def test_sizes_that_no_memory_holds_are_refused():
         {"layers": 3, "hidden": 2**22},
         {"outputs": 10**30},
     ):
-        refused(Model.fresh, ModelConfig(**({"inputs": 2, "outputs": 2, "hidden": 2} | sizes)), seed=0)
+        refused(Model.reset, ModelConfig(**({"inputs": 2, "outputs": 2, "hidden": 2} | sizes)), seed=0)
 
 
 # ── options ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -685,7 +685,7 @@ def test_an_empty_variable_is_none(variable, value):
 
 
 def test_a_stream_refuses_what_it_cannot_read_or_draw():
-    stream = Stream(Model.fresh(ModelConfig(inputs=5, outputs=7, hidden=4), seed=0))
+    stream = Stream(Model.initialise(ModelConfig(inputs=5, outputs=7, hidden=4), seed=0))
     for token in (-1, 5, 2**31, 2**70, 1.5, "a", None, np.float32(1)):
         refused(stream.read, token)
         refused(stream.advance, token, seed=0, index=0)
@@ -701,7 +701,7 @@ def test_a_stream_refuses_what_it_cannot_read_or_draw():
 
 
 def test_a_stream_refuses_a_state_that_is_not_its_own():
-    stream = Stream(Model.fresh(ModelConfig(inputs=5, outputs=7, hidden=4, layers=2), seed=0))
+    stream = Stream(Model.initialise(ModelConfig(inputs=5, outputs=7, hidden=4, layers=2), seed=0))
     stream.read(1)
     before = stream.state()
     h = floats(4)
@@ -721,7 +721,7 @@ def test_a_stream_refuses_a_state_that_is_not_its_own():
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("options", [{}, {"top_k": 50}, {"top_p": 0.9}, {"temperature": 0.0}])
 def test_nothing_is_drawn_from_logits_that_are_not_numbers(options, value):
-    model = Model.fresh(ModelConfig(inputs=5, outputs=500, hidden=4, cell="elman"), seed=0)
+    model = Model.initialise(ModelConfig(inputs=5, outputs=500, hidden=4, cell="elman"), seed=0)
     model.parameters["c"][::3] = value
     stream = Stream(model)
     stream.read(0)

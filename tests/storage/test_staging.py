@@ -12,11 +12,11 @@ import pytest
 
 from unspool.errors import FileError
 from unspool.storage import files
-from unspool.storage.files import UNFINISHED, temporary_name, write_whole
-from unspool.storage.log import Journal
-from unspool.storage.run_folder import new_run, sweep
-from unspool.storage.staging import OWNER, folder_made_whole, staged
-from unspool.storage.staging import sweep as sweep_place
+from unspool.storage.files import UNFINISHED, temporary_name, write_atomic
+from unspool.storage.log import RunLog
+from unspool.storage.run_folder import new_run, remove_leftovers
+from unspool.storage.staging import OWNER, atomic_folder, staged
+from unspool.storage.staging import remove_leftovers as sweep_place
 from unspool.storage.tensors import write_arrays
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
@@ -124,7 +124,7 @@ def test_without_locks_nothing_is_removed_and_work_goes_on(
     with new_run(tmp_path / "run") as unmarked:
         assert (unmarked.parent / OWNER).read_bytes() == b""
     assert folder.is_dir() and (tmp_path / "run").is_dir()
-    with Journal(tmp_path / "run" / "log.jsonl") as journal:
+    with RunLog(tmp_path / "run" / "log.jsonl") as journal:
         assert not journal.locked
 
 
@@ -134,25 +134,25 @@ def test_only_temporary_files_of_ours_are_swept_from_a_run(tmp_path: Path) -> No
     for name in (*ours, *mine):
         (tmp_path / name).write_text("")
     (tmp_path / temporary_name()).mkdir()
-    sweep(tmp_path)
+    remove_leftovers(tmp_path)
     assert {path.name for path in tmp_path.iterdir() if path.is_file()} == set(mine)
 
 
 def test_a_run_that_another_process_works_on_is_not_swept(tmp_path: Path) -> None:
     left = tmp_path / temporary_name()
     left.write_text("live")
-    with Journal(tmp_path / "log.jsonl"), pytest.raises(FileError, match="another process"):
-        Journal(tmp_path / "log.jsonl")
+    with RunLog(tmp_path / "log.jsonl"), pytest.raises(FileError, match="another process"):
+        RunLog(tmp_path / "log.jsonl")
     assert left.exists()
 
 
 @pytest.mark.parametrize("length", [20, 234, 243, 255])
 def test_a_name_as_long_as_the_file_system_allows_can_be_written(length: int, tmp_path: Path) -> None:
     path = tmp_path / ("n" * length)
-    write_whole(path, b"1")
-    write_whole(path, b"2")
+    write_atomic(path, b"1")
+    write_atomic(path, b"2")
     path.unlink()
-    write_whole(path, b"3", new=True)
+    write_atomic(path, b"3", new=True)
     path.unlink()
     write_arrays(path, {}, {})
     path.unlink()
@@ -184,6 +184,6 @@ def test_a_folder_that_was_being_replaced_is_put_back_after_a_kill(tmp_path: Pat
     assert done.returncode == -signal.SIGKILL and not (place / "run").exists()
     sweep_place(place)
     assert [path.name for path in place.iterdir()] == ["run"] and (place / "run" / "old").exists()
-    with folder_made_whole(place / "run", replaces=True) as folder:
+    with atomic_folder(place / "run", replaces=True) as folder:
         (folder / "new").touch()
     assert [path.name for path in place.rglob("*")] == ["run", "new"]

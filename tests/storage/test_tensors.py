@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from unspool.errors import FileError, InputError
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
-from unspool.storage.log import Journal, entries
-from unspool.storage.run_folder import check_free, new_run, read_config, write_config
+from unspool.storage.log import RunLog, read_log
+from unspool.storage.run_folder import new_run, read_config, require_free_folder, write_config
 from unspool.storage.tensors import read_arrays, read_json, write_arrays, write_json
 from unspool.training.store import load_model, save_model
 
@@ -21,7 +21,7 @@ from unspool.training.store import load_model, save_model
 @pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
 def test_a_model_comes_back_to_the_bit(cell: str, tmp_path: Path) -> None:
     config = ModelConfig(cell=cell, inputs=7, outputs=7, hidden=5, layers=2, embedding=5, tied=True)
-    model = Model.fresh(config, seed=3)
+    model = Model.initialise(config, seed=3)
     save_model(tmp_path / "m", model, {"step": 4})
     again, about = load_model(tmp_path / "m")
     assert again.config == config and about == {"step": 4}
@@ -29,7 +29,7 @@ def test_a_model_comes_back_to_the_bit(cell: str, tmp_path: Path) -> None:
 
 
 def test_the_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
-    model = Model.fresh(ModelConfig(inputs=7, outputs=7, hidden=5), seed=3)
+    model = Model.initialise(ModelConfig(inputs=7, outputs=7, hidden=5), seed=3)
     for name in ("one", "two"):
         save_model(tmp_path / name, model, {"step": 4, "nats": 1.25})
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
@@ -86,15 +86,15 @@ def test_a_run_gets_its_name_when_it_is_complete(tmp_path: Path) -> None:
 
 def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    check_free(tmp_path / "run")
+    require_free_folder(tmp_path / "run")
     (tmp_path / "run" / "notes.txt").write_text("mine")
     with pytest.raises(FileError, match="something is there"):
-        check_free(tmp_path / "run")
+        require_free_folder(tmp_path / "run")
     (tmp_path / "run" / "config.json").write_text("{}")
     with pytest.raises(FileError, match="unspool resume"):
-        check_free(tmp_path / "run")
+        require_free_folder(tmp_path / "run")
     with pytest.raises(FileError, match="something is there"):
-        check_free(tmp_path / "run" / "notes.txt")
+        require_free_folder(tmp_path / "run" / "notes.txt")
     with pytest.raises(FileError, match="no such run"):
         read_config(tmp_path / "nowhere", "language")
     with pytest.raises(FileError, match="not a run"):
@@ -103,17 +103,17 @@ def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
 
 def test_a_journal_goes_back_to_a_mark_and_knows_its_own(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
-    with Journal(path) as journal:
+    with RunLog(path) as journal:
         journal.add({"step": 1, "text": "é"})
         mark = json.loads(json.dumps(journal.mark()))
         journal.add({"step": 2})
     with path.open("ab") as file:
         file.write(b'{"cut of')
-    assert [entry["step"] for entry in entries(path)] == [1, 2]
-    with Journal(path) as journal:
-        journal.back_to(mark)
+    assert [entry["step"] for entry in read_log(path)] == [1, 2]
+    with RunLog(path) as journal:
+        journal.truncate_to(mark)
         journal.add({"step": 3})
-    assert [entry["step"] for entry in entries(path)] == [1, 3]
+    assert [entry["step"] for entry in read_log(path)] == [1, 3]
     path.write_bytes(path.read_bytes().replace(b"1", b"7", 1))
-    with Journal(path) as journal, pytest.raises(FileError, match="damaged"):
-        journal.back_to(mark)
+    with RunLog(path) as journal, pytest.raises(FileError, match="damaged"):
+        journal.truncate_to(mark)

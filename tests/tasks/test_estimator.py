@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from unspool.data.encoders import TokenCoder, ValueCoder
+from unspool.data.encoders import TokenEncoder, ValueEncoder
 from unspool.errors import FileError, InputError
 from unspool.evaluation.scores import edits, score
 from unspool.tasks import (
@@ -61,7 +61,7 @@ def test_a_fit_repeats_to_the_bit_and_another_seed_differs():
 
 def test_early_stopping_keeps_the_best_parameters():
     model = SequenceClassifier(hidden=8, epochs=60, validation=0.3, patience=2, learning_rate=0.1)
-    reports = list(model.fitting(ROWS, RNG.permutation(CLASSES)))
+    reports = list(model.fit_iter(ROWS, RNG.permutation(CLASSES)))
     assert reports[-1].step < reports[-1].steps
     best = [report for report in reports if report.best]
     assert best[-1].valid == min(report.valid for report in reports if report.valid is not None)
@@ -69,7 +69,7 @@ def test_early_stopping_keeps_the_best_parameters():
 
 def test_minutes_bound_the_updates_before_the_first_one():
     model = SequenceClassifier(**QUICK | {"epochs": 10**6}, minutes=0.002)
-    reports = list(model.fitting(ROWS, CLASSES))
+    reports = list(model.fit_iter(ROWS, CLASSES))
     assert len(reports) == model.fit_config_.steps < 10**6
 
 
@@ -203,9 +203,9 @@ def test_an_estimator_can_be_copied_and_pickled():
 
 
 def test_coders_are_learned_from_the_training_part_alone():
-    coder = ValueCoder.learn([[0.0, 2.0], [4.0, 6.0]])
+    coder = ValueEncoder.learn([[0.0, 2.0], [4.0, 6.0]])
     assert coder.mean.tolist() == [3.0] and coder.decode(coder.encode([[9.0]])[0])[0, 0] == pytest.approx(9)
-    tokens = TokenCoder.learn(["ab"], tokens="char")
+    tokens = TokenEncoder.learn(["ab"], tokens="char")
     assert [row.tolist() for row in tokens.encode(["az"])] == [[3, 0]]
     assert tokens.decode(np.array([3, 4])) == "ab"
     assert json.dumps(coder.to_json() | tokens.to_json())

@@ -28,7 +28,7 @@ def module_of(config, **options):
 
 
 def random_model(config):
-    model = Model.fresh(config, seed=1)
+    model = Model.initialise(config, seed=1)
     model.parameters.flat[:] = np.random.default_rng(0).uniform(-0.5, 0.5, model.parameters.flat.shape)
     return model
 
@@ -38,7 +38,7 @@ def random_model(config):
 def test_names_and_shapes_are_pytorchs(cell, layers, both):
     config = config_for(cell, layers, both)
     theirs = {name: tuple(value.shape) for name, value in module_of(config).state_dict().items()}
-    ours = to_torch(config, Model.fresh(config, seed=0).parameters)
+    ours = to_torch(config, Model.initialise(config, seed=0).parameters)
     assert {name: value.shape for name, value in ours.items()} == theirs
     assert list(ours) == list(theirs)
 
@@ -52,7 +52,7 @@ def test_parameters_survive_a_trip_to_pytorch_and_back(cell, layers, both, tmp_p
     module = module_of(config)
     module.load_state_dict(load_torch_file(tmp_path / "ours.safetensors"))
     save_torch_file(module.state_dict(), tmp_path / "theirs.safetensors")
-    back = load_torch(tmp_path / "theirs.safetensors", config, Model.fresh(config, seed=9).parameters)
+    back = load_torch(tmp_path / "theirs.safetensors", config, Model.initialise(config, seed=9).parameters)
     for name in back:
         if name.startswith("layer"):
             assert np.array_equal(back[name], model.parameters[name]), name
@@ -345,7 +345,7 @@ def test_tied_weights_that_differ_are_refused():
     ],
 )
 def test_models_that_pytorch_has_no_module_for_are_refused(fields, says):
-    model = Model.fresh(config_of(**{"cell": "gru", "kind": "one-hot", "hidden": 6} | fields), seed=0)
+    model = Model.initialise(config_of(**{"cell": "gru", "kind": "one-hot", "hidden": 6} | fields), seed=0)
     with pytest.raises(InputError, match=says):
         to_torch(model)
     with pytest.raises(InputError, match="parameters: missing"):

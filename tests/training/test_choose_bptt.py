@@ -19,9 +19,9 @@ from unspool.kernels.native import set_threads
 from unspool.storage import run_folder
 from unspool.tasks.language.run import model_config, resume, run
 from unspool.training.choose_bptt import bias_of, measure_bias, probe_recipe, shortest, truncated_gradient
-from unspool.training.events import Judged, Planned, RunConfig
+from unspool.training.events import Evaluated, RunConfig, TrainingPlanned
 from unspool.training.loop import train
-from unspool.training.recipe import choose
+from unspool.training.recipe import choose_recipe
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 60
 SMALL = {"hidden": 12, "B": 4, "steps": 6}
@@ -46,7 +46,7 @@ def window(tau: int, B: int = 2) -> np.ndarray:
 @pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
 def test_the_bias_is_that_of_the_gradient_by_lag(cell: str) -> None:
     """With one loss, at the last step, windows of K steps look back exactly as far as `unspool.gradients.by_lag` says."""
-    model = Model.fresh(ModelConfig(cell=cell, inputs=5, outputs=5, hidden=7, layers=2), seed=0)
+    model = Model.initialise(ModelConfig(cell=cell, inputs=5, outputs=5, hidden=7, layers=2), seed=0)
     ids = window(32)
     y = np.full((32, 2), -1, np.int32)
     y[-1] = ids[-1]
@@ -62,7 +62,7 @@ def test_the_gradient_is_the_one_that_truncated_training_follows() -> None:
     from unspool import Optimiser, OptimiserConfig
     from unspool.data.batches.text_windows import Batch
 
-    model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=6), seed=0)
+    model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=6), seed=0)
     before = {name: np.array(model.parameters[name], np.float64) for name in model.parameters.shapes}
     ids = window(16)
     expected = truncated_gradient(model, ids[:-1], ids[1:], 4)
@@ -119,19 +119,19 @@ def test_the_choice_depends_on_text_and_seed_alone(story: Path) -> None:
     for threads in (1, 2):
         set_threads(threads)
         events = list(run(config))
-        found.append((next(e for e in events if isinstance(e, Planned)), events[-1]))
-    (planned, end), (again, same) = found
-    assert planned.bias == again.bias and planned.config == again.config
-    assert isinstance(end, Judged) and isinstance(same, Judged) and end.measure == same.measure
-    other = next(e for e in run(replace(config, seed=1)) if isinstance(e, Planned))
+        found.append((next(e for e in events if isinstance(e, TrainingPlanned)), events[-1]))
+    (planned, end), (carry_after, same) = found
+    assert planned.bias == carry_after.bias and planned.config == carry_after.config
+    assert isinstance(end, Evaluated) and isinstance(same, Evaluated) and end.measure == same.measure
+    other = next(e for e in run(replace(config, seed=1)) if isinstance(e, TrainingPlanned))
     assert other.bias != planned.bias
 
 
 def test_a_resumed_run_still_has_its_bias(story: Path, tmp_path: Path) -> None:
     config = RunConfig((str(story),), given=SMALL, bptt="auto", validations=2)
-    first = next(e for e in list(run(config, out=tmp_path / "run")) if isinstance(e, Planned))
-    again = next(e for e in resume(tmp_path / "run") if isinstance(e, Planned))
-    assert again.bias == first.bias and again.config == first.config
+    first = next(e for e in list(run(config, out=tmp_path / "run")) if isinstance(e, TrainingPlanned))
+    carry_after = next(e for e in resume(tmp_path / "run") if isinstance(e, TrainingPlanned))
+    assert carry_after.bias == first.bias and carry_after.config == first.config
 
 
 def test_a_larger_tolerance_never_chooses_a_longer_window(story: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_larger_tolerance_never_chooses_a_longer_window(story: Path) -> None:
 
 
 def test_a_short_text_tries_short_windows_and_a_tiny_one_is_refused() -> None:
-    model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=4), seed=0)
+    model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=4), seed=0)
 
     def bias(tokens: int) -> dict[int, float]:
         from unspool.training.loop import Report
@@ -192,7 +192,9 @@ def test_the_probe_is_the_network_of_the_run_but_for_sizes_and_dropout(
 ) -> None:
     given = given | {"steps": 400, "dropout": 0.3, "recurrent_dropout": 0.0}
     probe = model_config(vocabulary, probe_recipe(vocabulary, 10**6, given, 3))
-    recipe = choose(vocabulary=vocabulary, tokens=10**6, seconds=1.0, measure=lambda _: 1.0, given=given)
+    recipe = choose_recipe(
+        vocabulary=vocabulary, tokens=10**6, seconds=1.0, measure=lambda _: 1.0, given=given
+    )
     trained = model_config(vocabulary, recipe)
     assert max(probe.hidden, probe.embedding) <= 128 and probe.dropout == 0
     assert (probe.embedding > 0) == (trained.embedding > 0)
@@ -203,11 +205,11 @@ def test_the_probe_is_the_network_of_the_run_but_for_sizes_and_dropout(
 def test_a_network_that_feeds_logits_back_chooses_its_window_too(story: Path) -> None:
     given = SMALL | {"pattern": "10.4", "feedback": "logits", "h0": "learned"}
     planned = next(
-        e for e in run(RunConfig((str(story),), given=given, bptt="auto")) if isinstance(e, Planned)
+        e for e in run(RunConfig((str(story),), given=given, bptt="auto")) if isinstance(e, TrainingPlanned)
     )
     assert planned.bias is not None and all(np.isfinite(each) for each in planned.bias.values())
     plain = RunConfig((str(story),), given=SMALL | {"cell": "elman"}, bptt="auto")
-    assert planned.bias != next(e for e in run(plain) if isinstance(e, Planned)).bias
+    assert planned.bias != next(e for e in run(plain) if isinstance(e, TrainingPlanned)).bias
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from unspool.cli.main import app
 from unspool.cli.signals import Stop
 from unspool.errors import Diverged, FileError, InputError
 from unspool.storage import run_folder
-from unspool.storage.log import Journal
+from unspool.storage.log import RunLog
 from unspool.tasks import SequenceClassifier, SequenceRegressor, SequenceTagger, SequenceTranslator
 from unspool.tasks.store import load
 
@@ -42,7 +42,7 @@ def _signals():
 @pytest.mark.parametrize("steps", [1, 5])
 def test_a_fit_that_is_left_keeps_the_parameters_of_then(validation, steps, tmp_path):
     model = SequenceClassifier(validation=validation, **SMALL)
-    reports = model.fitting(TEXTS, LABELS, run=tmp_path / "run")
+    reports = model.fit_iter(TEXTS, LABELS, run=tmp_path / "run")
     next(islice(reports, steps - 1, None))
     reports.close()
     kept = load(tmp_path / "run")
@@ -53,7 +53,7 @@ def test_a_fit_that_is_left_keeps_the_parameters_of_then(validation, steps, tmp_
 def test_the_best_parameters_stay_the_model_when_a_fit_is_left_after_them(tmp_path):
     model = SequenceClassifier(validation=0.2, **SMALL)
     best = 0
-    reports = model.fitting(TEXTS, LABELS, run=tmp_path / "run")
+    reports = model.fit_iter(TEXTS, LABELS, run=tmp_path / "run")
     for report in islice(reports, 8):
         best = report.step if report.best else best
     reports.close()
@@ -77,7 +77,7 @@ def other_letters(texts):
 def test_data_that_has_the_same_ids_or_numbers_and_means_something_else_is_refused(
     make, X, y, others, tmp_path
 ):
-    next(reports := make(**SMALL).fitting(X, y, run=tmp_path / "run"))
+    next(reports := make(**SMALL).fit_iter(X, y, run=tmp_path / "run"))
     reports.close()
     for other in others:
         with pytest.raises(InputError, match="begun with other sequences or targets"):
@@ -100,7 +100,7 @@ def test_a_model_that_is_not_finite_after_the_last_update_is_not_fitted(tmp_path
 
 def test_a_run_without_its_training_state_has_not_ended_unless_it_says_so(tmp_path):
     out = tmp_path / "run"
-    next(reports := SequenceClassifier(**SMALL).fitting(TEXTS, LABELS, run=out))
+    next(reports := SequenceClassifier(**SMALL).fit_iter(TEXTS, LABELS, run=out))
     reports.close()
     (out / run_folder.TRAINING).unlink()
     for _ in range(2):
@@ -144,7 +144,7 @@ def test_a_fit_that_is_refused_leaves_the_estimator_as_it_was(tmp_path):
     with pytest.raises(FileError):
         model.fit(others, LABELS, run=tmp_path / "file" / "run")
     assert same()
-    with Journal(tmp_path / "run" / run_folder.LOG), pytest.raises(FileError, match="another process"):
+    with RunLog(tmp_path / "run" / run_folder.LOG), pytest.raises(FileError, match="another process"):
         model.fit(TEXTS, LABELS, run=tmp_path / "run")
     assert same()
 

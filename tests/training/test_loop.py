@@ -32,7 +32,7 @@ def small(cell, **more):
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_loss_falls_from_a_guess_to_almost_nothing(cell, options):
     config = small(cell)
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     reports = list(train(model, repeated(config, 120), Optimiser(OptimiserConfig(**options))))
     assert reports[0].loss == pytest.approx(math.log(5), abs=0.7)
     assert reports[-1].loss < 0.05
@@ -46,7 +46,7 @@ GOLDEN = {"elman": (1.5055015, 0.1973880), "gru": (1.6607333, 1.0602497), "lstm"
 @pytest.mark.parametrize("cell", CELLS)
 def test_ten_steps_have_the_losses_that_they_always_had(cell):
     config = small(cell, layers=2, dropout=0.1, embedding=8)
-    model = Model.fresh(config, seed=1)
+    model = Model.initialise(config, seed=1)
     optimiser = Optimiser(OptimiserConfig(learning_rate=0.01))
     losses = [report.loss for report in train(model, repeated(config, 10), optimiser, seed=3)]
     assert (losses[0], losses[-1]) == pytest.approx(GOLDEN[cell], abs=1e-4)
@@ -54,7 +54,7 @@ def test_ten_steps_have_the_losses_that_they_always_had(cell):
 
 def test_the_first_loss_is_the_mean_of_what_an_untrained_model_says():
     config = small("gru")
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     batch = next(repeated(config, 1))
     expected = model.loss(model.forward(batch.x), batch.y)
     report = next(train(model, [batch], Optimiser(OptimiserConfig())))
@@ -65,7 +65,7 @@ def test_the_state_is_carried_on_unless_a_window_is_fresh():
     config = small("lstm")
     first, second, _ = repeated(config, 3)
     frozen = OptimiserConfig(learning_rate=0.0)
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     carried = [r.loss for r in train(model, [first, second], Optimiser(frozen))]
     anew = [r.loss for r in train(model, [first, Batch(second.x, second.y, True)], Optimiser(frozen))]
     assert carried[0] == anew[0] and carried[1] != anew[1]
@@ -77,7 +77,7 @@ def test_the_state_is_carried_on_unless_a_window_is_fresh():
 
 def test_a_learned_start_moves_in_a_fresh_window_only():
     config = small("gru", learn_h0=True)
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     gradient, optimiser = model.gradient(), Optimiser(OptimiserConfig(kind="sgd", learning_rate=0.1))
     batch = next(repeated(config, 1))
     report = update(model, batch, None, gradient, optimiser)
@@ -93,11 +93,11 @@ def test_masked_targets_count_for_nothing():
     masked = batch.y.copy()
     masked[3:, 1:] = -1
     report = next(
-        train(Model.fresh(config, seed=0), [Batch(batch.x, masked, True)], Optimiser(OptimiserConfig()))
+        train(Model.initialise(config, seed=0), [Batch(batch.x, masked, True)], Optimiser(OptimiserConfig()))
     )
     assert report.targets == (masked >= 0).sum() == 19
     nothing = Batch(batch.x, np.full_like(batch.y, -1), True)
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     before = model.parameters.flat.copy()
     report = next(train(model, [nothing], Optimiser(OptimiserConfig())))
     assert report.targets == 0 and report.norm == 0 and math.isnan(report.loss)
@@ -107,7 +107,7 @@ def test_masked_targets_count_for_nothing():
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_loss_that_is_not_finite_raises_and_moves_nothing(value):
     config = small("elman", activation="identity")
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     model.parameters["layer0.W"][0, 0] = value
     before = model.parameters.flat.tobytes()
     with pytest.raises(Diverged, match="step 1"):
@@ -117,7 +117,7 @@ def test_a_loss_that_is_not_finite_raises_and_moves_nothing(value):
 
 def test_a_gradient_that_is_not_finite_raises_though_the_loss_is():
     config = ModelConfig(inputs=2, outputs=2, cell="elman", hidden=1, activation="identity", dense=True)
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     for name, value in {
         "layer0.U": 1e-30,
         "layer0.W": 1e6,
@@ -140,7 +140,7 @@ def test_a_schedule_is_asked_for_every_step():
         asked.append(step)
         return 0.0
 
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     before = model.parameters.flat.copy()
     list(train(model, repeated(config, 4), Optimiser(OptimiserConfig()), schedule=schedule))
     assert asked == [0, 1, 2, 3] and np.array_equal(model.parameters.flat, before)
@@ -149,11 +149,11 @@ def test_a_schedule_is_asked_for_every_step():
 def test_a_run_continued_elsewhere_ends_in_the_same_bits():
     config = config_of("lstm", "embedded", 12, layers=2, dropout=0.2, recurrent_dropout=0.2)
     windows = list(repeated(config, 10))
-    straight = Model.fresh(config, seed=0)
+    straight = Model.initialise(config, seed=0)
     list(train(straight, windows, Optimiser(OptimiserConfig()), seed=5))
-    first, optimiser = Model.fresh(config, seed=0), Optimiser(OptimiserConfig())
+    first, optimiser = Model.initialise(config, seed=0), Optimiser(OptimiserConfig())
     state = [*train(first, windows[:4], optimiser, seed=5)][-1].state
-    second, other = Model.fresh(config, seed=99), Optimiser(OptimiserConfig())
+    second, other = Model.initialise(config, seed=99), Optimiser(OptimiserConfig())
     second.parameters.flat[:] = first.parameters.flat
     other.restore({k: v.copy() if isinstance(v, np.ndarray) else v for k, v in optimiser.state().items()})
     list(train(second, windows[4:], other, seed=5, state=state))

@@ -15,7 +15,7 @@ from unspool.tasks.forecast import store as forecasts
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.tasks.language.run import resume, run
 from unspool.tasks.predictors import SequenceClassifier
-from unspool.training.events import Prepared, RunConfig
+from unspool.training.events import CorpusReady, RunConfig
 from unspool.training.provenance import provenance
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 30
@@ -49,7 +49,7 @@ def test_a_text_that_changes_after_it_was_read_gets_no_hash(tmp_path: Path) -> N
     path = tmp_path / "a.txt"
     path.write_text(TEXT)
     for event in run(RunConfig((str(path),), given=SMALL), out=tmp_path / "run"):
-        if isinstance(event, Prepared):
+        if isinstance(event, CorpusReady):
             path.write_text(TEXT + "more")
     assert made_with(tmp_path / "run")["data_sha256"] is None
 
@@ -97,8 +97,8 @@ def test_forecasts_have_it(tmp_path: Path) -> None:
     found = made_with(tmp_path / "run")
     check(found)
     assert found["data_sha256"] == hashlib.sha256(values.tobytes()).hexdigest()
-    again = forecasts.load_forecaster(tmp_path / "run")
-    assert again.provenance_ == found
+    carry_after = forecasts.load_forecaster(tmp_path / "run")
+    assert carry_after.provenance_ == found
     old = tensors.read_json(tmp_path / "run" / run_folder.CONFIG)
     del old["provenance"]
     tensors.write_json(tmp_path / "run" / run_folder.CONFIG, old)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from unspool.errors import InputError
 from unspool.model.config import ModelConfig
 from unspool.training import recipe as plan
-from unspool.training.recipe import choose, weights
+from unspool.training.recipe import choose_recipe, weights
 
 
 def machine(speed=28e9, vocabulary=65, asked=None):
@@ -22,7 +22,7 @@ def machine(speed=28e9, vocabulary=65, asked=None):
 
 
 def chosen(*, vocabulary=65, tokens=1_000_000, seconds=150.0, speed=28e9, asked=None, **given):
-    return choose(
+    return choose_recipe(
         vocabulary=vocabulary, tokens=tokens, seconds=seconds,
         measure=machine(speed, vocabulary, asked), given=given, clock=lambda: 0.0,
     )  # fmt: skip
@@ -50,7 +50,7 @@ def test_more_time_or_a_faster_machine_never_makes_it_smaller():
 def test_the_steps_fill_the_seconds_that_the_measurements_leave():
     now = iter([100.0, 104.0])
     measure = machine()
-    recipe = choose(
+    recipe = choose_recipe(
         vocabulary=65, tokens=10**6, seconds=150, measure=measure, given={}, clock=lambda: next(now)
     )
     assert recipe.steps == round(146 * measure(recipe))
@@ -68,7 +68,9 @@ def test_a_machine_that_is_slower_at_larger_sizes_gets_a_size_that_still_reads_e
     def measure(recipe):
         return machine()(recipe) * (1.0 if recipe.hidden <= 256 else 0.4)
 
-    recipe = choose(vocabulary=65, tokens=10**6, seconds=150, measure=measure, given={}, clock=lambda: 0.0)
+    recipe = choose_recipe(
+        vocabulary=65, tokens=10**6, seconds=150, measure=measure, given={}, clock=lambda: 0.0
+    )
     assert read(recipe) >= plan.READ * weights(recipe, 65)[0]
 
 
@@ -76,7 +78,7 @@ def test_given_steps_need_no_clock_and_no_measurement():
     def measure(recipe):
         raise AssertionError("nothing is to be measured")
 
-    recipe = choose(vocabulary=65, tokens=10**6, seconds=1.0, measure=measure, given={"steps": 5000})
+    recipe = choose_recipe(vocabulary=65, tokens=10**6, seconds=1.0, measure=measure, given={"steps": 5000})
     assert recipe.steps == 5000 and recipe.hidden > 256
 
 
@@ -102,10 +104,10 @@ def test_many_tokens_get_a_tied_table_and_few_are_looked_up():
 
 def test_a_recipe_is_repeated_by_its_own_numbers():
     first = chosen()
-    again = choose(
+    carry_after = choose_recipe(
         vocabulary=65, tokens=7, seconds=1, measure=lambda recipe: 1.0, given=dict(vars(first)), clock=lambda: 0.0
     )  # fmt: skip
-    assert again == first
+    assert carry_after == first
 
 
 @any_of(

@@ -16,7 +16,7 @@ import pytest
 from unspool.cli.main import app
 from unspool.errors import Diverged, FileError, InputError
 from unspool.storage import run_folder, tensors
-from unspool.storage.log import entries
+from unspool.storage.log import read_log
 from unspool.tasks import (
     SequenceClassifier,
     SequenceGenerator,
@@ -60,18 +60,18 @@ def test_a_fit_left_anywhere_goes_on_to_the_same_bits(name, tmp_path):
     for number, cuts in enumerate(([1], [2, 5, 6], [steps - 1], [steps])):
         out, done = tmp_path / str(number), 0
         for cut in cuts:
-            reports = make().fitting(X, y, run=out)
+            reports = make().fit_iter(X, y, run=out)
             done = next(islice(reports, cut - done - 1, None)).step
             reports.close()
             assert done == cut == tensors.read_arrays(out / run_folder.TRAINING)[1]["step"]
             load(out).predict(X[:2])
-        again = make().fit(X, y, run=out)
+        carry_after = make().fit(X, y, run=out)
         assert model_of(out) == model_of(whole)
-        assert (again.network_.parameters.flat == model.network_.parameters.flat).all()
-        assert again.n_iter_ == steps and str(again.predict(X)) == str(model.predict(X))
+        assert (carry_after.network_.parameters.flat == model.network_.parameters.flat).all()
+        assert carry_after.n_iter_ == steps and str(carry_after.predict(X)) == str(model.predict(X))
         assert not (out / run_folder.TRAINING).exists()
         seen = [
-            [{k: v for k, v in e.items() if k != "seconds"} for e in entries(p / run_folder.LOG)]
+            [{k: v for k, v in e.items() if k != "seconds"} for e in read_log(p / run_folder.LOG)]
             for p in (out, whole)
         ]
         assert seen[0] == seen[1]
@@ -85,18 +85,18 @@ def test_a_fit_that_stops_early_stops_there_too_when_it_was_interrupted(tmp_path
     whole = make().fit(TEXTS, y, run=tmp_path / "whole")
     assert whole.n_iter_ < whole.fit_config_.steps
     for cut in (whole.n_iter_ - 1, whole.n_iter_):
-        reports = make().fitting(TEXTS, y, run=tmp_path / str(cut))
+        reports = make().fit_iter(TEXTS, y, run=tmp_path / str(cut))
         next(islice(reports, cut - 1, None))
         reports.close()
-        again = make().fit(TEXTS, y, run=tmp_path / str(cut))
-        assert again.n_iter_ == whole.n_iter_ and model_of(tmp_path / str(cut)) == model_of(
+        carry_after = make().fit(TEXTS, y, run=tmp_path / str(cut))
+        assert carry_after.n_iter_ == whole.n_iter_ and model_of(tmp_path / str(cut)) == model_of(
             tmp_path / "whole"
         )
 
 
 def test_updates_planned_by_minutes_are_never_measured_again(tmp_path, monkeypatch):
     make, y = lambda: SequenceClassifier(hidden=4, minutes=0.01, epochs=10**6), FITS["classify"][1]
-    next(first := make().fitting(TEXTS, y, run=tmp_path / "run"))
+    next(first := make().fit_iter(TEXTS, y, run=tmp_path / "run"))
     first.close()
     steps = run_folder.read_config(tmp_path / "run", "classify")["fit"]["steps"]
     monkeypatch.setattr("unspool.training.fit.updates_a_second", lambda *_, **__: pytest.fail("measured"))
@@ -106,20 +106,20 @@ def test_updates_planned_by_minutes_are_never_measured_again(tmp_path, monkeypat
 def test_a_fit_killed_between_two_saves_goes_on_from_the_one_before(tmp_path):
     make, y = FITS["classify"]
     make().fit(TEXTS, y, run=tmp_path / "whole")
-    reports = make().fitting(TEXTS, y, run=tmp_path / "live", save_every=4)
+    reports = make().fit_iter(TEXTS, y, run=tmp_path / "live", save_every=4)
     next(islice(reports, 6, None))  # after update 7: saved after update 4, the model kept since
     shutil.copytree(tmp_path / "live", tmp_path / "killed")
     assert tensors.read_arrays(tmp_path / "killed" / run_folder.TRAINING)[1]["step"] == 4
     make().fit(TEXTS, y, run=tmp_path / "killed")
     assert model_of(tmp_path / "killed") == model_of(tmp_path / "whole")
     with pytest.raises(FileError, match="another process"):
-        next(make().fitting(TEXTS, y, run=tmp_path / "live"))
+        next(make().fit_iter(TEXTS, y, run=tmp_path / "live"))
 
 
 def test_other_arguments_other_data_and_runs_without_a_fit_are_refused(tmp_path):
     make, y = FITS["classify"]
     out = tmp_path / "run"
-    make().fitting(TEXTS, y, run=out)
+    make().fit_iter(TEXTS, y, run=out)
     for change, X, line in (
         ({"hidden": 7}, TEXTS, "begun with hidden=6, not 7"),
         ({}, [*TEXTS[:-1], "abd"], "other sequences or targets"),
@@ -128,20 +128,20 @@ def test_other_arguments_other_data_and_runs_without_a_fit_are_refused(tmp_path)
             make().set_params(**change).fit(X, y, run=out)
         assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="save_every is 0"):
-        make().fitting(TEXTS, y, run=out, save_every=0)
+        make().fit_iter(TEXTS, y, run=out, save_every=0)
     save(make().fit(TEXTS, y), tmp_path / "saved")
     with pytest.raises(InputError, match="holds no fit that could go on"):
         make().fit(TEXTS, y, run=tmp_path / "saved")
     ended = make().fit(TEXTS, y, run=out)
-    again = make()
-    assert list(again.fitting(TEXTS, y, run=out)) == []
-    assert again.n_iter_ == ended.n_iter_ and (again.predict(TEXTS) == ended.predict(TEXTS)).all()
+    carry_after = make()
+    assert list(carry_after.fit_iter(TEXTS, y, run=out)) == []
+    assert carry_after.n_iter_ == ended.n_iter_ and (carry_after.predict(TEXTS) == ended.predict(TEXTS)).all()
 
 
 def test_nothing_that_is_not_finite_is_saved(tmp_path):
     make, y = FITS["classify, no validation"]
     model = make()
-    reports = model.fitting(TEXTS, y, run=tmp_path / "run")
+    reports = model.fit_iter(TEXTS, y, run=tmp_path / "run")
     next(reports)
     model.network_.parameters.flat[0] = np.nan
     with pytest.raises(Diverged, match="not finite after step 1"):
@@ -213,8 +213,8 @@ def test_a_command_stopped_and_killed_is_resumed_to_the_same_bits(name, tmp_path
         load(out)
     assert 0 < step < 300
     run("resume", out, "--json")
-    again = json.loads(capsys.readouterr().out)
-    assert again | {"run": ""} == whole | {"run": ""}
+    carry_after = json.loads(capsys.readouterr().out)
+    assert carry_after | {"run": ""} == whole | {"run": ""}
     assert model_of(out) == model_of(tmp_path / "whole")
     assert {p.name for p in out.iterdir()} == {p.name for p in (tmp_path / "whole").iterdir()}
 

@@ -13,14 +13,14 @@ from unspool.errors import InputError
 from unspool.turing.builtin import MACHINES, find
 from unspool.turing.compile import compile_machine
 from unspool.turing.machine import MOVES, Configuration, Machine, Rule, simulate
-from unspool.turing.network import Network
+from unspool.turing.network import MachineNetwork
 from unspool.turing.run import Exact, Moment, side_by_side
 
 SYMBOLS = "_abcdef"
 
 
 @functools.cache
-def network(name: str) -> Network:
+def network(name: str) -> MachineNetwork:
     found = find(f"builtin:{name}")
     assert isinstance(found, Machine)
     return compile_machine(found)

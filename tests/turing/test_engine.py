@@ -16,7 +16,7 @@ from unspool.turing.compile import compile_machine
 from unspool.turing.engine import automaton_model, machine_model, read_states, unit_labels, word_ids
 from unspool.turing.floating import PRECISIONS, Lasted, Precision, lasted, states
 from unspool.turing.machine import Machine
-from unspool.turing.network import Network
+from unspool.turing.network import MachineNetwork
 from unspool.turing.run import Exact, truth_of
 
 
@@ -27,7 +27,7 @@ def automaton(name: str) -> Automaton:
 
 
 @functools.cache
-def network(name: str) -> Network:
+def network(name: str) -> MachineNetwork:
     found = find(f"builtin:{name}")
     assert isinstance(found, Machine)
     return compile_machine(found)

@@ -19,7 +19,7 @@ import numpy as np
 from unspool.baselines.autoregression import Autoregression
 from unspool.baselines.multi_step import WindowModel
 from unspool.baselines.window_network import Training, train_on_numbers
-from unspool.data.series.transform import Change
+from unspool.data.series.transform import Transform
 from unspool.errors import InputError
 from unspool.kernels.arrays import Real, Whole
 
@@ -47,7 +47,7 @@ class Stepwise:
     """A model of one step, applied to its own predictions: (3), (4)."""
 
     model: WindowModel
-    change: Change
+    change: Transform
     mean: float
     spread: float
 
@@ -64,13 +64,13 @@ class Stepwise:
         return self.change.back(self.change.undo(found * self.spread + self.mean, z, origins))
 
 
-def fit_autoregressive(y: Real, change: Change, second: int = 1) -> Stepwise:
+def fit_autoregressive(y: Real, change: Transform, second: int = 1) -> Stepwise:
     """Fit (3) to a training part."""
     w, mean, spread = _scaled(y, change)
     return Stepwise(fit_lags(w, choose_lags(w, change.season, second)), change, mean, spread)
 
 
-def fit_window_mlp(y: Real, change: Change, tau: int, rng: np.random.Generator) -> Stepwise:
+def fit_window_mlp(y: Real, change: Transform, tau: int, rng: np.random.Generator) -> Stepwise:
     """Train (4) on a training part."""
     w, mean, spread = _scaled(y, change)
     tau = max(1, min(tau, len(w) // 3))
@@ -112,7 +112,7 @@ def _design(w: Real, lags: Sequence[int], first: int) -> tuple[Real, Real]:
     return np.column_stack([np.ones(len(t)), *(w[t - lag] for lag in lags)]), w[t]
 
 
-def _scaled(y: Real, change: Change) -> tuple[Real, float, float]:
+def _scaled(y: Real, change: Transform) -> tuple[Real, float, float]:
     w = change.differences(change.forward(y))
     mean, spread = float(w.mean()), float(w.std()) or 1.0
     return (w - mean) / spread, mean, spread

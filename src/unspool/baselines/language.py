@@ -19,8 +19,8 @@ from unspool.baselines.ngram_model import NgramModel
 from unspool.data.text.corpus import Corpus
 from unspool.data.text.parts import Part
 from unspool.errors import InputError
-from unspool.evaluation.language import Uniform, evaluate, in_time, spread
-from unspool.evaluation.metrics import LanguageModel, Measure, measure
+from unspool.evaluation.language import Uniform, evaluate, in_reading_order, spread
+from unspool.evaluation.metrics import Metrics, ScoresText, measure
 from unspool.kernels.arrays import Ids, Real
 from unspool.kernels.memory import available
 from unspool.training.events import Baseline, RunConfig
@@ -112,7 +112,7 @@ def baselines(corpus: Corpus, config: RunConfig, seconds: float | None = None) -
         )
     baseline, log_probs = _scored("uniform", Uniform(K), corpus, config.backward)
     scored = Scored([baseline], [log_probs], None)
-    ids = in_time(corpus.train.ids, config.backward)
+    ids = in_reading_order(corpus.train.ids, config.backward)
     order = config.order or default_order(corpus.settings.tokens, len(ids))
     begin = before = time.perf_counter()
     for each in ngram_models(ids, K, order):
@@ -137,8 +137,8 @@ def _too_much(expected: float, seconds: float | None, needed: int) -> str | None
     return f"they may need {needed / 2**30:,.1f} GiB of memory" if needed > available() else None
 
 
-def _scored(name: str, model: LanguageModel, corpus: Corpus, backward: bool) -> tuple[Baseline, Real]:
-    log_probs = model.log_prob(in_time(corpus.valid.ids, backward))
+def _scored(name: str, model: ScoresText, corpus: Corpus, backward: bool) -> tuple[Baseline, Real]:
+    log_probs = model.log_prob(in_reading_order(corpus.valid.ids, backward))
     valid = measure(log_probs, *corpus.valid.widths_after_first(backward))
     test = evaluate(model, corpus.test, backward=backward) if has_test(corpus) else None
     return Baseline(name, valid, test), _set_aside(log_probs)
@@ -174,13 +174,13 @@ def best_of(found: Sequence[Baseline], part: str) -> Baseline:
     """Return the baseline with the lowest loss on a part: "valid", "test", or "during" (training)."""
 
     def nats(baseline: Baseline) -> float:
-        figures: Measure = getattr(baseline, part)
+        figures: Metrics = getattr(baseline, part)
         return figures.nats
 
     return min(found, key=nats)
 
 
-def lines_to_cross(found: Sequence[Baseline]) -> list[Baseline]:
+def baselines_to_plot(found: Sequence[Baseline]) -> list[Baseline]:
     """Choose the baselines that a learning curve is drawn against: up to 3-grams, and the best."""
     best = best_of(found, "during") if found else None
     return [each for n, each in enumerate(found) if n < 4 or each is best]
@@ -193,7 +193,7 @@ def baseline_from_json(fields: dict[str, Any], tested: bool) -> Baseline:
     `tested` False it is dropped.
     """
     figures = {
-        part: None if fields.get(part) is None else Measure(**fields[part]) for part in ("test", "live")
+        part: None if fields.get(part) is None else Metrics(**fields[part]) for part in ("test", "live")
     }
-    valid, test = Measure(**fields["valid"]), figures["test"] if tested else None
+    valid, test = Metrics(**fields["valid"]), figures["test"] if tested else None
     return Baseline(fields["name"], valid, test, fields.get("seconds"), fields.get("counts"), figures["live"])

@@ -8,7 +8,7 @@ differ only in the tokens at the two ends. Only one direction can be used to pre
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from unspool.evaluation.metrics import LanguageModel, Measure, measure
+from unspool.evaluation.metrics import Metrics, ScoresText, measure
 from unspool.kernels.arrays import Ids
 
 
@@ -16,11 +16,11 @@ from unspool.kernels.arrays import Ids
 class Directions:
     """A text measured in both directions."""
 
-    forward: Measure
-    backward: Measure
+    forward: Metrics
+    backward: Metrics
 
 
-def both_directions(build: Callable[[Ids], LanguageModel], train: Ids, test: Ids) -> Directions:
+def both_directions(build: Callable[[Ids], ScoresText], train: Ids, test: Ids) -> Directions:
     """Build a model of the training text and one of its reverse, and measure both on the test text.
 
     Forward, the first token is the one that is not predicted; backward, the last.

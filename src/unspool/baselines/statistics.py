@@ -11,7 +11,7 @@ from unspool.baselines.ngram_counts import NgramCounts, count_ngrams
 from unspool.baselines.zipf import ZipfFit, fit_zipf
 from unspool.data.text.corpus import Corpus
 from unspool.data.text.parts import Part
-from unspool.evaluation.metrics import Measure, measure
+from unspool.evaluation.metrics import Metrics, measure
 from unspool.kernels.arrays import Ids, Whole
 from unspool.options import check_order
 
@@ -47,7 +47,7 @@ class Score:
 
     model: str
     order: int
-    measure: Measure
+    measure: Metrics
     backward: bool = False
     """Whether the text was read from its end, by a model of the reversed training part."""
 

@@ -91,7 +91,7 @@ class WindowLanguageModel:
         found = [np.zeros(0)]
         for at in range(0, len(targets), BLOCK):
             h = hidden(self.parameters, windows[at : at + BLOCK])
-            found.append(-native.softmax_cross_entropy(h, V, c, targets[at : at + BLOCK]).each)
+            found.append(-native.softmax_cross_entropy(h, V, c, targets[at : at + BLOCK]).per_target)
         return np.concatenate(found)
 
 

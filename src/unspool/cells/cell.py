@@ -23,7 +23,7 @@ class Cell:
     gates: tuple[str, ...]
     has_cell_state: bool
     has_inner_bias: bool
-    begin: Callable[[dict[str, Floats], np.random.Generator], None]
+    initialise: Callable[[dict[str, Floats], np.random.Generator], None]
 
     def shapes(self, X: int, H: int) -> Shapes:
         """Return the parameters of one layer that reads X values.
@@ -63,7 +63,7 @@ def orthogonal(block: Floats, rng: np.random.Generator) -> None:
     block[:] = X
 
 
-def begin_uniform(parameters: dict[str, Floats], rng: np.random.Generator) -> None:
+def initialise_uniform(parameters: dict[str, Floats], rng: np.random.Generator) -> None:
     """Fill U evenly within ±sqrt(3/X) gains of one, W with rotations a gate, biases with zero."""
     U, W = parameters["U"], parameters["W"]
     bound = np.sqrt(3.0 / U.shape[1]) if U.shape[1] else 0.0

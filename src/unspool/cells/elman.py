@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from unspool.cells.cell import Cell, begin_uniform
+from unspool.cells.cell import Cell, initialise_uniform
 from unspool.kernels.arrays import Floats
 
-CELL = Cell("elman", gates=("a",), has_cell_state=False, has_inner_bias=False, begin=begin_uniform)
+CELL = Cell("elman", gates=("a",), has_cell_state=False, has_inner_bias=False, initialise=initialise_uniform)
 
 
-def begin_feedback(parameters: dict[str, Floats], rng: np.random.Generator) -> None:
+def initialise_feedback(parameters: dict[str, Floats], rng: np.random.Generator) -> None:
     """Fill U and R evenly, so that each gives a hidden unit a variance of one; the bias with zero."""
     for name in ("U", "R"):
         bound = np.sqrt(3.0 / parameters[name].shape[1])

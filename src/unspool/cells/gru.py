@@ -10,6 +10,8 @@ b = b_ih + b_hh in the blocks r and z; in the block n, b is b_ih and d is b_hh, 
 reset gate's product.
 """
 
-from unspool.cells.cell import Cell, begin_uniform
+from unspool.cells.cell import Cell, initialise_uniform
 
-CELL = Cell("gru", gates=("r", "z", "n"), has_cell_state=False, has_inner_bias=True, begin=begin_uniform)
+CELL = Cell(
+    "gru", gates=("r", "z", "n"), has_cell_state=False, has_inner_bias=True, initialise=initialise_uniform
+)

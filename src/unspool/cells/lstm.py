@@ -15,15 +15,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from unspool.cells.cell import Cell, begin_uniform
+from unspool.cells.cell import Cell, initialise_uniform
 from unspool.kernels.arrays import Floats
 
 
-def begin(parameters: dict[str, Floats], rng: np.random.Generator) -> None:
+def initialise(parameters: dict[str, Floats], rng: np.random.Generator) -> None:
     """Begin as the others do, with the forget gate open."""
-    begin_uniform(parameters, rng)
+    initialise_uniform(parameters, rng)
     H = parameters["W"].shape[1]
     parameters["b"][H : 2 * H] = 1
 
 
-CELL = Cell("lstm", gates=("i", "f", "g", "o"), has_cell_state=True, has_inner_bias=False, begin=begin)
+CELL = Cell(
+    "lstm", gates=("i", "f", "g", "o"), has_cell_state=True, has_inner_bias=False, initialise=initialise
+)

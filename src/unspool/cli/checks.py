@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from unspool.cli.options import Shown
+from unspool.cli.options import OutputOptions
 from unspool.cli.outputs import check_outputs
 from unspool.data.formats.labelled import folder_files
 from unspool.data.formats.table import as_number
@@ -16,10 +16,10 @@ from unspool.storage import run_folder
 from unspool.storage.files import check_path, why
 
 
-def check_before(out: Path | None, shown: Shown, inputs: Iterable[Path | None] = ()) -> None:
+def check_before(out: Path | None, shown: OutputOptions, inputs: Iterable[Path | None] = ()) -> None:
     """Refuse what would fail only after the work, and set the number of threads."""
     if out is not None:
-        run_folder.check_free(out)
+        run_folder.require_free_folder(out)
     check_plot(shown.plot, force=shown.force, inputs=inputs, folder=out)
     if shown.threads is not None:
         set_threads(shown.threads)

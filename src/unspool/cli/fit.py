@@ -18,7 +18,7 @@ from rich.text import Text
 
 from unspool.cli.checks import check_before, files_of
 from unspool.cli.fit_options import FitOptions
-from unspool.cli.options import Kept, names_of
+from unspool.cli.options import RunOptions, names_of
 from unspool.cli.signals import Stop
 from unspool.cli.terminal import terminal
 from unspool.errors import InputError
@@ -26,7 +26,7 @@ from unspool.storage import run_folder, tensors
 from unspool.storage.files import hash_of, hash_of_all
 from unspool.storage.schema import read_as
 from unspool.tasks.estimator import Estimator
-from unspool.training.fit import Report
+from unspool.training.fit import FitReport
 from unspool.training.fit_checkpoint import has_ended
 
 COMMAND = "command"
@@ -63,7 +63,7 @@ class Read(NamedTuple):
     """What `predict` needs to know about the data: it goes into the config of the run."""
 
 
-class Work(NamedTuple):
+class FitCommand(NamedTuple):
     """What a command has of its own."""
 
     name: str
@@ -74,7 +74,7 @@ class Work(NamedTuple):
     """Prints how well the held out part is answered, and gives what --json tells of it."""
 
 
-def begin(work: Work, data: Path, options: FitOptions) -> None:
+def start_fit(work: FitCommand, data: Path, options: FitOptions) -> None:
     """Fit from the beginning into a new run."""
     check_before(options.out, options, inputs=[*files_of(data), *files_of(options.test)])
     test = None if options.test is None else options.test.absolute()
@@ -84,7 +84,7 @@ def begin(work: Work, data: Path, options: FitOptions) -> None:
     _walk(work, data, options, terminal(quiet=options.json), more)
 
 
-def go_on(work: Work, run: Path, kept: Kept) -> None:
+def resume_fit(work: FitCommand, run: Path, kept: RunOptions) -> None:
     """Go on with a run where it was last saved."""
     content = run_folder.read_config(run, work.name)
     if COMMAND not in content:
@@ -101,7 +101,7 @@ def go_on(work: Work, run: Path, kept: Kept) -> None:
             raise InputError(
                 f"{path}: it has changed since {run} was begun: put it back as it was, or fit anew into another run"
             )
-    passing = {name: getattr(kept, name) for name in names_of(Kept)}
+    passing = {name: getattr(kept, name) for name in names_of(RunOptions)}
     options = work.options.from_json(given, run / run_folder.CONFIG, out=run, **passing)
     console.print(_where(run), soft_wrap=True)
     _walk(work, Path(command["data"]), options, console, {})
@@ -127,13 +127,13 @@ def _where(run: Path) -> str:
     return f"{run}: going on after update {step:,}"
 
 
-def _walk(work: Work, data: Path, options: FitOptions, console: Console, more: dict[str, Any]) -> None:
+def _walk(work: FitCommand, data: Path, options: FitOptions, console: Console, more: dict[str, Any]) -> None:
     read = work.read(data, options)
     if options.plot is not None and read.judged is None:
         raise InputError("--plot draws what is held out, and nothing is: give a larger --hold-out, or --test")
     console.print(read.said, soft_wrap=True)
     model: Any = work.estimator(**options.arguments(names_of(work.estimator)) | read.arguments)
-    reports = model.fitting(
+    reports = model.fit_iter(
         read.X, read.y, run=options.out, save_every=options.save_every, more=more | dict(read.config)
     )
     planned = f"{model.network_.parameters.count:,} parameters, {model.fit_config_.steps:,} updates planned"
@@ -158,7 +158,7 @@ def _walk(work: Work, data: Path, options: FitOptions, console: Console, more: d
         stop.leave(options.out, content["stopped"])
 
 
-def follow(console: Console, estimator: Estimator, reports: Generator[Report], stop: Stop) -> int | None:
+def follow(console: Console, estimator: Estimator, reports: Generator[FitReport], stop: Stop) -> int | None:
     """Run a fit to its end and show where it stands; give the update after which it was stopped, if it was."""
     bar = Progress(
         TextColumn("  {task.description}"),
@@ -192,6 +192,6 @@ def follow(console: Console, estimator: Estimator, reports: Generator[Report], s
     return None
 
 
-def _due(report: Report) -> bool:
+def _due(report: FitReport) -> bool:
     every = max(1, report.steps // LINES)
     return report.step % every == 0 or report.step == report.steps

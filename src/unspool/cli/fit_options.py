@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, get_type_hints
 
 from cyclopts import Parameter
 
-from unspool.cli.options import DATA, Kept, OfData, OfNetwork, OfOutput, OfTime, OfTraining, names_of
+from unspool.cli.options import DATA, OfData, OfNetwork, OfOutput, OfTime, OfTraining, RunOptions, names_of
 from unspool.errors import FileError
 from unspool.kernels.arrays import CellName
 from unspool.storage.schema import read_as
@@ -22,7 +22,7 @@ def as_column(name: Column) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fitted:
+class SequenceOptions:
     """How a network for sequences is fitted and judged."""
 
     test: OfData[Path | None] = None
@@ -71,12 +71,12 @@ class Fitted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(Kept, Fitted):
+class FitOptions(RunOptions, SequenceOptions):
     """All that fitting commands for sequences have in common."""
 
     def to_json(self) -> dict[str, Any]:
         """Give what decides the result, ready for JSON."""
-        passing = {*names_of(Kept), "out"}
+        passing = {*names_of(RunOptions), "out"}
         return {
             name: str(value) if isinstance(value, Path) else value
             for name, value in vars(self).items()

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from unspool.baselines.language import baseline_from_json, lines_to_cross
-from unspool.cli.options import Shown
+from unspool.baselines.language import baseline_from_json, baselines_to_plot
+from unspool.cli.options import OutputOptions
 from unspool.cli.outputs import output
 from unspool.cli.signals import Stop
 from unspool.cli.views.comparison import best_as_json, rows_of
@@ -18,17 +18,17 @@ from unspool.kernels.native import kernel_info
 from unspool.plots.curve import draw_curve
 from unspool.storage import run_folder
 from unspool.storage.files import why
-from unspool.storage.log import entries
+from unspool.storage.log import read_log
 from unspool.training.events import (
-    Changed,
+    CorpusReady,
+    Evaluated,
     Event,
-    Judged,
     LeftOut,
-    Planned,
-    Prepared,
+    PlanChanged,
     RunConfig,
-    Step,
+    StepDone,
     Stopped,
+    TrainingPlanned,
 )
 from unspool.training.recipe import Recipe
 
@@ -61,14 +61,14 @@ class Board:
         self._folder, self._make = folder, SummaryWriter
         self._writer: Any = None
 
-    def add(self, step: Step) -> None:
+    def add(self, step: StepDone) -> None:
         """Add the points of an update."""
         try:
             self._add(step)
         except OSError as error:
             raise FileError(f"{self._folder}: cannot be written: {why(error)}") from error
 
-    def _add(self, step: Step) -> None:
+    def _add(self, step: StepDone) -> None:
         if self._writer is None:  # only now is the run's folder there
             self._writer = self._make(str(self._folder))
         number = step.report.step
@@ -85,7 +85,7 @@ def follow(
     view: View,
     stop: Stop,
     *,
-    shown: Shown,
+    shown: OutputOptions,
     tensorboard: bool,
 ) -> None:
     """Show a run as it goes, and say in the end what there is and how to go on."""
@@ -116,25 +116,25 @@ def follow(
 def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, board: Board | None) -> None:
     """Keep of an event what is told in the end."""
     match event:
-        case Planned(_, config, _, _, bias):
+        case TrainingPlanned(_, config, _, _, bias):
             stop.listen()
             content |= {"config": config.to_json(), "repeat": repeat(config), "bptt_bias": bias}
             view.repeat(content["repeat"])
-        case Changed(config):
+        case PlanChanged(config):
             content |= {"config": config.to_json(), "repeat": repeat(config)}
-        case Step():
+        case StepDone():
             if board is not None:
                 board.add(event)
         case Stopped(step, _):
             content |= {"stopped": step}
-        case Judged(_, part, judged, best_step):
+        case Evaluated(_, part, judged, best_step):
             content |= {"part": part, "best_step": best_step, "measure": judged.to_json()}
             content["best_baseline"] = best_as_json(rows_of(view.baselines, part), judged)
         case LeftOut(why):
             content["left_out"] = why
         case list():
             content |= {"baselines": [asdict(each) for each in event], "left_out": None}
-        case Prepared():
+        case CorpusReady():
             pass
 
 
@@ -167,9 +167,9 @@ def repeat(config: RunConfig) -> str:
 
 
 def _draw(out: Path, content: dict[str, Any], path: Path, *, force: bool) -> None:
-    looks = [entry for entry in entries(out / run_folder.LOG) if "valid" in entry]
+    looks = [entry for entry in read_log(out / run_folder.LOG) if "valid" in entry]
     curve = [(each["seconds"], each["train"], each["valid"]) for each in looks]
     found = [baseline_from_json(each, each["test"] is not None) for each in content["baselines"]]
-    lines = [(each.name, each.during.nats) for each in lines_to_cross(found)]
+    lines = [(each.name, each.during.nats) for each in baselines_to_plot(found)]
     with output(path, force=force) as unfinished:
         draw_curve(curve, lines, unfinished, title=str(out.name))

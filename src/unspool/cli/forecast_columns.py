@@ -15,7 +15,7 @@ from unspool.errors import InputError
 from unspool.evaluation.intervals import check_level
 from unspool.kernels.arrays import Real
 from unspool.tasks.forecast.forecaster import Forecaster
-from unspool.tasks.forecast.store import Run
+from unspool.tasks.forecast.store import ForecastRun
 
 Forecasts = dict[str, tuple[Real, Real | None, Real | None]]
 
@@ -72,7 +72,7 @@ def values_of(test: str, count: int) -> int:
     return max(1, round(count * float(share) / 100)) if test.endswith("%") else int(float(share))
 
 
-def forecast_columns(run: Run, table: TimeTable, level: float, steps: int | None) -> Forecasts:
+def forecast_columns(run: ForecastRun, table: TimeTable, level: float, steps: int | None) -> Forecasts:
     """Forecast every column from the end of a table."""
     rows: Forecasts = {}
     for name, model in run.forecasters.items():
@@ -98,7 +98,7 @@ def _note_level(name: str, level: float, model: Forecaster) -> None:
         )
 
 
-def _phase(run: Run, table: TimeTable, name: str, values: Values) -> int:
+def _phase(run: ForecastRun, table: TimeTable, name: str, values: Values) -> int:
     """Give the place in time of a history's first value, counted from the first value that was learned."""
     begin = (run.begins or {}).get(name, 0)
     first = values.begin
@@ -112,7 +112,7 @@ def _phase(run: Run, table: TimeTable, name: str, values: Values) -> int:
     return first - begin
 
 
-def remembered(run: Run, name: str) -> TimeTable:
+def remembered(run: ForecastRun, name: str) -> TimeTable:
     """Give the series that were learned as a table."""
     begins = run.begins or {}
     columns = {

@@ -53,7 +53,7 @@ class Replacing:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Worked:
+class CommonOptions:
     """How a command that only looks does its work."""
 
     threads: int | None = None
@@ -69,7 +69,7 @@ class Worked:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Shown(Replacing):
+class OutputOptions(Replacing):
     """How a command works and what it shows."""
 
     threads: OfTime[int | None] = None
@@ -82,7 +82,7 @@ class Shown(Replacing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Saved:
+class CheckpointOptions:
     """How a command keeps what it does in a run."""
 
     save_every: OfOutput[int | None] = None
@@ -90,7 +90,7 @@ class Saved:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept(Saved, Shown):
+class RunOptions(CheckpointOptions, OutputOptions):
     """What does not decide the result of a command that keeps what it does in a run."""
 
 

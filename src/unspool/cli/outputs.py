@@ -22,10 +22,10 @@ from unspool.storage.files import (
     is_special,
     put_in_place,
     why,
-    write_whole,
+    write_atomic,
 )
 from unspool.storage.run_folder import check_place, is_run, run_around
-from unspool.storage.staging import folder_made_whole, renamed_in_errors, staged
+from unspool.storage.staging import atomic_folder, renamed_in_errors, staged
 
 AGAIN = "give another path"
 
@@ -93,7 +93,7 @@ def output(path: Path, *, force: bool) -> Iterator[Path]:
     if is_special(path):
         with tempfile.TemporaryDirectory() as place:
             yield Path(place, path.name)
-            write_whole(path, Path(place, path.name).read_bytes())
+            write_atomic(path, Path(place, path.name).read_bytes())
         return
     check_outputs(path, force=force)  # the work has taken its time
     with renamed_in_errors(path, path):
@@ -106,7 +106,7 @@ def output(path: Path, *, force: bool) -> Iterator[Path]:
 def write_output(path: Path, content: bytes, *, force: bool) -> None:
     """Write an output whose bytes are there."""
     with output(path, force=force) as unfinished:
-        write_whole(unfinished, content)
+        write_atomic(unfinished, content)
 
 
 def as_output(path: Path) -> Path:
@@ -138,5 +138,5 @@ def check_output_folder(folder: Path, *, force: bool, known: Collection[str]) ->
 def output_folder(folder: Path, *, force: bool, known: Collection[str]) -> Iterator[Path]:
     """Yield a temporary folder to fill; then put it in place."""
     check_output_folder(folder, force=force, known=known)
-    with folder_made_whole(folder, replaces=force) as unfinished:
+    with atomic_folder(folder, replaces=force) as unfinished:
         yield unfinished

@@ -23,7 +23,7 @@ def load_fitted(run: Path, kind: str) -> Any:
     return model
 
 
-def as_in_the_fit(run: Path, kind: str, data: Path) -> dict[str, Any]:
+def columns_of_fit(run: Path, kind: str, data: Path) -> dict[str, Any]:
     """Give the columns and the delimiter that the fit was given, so that other data is read alike.
 
     Names hold for every table, numbers of columns and what stands between them only for files of the same kind.

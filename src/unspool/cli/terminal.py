@@ -9,10 +9,10 @@ def terminal(*, quiet: bool = False, stderr: bool = False) -> Console:
     return Console(highlight=False, markup=False, quiet=quiet, stderr=stderr)
 
 
-def headed(head: str, rest: str = "") -> Text:
+def title(head: str, rest: str = "") -> Text:
     """Give a line whose beginning stands out.
 
-    >>> headed("[red].csv", ": 3 rows").plain
+    >>> title("[red].csv", ": 3 rows").plain
     '[red].csv: 3 rows'
     """
     return Text.assemble((head, "bold"), rest)

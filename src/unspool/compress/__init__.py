@@ -5,7 +5,7 @@
 >>> from unspool.data.tokens.registry import make_tokenizer
 >>> from unspool.data.tokens.vocab import Vocab
 >>> from unspool.model.network import Model
->>> network = Model.fresh(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)
+>>> network = Model.initialise(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)
 >>> model = TextModel(network, Vocab(list("abracadabra")), make_tokenizer("char"), Settings())
 >>> packed = compress(model, b"abracadabra " * 20)
 >>> packed.container.way, len(packed.container.payload)
@@ -29,7 +29,7 @@ import numpy as np
 from unspool.compress.coding import Coded, Told, decode, encode
 from unspool.compress.container import Container
 from unspool.errors import FileError, InputError
-from unspool.evaluation.language import in_silence
+from unspool.evaluation.language import no_progress
 from unspool.kernels.memory import require_memory
 from unspool.storage import run_folder
 from unspool.tasks.language.text_model import TextModel
@@ -45,7 +45,7 @@ SMALL, DENSEST = 1 << 24, 100
 
 
 @dataclass(frozen=True)
-class Packed:
+class CompressionResult:
     """A file's container, and the figures of how it came about."""
 
     container: Container
@@ -59,8 +59,8 @@ def compress(
     name: str = "",
     run: str = "",
     with_model: bool = False,
-    told: Told = in_silence,
-) -> Packed:
+    told: Told = no_progress,
+) -> CompressionResult:
     """Put bytes into a container; where the network would need more than they are, they stay as they are.
 
     `name` and `run` are kept as they are given, to say later what it was and where the model is.
@@ -84,10 +84,10 @@ def compress(
         inside,
         data if stored else coded.payload,
     )
-    return Packed(container, coded)
+    return CompressionResult(container, coded)
 
 
-def decompress(container: Container, model: TextModel | None, *, told: Told = in_silence) -> bytes:
+def decompress(container: Container, model: TextModel | None, *, told: Told = no_progress) -> bytes:
     """Give the bytes back: those that went in, or an error, never others."""
     if container.way == "stored":
         data = container.payload

@@ -28,7 +28,7 @@ from unspool.compress.frequencies import Whole, frequencies
 from unspool.compress.literals import Interval, Spelling, cut, join
 from unspool.compress.range_coder import Decoder, Encoder
 from unspool.errors import FileError
-from unspool.evaluation.language import WINDOW, in_silence, refuse_no_text
+from unspool.evaluation.language import WINDOW, no_progress, refuse_no_text
 from unspool.evaluation.metrics import measure
 from unspool.kernels.arrays import Ids, Real
 from unspool.model.network import Model
@@ -87,7 +87,7 @@ class Coded:
         return 8 * len(self.payload) - self.first_bits - self.spelled_bits
 
 
-def encode(model: TextModel, data: bytes, *, told: Told = in_silence) -> Coded:
+def encode(model: TextModel, data: bytes, *, told: Told = no_progress) -> Coded:
     """Code bytes with a model; `told` hears how many tokens of how many have been read."""
     check(model.model)
     tokens = cut(model.tokenizer, data)[:: -1 if model.backward else 1]
@@ -119,7 +119,7 @@ def _write(
 
 
 def decode(
-    model: TextModel, payload: bytes, tokens: int, way: Way, *, length: int, told: Told = in_silence
+    model: TextModel, payload: bytes, tokens: int, way: Way, *, length: int, told: Told = no_progress
 ) -> bytes:
     """Return the bytes of so many tokens; refuse a payload that gives more than `length` bytes."""
     check(model.model)
@@ -150,7 +150,7 @@ def check(model: Model) -> None:
     refuse_no_text(model.config, "compress")
 
 
-def read_windows(model: Model, ids: Ids, told: Told = in_silence) -> tuple[Choices, Whole, Real]:
+def read_windows(model: Model, ids: Ids, told: Told = no_progress) -> tuple[Choices, Whole, Real]:
     """Read a text in windows; give the choice of each token, the frequency of <unk> there, and log P of all but one."""
     K, weights, state = model.config.outputs, model.weights(), None
     window, log_probs = max(1, min(WINDOW, VALUES // K)), [np.zeros(0)]
@@ -159,7 +159,7 @@ def read_windows(model: Model, ids: Ids, told: Told = in_silence) -> tuple[Choic
         here = ids[at : at + window + 1, None]  # tau+1 1
         output = model.forward(here[:-1], state, weights=weights, y=here[1:])
         found.append(_choices(frequencies(model.scores(output, weights)[:, 0]), here[1:, 0]))
-        log_probs.append(-model.loss(output, here[1:], weights=weights).each[:, 0])
+        log_probs.append(-model.loss(output, here[1:], weights=weights).per_target[:, 0])
         state = output.state
         told(min(at + window + 1, len(ids)), len(ids))
     start, size, total, of_unknown = map(np.concatenate, zip(*found, strict=True))

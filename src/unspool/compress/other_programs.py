@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from unspool.compress import Packed
+from unspool.compress import CompressionResult
 from unspool.compress.literals import cut, widths
 from unspool.tasks.language.text_model import TextModel
 
@@ -19,7 +19,9 @@ OTHERS: dict[str, Callable[[bytes], bytes]] = {
 Growth = dict[str, tuple[list[int], list[float]]]
 
 
-def growth(model: TextModel, data: bytes, packed: Packed, points: int = 40, least: int = 64) -> Growth:
+def growth(
+    model: TextModel, data: bytes, packed: CompressionResult, points: int = 40, least: int = 64
+) -> Growth:
     """Give bytes read so far and bits per byte of them: the network's, without and with the header, and the others'."""
     kept, way = packed.container, -1 if model.backward else 1
     read = np.cumsum(widths(model.tokenizer, cut(model.tokenizer, data)[::way]), dtype=np.int64)

@@ -27,10 +27,10 @@ RESERVED = ("<bos>", "<eos>")
 
 
 @dataclass(frozen=True)
-class TokenCoder:
+class TokenEncoder:
     """Sequences of tokens to ids and back.
 
-    >>> coder = TokenCoder.learn(["abba", "ba"], tokens="char")
+    >>> coder = TokenEncoder.learn(["abba", "ba"], tokens="char")
     >>> [ids.tolist() for ids in coder.encode(["ab", "z"])], coder.size
     ([[3, 4], [0]], 5)
     """
@@ -42,10 +42,10 @@ class TokenCoder:
     """Whether sequences came as strings, and go back as such."""
 
     @staticmethod
-    def learn(X: Any, *, tokens: str) -> TokenCoder:
+    def learn(X: Any, *, tokens: str) -> TokenEncoder:
         """Make the vocabulary of the training part."""
         rows = _token_lists(X, tokens)
-        return TokenCoder(Vocab(rows, reserved_tokens=RESERVED), tokens, isinstance(X[0], str))
+        return TokenEncoder(Vocab(rows, reserved_tokens=RESERVED), tokens, isinstance(X[0], str))
 
     @property
     def size(self) -> int:
@@ -114,10 +114,10 @@ def _id_rows(X: Any) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class ValueCoder:
+class ValueEncoder:
     """Sequences of numbers: each channel minus its mean, divided by its spread, of the training part.
 
-    >>> coder = ValueCoder.learn([[1.0, 3.0], [1.0, 3.0, 2.0]])
+    >>> coder = ValueEncoder.learn([[1.0, 3.0], [1.0, 3.0, 2.0]])
     >>> coder.mean.tolist(), coder.encode([[2.0]])[0].tolist()
     ([2.0], [[0.0]])
     """
@@ -126,17 +126,17 @@ class ValueCoder:
     spread: Floats  # X
 
     @staticmethod
-    def learn(X: Any, *, standardise: bool = True, name: str = "X") -> ValueCoder:
+    def learn(X: Any, *, standardise: bool = True, name: str = "X") -> ValueEncoder:
         """Measure the training part; without `standardise`, numbers are taken as they are."""
         rows = _value_rows(X, name=name)
         every = rows.reshape(-1, rows.shape[2]) if isinstance(rows, np.ndarray) else np.concatenate(rows)
         channels = every.shape[1]
         if not standardise or not len(every):
-            return ValueCoder(np.zeros(channels), np.ones(channels))
+            return ValueEncoder(np.zeros(channels), np.ones(channels))
         _refuse_tiny(np.ptp(every, axis=0), name)
         mean = every.mean(axis=0)
         spread = np.sqrt(((every - mean) ** 2).mean(axis=0))
-        return ValueCoder(mean, np.where(spread > 1e-12 * np.abs(mean) + 1e-300, spread, 1.0))
+        return ValueEncoder(mean, np.where(spread > 1e-12 * np.abs(mean) + 1e-300, spread, 1.0))
 
     @property
     def size(self) -> int:
@@ -159,19 +159,19 @@ class ValueCoder:
         return {"kind": "values", "mean": self.mean.tolist(), "spread": self.spread.tolist()}
 
 
-Coder = TokenCoder | IdCoder | ValueCoder
+Encoder = TokenEncoder | IdCoder | ValueEncoder
 
 
-def learn_coder(X: Any, *, kind: str, tokens: str, standardise: bool) -> Coder:
+def learn_coder(X: Any, *, kind: str, tokens: str, standardise: bool) -> Encoder:
     """Choose and make the coder of a training part: strings are tokens, numbers are values."""
     if kind == "auto":
         kind = "tokens" if holds_tokens(X) else "values"
     if kind == "tokens":
-        return TokenCoder.learn(X, tokens=tokens)
+        return TokenEncoder.learn(X, tokens=tokens)
     if kind == "ids":
         return IdCoder.learn(X)
     if kind == "values":
-        return ValueCoder.learn(X, standardise=standardise)
+        return ValueEncoder.learn(X, standardise=standardise)
     raise InputError(f"inputs is {kind!r}; expected one of auto, tokens, ids, values")
 
 
@@ -204,18 +204,18 @@ class ValueFields:
 Fields = TokenFields | IdFields | ValueFields
 
 
-def coder_from_fields(fields: Fields, vocab: Vocab | None) -> Coder:
+def coder_from_fields(fields: Fields, vocab: Vocab | None) -> Encoder:
     """Make a coder again from what `to_json` gave."""
     if isinstance(fields, TokenFields):
         if vocab is None:
             raise InputError("the vocabulary is missing")
         make_tokenizer(fields.tokens)  # raises for an unknown kind
-        return TokenCoder(vocab, fields.tokens, fields.joined)
+        return TokenEncoder(vocab, fields.tokens, fields.joined)
     if isinstance(fields, IdFields):
         return IdCoder(fields.size)
     if len(fields.mean) != len(fields.spread) or not min(fields.spread, default=0.0) > 0:
         raise InputError("mean and spread: expected a mean and a spread above 0 for every channel")
-    return ValueCoder(np.array(fields.mean, np.float64), np.array(fields.spread, np.float64))
+    return ValueEncoder(np.array(fields.mean, np.float64), np.array(fields.spread, np.float64))
 
 
 def as_sequences(X: Any) -> Any:

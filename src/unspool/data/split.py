@@ -8,10 +8,10 @@ from unspool.errors import InputError
 from unspool.options import at_least
 
 
-def held_out(labels: list[str], share: float, seed: int) -> tuple[list[int], list[int]]:
+def split_stratified(labels: list[str], share: float, seed: int) -> tuple[list[int], list[int]]:
     """Split rows into those to fit on and those to judge by, class by class, at random by the seed.
 
-    >>> held_out(["a"] * 5 + ["b"] * 5, 0.2, seed=0)
+    >>> split_stratified(["a"] * 5 + ["b"] * 5, 0.2, seed=0)
     ([0, 1, 3, 4, 5, 6, 7, 8], [2, 9])
     """
     if not 0 <= share < 1:
@@ -29,10 +29,10 @@ def held_out(labels: list[str], share: float, seed: int) -> tuple[list[int], lis
     return [i for i in everything if i not in judged], sorted(judged)
 
 
-def rows_aside(n: int, share: float, seed: int) -> tuple[list[int], list[int]]:
+def split_random(n: int, share: float, seed: int) -> tuple[list[int], list[int]]:
     """Split n rows into those to fit on and those to judge by, at random by the seed.
 
-    >>> rows_aside(5, 0.4, seed=0)
+    >>> split_random(5, 0.4, seed=0)
     ([0, 1, 3], [2, 4])
     """
     if not 0 <= share < 1:

@@ -7,7 +7,7 @@ The text is read in windows only to bound the memory: the state goes from one to
 size gives the same bits. What comes out is what `unspool.evaluation.metrics` adds up, as for the models that count.
 
 >>> from unspool.model.config import ModelConfig
->>> model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
+>>> model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
 >>> ids = np.arange(100, dtype=np.int32) % 5
 >>> at_once, in_sevens = log_prob(model, ids, window=100), log_prob(model, ids, window=7)
 >>> len(at_once), bool((at_once == in_sevens).all())
@@ -22,7 +22,7 @@ import numpy as np
 
 from unspool.data.text.parts import Part
 from unspool.errors import InputError
-from unspool.evaluation.metrics import LanguageModel, Measure, measure
+from unspool.evaluation.metrics import Metrics, ScoresText, measure
 from unspool.kernels.arrays import Ids, Real, Whole
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
@@ -32,12 +32,12 @@ WINDOW = 1024
 """Steps read at once: enough for one product over all of them, little enough for the memory."""
 
 
-def in_silence(done: int, total: int) -> None:
+def no_progress(done: int, total: int) -> None:
     """Tell nobody how many targets have been scored."""
 
 
 def log_prob(
-    model: Model, ids: Ids, *, window: int = WINDOW, told: Callable[[int, int], None] = in_silence
+    model: Model, ids: Ids, *, window: int = WINDOW, told: Callable[[int, int], None] = no_progress
 ) -> Real:
     """Give log P(x(t) | all before) for every token but the first, which has nothing before it.
 
@@ -50,7 +50,7 @@ def log_prob(
     for at in range(0, len(ids) - 1, window):
         here = np.asarray(ids[at : at + window + 1], np.int32)[:, None]  # tau+1 1
         output = model.forward(here[:-1], state, weights=weights, y=here[1:])
-        found.append(-model.loss(output, here[1:], weights=weights).each[:, 0])
+        found.append(-model.loss(output, here[1:], weights=weights).per_target[:, 0])
         state = output.state
         told(min(at + window, len(ids) - 1), len(ids) - 1)
     return np.concatenate(found)
@@ -74,12 +74,12 @@ def _check(model: Model, ids: Ids, window: int) -> None:
 
 
 @dataclass(frozen=True)
-class Network:
-    """A network as a language model like any other: see `unspool.evaluation.metrics.LanguageModel`."""
+class NetworkScorer:
+    """A network as a language model like any other: see `unspool.evaluation.metrics.ScoresText`."""
 
     model: Model
     window: int = WINDOW
-    told: Callable[[int, int], None] = in_silence
+    told: Callable[[int, int], None] = no_progress
 
     def log_prob(self, ids: Ids, given: int = 1) -> Real:
         """Give log P(x(t) | all before) for all tokens but the first ``given``, which are only context."""
@@ -88,14 +88,14 @@ class Network:
         return log_prob(self.model, ids, window=self.window, told=self.told)[given - 1 :]
 
 
-def in_time(ids: Ids, backward: bool) -> Ids:
+def in_reading_order(ids: Ids, backward: bool) -> Ids:
     """Give ids in the direction of a model: as they are, or the last one first."""
     return ids[::-1] if backward else ids
 
 
-def evaluate(model: LanguageModel, part: Part, *, backward: bool = False) -> Measure:
+def evaluate(model: ScoresText, part: Part, *, backward: bool = False) -> Metrics:
     """Judge any language model by a part of a corpus: every target once, sums divided once."""
-    return measure(model.log_prob(in_time(part.ids, backward)), *part.widths_after_first(backward))
+    return measure(model.log_prob(in_reading_order(part.ids, backward)), *part.widths_after_first(backward))
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def spread(total: int, tokens: int | None = None, *, rows: int = 32, context: in
     return Spread(max(length, total // rows) * np.arange(rows), length, total)
 
 
-def glance(
+def validation_loss(
     model: Model,
     ids: Ids,
     tokens: int | None = None,
@@ -168,6 +168,6 @@ def glance(
         after = np.asarray(ids[here + 1], np.int32)
         output = model.forward(np.asarray(ids[here], np.int32), state, weights=weights, y=after)
         y = np.where(scored[at : at + window], after, -1).astype(np.int32)
-        found.append(-model.loss(output, y, weights=weights).each)
+        found.append(-model.loss(output, y, weights=weights).per_target)
         state = output.state
     return measure(np.concatenate(found)[scored]).nats

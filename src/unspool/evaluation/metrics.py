@@ -33,7 +33,7 @@ from unspool.errors import EmptyInput
 BLOCK = 1 << 16
 
 
-class LanguageModel(Protocol):
+class ScoresText(Protocol):
     """Anything that gives probabilities to the tokens of a text."""
 
     def log_prob(self, ids: NDArray[np.int32], given: int = 1) -> NDArray[np.float64]:
@@ -41,7 +41,7 @@ class LanguageModel(Protocol):
 
 
 @dataclass(frozen=True)
-class Measure:
+class Metrics:
     """The result over one text."""
 
     targets: int
@@ -92,7 +92,7 @@ def measure(
     log_probs: NDArray[np.float64] | Iterable[NDArray[np.float64]],
     characters: int | None = None,
     bytes: int | None = None,
-) -> Measure:
+) -> Metrics:
     """Add up the log-probabilities of all targets, in one array or in blocks, and divide once.
 
     >>> measure([np.log([0.5]), np.log([0.125, 0.125])]).nats == measure(np.log([0.5, 0.125, 0.125])).nats
@@ -110,7 +110,7 @@ def measure(
     # Rounded once, whatever the machine: the best model is chosen by this number.
     blocks_around = ((every[at : at + BLOCK] - middle).tolist() for at in range(0, targets, BLOCK))
     mean = float(middle + math.fsum(chain.from_iterable(blocks_around)) / targets)
-    return Measure(targets, 0.0 - mean, characters, bytes, standard_error(every))
+    return Metrics(targets, 0.0 - mean, characters, bytes, standard_error(every))
 
 
 def standard_error(log_probs: NDArray[np.float64]) -> float | None:

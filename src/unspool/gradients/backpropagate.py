@@ -30,20 +30,20 @@ from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.packed import Weights
 from unspool.model.values import Masks, Output, State
-from unspool.options import from_choice
+from unspool.options import check_choice
 
 Memory = Literal["full", "sqrt"]
 
 
-class Passed(NamedTuple):
+class WindowResult(NamedTuple):
     """What a window gives, there and back; the gradients of the parameters are in the `Gradient`."""
 
     loss: Loss
     state: State
     """After the last step."""
     at: State
-    """After the first `again` steps; where not asked for, after the last."""
-    starts: State
+    """After the first `carry_after` steps; where not asked for, after the last."""
+    d_initial_state: State
     """The gradient of the state before the first step."""
 
 
@@ -60,13 +60,13 @@ def backpropagate(
     weights: Weights | None = None,
     xi: Floats | None = None,
     memory: Memory = "full",
-    again: int | None = None,
-    own: NDArray[np.bool_] | None = None,
-) -> Passed:
-    """Add the gradients of `scale` times the loss; `Model.add_start` and `Model.finish` come after.
+    carry_after: int | None = None,
+    sampled_mask: NDArray[np.bool_] | None = None,
+) -> WindowResult:
+    """Add the gradients of `scale` times the loss; `Model.add_initial_state_gradient` and `Model.finish` come after.
 
     >>> from unspool.model.config import ModelConfig
-    >>> model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
+    >>> model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
     >>> ids = np.arange(101, dtype=np.int32)[:, None] % 5
     >>> kept, few = model.gradient(), model.gradient()
     >>> _ = backpropagate(model, ids[:-1], ids[1:], None, kept)
@@ -74,19 +74,24 @@ def backpropagate(
     >>> bool((kept.flat == few.flat).all())
     True
     """
-    from_choice("memory", memory, ("full", "sqrt"))
+    check_choice("memory", memory, ("full", "sqrt"))
     tau, B = x.shape[:2]
-    edges = _edges(tau, again) if memory == "sqrt" else [(0, tau)]
+    edges = _edges(tau, carry_after) if memory == "sqrt" else [(0, tau)]
     _refuse_what_does_not_fit(model.config, max(stop - begin for begin, stop in edges), B)
-    there = _There(model, x, y, lengths, masks, weights or model.weights(), xi, scale, own)
+    there = _Window(model, x, y, lengths, masks, weights or model.weights(), xi, scale, sampled_mask)
     if len(edges) == 1:
         output = there.forward(0, tau, state)
-        loss, starts = there.back(0, tau, output, None, gradient)
-        return Passed(loss, output.state, _state_at(output, tau if again is None else again), starts)
-    return _recomputed(there, edges, state, gradient, tau if again is None else again)
+        loss, d_initial_state = there.back(0, tau, output, None, gradient)
+        return WindowResult(
+            loss,
+            output.state,
+            _state_at(output, tau if carry_after is None else carry_after),
+            d_initial_state,
+        )
+    return _recomputed(there, edges, state, gradient, tau if carry_after is None else carry_after)
 
 
-class _There(NamedTuple):
+class _Window(NamedTuple):
     """What is the same for every stretch of a window."""
 
     model: Model
@@ -97,7 +102,7 @@ class _There(NamedTuple):
     weights: Weights
     xi: Floats | None
     scale: float
-    own: NDArray[np.bool_] | None
+    sampled_mask: NDArray[np.bool_] | None
 
     def forward(self, begin: int, end: int, state: State | None) -> Output:
         lengths = None
@@ -110,7 +115,7 @@ class _There(NamedTuple):
             masks=self.masks,
             weights=self.weights,
             y=self.y[begin:end] if self.model.config.feeds_tokens else None,
-            own=None if self.own is None else self.own[begin:end],
+            sampled_mask=None if self.sampled_mask is None else self.sampled_mask[begin:end],
         )
 
     def back(
@@ -119,45 +124,49 @@ class _There(NamedTuple):
         xi = None if self.xi is None else self.xi[begin:end]
         if self.model.config.pattern == "last":
             if end < len(self.x):  # the one output comes after the last step
-                _, starts = self.model.backward(
-                    output, None, gradient, d_end=arriving, weights=self.weights, xi=xi, consume=True
+                _, d_initial_state = self.model.backward(
+                    output, None, gradient, d_final_state=arriving, weights=self.weights, xi=xi, consume=True
                 )
-                return Loss(0.0, 0, np.zeros(0), None), starts
+                return Loss(0.0, 0, np.zeros(0), None), d_initial_state
             y = self.y
         else:
             y = self.y[begin:end]
         loss = self.model.loss(output, y, scale=self.scale, weights=self.weights, gradient=gradient)
-        _, starts = self.model.backward(
-            output, loss.dh, gradient, d_end=arriving, weights=self.weights, xi=xi, consume=True
+        _, d_initial_state = self.model.backward(
+            output, loss.dh, gradient, d_final_state=arriving, weights=self.weights, xi=xi, consume=True
         )
-        return replace(loss, dh=None), starts  # it has been used up
+        return replace(loss, dh=None), d_initial_state  # it has been used up
 
 
 def _recomputed(
-    there: _There, edges: list[tuple[int, int]], state: State | None, gradient: Gradient, again: int
-) -> Passed:
+    there: _Window, edges: list[tuple[int, int]], state: State | None, gradient: Gradient, carry_after: int
+) -> WindowResult:
     if there.model.config.bidirectional:
         raise InputError("memory='sqrt' needs a model that reads in one direction; use memory='full'")
     befores, end, at = [], state or there.model.start(there.x.shape[1]), None
     for begin, stop in edges:
         befores.append(end)
-        at = end if begin == again else at
+        at = end if begin == carry_after else at
         end = _apart(there.forward(begin, stop, end).state)
-    starts: State | None = None
+    d_initial_state: State | None = None
     losses: list[Loss] = []
     for (begin, stop), before in zip(edges[::-1], befores[::-1], strict=True):
-        loss, starts = there.back(begin, stop, there.forward(begin, stop, before), starts, gradient)
+        loss, d_initial_state = there.back(
+            begin, stop, there.forward(begin, stop, before), d_initial_state, gradient
+        )
         losses.insert(0, loss)
-    assert starts is not None
-    each = np.concatenate([loss.each for loss in losses])
+    assert d_initial_state is not None
+    each = np.concatenate([loss.per_target for loss in losses])
     total = float(np.add.accumulate(each.reshape(-1))[-1])  # t rising, as the kernel adds
-    return Passed(Loss(total, sum(loss.count for loss in losses), each, None), end, at or end, starts)
+    return WindowResult(
+        Loss(total, sum(loss.count for loss in losses), each, None), end, at or end, d_initial_state
+    )
 
 
-def _edges(tau: int, again: int | None) -> list[tuple[int, int]]:
+def _edges(tau: int, carry_after: int | None) -> list[tuple[int, int]]:
     """Cut tau steps into stretches of about √tau; a state that is asked for lies at an edge."""
     S = max(1, math.isqrt(max(tau - 1, 0)) + 1)
-    cuts = sorted({*range(0, tau, S), *([] if again is None else [again]), tau})
+    cuts = sorted({*range(0, tau, S), *([] if carry_after is None else [carry_after]), tau})
     return list(itertools.pairwise(cuts)) or [(0, tau)]
 
 

@@ -25,7 +25,7 @@ from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Tape
 from unspool.model.network import Model
 from unspool.model.parameters import prefix
-from unspool.model.twin import Seen, Twin, at_every_step, check_targets, refuse_feedback
+from unspool.model.twin import ForwardResult, Twin, at_every_step, check_targets, refuse_feedback
 from unspool.model.values import State
 
 
@@ -63,7 +63,7 @@ def gradient_by_lag(
     """Order the gradient of a window's loss by lag, from 0 to `lags`; all that the window holds unless given.
 
     >>> from unspool.model.config import ModelConfig
-    >>> model = Model.fresh(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=6), seed=0)
+    >>> model = Model.initialise(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=6), seed=0)
     >>> ids = np.arange(31, dtype=np.int32)[:, None] % 4
     >>> by_lag = gradient_by_lag(model, ids[:-1], ids[1:])
     >>> len(by_lag.bias), by_lag.bias[0], by_lag.bias[30] < 1e-12, by_lag.steps_for(0.1)
@@ -97,7 +97,7 @@ def gradient_by_lag(
 class _Walk:
     """All losses walk back together: after `lag` steps, that of step t stands at step t - lag."""
 
-    def __init__(self, twin: Twin, seen: Seen, y: Ids) -> None:
+    def __init__(self, twin: Twin, seen: ForwardResult, y: Ids) -> None:
         self.twin, self.seen = twin, seen
         self.top: Floats | None = seen.do(y) @ twin.V  # tau B H
         self.dh_out = self.top

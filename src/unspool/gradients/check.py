@@ -25,12 +25,12 @@ from unspool.gradients.backpropagate import backpropagate
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.memory import require_memory
 from unspool.model.config import ModelConfig
-from unspool.model.feedback import AT, outputs_before
-from unspool.model.layer_names import places, torch_suffix
+from unspool.model.feedback import AT, shift_right
+from unspool.model.layer_names import layer_directions, torch_suffix
 from unspool.model.memory import bytes_of_training
 from unspool.model.network import Model
 from unspool.model.parameters import prefix
-from unspool.model.twin import Seen, Twin
+from unspool.model.twin import ForwardResult, Twin
 from unspool.options import at_least
 
 MOST = 10_000
@@ -75,7 +75,7 @@ def check_gradients(
 ) -> list[Compared]:
     """Compare the gradients of every parameter on a random window; `told` hears of each parameter's turn.
 
-    >>> model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=4), seed=0)
+    >>> model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=4), seed=0)
     >>> {each.name: each.agrees for each in check_gradients(model, nudged=4)}
     {'layer0.U': True, 'layer0.W': True, 'V': True, 'layer0.b': True, 'layer0.d': True, 'c': True}
     """
@@ -127,7 +127,7 @@ def by_hand(model: Model, x: Floats | Ids, y: Ids) -> Gradients:
     """Return the gradients that training uses: the kernels'."""
     gradient, weights = model.gradient(), model.weights()
     passed = backpropagate(model, x, y, None, gradient, scale=1 / y.size, weights=weights)
-    model.add_start(passed.starts, gradient)
+    model.add_initial_state_gradient(passed.d_initial_state, gradient)
     model.finish(gradient, weights)
     return {name: value.astype(np.float64) for name, value in gradient.values.items()}
 
@@ -171,7 +171,7 @@ def by_twins(model: Model, x: Floats | Ids, y: Ids) -> Gradients:
     return found
 
 
-def _fold_feedback(found: Gradients, twin: Twin, da: Floats, seen: Seen) -> None:
+def _fold_feedback(found: Gradients, twin: Twin, da: Floats, seen: ForwardResult) -> None:
     """Add the gradients of R, V and c that pass through o(t-1): R da(t) arrives there, at every step."""
     h_before = seen.tapes[0][0].h_before.reshape(-1, twin.config.hidden)
     da = da.reshape(len(h_before), -1)
@@ -218,13 +218,13 @@ def by_torch(model: Model, x: Floats | Ids, y: Ids) -> Gradients:
     if config.feeds_logits:
         h = _torch_feedback(torch, config, p, h)
     elif config.feeds_tokens:
-        before = torch.tensor(outputs_before(y, np.full(y.shape[1], -1))).long()
+        before = torch.tensor(shift_right(y, np.full(y.shape[1], -1))).long()
         one_hot = torch.nn.functional.one_hot(before.clamp(min=0), config.outputs) * (before >= 0)[:, :, None]
         a = p["layer0.b"] + h @ p["layer0.U"].T + one_hot.double() @ p["layer0.R"].T
         h = _activation(torch, config.activation)(a)
     else:
         for layer in range(config.layers):
-            own = [(each, reverse) for each, reverse in places(config) if each == layer]
+            own = [(each, reverse) for each, reverse in layer_directions(config) if each == layer]
             read = [_torch_layer(torch, config, p, h, layer, reverse) for _, reverse in own]
             h, end = (torch.cat([part[i] for part in read], dim=-1) for i in (0, 1))
         h = end if config.pattern == "last" else h

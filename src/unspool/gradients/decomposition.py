@@ -27,7 +27,7 @@ from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Backward
 from unspool.model.network import Model
 from unspool.model.parameters import prefix
-from unspool.model.twin import Seen, Twin, at_every_step, check_targets
+from unspool.model.twin import ForwardResult, Twin, at_every_step, check_targets
 from unspool.model.values import State
 
 TOO_MANY = 2**27
@@ -35,11 +35,11 @@ TOO_MANY = 2**27
 
 
 @dataclass(frozen=True)
-class TakenApart:
+class GradientDecomposition:
     """One window of a model: names as in the book, arrays time-major."""
 
     twin: Twin
-    seen: Seen
+    seen: ForwardResult
     y: Ids
     do: Floats  # tau B K, ∇o(t)
     backs: list[list[tuple[Floats | None, Backward]]]
@@ -198,7 +198,7 @@ class TakenApart:
         yield from (("o", self.o), ("y_hat", self.y_hat), ("L", self.L), ("do", self.do))
 
 
-def take_apart(
+def decompose_gradient(
     model: Model,
     x: Floats | Ids,
     y: Ids,
@@ -206,13 +206,13 @@ def take_apart(
     *,
     lengths: Ids | None = None,
     scale: float = 1.0,
-) -> TakenApart:
+) -> GradientDecomposition:
     """Read a window and take the gradient of `scale` times the sum of its losses apart.
 
     >>> from unspool.model.config import ModelConfig
-    >>> model = Model.fresh(ModelConfig(cell="elman", inputs=3, outputs=3, hidden=2), seed=0)
+    >>> model = Model.initialise(ModelConfig(cell="elman", inputs=3, outputs=3, hidden=2), seed=0)
     >>> ids = np.array([[0], [1], [2], [0]], np.int32)
-    >>> apart = take_apart(model, ids[:-1], ids[1:])
+    >>> apart = decompose_gradient(model, ids[:-1], ids[1:])
     >>> apart.shares("layer0.W").shape, apart.dh().shape, sorted(dict(apart.arrays()))[:4]
     ((3, 2, 2), (3, 1, 2), ['L', 'do', 'layer0.a', 'layer0.da'])
     """
@@ -220,4 +220,4 @@ def take_apart(
     seen = twin.forward(x, state, lengths, y)
     check_targets(seen, y)
     do = seen.do(y, scale)
-    return TakenApart(twin, seen, y, do, twin.backward(seen, do @ twin.V))
+    return GradientDecomposition(twin, seen, y, do, twin.backward(seen, do @ twin.V))

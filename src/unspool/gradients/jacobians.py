@@ -102,7 +102,7 @@ def influence(
     """Measure dh(t)/dh(t - lag) of a layer along a window x, at places t spread over it, by lags (or up to one).
 
     >>> from unspool.model.config import ModelConfig
-    >>> model = Model.fresh(ModelConfig(cell="gru", inputs=4, outputs=4, hidden=6), seed=0)
+    >>> model = Model.initialise(ModelConfig(cell="gru", inputs=4, outputs=4, hidden=6), seed=0)
     >>> seen = influence(model, np.arange(40, dtype=np.int32)[:, None] % 4, lags=20)
     >>> seen.lags[:3], seen.norm[0], seen.norm[20] < seen.norm[1], seen.exact
     ([0, 1, 2], 1.0, True, True)
@@ -210,7 +210,7 @@ def radii(model: Model, layer: int = 0) -> dict[str, float]:
     """Return the spectral radius of W's block for every gate of a layer.
 
     >>> from unspool.model.config import ModelConfig
-    >>> radii(Model.fresh(ModelConfig(cell="gru", inputs=4, outputs=4, hidden=6), seed=0)).keys()
+    >>> radii(Model.initialise(ModelConfig(cell="gru", inputs=4, outputs=4, hidden=6), seed=0)).keys()
     dict_keys(['r', 'z', 'n'])
     """
     from_gates = {"elman": "a", "gru": "rzn", "lstm": "ifgo"}[model.config.cell]

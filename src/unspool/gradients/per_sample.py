@@ -7,7 +7,7 @@ and their gradients do not depend on the batch that it sits in, so its gradient 
 this row alone. Norms are computed from a few gradients at a time, and no more of them are stored.
 
 >>> from unspool.model.config import ModelConfig
->>> model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
+>>> model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
 >>> x, y = np.random.default_rng(0).integers(0, 5, (2, 7, 4)).astype(np.int32)  # tau B
 >>> found = per_sample_gradients(model, x, y)
 >>> found["layer0.W"].shape, found.losses.shape
@@ -30,7 +30,7 @@ from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.memory import available
 from unspool.kernels.tape import Loss
 from unspool.model.bptt import Gradient
-from unspool.model.inputs import as_int32, check_input, told
+from unspool.model.inputs import as_int32, check_input, describe
 from unspool.model.network import Model
 from unspool.model.packed import Weights
 from unspool.model.parameters import TRANSPOSED, Parameters, Shapes
@@ -153,7 +153,7 @@ class _Window:
         check_input(self.model.config, self.x, self.lengths)
         expected = self.x.shape[1:2] if self.model.config.pattern == "last" else self.x.shape[:2]
         if not isinstance(self.y, np.ndarray) or self.y.shape != expected or self.y.dtype.kind not in "iu":
-            raise InputError(f"y is {told(self.y)}; expected {expected} of int32")
+            raise InputError(f"y is {describe(self.y)}; expected {expected} of int32")
         self.y = as_int32(self.y, "y")
         self.weights: Weights = self.model.weights()
 
@@ -178,13 +178,13 @@ class _Window:
         for b, each in enumerate(gradients):
             if self.state is None:
                 own = [(h[b : b + 1], None if s is None else s[b : b + 1]) for h, s in starts]
-                model.add_start(own, each)
+                model.add_initial_state_gradient(own, each)
             model.finish(each, self.weights)
         return losses
 
     def _losses(self, output: Output, y: Ids, gradients: list[Gradient]) -> list[Loss]:
         """Score the rows one by one: the gradients of V and c of each are its own."""
-        h, config = self.model.seen_by_output(output), self.model.config
+        h, config = self.model.head_input(output), self.model.config
         found = []
         for b, gradient in enumerate(gradients):
             (dV, dc), held = gradient.to_add("E" if config.tied else "V", "c")

@@ -11,7 +11,7 @@ back to the first step that the window holds. Three values cut it (`Truncation.p
     truncated:K1,K2    an update every K1 steps, for the losses of those K1 steps; their gradient reaches back to
                        the first of the last K2 steps, which are read again with the parameters of now. Steps left
                        over before a reset and at the end of the data, fewer than K1, get one update;
-                       with a `past` that the caller keeps, those at the end wait for the next data
+                       with a `carried` that the caller keeps, those at the end wait for the next data
     random:P           z(t) = ∂f/∂w + ξ(t) ∂f/∂h(t-1) · z(t-1), ξ(t) = 1/P with probability P, else 0    (2)
 
 Since E[ξ(t)] = 1 and each is drawn by itself, E[z(t)] = dh(t)/dw: random truncation is unbiased. Common lecture
@@ -138,11 +138,11 @@ class Window(Protocol):
         """The targets, tau B; or B where there is one after the whole sequence."""
 
     @property
-    def fresh(self) -> bool | NDArray[np.bool_]:
+    def reset(self) -> bool | NDArray[np.bool_]:
         """Whether the state must start anew before this window: of all rows, or row by row."""
 
 
-class Stretch(NamedTuple):
+class Segment(NamedTuple):
     """What one update reads."""
 
     x: Floats | Ids
@@ -150,11 +150,11 @@ class Stretch(NamedTuple):
     lengths: Ids | None
     state: State | None
     """The state before the first step; None: anew."""
-    again: int
+    carry_after: int
     """After how many of these steps the next stretch begins, if it goes on."""
 
 
-class Past:
+class CarriedState:
     """What one update leaves for the next: the state, and the steps that are looked back on.
 
     `state()` is all of it as named arrays, for a checkpoint, and `restore` goes on from them to the same bits.
@@ -166,11 +166,11 @@ class Past:
         """The state before the first step of `x`, or before the next window; None: anew."""
         self.x: Floats | Ids | None = None
         """The inputs since `begin` that have been scored already; at most K2 - K1."""
-        self.waiting: tuple[Floats | Ids, Ids] | None = None
+        self.pending: tuple[Floats | Ids, Ids] | None = None
         """Steps that have been read from the data and not yet been scored."""
 
-    def stretches(self, windows: Iterable[Window], *, last: bool = True) -> Iterator[Stretch]:
-        """Cut windows into one stretch per update; each target is in one stretch. Call `leave` after each stretch.
+    def segments(self, windows: Iterable[Window], *, last: bool = True) -> Iterator[Segment]:
+        """Cut windows into one stretch per update; each target is in one stretch. Call `carry` after each stretch.
 
         Without `last` more windows follow in another call, and steps left over at the end wait for them.
         """
@@ -178,10 +178,10 @@ class Past:
             for window in windows:
                 self.begin = None if begins_anew(window) else self.begin
                 lengths = getattr(window, "lengths", None)
-                yield Stretch(window.x, window.y, lengths, self.begin, len(window.x))
+                yield Segment(window.x, window.y, lengths, self.begin, len(window.x))
             return
         K1 = self.truncation.K1
-        if self.waiting is not None:
+        if self.pending is not None:
             yield from self._while_waiting(lambda n: n >= K1)
         for window in windows:
             if begins_anew(window):
@@ -192,30 +192,30 @@ class Past:
         if last:
             yield from self._while_waiting(lambda n: n > 0)
 
-    def leave(self, stretch: Stretch, at: State) -> None:
-        """Remember the state after `stretch.again` steps, and what was read since."""
-        self.begin = at if stretch.again else stretch.state
-        rest = stretch.x[stretch.again :]
+    def carry(self, segment: Segment, at: State) -> None:
+        """Remember the state after `segment.carry_after` steps, and what was read since."""
+        self.begin = at if segment.carry_after else segment.state
+        rest = segment.x[segment.carry_after :]
         self.x = np.array(rest) if len(rest) else None
 
     def _wait(self, window: Window) -> None:
         if getattr(window, "lengths", None) is not None or window.y.shape[:1] != window.x.shape[:1]:
             raise InputError("bptt: rows of different lengths, or one target a row, go with full or random:P")
         x, y = window.x, window.y
-        if self.waiting is not None:
-            x, y = (np.concatenate(pair) for pair in zip(self.waiting, (x, y), strict=True))
-        self.waiting = (x, y) if len(x) else None
+        if self.pending is not None:
+            x, y = (np.concatenate(pair) for pair in zip(self.pending, (x, y), strict=True))
+        self.pending = (x, y) if len(x) else None
 
-    def _while_waiting(self, enough: Callable[[int], bool]) -> Iterator[Stretch]:
+    def _while_waiting(self, enough: Callable[[int], bool]) -> Iterator[Segment]:
         K1, K2 = self.truncation.K1, self.truncation.K2
-        while self.waiting is not None and enough(len(self.waiting[0])):
-            x, y = self.waiting
-            self.waiting = (x[K1:], y[K1:]) if len(x) > K1 else None
+        while self.pending is not None and enough(len(self.pending[0])):
+            x, y = self.pending
+            self.pending = (x[K1:], y[K1:]) if len(x) > K1 else None
             x, y = x[:K1], y[:K1]
             if self.x is not None:
                 y = np.concatenate([np.full((len(self.x), *y.shape[1:]), -1, y.dtype), y])
                 x = np.concatenate([self.x, x])
-            yield Stretch(x, y, None, self.begin, max(0, len(x) - (K2 - K1)))
+            yield Segment(x, y, None, self.begin, max(0, len(x) - (K2 - K1)))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that has to be saved to go on to the same bits, as named arrays."""
@@ -226,8 +226,8 @@ class Past:
                 found[f"past.{i}.s"] = np.array(s)
         if self.x is not None:
             found["past.x"] = np.array(self.x)
-        if self.waiting is not None:
-            found["past.waiting.x"], found["past.waiting.y"] = map(np.array, self.waiting)
+        if self.pending is not None:
+            found["past.waiting.x"], found["past.waiting.y"] = map(np.array, self.pending)
         return found
 
     def restore(self, saved: dict[str, NDArray[Any]]) -> None:
@@ -243,14 +243,14 @@ class Past:
             for i in range(parts)
         ] or None
         self.x = np.array(saved["past.x"]) if "past.x" in saved else None
-        self.waiting = None
+        self.pending = None
         if "past.waiting.x" in saved:
-            self.waiting = np.array(saved["past.waiting.x"]), np.array(saved["past.waiting.y"])
+            self.pending = np.array(saved["past.waiting.x"]), np.array(saved["past.waiting.y"])
 
 
 def begins_anew(window: Window) -> bool:
     """Return whether the state starts anew before this window, in all rows together."""
-    fresh = np.asarray(window.fresh)
-    if fresh.any() != fresh.all():
+    reset = np.asarray(window.reset)
+    if reset.any() != reset.all():
         raise InputError("fresh: the rows of a window begin anew together or not at all")
-    return bool(fresh.all())
+    return bool(reset.all())

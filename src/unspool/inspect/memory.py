@@ -31,7 +31,7 @@ LARGE = 256
 
 
 @dataclass(frozen=True)
-class LookingBack:
+class MemoryReport:
     """How far back a trained network looks, beside a fresh one of the same kind."""
 
     trained: list[Influence]
@@ -58,13 +58,13 @@ class LookingBack:
         return {bias: self.by_lag.steps_for(bias) for bias in BIASES}
 
 
-def look_back(model: Model, ids: Ids) -> LookingBack | None:
+def look_back(model: Model, ids: Ids) -> MemoryReport | None:
     """Look at a window in the middle of a text, with the state that it has there.
 
     Return None where the text is too short, or where no state is carried (figure 10.4 with tokens fed back).
 
     >>> from unspool.model.config import ModelConfig
-    >>> model = Model.fresh(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=6), seed=0)
+    >>> model = Model.initialise(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=6), seed=0)
     >>> seen = look_back(model, np.arange(60, dtype=np.int32) % 4)
     >>> seen.trained[0].lags[-1], len(seen.by_lag.bias)
     (48, 50)
@@ -87,9 +87,9 @@ def look_back(model: Model, ids: Ids) -> LookingBack | None:
         influence(model, x, lags=lags, state=state, layer=layer, places=places)
         for layer in range(config.layers)
     ]
-    fresh = influence(Model.fresh(config, seed=0), x, lags=lags, layer=config.layers - 1, places=places)
+    fresh = influence(Model.initialise(config, seed=0), x, lags=lags, layer=config.layers - 1, places=places)
     by_lag = gradient_by_lag(model, x, y, lags=lags[-1], state=state)
-    return LookingBack(trained, fresh, by_lag, radii(model, config.layers - 1))
+    return MemoryReport(trained, fresh, by_lag, radii(model, config.layers - 1))
 
 
 def _spread(farthest: int) -> list[int]:

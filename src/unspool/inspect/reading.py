@@ -55,7 +55,7 @@ def read(model: Model, ids: Ids, pieces: list[str], *, window: int = WINDOW) -> 
     """Read a text from the beginning, the state carried; a window of any size gives the same bits.
 
     >>> from unspool.model.config import ModelConfig
-    >>> model = Model.fresh(ModelConfig(cell="lstm", inputs=5, outputs=5, hidden=8), seed=1)
+    >>> model = Model.initialise(ModelConfig(cell="lstm", inputs=5, outputs=5, hidden=8), seed=1)
     >>> found = read(model, np.array([1, 2, 3, 1], np.int32), list("abca"))
     >>> sorted(found.states), found.states["layer0.s"].shape, found.expected.shape
     (['layer0.h', 'layer0.s'], (4, 8), (4, 5))

@@ -11,15 +11,15 @@ import numpy as np
 
 from unspool.data.text.clean import Cleaner
 from unspool.data.text.reader import joint_of
-from unspool.data.text.settings import Settings
+from unspool.data.text.settings import TextConfig
 from unspool.data.text.source import read_text
 from unspool.data.text.sources import Text, as_sources
 from unspool.errors import InputError
-from unspool.evaluation.language import in_time
+from unspool.evaluation.language import in_reading_order
 from unspool.inspect.components import Components, components
 from unspool.inspect.graph.structure import At
 from unspool.inspect.graph.trace import Trace, trace
-from unspool.inspect.memory import LookingBack, look_back
+from unspool.inspect.memory import MemoryReport, look_back
 from unspool.inspect.properties import properties_of
 from unspool.inspect.reading import Reading, pieces_of, read, visible
 from unspool.inspect.units import Unit, choose, named
@@ -32,7 +32,7 @@ UNITS = 8
 
 
 @dataclass(frozen=True)
-class Report:
+class InspectReport:
     """A model reading a text."""
 
     run: str
@@ -47,7 +47,7 @@ class Report:
     chosen: bool
     """Whether the units were chosen by the measure, not by the user."""
     path: Components
-    back: LookingBack | None
+    back: MemoryReport | None
     made: Trace
     first: list[str]
     """The tokens of the trace, and the one behind them."""
@@ -77,14 +77,14 @@ def inspect(
     name: str = "a text",
     units: list[str] | None = None,
     note: Note = lambda _: None,
-) -> Report:
+) -> InspectReport:
     """Read a text (a str is the text itself, a Path a file) and report every state; `note` is called at each stage."""
     note("reading")
     tokens = _tokens(source, _read(text, source.settings))
     if len(tokens) < 2:
         raise InputError(f"{name}: {len(tokens)} tokens; inspect needs two or more, one to predict the other")
     pieces = pieces_of(source.tokenizer, tokens)
-    ids = in_time(np.array(source.vocab[tokens], np.int32), source.backward)
+    ids = in_reading_order(np.array(source.vocab[tokens], np.int32), source.backward)
     reading = read(source.model, ids, pieces)
     if source.backward:
         reading = _turned(reading)
@@ -95,7 +95,7 @@ def inspect(
     back = look_back(source.model, ids)
     note("unfolding")
     steps = min(STEPS, len(ids) - 1)
-    return Report(
+    return InspectReport(
         run,
         name,
         source,
@@ -110,7 +110,7 @@ def inspect(
     )
 
 
-def _read(text: Text, settings: Settings) -> str:
+def _read(text: Text, settings: TextConfig) -> str:
     sources = as_sources(text, "text")
     return text if isinstance(text, str) else read_text(sources, settings.errors, settings.newlines)
 
@@ -133,7 +133,7 @@ def _turned(reading: Reading) -> Reading:
     )
 
 
-def numbers(report: Report) -> dict[str, Any]:
+def numbers(report: InspectReport) -> dict[str, Any]:
     """Give the numbers of a report as plain values."""
     reading = report.reading
     return {
@@ -163,7 +163,7 @@ def _unit(unit: Unit) -> dict[str, Any]:
     }
 
 
-def _back(back: LookingBack) -> dict[str, Any]:
+def _back(back: MemoryReport) -> dict[str, Any]:
     return {
         "lags": back.fresh.lags,
         "influence": [each.norm for each in back.trained],

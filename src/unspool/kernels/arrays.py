@@ -30,7 +30,7 @@ Activation = Literal["tanh", "relu", "sigmoid", "identity"]
 T = TypeVar("T")
 
 
-class once(Generic[T]):  # noqa: N801
+class cached_attribute(Generic[T]):  # noqa: N801
     """An attribute that is worked out when it is first asked for, and then kept.
 
     As `functools.cached_property`, without a lock: before Python 3.12 that costs more than what it guards here.

@@ -102,7 +102,7 @@ class Loss:
 
     sum: float
     count: int
-    each: NDArray[np.float64]  # of every target, zero where masked
+    per_target: NDArray[np.float64]  # of every target, zero where masked
     dh: Floats | None  # gradient of the hidden states
 
     @property

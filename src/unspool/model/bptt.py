@@ -94,7 +94,7 @@ class Gradient:
             table = self.tables.get(weights.reverse)
             if E is None and at + "U" in self.written:
                 table = values.stored(at + "U")
-            if table is None or not self.config.looks_up:
+            if table is None or not self.config.uses_input_table:
                 continue
             native.column_sum(table, out=values[at + "b"], accumulate=self.holds(at + "b"))
             if E is not None:

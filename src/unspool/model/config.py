@@ -9,9 +9,9 @@ from typing import Any
 from unspool.errors import InputError
 from unspool.kernels.arrays import Activation, CellName
 from unspool.model.values import Feedback, Pattern
-from unspool.options import at_least, check_integers, from_choice, share_of_one
+from unspool.options import at_least, check_choice, check_fraction, check_integers
 
-LOOKED_UP = 1024
+INPUT_TABLE_LIMIT = 1024
 """Up to this many tokens the whole table E Uᵀ + b is computed once an update; beyond, rows in use only."""
 
 MOST_LAYERS = 1000
@@ -70,12 +70,12 @@ class ModelConfig:
         if self.pattern not in PATTERNS.values():
             known = ", ".join(f"{name} ({number})" for number, name in PATTERNS.items())
             raise InputError(f"pattern is {self.pattern!r}; expected one of {known}")
-        from_choice("cell", self.cell, ("elman", "gru", "lstm"))
-        from_choice("activation", self.activation, ("tanh", "relu", "sigmoid", "identity"))
+        check_choice("cell", self.cell, ("elman", "gru", "lstm"))
+        check_choice("activation", self.activation, ("tanh", "relu", "sigmoid", "identity"))
         check_integers(self, inputs=1, outputs=1, hidden=1, layers=1, embedding=0)
         at_least("layers", self.layers, 1, MOST_LAYERS)
         for name in ("dropout", "recurrent_dropout"):
-            share_of_one(name, getattr(self, name))
+            check_fraction(name, getattr(self, name))
         for name in ("bidirectional", "dense", "tied", "learn_h0"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} is {getattr(self, name)!r}; expected True or False")
@@ -94,7 +94,7 @@ class ModelConfig:
                 f"tied=True needs as many inputs as outputs; got {self.inputs} and {self.outputs}"
             )
 
-        from_choice("feedback", self.feedback, ("token", "logits"))
+        check_choice("feedback", self.feedback, ("token", "logits"))
         if self.pattern == "output":
             self._check_feedback()
         elif self.feedback != "token":
@@ -143,14 +143,14 @@ class ModelConfig:
         return self.recurrent_dropout > 0 or (self.feeds_logits and self.dropout > 0)
 
     @property
-    def looks_up(self) -> bool:
+    def uses_input_table(self) -> bool:
         """Whether the first layer reads rows of a table: decided by the config alone, never by a batch."""
-        return not self.dense and (self.embedding == 0 or self.inputs <= LOOKED_UP)
+        return not self.dense and (self.embedding == 0 or self.inputs <= INPUT_TABLE_LIMIT)
 
     @property
     def gathers(self) -> bool:
         """Whether the first layer reads rows of E: more tokens than a table is made for."""
-        return self.embedding > 0 and not self.looks_up
+        return self.embedding > 0 and not self.uses_input_table
 
     def input_width(self, layer: int) -> int:
         """Return how many values this layer reads a step: X."""

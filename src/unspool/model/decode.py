@@ -24,7 +24,7 @@ from unspool.model.values import State
 UNWRITTEN = [UNK, BOS]
 
 
-class Written(NamedTuple):
+class Hypothesis(NamedTuple):
     """A row's answer and log P of it, <eos> included where it came."""
 
     tokens: Ids
@@ -66,7 +66,7 @@ class Decoder:
 
 def beam(
     network: Network, batch: SequenceBatch, weights: NetworkWeights, *, longest: int, width: int = 1
-) -> list[Written]:
+) -> list[Hypothesis]:
     """Write tokens by the `width` most probable beginnings at a time; 1 is greedy."""
     B, K = batch.B, network.config.outputs
     decoder = Decoder.of(network, batch, weights)
@@ -93,7 +93,7 @@ def beam(
             break
         decoder.choose((np.arange(B)[:, None] * width + parents).reshape(-1).astype(np.int32))
         last = new.reshape(-1)
-    return [Written(until_end(tokens[b, 0]), float(scores[b, 0])) for b in range(B)]
+    return [Hypothesis(until_end(tokens[b, 0]), float(scores[b, 0])) for b in range(B)]
 
 
 def draw(
@@ -104,7 +104,7 @@ def draw(
     longest: int,
     temperature: float,
     seed: int,
-) -> list[Written]:
+) -> list[Hypothesis]:
     """Draw tokens from the distribution, made sharper by a temperature below 1; by seed and row only."""
     decoder = Decoder.of(network, batch, weights)
     rngs = [np.random.default_rng([seed, row]) for row in batch.rows.tolist()]
@@ -125,7 +125,7 @@ def draw(
         if ended.all():
             break
     written = np.stack(tokens[1:], axis=1)
-    return [Written(until_end(written[b]), float(scores[b])) for b in range(batch.B)]
+    return [Hypothesis(until_end(written[b]), float(scores[b])) for b in range(batch.B)]
 
 
 def roll_out(network: Network, batch: SequenceBatch, weights: NetworkWeights, *, steps: int) -> Floats:

@@ -45,10 +45,10 @@ SMALLER = 0.1
 """R of a fresh network that feeds logits back, as a share of what other matrices begin with."""
 
 
-def outputs_before(y: Ids, first: Ids) -> Ids:
+def shift_right(y: Ids, first: Ids) -> Ids:
     """Return y(t-1) for every step, tau B: the targets, one step later.
 
-    >>> outputs_before(np.array([[3], [1], [2]]), np.array([-1])).tolist()
+    >>> shift_right(np.array([[3], [1], [2]]), np.array([-1])).tolist()
     [[-1], [3], [1]]
     """
     return np.concatenate([first[None], y[:-1]]).astype(np.int32) if len(y) else y.astype(np.int32)
@@ -77,7 +77,7 @@ def unroll_feedback(
     return Tape(weights.cell, weights.activation, False, lengths, None, hs, None, None, None)
 
 
-def run_freely(
+def free_running(
     weights: LayerWeights,
     R: Floats,
     x: Floats | Ids,
@@ -87,9 +87,9 @@ def run_freely(
     V: native.Packed,
     c: Floats,
     y: Ids | None = None,
-    own: NDArray[np.bool_] | None = None,
+    sampled_mask: NDArray[np.bool_] | None = None,
 ) -> tuple[Tape, Ids, Ids]:
-    """Read a window step by step: each sees the model's own output before it, or the target where `own` is False.
+    """Read a window step by step: each sees the model's own output before it, or the target where `sampled_mask` is False.
 
     Returns the tape, the outputs before each step, and the one after the last.
     """
@@ -97,13 +97,13 @@ def run_freely(
     before, tapes, chosen = np.empty((tau, B), np.int32), [], first
     for t in range(tau):
         before[t] = chosen
-        if t and own is not None and y is not None:
-            before[t] = np.where(own[t], chosen, y[t - 1])
+        if t and sampled_mask is not None and y is not None:
+            before[t] = np.where(sampled_mask[t], chosen, y[t - 1])
         tapes.append(unroll_feedback(weights, R, x[t : t + 1], before[t : t + 1], lengths))
         h = tapes[-1].h[0] if mask is None else tapes[-1].h[0] * mask
         chosen = native.matmul(h, V, start=c).argmax(axis=1).astype(np.int32)
     hs = np.concatenate([np.zeros((1, B, R.shape[1]), np.float32), *(tape.h for tape in tapes)])
-    if y is not None and own is not None and tau:
+    if y is not None and sampled_mask is not None and tau:
         chosen = y[-1].astype(np.int32)
     return Tape(weights.cell, weights.activation, False, lengths, None, hs, None, None, None), before, chosen
 

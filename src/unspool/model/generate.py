@@ -10,7 +10,7 @@ How the next token is drawn from p = softmax(o / temperature):
 The i-th draw uses the i-th number of the seed's sequence, so the same seed gives the same text everywhere.
 
 >>> from unspool.model.config import ModelConfig
->>> model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
+>>> model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
 >>> one, two = (list(islice(generate(Stream(model), [3, 1], seed=7), 6)) for _ in range(2))
 >>> len(one), one == two
 (6, True)

@@ -23,10 +23,10 @@ from unspool.kernels.elementwise import squareplus
 from unspool.kernels.tape import Loss
 from unspool.model.sequence_config import SequenceConfig
 
-Packed = tuple[native.Packed, native.Packed]
+PackedHead = tuple[native.Packed, native.Packed]
 
 
-def output(h: Floats, V: Packed, c: Floats) -> Floats:
+def output(h: Floats, V: PackedHead, c: Floats) -> Floats:
     """Return o = c + V h for rows of any arrangement, … K."""
     width = h.shape[-1]
     return native.matmul(h.reshape(-1, width), V[0], start=c).reshape(*h.shape[:-1], len(c))
@@ -36,7 +36,7 @@ def head_loss(
     config: SequenceConfig,
     h: Floats,
     y: Floats | Ids,
-    V: Packed,
+    V: PackedHead,
     c: Floats,
     *,
     scale: float = 1.0,
@@ -71,7 +71,7 @@ def _squared(config: SequenceConfig, o: Floats, y: Floats) -> tuple[Floats, Floa
 
 
 def _gaussian(config: SequenceConfig, o: Floats, y: Floats) -> tuple[Floats, Floats]:
-    mean, spread, slope = mean_and_spread(config, o)
+    mean, spread, slope = mean_and_std(config, o)
     scored = ~np.isnan(y)
     error = np.where(scored, mean - y, 0.0)
     each = np.log(spread) + error * error / (2 * spread * spread) + 0.5 * math.log(2 * math.pi)
@@ -81,7 +81,7 @@ def _gaussian(config: SequenceConfig, o: Floats, y: Floats) -> tuple[Floats, Flo
     return np.where(scored, each, 0.0), do
 
 
-def mean_and_spread(config: SequenceConfig, o: Floats) -> tuple[Floats, Floats, Floats]:
+def mean_and_std(config: SequenceConfig, o: Floats) -> tuple[Floats, Floats, Floats]:
     """Return μ, σ and dσ/dρ from the output of a distribution's head, each (…, outputs) in float64."""
     raw, slope = squareplus(o[..., config.outputs :])
     return o[..., : config.outputs].astype(np.float64), raw + config.floor, slope

@@ -48,7 +48,7 @@ def as_int32(ids: Ids, name: str) -> Ids:
     return ids.astype(np.int32)
 
 
-def told(value: object) -> str:
+def describe(value: object) -> str:
     """Return what an argument is, for a message."""
     if isinstance(value, np.ndarray):
         return f"{value.shape} of {value.dtype}"

@@ -14,6 +14,6 @@ def torch_suffix(layer: int, reverse: bool) -> str:
     return f"l{layer}_reverse" if reverse else f"l{layer}"
 
 
-def places(config: ModelConfig) -> list[tuple[int, bool]]:
+def layer_directions(config: ModelConfig) -> list[tuple[int, bool]]:
     """Return every (layer, reverse) of a model."""
     return [(layer, bool(r)) for layer in range(config.layers) for r in range(config.directions)]

@@ -22,13 +22,13 @@ from unspool.model.feedback import (
     NOTHING,
     bptt_feedback,
     fold_feedback,
-    outputs_before,
-    run_freely,
+    free_running,
+    shift_right,
     unroll_feedback,
 )
-from unspool.model.inputs import as_int32, check_input, check_state, told, without_padding
+from unspool.model.inputs import as_int32, check_input, check_state, describe, without_padding
 from unspool.model.packed import Weights
-from unspool.model.parameters import Parameters, begin, prefix
+from unspool.model.parameters import Parameters, initialise, prefix
 from unspool.model.unroll import unroll
 from unspool.model.values import LayerTape, Masks, Output, State
 from unspool.options import at_least
@@ -37,7 +37,7 @@ from unspool.options import at_least
 class Model:
     """Parameters and what to do with them.
 
-    >>> model = Model.fresh(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=8), seed=1)
+    >>> model = Model.initialise(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=8), seed=1)
     >>> out = model.forward(np.array([[0], [3], [1]], np.int32))
     >>> out.h.shape, len(out.state)
     ((3, 1, 8), 1)
@@ -48,9 +48,9 @@ class Model:
         self.parameters = parameters
 
     @staticmethod
-    def fresh(config: ModelConfig, seed: int) -> Model:
+    def initialise(config: ModelConfig, seed: int) -> Model:
         """Return a model with new parameters: the same for the same seed."""
-        return Model(config, begin(config, np.random.default_rng(at_least("seed", seed, 0))))
+        return Model(config, initialise(config, np.random.default_rng(at_least("seed", seed, 0))))
 
     def weights(self) -> Weights:
         """Lay the parameters out for the kernels, as they are now."""
@@ -117,12 +117,12 @@ class Model:
         masks: Masks | None = None,
         weights: Weights | None = None,
         y: Ids | None = None,
-        own: NDArray[np.bool_] | None = None,
+        sampled_mask: NDArray[np.bool_] | None = None,
     ) -> Output:
         """Read a window: tokens (tau, B) or values (tau, B, X); row b lives for lengths[b] steps.
 
         Where tokens are fed back (figure 10.4), targets `y` (tau, B) stand for the output before and all steps are
-        read at once; without them, and where `own` (tau, B) says so, the model's own outputs do, step by step. Other
+        read at once; without them, and where `sampled_mask` (tau, B) says so, the model's own outputs do, step by step. Other
         models do not read `y`.
         """
         config = self.config
@@ -132,9 +132,9 @@ class Model:
         check_state(config, state, "state")
         ids = None if config.dense else without_padding(x, lengths)
         if ids is not None:
-            x = ids if config.looks_up else self._embed(ids)
+            x = ids if config.uses_input_table else self._embed(ids)
         if config.feeds_tokens:
-            return self._forward_feedback(x, state, lengths, masks, weights, ids, y, own)
+            return self._forward_feedback(x, state, lengths, masks, weights, ids, y, sampled_mask)
         ends: State = []
         tapes: list[LayerTape] = []
         for layer, directions in enumerate(weights.layers):
@@ -159,7 +159,7 @@ class Model:
         weights: Weights,
         ids: Ids | None,
         y: Ids | None,
-        own: NDArray[np.bool_] | None,
+        sampled_mask: NDArray[np.bool_] | None,
     ) -> Output:
         (layer,), (first, _) = weights.layers[0], state[0]
         R, mask = self.parameters.stored(AT + "R"), masks.outputs[0] if masks and masks.outputs else None
@@ -167,15 +167,15 @@ class Model:
             raise InputError(
                 f"y has shape {y.shape}; expected {x.shape[:2]}, one target for each step and row"
             )
-        if y is not None and own is None:
-            before = outputs_before(y, first)
+        if y is not None and sampled_mask is None:
+            before = shift_right(y, first)
             tape, last = (
                 unroll_feedback(layer, R, x, before, lengths),
                 y[-1].astype(np.int32) if len(y) else first,
             )
         else:
-            tape, before, last = run_freely(
-                layer, R, x, first, lengths, mask, weights.V[0], self.parameters["c"], y, own
+            tape, before, last = free_running(
+                layer, R, x, first, lengths, mask, weights.V[0], self.parameters["c"], y, sampled_mask
             )
         h = tape.h if mask is None else native.scale_rows(np.ascontiguousarray(tape.h), mask)
         return Output(h, [(last, None)], [LayerTape(x, [tape], mask, before)], ids)
@@ -196,10 +196,10 @@ class Model:
 
         One target a row, y (B,), where there is one output after the whole sequence (pattern="last"). With `gradient`, those of V and c of `scale` times the sum are added to it, and that of h comes back.
         """
-        h = self.seen_by_output(output)
+        h = self.head_input(output)
         if not isinstance(y, np.ndarray) or y.shape != h.shape[:-1] or y.dtype.kind not in "iu":
             what = "one target for each row" if h.ndim == 2 else "one target for each step and row"
-            raise InputError(f"y is {told(y)}; expected {h.shape[:-1]} of int32, {what}")
+            raise InputError(f"y is {describe(y)}; expected {h.shape[:-1]} of int32, {what}")
         weights = weights or self.weights()
         c, y = self.parameters["c"], as_int32(y, "y")
         if gradient is None:
@@ -207,13 +207,13 @@ class Model:
         (dV, dc), held = gradient.to_add("E" if self.config.tied else "V", "c")
         return native.softmax_cross_entropy(h, weights.V, c, y, scale=scale, dV=dV, dc=dc, accumulate=held)
 
-    def seen_by_output(self, output: Output) -> Floats:
+    def head_input(self, output: Output) -> Floats:
         """Return what the output layer reads: h (tau, B, width), or the end (B, width) where that is all."""
         return output.end if self.config.pattern == "last" else output.h
 
     def scores(self, output: Output, weights: Weights | None = None) -> Floats:
         """Return o = c + V h, (tau, B, K) or (B, K): for a function of the user's own behind it."""
-        h = self.seen_by_output(output)
+        h = self.head_input(output)
         weights = weights or self.weights()
         o = native.matmul(h.reshape(-1, h.shape[-1]), weights.V[0], start=self.parameters["c"])
         return o.reshape(*h.shape[:-1], self.config.outputs)
@@ -222,7 +222,7 @@ class Model:
         self, output: Output, do: Floats, gradient: Gradient, weights: Weights | None = None
     ) -> Floats:
         """Add the gradients of V and c from that of o, which comes from outside; return that of h for `backward`."""
-        h = self.seen_by_output(output)
+        h = self.head_input(output)
         if np.shape(do) != (*h.shape[:-1], self.config.outputs):
             raise InputError(f"do has shape {np.shape(do)}; expected {(*h.shape[:-1], self.config.outputs)}")
         weights = weights or self.weights()
@@ -238,7 +238,7 @@ class Model:
         dh: Floats | None,
         gradient: Gradients,
         *,
-        d_end: State | None = None,
+        d_final_state: State | None = None,
         weights: Weights | None = None,
         xi: Floats | None = None,
         want_dx: bool = False,
@@ -246,7 +246,7 @@ class Model:
     ) -> tuple[Floats | None, State]:
         """Add the gradients of all parameters but V and c; return those of x and of the starting state.
 
-        `dh` (tau, B, width) arrives at the last layer's outputs, `d_end` at the final state. Where there is one output
+        `dh` (tau, B, width) arrives at the last layer's outputs, `d_final_state` at the final state. Where there is one output
         after the whole sequence (pattern="last"), `dh` is (B, width) and arrives there.
         What each step hands back to the one before is multiplied by `xi` (tau, B); see `truncation`. With `consume`,
         `dh` and the tape's gates are written over: faster, where nobody looks at them again. With a list of gradients,
@@ -254,15 +254,15 @@ class Model:
         """
         config = self.config
         weights = weights or self.weights()
-        expected = self.seen_by_output(output).shape if dh is not None else ()
+        expected = self.head_input(output).shape if dh is not None else ()
         if dh is not None and np.shape(dh) != expected:
             raise InputError(f"dh has shape {np.shape(dh)}; expected {expected}")
-        if d_end is not None:
-            check_state(config, d_end, "d_end")
+        if d_final_state is not None:
+            check_state(config, d_final_state, "d_end")
         if config.feeds_tokens:
             return self._backward_feedback(output, dh, gradient, weights, want_dx)
         if config.pattern == "last" and dh is not None:
-            d_end, dh = self._at_the_end(output, dh, d_end), None
+            d_final_state, dh = self._at_the_end(output, dh, d_final_state), None
         starts: State = [(np.empty(0), None)] * (config.layers * config.directions)
         H = config.hidden
         for layer in reversed(range(config.layers)):
@@ -274,7 +274,7 @@ class Model:
             for i, weights_of in enumerate(weights.layers[layer]):
                 at = layer * config.directions + i
                 part = dh if dh is None or config.directions == 1 else dh[:, :, i * H : (i + 1) * H]
-                dh_end, ds_end = (None, None) if d_end is None else d_end[at]
+                dh_end, ds_end = (None, None) if d_final_state is None else d_final_state[at]
                 dx, back = bptt(
                     weights_of,
                     layer,
@@ -302,18 +302,18 @@ class Model:
                 part = dx[:, rows].reshape(-1, self.config.embedding)
                 native.scatter_add(each.embedded, output.ids[:, rows].reshape(-1), part)
 
-    def _at_the_end(self, output: Output, dh: Floats, d_end: State | None) -> State:
+    def _at_the_end(self, output: Output, dh: Floats, d_final_state: State | None) -> State:
         """Return what arrives at the final states when `dh` (B, width) arrives at the last layer's."""
         config, H = self.config, self.config.hidden
         mask = output.tape[-1].mask
         dh = dh if mask is None else dh * mask
         nothing = np.zeros((len(dh), H), np.float32)
-        arriving: State = list(d_end or [(nothing, None)] * (config.layers * config.directions))
+        joined: State = list(d_final_state or [(nothing, None)] * (config.layers * config.directions))
         for i in range(config.directions):
             at = (config.layers - 1) * config.directions + i
-            before, ds = arriving[at]
-            arriving[at] = (dh[:, i * H : (i + 1) * H] + before, ds)
-        return arriving
+            before, ds = joined[at]
+            joined[at] = (dh[:, i * H : (i + 1) * H] + before, ds)
+        return joined
 
     def _backward_feedback(
         self, output: Output, dh: Floats | None, gradient: Gradients, weights: Weights, want_dx: bool
@@ -327,7 +327,7 @@ class Model:
         self._add_embedded(output, dx, gradient)
         return dx, self.start(dh.shape[1])
 
-    def add_start(self, starts: State, gradient: Gradient) -> None:
+    def add_initial_state_gradient(self, starts: State, gradient: Gradient) -> None:
         """Add the gradient of the starting state to that of the learned h(0)."""
         if not self.config.learn_h0:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unspool.kernels import native
-from unspool.kernels.arrays import Floats, once
+from unspool.kernels.arrays import Floats, cached_attribute
 from unspool.model.config import ModelConfig
 from unspool.model.parameters import Parameters, prefix
 from unspool.model.unroll import LayerWeights
@@ -30,7 +30,7 @@ class Weights:
     config: ModelConfig
     parameters: Parameters
 
-    @once
+    @cached_attribute
     def layers(self) -> list[list[LayerWeights]]:
         """By layer, then by direction."""
         config, p = self.config, self.parameters
@@ -41,12 +41,12 @@ class Weights:
 
     def _layer(self, p: Parameters, layer: int, reverse: bool) -> LayerWeights:
         at, config = prefix(layer, reverse), self.config
-        E = p["E"] if layer == 0 and config.embedding and config.looks_up else None
+        E = p["E"] if layer == 0 and config.embedding and config.uses_input_table else None
         d = p[at + "d"] if at + "d" in p.shapes else None
         W, b = recurrence(config, p) if config.pattern == "output" else (p[at + "W"], p[at + "b"])
         return LayerWeights(config.cell, config.activation, reverse, p.stored(at + "U"), W, b, d, E)
 
-    @once
+    @cached_attribute
     def V(self) -> tuple[native.Packed, native.Packed]:
         """The output's matrix, for o(t) and for the gradient of h(t)."""
         V = self.parameters["E" if self.config.tied else "V"]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from unspool.cells import cell_named
-from unspool.cells.elman import begin_feedback
+from unspool.cells.elman import initialise_feedback
 from unspool.errors import InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats
@@ -142,7 +142,7 @@ def _zeros(total: int) -> Floats:
     return native.zeros((total,))
 
 
-def begin(config: ModelConfig, rng: np.random.Generator) -> Parameters:
+def initialise(config: ModelConfig, rng: np.random.Generator) -> Parameters:
     """Return fresh parameters: a function of the config and the generator's state only."""
     parameters = Parameters(shapes_of(config))
     cell = cell_named(config.cell)
@@ -153,9 +153,9 @@ def begin(config: ModelConfig, rng: np.random.Generator) -> Parameters:
     for layer in range(config.layers):
         for reverse in range(config.directions):
             if config.pattern == "output":
-                begin_feedback(parameters.layer(layer, False), rng)
+                initialise_feedback(parameters.layer(layer, False), rng)
             else:
-                cell.begin(parameters.layer(layer, bool(reverse)), rng)
+                cell.initialise(parameters.layer(layer, bool(reverse)), rng)
     if not config.tied:
         parameters["V"][:] = rng.standard_normal(parameters["V"].shape) * config.width**-0.5
     return parameters

@@ -19,12 +19,12 @@ from unspool.kernels.arrays import CellName
 from unspool.model.config import ModelConfig
 from unspool.options import (
     MOST_STEPS,
-    above_zero,
     at_least,
+    check_choice,
+    check_fraction,
     check_integers,
-    from_choice,
+    check_positive,
     is_number,
-    share_of_one,
 )
 
 Shape = Literal["one-to-one", "one-to-many", "many-to-one", "many-to-many", "encoder-decoder"]
@@ -77,10 +77,10 @@ class SequenceConfig:
     """The least spread of a distribution."""
 
     def __post_init__(self) -> None:
-        from_choice("shape", self.shape, SHAPES)
-        from_choice("head", self.head, HEADS)
-        from_choice("pool", self.pool, ("last", "mean"))
-        from_choice("attention", self.attention, ("none", "general", "additive"))
+        check_choice("shape", self.shape, SHAPES)
+        check_choice("head", self.head, HEADS)
+        check_choice("pool", self.pool, ("last", "mean"))
+        check_choice("attention", self.attention, ("none", "general", "additive"))
         check_integers(self, inputs=1, outputs=1, hidden=1, layers=1, embedding=0, remember=0)
         if not 0 < self.floor < math.inf:
             raise InputError(f"floor is {self.floor!r}; expected a number above 0")
@@ -198,8 +198,8 @@ class FitConfig:
         if self.minutes is not None and not (is_number(self.minutes) and 0 < self.minutes <= 1e5):
             raise InputError(f"minutes is {self.minutes!r}; expected a number above 0")
         for name in ("validation", "warmup"):
-            share_of_one(name, getattr(self, name))
-        above_zero("learning_rate", self.learning_rate)
+            check_fraction(name, getattr(self, name))
+        check_positive("learning_rate", self.learning_rate)
         if self.patience and not self.validation:
             raise InputError("patience needs rows set aside: give validation, for instance 0.1")
 

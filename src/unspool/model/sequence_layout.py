@@ -12,7 +12,7 @@ import numpy as np
 from unspool.cells import cell_named
 from unspool.kernels.arrays import Floats
 from unspool.model.config import ModelConfig
-from unspool.model.parameters import Parameters, Shapes, begin, prefix, shapes_of
+from unspool.model.parameters import Parameters, Shapes, initialise, prefix, shapes_of
 from unspool.model.sequence_config import SequenceConfig
 
 OUTPUT = ("V", "c")
@@ -63,13 +63,13 @@ def _part_shapes(at: str, config: ModelConfig) -> Shapes:
     return {at + name: shape for name, shape in shapes_of(config).items() if name not in OUTPUT}
 
 
-def begin_network(config: SequenceConfig, rng: np.random.Generator) -> Parameters:
+def initialise_network(config: SequenceConfig, rng: np.random.Generator) -> Parameters:
     """Return fresh parameters: a function of the config and the generator's state only."""
     whole = Parameters(shapes_of_network(config))
     for at, layers in (("encoder.", config.encoder), ("decoder.", config.decoder)):
         if layers is None:
             continue
-        fresh = begin(layers, rng)
+        fresh = initialise(layers, rng)
         for name, stored in Part(whole, at)._stored.items():
             stored[:] = fresh.stored(name)
         if config.remember:

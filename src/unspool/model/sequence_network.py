@@ -28,7 +28,7 @@ from unspool.model.heads import head_loss, output
 from unspool.model.network import Model
 from unspool.model.parameters import Parameters
 from unspool.model.sequence_config import BOS, SequenceConfig
-from unspool.model.sequence_layout import Part, begin_network
+from unspool.model.sequence_layout import Part, initialise_network
 from unspool.model.values import Masks, Output, State
 from unspool.options import at_least
 
@@ -75,7 +75,7 @@ class NetworkGradient:
 
 def _gradient(model: Model, values: Parameters) -> Gradient:
     gradient = Gradient(model.config, values)
-    if model.config.embedding and not model.config.looks_up:
+    if model.config.embedding and not model.config.uses_input_table:
         gradient.embedded = native.zeros(model.parameters["E"].shape)
     return gradient
 
@@ -109,7 +109,7 @@ class Network:
     """Parameters and what to do with them.
 
     >>> config = SequenceConfig("many-to-one", "classes", inputs=2, dense=True, outputs=3, hidden=8)
-    >>> network = Network.fresh(config, seed=0)
+    >>> network = Network.initialise(config, seed=0)
     >>> x = np.ones((5, 4, 2), np.float32)  # tau B X
     >>> batch = SequenceBatch(x, np.array([5, 1, 3, 0], np.int32), None, None, np.arange(4))
     >>> network.outputs(batch).shape
@@ -122,10 +122,10 @@ class Network:
         self.decoder = Model(config.decoder, Part(parameters, "decoder.")) if config.decoder else None
 
     @staticmethod
-    def fresh(config: SequenceConfig, seed: int) -> Network:
+    def initialise(config: SequenceConfig, seed: int) -> Network:
         """Return a network with new parameters: the same for the same seed."""
         at_least("seed", seed, 0)
-        return Network(config, begin_network(config, np.random.default_rng(seed)))
+        return Network(config, initialise_network(config, np.random.default_rng(seed)))
 
     def weights(self) -> NetworkWeights:
         """Lay the parameters out for the kernels, as they are now."""
@@ -235,18 +235,23 @@ class Network:
     ) -> Floats | None:
         """Take the gradient of what the head reads back to all parameters; return that of values read."""
         read, config = made.read, self.config
-        d_end: Any = None
+        d_final_state: Any = None
         below: Floats | None = None
         if config.aligned:
             below = dh
         elif config.decodes:
-            below, d_end = self._through_decoder(made, dh, weights, gradient)
+            below, d_final_state = self._through_decoder(made, dh, weights, gradient)
         elif config.pool == "mean":
             below = np.where(_live(read)[:, :, None], dh * _share(read), np.float32(0))
         else:
-            d_end = self._to_ends(dh if read.mask is None else dh * read.mask)
+            d_final_state = self._to_ends(dh if read.mask is None else dh * read.mask)
         dx, _ = self.encoder.backward(
-            read.output, below, gradient.encoder, d_end=d_end, weights=weights.encoder, want_dx=config.dense
+            read.output,
+            below,
+            gradient.encoder,
+            d_final_state=d_final_state,
+            weights=weights.encoder,
+            want_dx=config.dense,
         )
         self.encoder.finish(gradient.encoder, weights.encoder)
         return dx

@@ -22,7 +22,7 @@ class Stream:
     """A model that reads tokens and draws the next; its state can be taken out and put back.
 
     >>> from unspool.model.config import ModelConfig
-    >>> stream = Stream(Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1))
+    >>> stream = Stream(Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1))
     >>> stream.read(3)
     >>> stream.logits().shape
     (5,)

@@ -16,7 +16,7 @@ from unspool.kernels import reference
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Backward, Tape
 from unspool.model.config import ModelConfig
-from unspool.model.feedback import AT, NOTHING, outputs_before
+from unspool.model.feedback import AT, NOTHING, shift_right
 from unspool.model.inputs import without_padding
 from unspool.model.network import Model
 from unspool.model.packed import recurrence
@@ -25,7 +25,7 @@ from unspool.model.values import State
 
 
 @dataclass(frozen=True)
-class Seen:
+class ForwardResult:
     """A window, read: what every layer saw and left, and the outputs."""
 
     inputs: list[Floats | Ids]  # a layer: tokens tau B, or values tau B X
@@ -61,7 +61,7 @@ class Seen:
 class Twin:
     """The parameters of a model as float64, under their names.
 
-    >>> model = Model.fresh(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=8), seed=1)
+    >>> model = Model.initialise(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=8), seed=1)
     >>> x = np.array([[0], [3], [1]], np.int32)
     >>> bool(np.abs(Twin.of(model).forward(x).h - model.forward(x).h).max() < 1e-6)
     True
@@ -102,7 +102,7 @@ class Twin:
         state: State | None = None,
         lengths: Ids | None = None,
         y: Ids | None = None,
-    ) -> Seen:
+    ) -> ForwardResult:
         """Read a window: tokens (tau, B) or values (tau, B, X); `y` is what comes back in figure 10.4."""
         config = self.config
         here: Floats | Ids = x.astype(np.float64) if config.dense else without_padding(x, lengths)
@@ -122,22 +122,22 @@ class Twin:
             here = np.concatenate([tape.h for tape in tapes[-1]], axis=2)
         if config.pattern == "last":
             here = np.concatenate([tape.h_end for tape in tapes[-1]], axis=1)
-        return Seen(inputs, tapes, here, here @ self.V.T + self.letters["c"])  # 10.10
+        return ForwardResult(inputs, tapes, here, here @ self.V.T + self.letters["c"])  # 10.10
 
     def _forward_feedback(
         self, x: Floats | Ids, state: State | None, lengths: Ids | None, y: Ids | None
-    ) -> Seen:
+    ) -> ForwardResult:
         if y is None:
             raise InputError("pattern='output' needs the targets y: they stand for the outputs before")
         first = np.full(x.shape[1], NOTHING, np.int32) if state is None else state[0][0]
-        before = outputs_before(y, first)
+        before = shift_right(y, first)
         U, R, b = (self.letters[AT + letter] for letter in "URb")
         a = b + (U.T[x] if x.ndim == 2 else x @ U.T)
         a = a + (before >= 0)[:, :, None] * R.T[np.maximum(before, 0)]
         h = reference.activate(a, self.config.activation)
         hs = np.concatenate([np.zeros((1, *h.shape[1:])), h])
         tape = Tape("elman", self.config.activation, False, lengths, None, hs, None, None, None)
-        return Seen([x], [[tape]], h, h @ self.V.T + self.letters["c"], before)
+        return ForwardResult([x], [[tape]], h, h @ self.V.T + self.letters["c"], before)
 
     def _unroll(
         self, x: Floats | Ids, layer: int, direction: int, state: State | None, lengths: Ids | None
@@ -166,18 +166,18 @@ class Twin:
         return h0, np.tile(self.letters.get(at + "s0", zero), (B, 1)) if self.config.cell == "lstm" else None
 
     def backward(
-        self, seen: Seen, dh: Floats | None, d_end: State | None = None
+        self, seen: ForwardResult, dh: Floats | None, d_final_state: State | None = None
     ) -> list[list[tuple[Floats | None, Backward]]]:
         """Take ∇h (tau, B, width) of the last layer back; return a layer and direction's ∇h and what it found."""
         config, H = self.config, self.config.hidden
         if config.feeds_logits:
-            return self.as_hidden.backward(seen, dh, d_end)
+            return self.as_hidden.backward(seen, dh, d_final_state)
         if config.feeds_tokens:
             assert dh is not None
             da = dh * reference.slope(seen.h, config.activation)
             return [[(dh, Backward(da, np.zeros(dh.shape[1:]), None))]]
         if config.pattern == "last" and dh is not None:
-            d_end, dh = self._at_the_end(dh), None
+            d_final_state, dh = self._at_the_end(dh), None
         found: list[list[tuple[Floats | None, Backward]]] = []
         for layer in reversed(range(config.layers)):
             row = []
@@ -185,7 +185,9 @@ class Twin:
             for i, tape in enumerate(seen.tapes[layer]):
                 at = prefix(layer, bool(i))
                 part = None if dh is None else dh[:, :, i * H : (i + 1) * H]
-                dh_end, ds_end = (None, None) if d_end is None else d_end[layer * config.directions + i]
+                dh_end, ds_end = (
+                    (None, None) if d_final_state is None else d_final_state[layer * config.directions + i]
+                )
                 back = reference.window_backward(
                     tape, self.letters[at + "W"], dh=part, dh_end=dh_end, ds_end=ds_end
                 )
@@ -224,7 +226,7 @@ def as_hidden(model: Model) -> Model:
 
     Any other model is returned as it is.
 
-    >>> model = Model.fresh(ModelConfig(cell="elman", inputs=5, outputs=5, pattern="10.4", feedback="logits"), seed=1)
+    >>> model = Model.initialise(ModelConfig(cell="elman", inputs=5, outputs=5, pattern="10.4", feedback="logits"), seed=1)
     >>> x = np.array([[0], [3], [1]], np.int32)
     >>> bool((as_hidden(model).forward(x).h == model.forward(x).h).all())
     True
@@ -262,7 +264,7 @@ def refuse_feedback(config: ModelConfig) -> None:
         )
 
 
-def check_targets(seen: Seen, y: Ids) -> None:
+def check_targets(seen: ForwardResult, y: Ids) -> None:
     """Refuse targets of another shape than the window's."""
     if y.shape != seen.o.shape[:-1]:
         raise InputError(

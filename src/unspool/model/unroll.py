@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unspool.kernels import native
-from unspool.kernels.arrays import Activation, CellName, Floats, Ids, once
+from unspool.kernels.arrays import Activation, CellName, Floats, Ids, cached_attribute
 from unspool.kernels.tape import Lookup, Tape
 
 
@@ -22,29 +22,29 @@ class LayerWeights:
     d: Floats | None  # H
     E: Floats | None  # K X, where the input is tokens with an embedding
 
-    @once
+    @cached_attribute
     def table(self) -> Floats:
         """b + U x for every token: a step of one-hot or embedded input is a row of it. K G*H."""
         if self.E is not None:
             return native.matmul(self.E, self.U, start=self.b)
         return native.shift_rows(self.U, self.b)
 
-    @once
+    @cached_attribute
     def U_forward(self) -> native.Packed:
         """U as b + U x(t) needs it."""
         return native.pack(self.U)
 
-    @once
+    @cached_attribute
     def U_backward(self) -> native.Packed:
         """U as the gradient of x(t) needs it."""
         return native.pack(self.U, transposed=True)
 
-    @once
+    @cached_attribute
     def W_forward(self) -> native.Packed:
         """W as the recurrence needs it."""
         return native.pack(self.W, transposed=True, groups=native.GATES[self.cell])
 
-    @once
+    @cached_attribute
     def W_backward(self) -> native.Packed:
         """W as BPTT needs it."""
         return native.pack(self.W)

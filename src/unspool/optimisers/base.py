@@ -13,7 +13,7 @@ from unspool.errors import Diverged, InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats
 from unspool.model.parameters import Parameters
-from unspool.options import at_least, from_choice, is_number, share_of_one
+from unspool.options import at_least, check_choice, check_fraction, is_number
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class OptimiserConfig:
     """The largest global norm of a gradient; 0: no limit."""
 
     def __post_init__(self) -> None:
-        from_choice("kind", self.kind, ("adam", "sgd"))
+        check_choice("kind", self.kind, ("adam", "sgd"))
         for name in ("learning_rate", "decay", "clip", "epsilon"):
             value = getattr(self, name)
             if not (is_number(value) and math.isfinite(value) and value >= 0):
@@ -50,7 +50,7 @@ class OptimiserConfig:
         if self.epsilon == 0:
             raise InputError("epsilon is 0; expected a number above 0: it keeps Adam from dividing by zero")
         for name in ("beta1", "beta2", "momentum"):
-            share_of_one(name, getattr(self, name))
+            check_fraction(name, getattr(self, name))
 
 
 class Optimiser:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.errors import InputError, MissingExtra
-from unspool.storage.files import write_whole
+from unspool.storage.files import write_atomic
 
 FORMATS = (".png", ".svg", ".pdf")
 USUAL = "DejaVu Sans"
@@ -53,7 +53,7 @@ def save(figure: Any, path: str | Path) -> None:
         for text in figure.findobj(Text):
             text.set_fontfamily([USUAL, family])
         content, lacked = _drawn(figure, path)
-    write_whole(path, content)
+    write_atomic(path, content)
     if lacked:
         print(
             f"{Path(path).name}: no font here has {' '.join(lacked[:8])}, drawn as boxes; install one that does, as Noto Sans CJK",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
-from unspool.storage.files import write_whole
+from unspool.storage.files import write_atomic
 
 LIGHT = {
     "ink": "#1c2331",
@@ -112,7 +112,7 @@ class Canvas:
 
     def save(self, path: str | Path, css: str = "") -> None:
         """Write the picture to a file, atomically; an existing file is replaced."""
-        write_whole(path, self.alone(css).encode("utf-8"))
+        write_atomic(path, self.alone(css).encode("utf-8"))
 
 
 def tag(name: str, inside: str = "", /, **attributes: object) -> str:

@@ -36,7 +36,7 @@ NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EINVAL, errno.EOPNOTSUPP, errno.EN
 _SEAL = re.compile(rb'sha256\\?": ?\\?"([0-9a-f]{64})')
 
 
-def write_whole(path: str | Path, content: bytes, *, new: bool = False) -> None:
+def write_atomic(path: str | Path, content: bytes, *, new: bool = False) -> None:
     """Write a file atomically: a reader, or a kill at any moment, finds the old content or the new, never a part.
 
     An existing file is replaced and keeps its permissions; with `new` it is an error. Symbolic links are followed. A
@@ -156,7 +156,7 @@ def why(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def read_whole(path: str | Path) -> bytes:
+def read_bytes(path: str | Path) -> bytes:
     """Return the bytes of a file; raise FileError where it cannot be read, or does not end as /dev/zero."""
     place = as_path(path)
     try:
@@ -175,7 +175,7 @@ def read_whole(path: str | Path) -> bytes:
 
 def hash_of(path: Path) -> str:
     """Give the SHA-256 of a file's bytes."""
-    return hashlib.sha256(read_whole(path)).hexdigest()
+    return hashlib.sha256(read_bytes(path)).hexdigest()
 
 
 def hash_of_all(paths: Iterable[Path]) -> str:
@@ -184,11 +184,11 @@ def hash_of_all(paths: Iterable[Path]) -> str:
     return hashlib.sha256("".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def sealed(content: bytes) -> bytes:
+def with_checksum(content: bytes) -> bytes:
     """Close the seal: put the content's hash where its zeros stand.
 
-    >>> file = sealed(b'{"sha256": "' + OPEN_SEAL.encode() + b'", "step": 1}')
-    >>> is_whole(file), is_whole(file.replace(b"1}", b"2}")), is_whole(file[:-1])
+    >>> file = with_checksum(b'{"sha256": "' + OPEN_SEAL.encode() + b'", "step": 1}')
+    >>> checksum_ok(file), checksum_ok(file.replace(b"1}", b"2}")), checksum_ok(file[:-1])
     (True, False, False)
     """
     found = _SEAL.search(content)
@@ -197,7 +197,7 @@ def sealed(content: bytes) -> bytes:
     return content[: found.start(1)] + digest + content[found.end(1) :]
 
 
-def is_whole(content: bytes) -> bool:
+def checksum_ok(content: bytes) -> bool:
     """Say whether a sealed content is the one that was sealed, to the byte."""
     found = _SEAL.search(content)
     if found is None:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self, TypedDict
 
 from unspool.errors import FileError
-from unspool.storage.files import lock, read_whole, why
+from unspool.storage.files import lock, read_bytes, why
 from unspool.storage.schema import parse_json, read_as
 
 
@@ -25,19 +25,19 @@ class Mark(TypedDict):
     hash: str
 
 
-class Journal:
+class RunLog:
     """A file of lines that is added to.
 
     >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> path = Path(place.name) / "log.jsonl"
-    >>> with Journal(path) as journal:
+    >>> with RunLog(path) as journal:
     ...     journal.add({"step": 1})
     ...     mark = journal.mark()
     ...     journal.add({"step": 2})
-    >>> with Journal(path) as journal:
-    ...     journal.back_to(mark)
-    >>> entries(path)
+    >>> with RunLog(path) as journal:
+    ...     journal.truncate_to(mark)
+    >>> read_log(path)
     [{'step': 1}]
     >>> place.cleanup()
     """
@@ -98,7 +98,7 @@ class Journal:
             os.fsync(self._file.fileno())
             return {"bytes": self._file.tell(), "hash": self._hash.hexdigest()}
 
-    def back_to(self, mark: Mark) -> None:
+    def truncate_to(self, mark: Mark) -> None:
         """Forget what was written after a mark; refuse a journal that was another one by then.
 
         One that was deleted begins anew.
@@ -120,7 +120,7 @@ class Journal:
             self._file.seek(0, os.SEEK_END)
 
 
-def entries(path: Path) -> list[dict[str, Any]]:
+def read_log(path: Path) -> list[dict[str, Any]]:
     """Return the entries of a journal; a last line that was cut off is left out."""
-    lines = read_whole(path).split(b"\n")
+    lines = read_bytes(path).split(b"\n")
     return [read_as(dict[str, Any], parse_json(line, path), path) for line in lines[:-1] if line]

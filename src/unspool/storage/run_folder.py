@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from unspool.errors import FileError, InputError
-from unspool.storage.files import UNFINISHED, check_path, read_whole, why
+from unspool.storage.files import UNFINISHED, check_path, read_bytes, why
 from unspool.storage.schema import parse_json, read_as
-from unspool.storage.staging import folder_made_whole
+from unspool.storage.staging import atomic_folder
 from unspool.storage.tensors import read_json, write_json
 
 FORMATS = b"unspool-run-"
@@ -57,12 +57,12 @@ LONGEST = 4096 - 128
 @contextmanager
 def new_run(path: str | Path) -> Iterator[Path]:
     """Give a folder to fill, which becomes the run when all has gone well; refuse one that is there."""
-    check_free(path)
-    with folder_made_whole(Path(path)) as unfinished:
+    require_free_folder(path)
+    with atomic_folder(Path(path)) as unfinished:
         yield unfinished
 
 
-def check_free(path: str | Path) -> None:
+def require_free_folder(path: str | Path) -> None:
     """Raise unless a run can be made here: nothing is there but perhaps an empty folder."""
     check_place(path)
     place = Path(path)
@@ -117,7 +117,7 @@ def run_around(path: str | Path) -> Path | None:
 def _at_once(run: Path) -> bool:
     """Say whether a run is of a kind that is written when all is done, with nothing to go on with."""
     try:
-        content = parse_json(read_whole(run / CONFIG), run / CONFIG)
+        content = parse_json(read_bytes(run / CONFIG), run / CONFIG)
     except FileError:
         return False
     return isinstance(content, dict) and content.get("kind") == "forecast"
@@ -157,7 +157,7 @@ def read_config(run: str | Path, kind: str) -> dict[str, Any]:
     return content
 
 
-def sweep(run: Path) -> None:
+def remove_leftovers(run: Path) -> None:
     """Remove the temporary files of a process that was killed; call it only with the lock of the run's log."""
     with suppress(OSError):
         for left in run.iterdir():

@@ -28,7 +28,7 @@ OWNER = f"{UNFINISHED}owner"
 @contextmanager
 def staged(target: Path) -> Iterator[Path]:
     """Yield a path to write to, with the name of the target, in an unfinished folder beside it."""
-    sweep(target.parent)
+    remove_leftovers(target.parent)
     folder = target.parent / temporary_name()
     folder.mkdir()
     try:
@@ -46,7 +46,7 @@ def _owned(folder: Path, marker: bytes) -> Iterator[None]:
         yield
 
 
-def sweep(place: Path) -> None:
+def remove_leftovers(place: Path) -> None:
     """Remove unfinished folders of processes that have ended; put back what they had moved aside."""
     for left in place.glob(f"{UNFINISHED}*"):
         with suppress(OSError), (left / OWNER).open("r+b") as owner:  # BlockingIOError: its process lives
@@ -84,7 +84,7 @@ def renamed_in_errors(unfinished: Path, path: str | Path) -> Iterator[None]:
 
 
 @contextmanager
-def folder_made_whole(folder: Path, *, may_exist: bool = False, replaces: bool = False) -> Iterator[Path]:
+def atomic_folder(folder: Path, *, may_exist: bool = False, replaces: bool = False) -> Iterator[Path]:
     """Yield a folder to fill; it gets its name when the block ends without an error.
 
     A folder that is there and not empty is an error; with `may_exist` it stays, with `replaces` it is removed when the new

@@ -20,10 +20,10 @@ from unspool.errors import FileError
 from unspool.kernels.arrays import Floats
 from unspool.storage.files import (
     OPEN_SEAL,
-    is_whole,
-    read_whole,
-    sealed,
-    write_whole,
+    checksum_ok,
+    read_bytes,
+    with_checksum,
+    write_atomic,
 )
 from unspool.storage.schema import parse_json, read_as
 
@@ -41,7 +41,7 @@ def write_arrays(path: str | Path, arrays: Mapping[str, Floats], about: Mapping[
     words = json.dumps({"sha256": OPEN_SEAL} | dict(about))
     # The library takes arrays as they lie in memory.
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    write_whole(path, sealed(save(tensors, {ABOUT: words})))
+    write_atomic(path, with_checksum(save(tensors, {ABOUT: words})))
 
 
 def read_arrays(path: str | Path) -> tuple[dict[str, Floats], dict[str, Any]]:
@@ -49,7 +49,7 @@ def read_arrays(path: str | Path) -> tuple[dict[str, Floats], dict[str, Any]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    content = read_whole(path)
+    content = read_bytes(path)
     _refuse_damage(path, content)
     header = parse_json(content[8 : 8 + int.from_bytes(content[:8], "little")], path)
     told = read_as(Header, header, path)["__metadata__"].get(ABOUT)
@@ -96,7 +96,7 @@ def write_json(path: str | Path, content: Mapping[str, Any]) -> None:
     text = json.dumps(
         {"sha256": OPEN_SEAL} | dict(content), ensure_ascii=False, indent=1, allow_nan=False, default=as_plain
     )
-    write_whole(path, sealed(text.encode("utf-8", "surrogatepass") + b"\n"))
+    write_atomic(path, with_checksum(text.encode("utf-8", "surrogatepass") + b"\n"))
 
 
 def as_plain(value: Any) -> Any:
@@ -108,7 +108,7 @@ def as_plain(value: Any) -> Any:
 
 def read_json(path: str | Path) -> dict[str, Any]:
     """Read what `write_json` wrote; refuse a file of which any byte is not as it was written."""
-    content = read_whole(path)
+    content = read_bytes(path)
     _refuse_damage(path, content)
     values = read_as(dict[str, Any], parse_json(content, path), path)
     values.pop("sha256", None)
@@ -116,7 +116,7 @@ def read_json(path: str | Path) -> dict[str, Any]:
 
 
 def _refuse_damage(path: str | Path, content: bytes) -> None:
-    if not is_whole(content):
+    if not checksum_ok(content):
         raise FileError(
             f"{path}: damaged or changed by hand: its bytes do not have the hash written in it; "
             "restore it from a copy, or train again"

@@ -1,7 +1,7 @@
 """What the estimators have in common: scikit-learn's conventions, without needing scikit-learn.
 
 Constructor arguments are stored as they are; `fit` learns attributes that end with an underscore and returns
-the estimator; `fitting` is the same as a generator of reports, for whoever wants to see it happen.
+the estimator; `fit_iter` is the same as a generator of reports, for whoever wants to see it happen.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from unspool.data.batches.examples import Examples
-from unspool.data.encoders import Coder, ValueCoder, as_sequences, learn_coder
+from unspool.data.encoders import Encoder, ValueEncoder, as_sequences, learn_coder
 from unspool.errors import InputError
 from unspool.kernels.arrays import CellName, Floats
 from unspool.model.sequence_config import FitConfig, Head, SequenceConfig, Shape
@@ -27,9 +27,9 @@ from unspool.model.sequence_network import Network
 from unspool.options import at_least, refuse_unknown
 from unspool.storage import run_folder
 from unspool.storage.files import as_path
-from unspool.training.checkpoint import Keeping
-from unspool.training.fit import Report, fit, plan
-from unspool.training.fit_checkpoint import ARRAYS, LEARNED, begin, kept_fit, planned
+from unspool.training.checkpoint import CheckpointPolicy
+from unspool.training.fit import FitReport, fit, plan
+from unspool.training.fit_checkpoint import ARRAYS, LEARNED, create_run, fit_with_checkpoints, load_plan
 from unspool.training.provenance import provenance
 
 SCORED = 256
@@ -115,11 +115,11 @@ class Estimator:
 
     def fit(self, X: Any, y: Any = None, *, run: str | Path | None = None) -> Self:
         """Learn from sequences X and targets y; kept in a run, the same call goes on with what was interrupted."""
-        for _ in self.fitting(X, y, run=run):
+        for _ in self.fit_iter(X, y, run=run):
             pass
         return self
 
-    def fitting(
+    def fit_iter(
         self,
         X: Any,
         y: Any = None,
@@ -127,14 +127,14 @@ class Estimator:
         run: str | Path | None = None,
         save_every: int | None = None,
         more: Mapping[str, Any] | None = None,
-    ) -> Generator[Report]:
+    ) -> Generator[FitReport]:
         """Learn, with a report after every update; it is done when the reports end.
 
         With a run, a folder, all is kept there: the state every half minute or every so many updates, and when
         the reports are left. The same call goes on from it, to the same bits. `more` goes into its config.
         A fit that is refused leaves the estimator as it was.
         """
-        before, keeping = dict(vars(self)), Keeping(steps=save_every)
+        before, policy = dict(vars(self)), CheckpointPolicy(steps=save_every)
         run = None if run is None else as_path(run)
         try:
             examples = self._learn(X, y)
@@ -143,11 +143,11 @@ class Estimator:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config())
                 return self._counted(fit(self.network_, examples, self.fit_config_), before)
             if os.path.exists(run / run_folder.CONFIG):
-                self.fit_config_ = planned(self, examples, run)
+                self.fit_config_ = load_plan(self, examples, run)
             else:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config())
-                begin(self, run, examples, more or {})
-            return self._counted(kept_fit(self, examples, run, keeping), before)
+                create_run(self, run, examples, more or {})
+            return self._counted(fit_with_checkpoints(self, examples, run, policy), before)
         except BaseException:
             self._put_back(before)
             raise
@@ -164,11 +164,11 @@ class Estimator:
         coder = learn_coder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
         x = coder.encode(rows)
         targets, head, outputs = self._learn_targets(y, x)
-        self.network_ = Network.fresh(self.network_config(coder, head, outputs), self.seed)
+        self.network_ = Network.initialise(self.network_config(coder, head, outputs), self.seed)
         self.coder_, self.n_features_in_ = coder, coder.size
         return Examples(x, targets)
 
-    def _counted(self, reports: Generator[Report], before: dict[str, Any]) -> Generator[Report]:
+    def _counted(self, reports: Generator[FitReport], before: dict[str, Any]) -> Generator[FitReport]:
         """Count the updates; where not one can be made, nothing has changed."""
         with closing(reports):
             try:
@@ -191,14 +191,14 @@ class Estimator:
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         raise NotImplementedError
 
-    def network_config(self, coder: Coder, head: Head, outputs: int) -> SequenceConfig:
+    def network_config(self, coder: Encoder, head: Head, outputs: int) -> SequenceConfig:
         """Say what the network is made of."""
         return SequenceConfig(
             shape=self.shape,
             head=head,
             inputs=coder.size,
             outputs=outputs,
-            dense=isinstance(coder, ValueCoder),
+            dense=isinstance(coder, ValueEncoder),
             cell=self.cell,
             hidden=self.hidden,
             layers=self.layers,

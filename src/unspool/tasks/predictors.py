@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from unspool.data.encoders import Coder, ValueCoder
+from unspool.data.encoders import Encoder, ValueEncoder
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.kernels.elementwise import softmax
-from unspool.model.heads import mean_and_spread, output
+from unspool.model.heads import mean_and_std, output
 from unspool.model.sequence_config import Head, SequenceConfig, Shape
 from unspool.tasks.estimator import SCORED, Estimator, labels_of, refuse_none
 
@@ -36,7 +36,7 @@ class SequenceClassifier(Estimator):
     balance: float = 0.0
     """How far the classes' frequencies are taken out of the answer: 0 not at all, 1 wholly."""
 
-    def network_config(self, coder: Coder, head: Head, outputs: int) -> SequenceConfig:
+    def network_config(self, coder: Encoder, head: Head, outputs: int) -> SequenceConfig:
         """Say what the network is made of."""
         return _pooled(super().network_config(coder, head, outputs), self.pool)
 
@@ -115,7 +115,7 @@ class SequenceRegressor(Estimator):
         """many-to-many where there is a target at every step."""
         return "many-to-many" if self.every_step else "many-to-one"
 
-    def network_config(self, coder: Coder, head: Head, outputs: int) -> SequenceConfig:
+    def network_config(self, coder: Encoder, head: Head, outputs: int) -> SequenceConfig:
         """Say what the network is made of."""
         config = _pooled(super().network_config(coder, head, outputs), self.pool)
         return SequenceConfig(**(config.to_json() | {"floor": self.floor}))
@@ -123,7 +123,7 @@ class SequenceRegressor(Estimator):
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         head: Head = "distribution" if self.spread else "numbers"
         if self.every_step:
-            self.target_coder_ = ValueCoder.learn(y, name="y")
+            self.target_coder_ = ValueEncoder.learn(y, name="y")
             refuse_constant(np.concatenate([np.reshape(each, (-1, self.target_coder_.size)) for each in y]))
             return self.target_coder_.encode(y), head, self.target_coder_.size
         try:
@@ -136,7 +136,7 @@ class SequenceRegressor(Estimator):
             )
         self.single_ = numbers.ndim == 1
         rows = numbers.reshape(len(x), 1, -1)
-        self.target_coder_ = ValueCoder.learn(rows, name="y")
+        self.target_coder_ = ValueEncoder.learn(rows, name="y")
         refuse_constant(rows[:, 0])
         return self.target_coder_.encode(rows)[:, 0], head, rows.shape[2]
 
@@ -152,7 +152,7 @@ class SequenceRegressor(Estimator):
         config, coder = self.network_.config, self.target_coder_
         if config.head == "numbers":
             return self._shaped([coder.decode(o) for o in found]), None
-        parts = [mean_and_spread(config, o)[:2] for o in found]
+        parts = [mean_and_std(config, o)[:2] for o in found]
         means = self._shaped([coder.decode(mean) for mean, _ in parts])
         return means, self._shaped([spread * coder.spread for _, spread in parts])
 

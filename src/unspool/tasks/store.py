@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
-from unspool.data.encoders import Coder, Fields, TokenFields, coder_from_fields
+from unspool.data.encoders import Encoder, Fields, TokenFields, coder_from_fields
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
 from unspool.model.sequence_config import FitConfig, SequenceConfig
@@ -94,7 +94,7 @@ def load(path: str | Path, kind: str | None = None) -> Any:
     return estimator
 
 
-def _coder(fields: Fields, run: Path, vocab: str) -> Coder:
+def _coder(fields: Fields, run: Path, vocab: str) -> Encoder:
     """Make a coder from what a run holds; one of tokens has a vocabulary in a file of its own."""
     of_tokens = isinstance(fields, TokenFields)
     if of_tokens and not (run / vocab).exists():

@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unspool.data.batches.examples import Examples, SequenceBatch
-from unspool.data.encoders import Coder, TokenCoder, ValueCoder, as_sequences, holds_tokens
+from unspool.data.encoders import Encoder, TokenEncoder, ValueEncoder, as_sequences, holds_tokens
 from unspool.data.text.sources import refuse_file_names
 from unspool.data.tokens.vocab import UNK
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats, Ids
 from unspool.model.attention import attention_weights
-from unspool.model.decode import Written, beam, draw, roll_out
-from unspool.model.heads import mean_and_spread
+from unspool.model.decode import Hypothesis, beam, draw, roll_out
+from unspool.model.heads import mean_and_std
 from unspool.model.sequence_config import EOS, Head, SequenceConfig, Shape
 from unspool.model.sequence_network import NetworkWeights
 from unspool.options import at_least
@@ -46,7 +46,7 @@ class SequenceTranslator(Estimator):
     longest: int | None = None
     """The most tokens, or the count of numbers, to write; None: as the training part had."""
 
-    def network_config(self, coder: Coder, head: Head, outputs: int) -> SequenceConfig:
+    def network_config(self, coder: Encoder, head: Head, outputs: int) -> SequenceConfig:
         """Say what the network is made of."""
         config = super().network_config(coder, head, outputs)
         return SequenceConfig(**(config.to_json() | {"attention": self.attention}))
@@ -61,40 +61,40 @@ class SequenceTranslator(Estimator):
         if len(y) != len(x):
             raise InputError(f"there are {len(x)} inputs and {len(y)} targets; expected as many")
         if holds_tokens(y):
-            self.target_coder_: Coder = TokenCoder.learn(y, tokens=self.tokens)
+            self.target_coder_: Encoder = TokenEncoder.learn(y, tokens=self.tokens)
             rows = self.target_ids(y)
             self.longest_ = 2 * max(map(len, rows)) if self.longest is None else self.longest
             return rows, "classes", self.target_coder_.size
-        self.target_coder_ = ValueCoder.learn(y, name="y")
+        self.target_coder_ = ValueEncoder.learn(y, name="y")
         rows = list(self.target_coder_.encode(y))
         self.longest_ = max(map(len, rows)) if self.longest is None else self.longest
         return rows, "distribution" if self.spread else "numbers", self.target_coder_.size
 
     def predict(self, X: Any) -> Any:
         """Return what is written for each input: texts or lists of tokens, or numbers (n, steps, O)."""
-        if isinstance(self._fitted_coder(), TokenCoder):
+        if isinstance(self._fitted_coder(), TokenEncoder):
             return [text for text, _ in self.predict_scored(X)]
         return self.predict_distribution(X)[0]
 
     def predict_scored(self, X: Any) -> list[tuple[Any, float]]:
         """Return what is written and log P of it."""
         coder = self._fitted_coder()
-        if not isinstance(coder, TokenCoder):
+        if not isinstance(coder, TokenEncoder):
             raise InputError("numbers have no log P of tokens: ask predict_distribution")
         return [(coder.decode(each.tokens), each.log_prob) for each in self._written(X, self._most_probable)]
 
-    def _most_probable(self, batch: SequenceBatch, weights: NetworkWeights) -> list[Written]:
+    def _most_probable(self, batch: SequenceBatch, weights: NetworkWeights) -> list[Hypothesis]:
         return beam(self.network_, batch, weights, longest=self.longest_, width=self.beam)
 
     def predict_distribution(self, X: Any) -> tuple[Floats, Floats | None]:
         """Return the numbers written and their spread, each (n, steps, O); None where none was learned."""
         config, coder = self.network_.config, self._fitted_coder()
-        if not isinstance(coder, ValueCoder):
+        if not isinstance(coder, ValueEncoder):
             raise InputError("tokens have no mean and spread: ask predict or predict_scored")
         o = np.stack(self._written(X, self._numbers))
         if config.head == "numbers":
             return coder.decode(o), None
-        mean, spread, _ = mean_and_spread(config, o)
+        mean, spread, _ = mean_and_std(config, o)
         return coder.decode(mean), spread * coder.spread
 
     def _numbers(self, batch: SequenceBatch, weights: NetworkWeights) -> list[Floats]:
@@ -112,7 +112,7 @@ class SequenceTranslator(Estimator):
     def attention_of(self, x: Any) -> tuple[Floats, list[str], list[str]]:
         """Return where the decoder looks for one input: a row a written token, <eos> included, and both texts."""
         source, target = self.coder_, self._fitted_coder()
-        if not (isinstance(source, TokenCoder) and isinstance(target, TokenCoder)):
+        if not (isinstance(source, TokenEncoder) and isinstance(target, TokenEncoder)):
             raise InputError("attention_of is for tokens on both sides")
         if self.network_.config.attention == "none":
             raise InputError("this network has no attention: fit one with attention='general'")
@@ -125,7 +125,7 @@ class SequenceTranslator(Estimator):
         alpha = attention_weights(weights.attention, tape)[0]
         return alpha, source.vocab.to_tokens(batch.x[:, 0]), target.vocab.to_tokens(written)
 
-    def _fitted_coder(self) -> Coder:
+    def _fitted_coder(self) -> Encoder:
         if not hasattr(self, "target_coder_"):
             self._examples([])
         return self.target_coder_
@@ -133,7 +133,7 @@ class SequenceTranslator(Estimator):
     def target_ids(self, y: Any) -> list[Ids]:
         """Return targets as token ids, each with <eos> at its end."""
         coder = self._fitted_coder()
-        if not isinstance(coder, TokenCoder):
+        if not isinstance(coder, TokenEncoder):
             raise InputError("the targets are numbers, and have no tokens")
         return [np.append(ids, EOS).astype(np.int32) for ids in coder.encode(y)]
 
@@ -145,7 +145,7 @@ class SequenceTranslator(Estimator):
     def score(self, X: Any, y: Any) -> float:
         """Return the share of inputs whose whole answer is right; for numbers, R²."""
         found = self.predict(X)
-        if isinstance(self.target_coder_, TokenCoder):
+        if isinstance(self.target_coder_, TokenEncoder):
             return float(np.mean([a == b for a, b in zip(found, y, strict=True)]))
         truth = np.asarray(y, np.float64).reshape(found.shape)
         return float(1 - ((truth - found) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
@@ -182,7 +182,7 @@ class SequenceGenerator(SequenceTranslator):
     def input_classes(self) -> list[str] | None:
         """The classes that were learned from, sorted; None where the inputs are no names."""
         coder = getattr(self, "coder_", None)
-        if not isinstance(coder, TokenCoder):
+        if not isinstance(coder, TokenEncoder):
             return None
         special = {UNK, *coder.vocab.reserved_tokens}
         return sorted(token for token in coder.vocab.idx_to_token if token not in special)
@@ -194,13 +194,13 @@ class SequenceGenerator(SequenceTranslator):
     def sample_scored(self, X: Any, *, temperature: float = 1.0, seed: int = 0) -> list[tuple[Any, float]]:
         """Draw one sequence of tokens for each class or vector, and return it with log P of it (at temperature 1)."""
         coder = self._fitted_coder()
-        if not isinstance(coder, TokenCoder):
+        if not isinstance(coder, TokenEncoder):
             raise InputError("only tokens can be drawn: numbers are predicted")
         at_least("seed", seed, 0)
         if not 0 < temperature < 1e6:
             raise InputError(f"temperature is {temperature!r}; expected a number above 0")
 
-        def write(batch: SequenceBatch, weights: NetworkWeights) -> list[Written]:
+        def write(batch: SequenceBatch, weights: NetworkWeights) -> list[Hypothesis]:
             return draw(
                 self.network_, batch, weights, longest=self.longest_, temperature=temperature, seed=seed
             )

@@ -20,10 +20,10 @@ from unspool.cells import cell_named
 from unspool.errors import FileError, InputError
 from unspool.kernels.arrays import Floats
 from unspool.model.config import ModelConfig
-from unspool.model.layer_names import places, torch_suffix
+from unspool.model.layer_names import layer_directions, torch_suffix
 from unspool.model.network import Model
 from unspool.model.parameters import Parameters, shapes_of
-from unspool.storage.files import as_path, write_whole
+from unspool.storage.files import as_path, write_atomic
 
 FIRST = "weight_ih_l0"
 """The entry that every recurrent module of PyTorch has."""
@@ -42,7 +42,7 @@ def to_torch(
     The three names are those of the submodules. With a config and parameters instead of a model, return the recurrent
     layers alone, under the names of `nn.RNN`, `nn.GRU` or `nn.LSTM`.
 
-    >>> model = Model.fresh(ModelConfig(cell="gru", inputs=3, outputs=2, hidden=4), seed=0)
+    >>> model = Model.initialise(ModelConfig(cell="gru", inputs=3, outputs=2, hidden=4), seed=0)
     >>> list(to_torch(model, linear="head"))[2:]
     ['rnn.bias_ih_l0', 'rnn.bias_hh_l0', 'head.weight', 'head.bias']
     >>> {name: value.shape for name, value in to_torch(model.config, model.parameters).items()}
@@ -75,7 +75,7 @@ def _layers_to_torch(config: ModelConfig, parameters: Parameters) -> dict[str, F
     _refuse_feedback(config)
     result: dict[str, Floats] = {}
     H = config.hidden
-    for layer, reverse in places(config):
+    for layer, reverse in layer_directions(config):
         p, suffix = parameters.layer(layer, reverse), torch_suffix(layer, reverse)
         second = np.zeros_like(p["b"])
         if "d" in p:
@@ -127,7 +127,7 @@ def from_torch(
 
 def _fill_layers(config: ModelConfig, state_dict: Mapping[str, Any], parameters: Parameters, at: str) -> None:
     H = config.hidden
-    for layer, reverse in places(config):
+    for layer, reverse in layer_directions(config):
         p, suffix = parameters.layer(layer, reverse), torch_suffix(layer, reverse)
         p["U"][:] = _entry(state_dict, f"{at}weight_ih_{suffix}", p["U"].shape)
         p["W"][:] = _entry(state_dict, f"{at}weight_hh_{suffix}", p["W"].shape)
@@ -220,7 +220,7 @@ def _recurrent_prefix(state_dict: Mapping[str, Any], given: str | None) -> str:
 
 def _recurrent_names(config: ModelConfig, state_dict: Mapping[str, Any], at: str) -> set[str]:
     """Return the entries of the recurrent layers; raise where there are layers that this model has not."""
-    known = {torch_suffix(layer, reverse) for layer, reverse in places(config)}
+    known = {torch_suffix(layer, reverse) for layer, reverse in layer_directions(config)}
     found = set()
     for name in state_dict:
         match = re.fullmatch(re.escape(at) + r"(?:weight|bias)_(ih|hh|hr)_(l\d+(?:_reverse)?)", name)
@@ -267,7 +267,7 @@ def gradient_to_torch(config: ModelConfig, gradient: Parameters) -> dict[str, Fl
     """Return gradients under PyTorch's names: both biases get what the sum gets, but for the GRU's d."""
     result = _layers_to_torch(config, gradient)
     H = config.hidden
-    for layer, reverse in places(config):
+    for layer, reverse in layer_directions(config):
         suffix = torch_suffix(layer, reverse)
         second = result[f"bias_ih_{suffix}"].copy()
         if cell_named(config.cell).has_inner_bias:
@@ -282,7 +282,7 @@ def save_torch(
     """Write what `to_torch` returns as safetensors: a whole model or its recurrent layers; replace an existing file."""
     from safetensors.numpy import save
 
-    write_whole(path, save(to_torch(model, parameters, **names)))
+    write_atomic(path, save(to_torch(model, parameters, **names)))
 
 
 def load_torch(

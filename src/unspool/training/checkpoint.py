@@ -8,7 +8,7 @@ from unspool.options import at_least
 
 
 @dataclass(frozen=True)
-class Keeping:
+class CheckpointPolicy:
     """When a run is written down, and when it stops."""
 
     seconds: float = 30.0

@@ -23,11 +23,11 @@ from unspool.data.batches.text_windows import sequential_batches
 from unspool.errors import InputError
 from unspool.gradients.backpropagate import backpropagate
 from unspool.kernels.arrays import Floats, Ids
-from unspool.model.config import LOOKED_UP
+from unspool.model.config import INPUT_TABLE_LIMIT
 from unspool.model.network import Model
 from unspool.training.loop import Report
 from unspool.training.recipe import ROWS as MOST_ROWS
-from unspool.training.recipe import TAU, Recipe, choose
+from unspool.training.recipe import TAU, Recipe, choose_recipe
 
 LENGTHS = (8, 16, 32, 64, 128, 256)
 """The windows that are tried."""
@@ -57,9 +57,9 @@ def probe_recipe(vocabulary: int, tokens: int, given: Mapping[str, Any], minutes
     kept = {name: given[name] for name in SAME if name in given}
     kept |= _capped(given, vocabulary) | {"dropout": 0.0}
     kept["steps"] = round(min(MOST, max(FEWEST, length)))
-    if vocabulary > LOOKED_UP:
+    if vocabulary > INPUT_TABLE_LIMIT:
         kept["B"] = max(1, min(MOST_ROWS // 4, tokens // (4 * TAU)))
-    return choose(vocabulary=vocabulary, tokens=tokens, seconds=1.0, measure=lambda _: 1.0, given=kept)
+    return choose_recipe(vocabulary=vocabulary, tokens=tokens, seconds=1.0, measure=lambda _: 1.0, given=kept)
 
 
 def _capped(given: Mapping[str, Any], vocabulary: int) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _capped(given: Mapping[str, Any], vocabulary: int) -> dict[str, Any]:
     """
     hidden, embedding, tied = given.get("hidden"), given.get("embedding"), given.get("tied")
     if tied is None and embedding is not None:
-        tied = vocabulary > LOOKED_UP and embedding == hidden
+        tied = vocabulary > INPUT_TABLE_LIMIT and embedding == hidden
     if hidden is None:
         hidden = embedding if tied and embedding else HIDDEN
     sizes: dict[str, Any] = {"hidden": min(hidden, HIDDEN)}
@@ -93,7 +93,7 @@ def measure_bias(
     model: Model, updates: Iterator[Report], total: int, ids: Ids, seed: int
 ) -> dict[int, float]:
     """Train a probe by `total` updates; return the median bias (2) of every K over the points of measurement."""
-    rows = max(1, min(ROWS if model.config.outputs <= LOOKED_UP else 1, (len(ids) - 1) // (4 * LONG)))
+    rows = max(1, min(ROWS if model.config.outputs <= INPUT_TABLE_LIMIT else 1, (len(ids) - 1) // (4 * LONG)))
     tau = min(LONG, 1 << ((len(ids) - 1) // rows).bit_length() - 1)
     tried = [K for K in LENGTHS if tau >= 2 * K]
     if not tried:
@@ -115,7 +115,7 @@ def bias_of(model: Model, x: Ids, y: Ids, lengths: list[int]) -> dict[int, float
     """Return the bias (2) of reading one window as windows of K steps, for every K of `lengths`.
 
     >>> from unspool.model.config import ModelConfig
-    >>> model = Model.fresh(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=6), seed=0)
+    >>> model = Model.initialise(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=6), seed=0)
     >>> ids = np.arange(65, dtype=np.int32)[:, None] % 4
     >>> {K: round(bias, 2) for K, bias in bias_of(model, ids[:-1], ids[1:], [1, 4, 16, 64]).items()}
     {1: 0.7, 4: 0.36, 16: 0.06, 64: 0.0}

@@ -18,7 +18,7 @@ import numpy as np
 
 from unspool.optimisers.schedule import Cosine
 from unspool.training.events import RunConfig
-from unspool.training.state import Training
+from unspool.training.state import TrainingState
 
 CHECKS = (0.2, 0.45, 0.7, 0.9)
 """After which shares of the time the pace is measured."""
@@ -30,7 +30,7 @@ SAMPLES = (0.1, 0.3, 0.6)
 """After which shares of the updates a sample is drawn."""
 
 
-class Pace:
+class StepBudget:
     """Follows one run; `config` is replaced when the plan is changed."""
 
     def __init__(self, begun: float, config: RunConfig) -> None:
@@ -86,7 +86,7 @@ class Pace:
             deadline - self.begun
         )
 
-    def kept(self, training: Training, deadline: float) -> RunConfig:
+    def kept(self, training: TrainingState, deadline: float) -> RunConfig:
         """Give the config with as many updates as keep the deadline: (1); the same one where that is close."""
         step, seconds, config = training.step, training.seconds, self.config
         recipe, (before, then, looking) = config.fixed, self.marks

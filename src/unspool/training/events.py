@@ -6,18 +6,18 @@ from typing import Any, TypeAlias
 
 from unspool.data.batches.text_windows import Batch
 from unspool.data.text.corpus import Corpus
-from unspool.data.text.settings import Settings
+from unspool.data.text.settings import TextConfig
 from unspool.errors import FileError, InputError
-from unspool.evaluation.metrics import Measure
+from unspool.evaluation.metrics import Metrics
 from unspool.gradients.backpropagate import Memory
 from unspool.gradients.truncation import AUTO, TOLERANCE, Truncation
 from unspool.model.network import Model
-from unspool.options import check_integers, check_order, from_choice, inside_one, is_number
+from unspool.options import check_choice, check_inside_unit, check_integers, check_order, is_number
 from unspool.storage.schema import read_as
 from unspool.training.loop import Report
 from unspool.training.recipe import Recipe, check
 
-WHOLE = Settings(split=None)
+WHOLE = TextConfig(split=None)
 """Characters; the split is chosen by the length of the text."""
 
 
@@ -29,7 +29,7 @@ class RunConfig:
     """Files, folders, - or builtin:…"""
     valid: tuple[str, ...] | None = None
     """The validation part, where it is not the end of the sources."""
-    settings: Settings = WHOLE
+    settings: TextConfig = WHOLE
     """How the text becomes tokens, and where it is split."""
     minutes: float = 2.5
     """How long the run is to take, until the model is trained; used where the recipe leaves the steps open."""
@@ -63,9 +63,9 @@ class RunConfig:
         check_integers(self, validations=1, validation_tokens=0, seed=0)
         if self.order is not None:
             object.__setattr__(self, "order", check_order(self.order))
-        from_choice("batches", self.batches, ("sequential", "random"))
-        from_choice("memory", self.memory, ("full", "sqrt"))
-        inside_one("bptt_tolerance", self.bptt_tolerance)
+        check_choice("batches", self.batches, ("sequential", "random"))
+        check_choice("memory", self.memory, ("full", "sqrt"))
+        check_inside_unit("bptt_tolerance", self.bptt_tolerance)
         if not isinstance(self.given, dict):
             raise InputError(
                 f"given is {self.given!r}; expected a dict with numbers of the recipe, {{}} for none"
@@ -117,7 +117,7 @@ class RunConfig:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class CorpusReady:
     """The text is numbered and cut into parts."""
 
     corpus: Corpus
@@ -128,19 +128,19 @@ class Baseline:
     """An n-gram model or the uniform distribution, and how well it predicts."""
 
     name: str
-    valid: Measure
+    valid: Metrics
     """On the whole validation part."""
-    test: Measure | None
+    test: Metrics | None
     """On the test part; None where there is none."""
     seconds: float | None = None
     """The time to count, smooth and score it; None where it was not measured."""
     counts: int | None = None
     """How many counts it stores."""
-    live: Measure | None = None
+    live: Metrics | None = None
     """On the targets that validation in training scores; None in runs of older versions."""
 
     @property
-    def during(self) -> Measure:
+    def during(self) -> Metrics:
         """The figures beside a learning curve: on its own targets, in runs of older versions on the whole part."""
         return self.live or self.valid
 
@@ -153,7 +153,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Planned:
+class TrainingPlanned:
     """The model is there, untrained, and every number is fixed in the config."""
 
     model: Model
@@ -167,7 +167,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Step:
+class StepDone:
     """One update."""
 
     report: Report
@@ -182,7 +182,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Changed:
+class PlanChanged:
     """The pace is now known better: another number of updates ends at the deadline."""
 
     config: RunConfig
@@ -197,13 +197,15 @@ class Stopped:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Evaluated:
     """The best model, and the held-out part by it, from end to end."""
 
     model: Model
     part: str
-    measure: Measure
+    measure: Metrics
     best_step: int
 
 
-Event: TypeAlias = Prepared | list[Baseline] | LeftOut | Planned | Step | Changed | Stopped | Judged
+Event: TypeAlias = (
+    CorpusReady | list[Baseline] | LeftOut | TrainingPlanned | StepDone | PlanChanged | Stopped | Evaluated
+)

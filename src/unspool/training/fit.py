@@ -27,8 +27,8 @@ from unspool.model.sequence_config import FitConfig, SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.optimisers.base import Optimiser, OptimiserConfig
 from unspool.optimisers.schedule import Cosine
-from unspool.training.fit_state import Fitting
-from unspool.training.timing import updates_a_second
+from unspool.training.fit_state import FitState
+from unspool.training.timing import measure_update_rate
 
 
 class Update(NamedTuple):
@@ -41,7 +41,7 @@ class Update(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Report:
+class FitReport:
     """Where a fit stands."""
 
     step: int
@@ -71,10 +71,10 @@ def update(network: Network, batch: SequenceBatch, optimiser: Optimiser, *, seed
     return Update(loss.mean, optimiser.update(network.parameters, gradient.values.flat, rate=rate))
 
 
-def set_aside(n: int, share: float, seed: int) -> tuple[Rows, Rows]:
+def split_validation(n: int, share: float, seed: int) -> tuple[Rows, Rows]:
     """Split n rows into those to train on and those to choose by, at random by the seed.
 
-    >>> train, valid = set_aside(10, 0.2, seed=0)
+    >>> train, valid = split_validation(10, 0.2, seed=0)
     >>> len(train), len(valid), sorted([*train, *valid]) == list(range(10))
     (8, 2, True)
     """
@@ -87,7 +87,7 @@ def set_aside(n: int, share: float, seed: int) -> tuple[Rows, Rows]:
     return np.sort(order[kept:]), np.sort(order[:kept])
 
 
-def endless(
+def cycle_batches(
     examples: Examples, config: FitConfig, *, aligned: bool, done: int = 0
 ) -> Iterator[SequenceBatch]:
     """Go through the examples again and again, each time in another order; without the batches that are done."""
@@ -101,13 +101,15 @@ def endless(
 def plan(network: Network, examples: Examples, config: FitConfig) -> FitConfig:
     """Fix the number of updates: those of the epochs, or fewer where the minutes do not suffice."""
     refuse_what_does_not_fit(network, examples, config.B)
-    set_aside(len(examples), config.validation, config.seed)  # too few are refused before anything is written
+    split_validation(
+        len(examples), config.validation, config.seed
+    )  # too few are refused before anything is written
     if config.steps is not None:
         return config
     steps = config.epochs * per_epoch(len(examples), config)
     if config.minutes is not None:
         seconds = 60 * config.minutes
-        rate = updates_a_second(_thrown_away(network, examples, config), seconds=min(1.5, seconds / 20))
+        rate = measure_update_rate(timed_updates(network, examples, config), seconds=min(1.5, seconds / 20))
         steps = max(1, min(steps, int(seconds * rate)))
     return replace(config, steps=steps)
 
@@ -146,38 +148,38 @@ def per_epoch(n: int, config: FitConfig) -> int:
     return -(-kept // config.B)
 
 
-def _thrown_away(network: Network, examples: Examples, config: FitConfig) -> Iterator[Update]:
+def timed_updates(network: Network, examples: Examples, config: FitConfig) -> Iterator[Update]:
     """Train a copy, to see how long updates take."""
-    copy = Network.fresh(network.config, seed=0)
+    copy = Network.initialise(network.config, seed=0)
     optimiser = Optimiser(OptimiserConfig())
-    for batch in endless(examples, config, aligned=network.config.aligned):
+    for batch in cycle_batches(examples, config, aligned=network.config.aligned):
         yield update(copy, batch, optimiser, seed=0, rate=1.0)
 
 
 def fit(
-    network: Network, examples: Examples, config: FitConfig, state: Fitting | None = None
-) -> Generator[Report]:
+    network: Network, examples: Examples, config: FitConfig, state: FitState | None = None
+) -> Generator[FitReport]:
     """Fit the network in place, from a state on; with rows set aside, the parameters that did best on them are kept.
 
     After every report the state is whole: written down, it can be gone on from.
     """
-    train, valid = set_aside(len(examples), config.validation, config.seed)
+    train, valid = split_validation(len(examples), config.validation, config.seed)
     chosen = examples.part(valid) if len(valid) else None
     config = plan(network, examples, config)
     assert config.steps is not None
     epoch = per_epoch(len(examples), config)
-    state = state or Fitting.fresh(network, config)
+    state = state or FitState.initial(network, config)
     schedule = Cosine(config.steps, warmup=max(1, round(config.warmup * config.steps)))
     every = max(epoch, -(-config.steps // config.validations))
-    batches = endless(examples.part(train), config, aligned=network.config.aligned, done=state.step)
+    batches = cycle_batches(examples.part(train), config, aligned=network.config.aligned, done=state.step)
     if state.ended(config):
-        yield Report(state.step, config.steps, state.loss, state.seconds)
+        yield FitReport(state.step, config.steps, state.loss, state.seconds)
     while not state.ended(config):
         begin, rate = time.perf_counter(), schedule(state.step)
         made = update(network, next(batches), state.optimiser, seed=config.seed, rate=rate)
         state.seconds += time.perf_counter() - begin
         state.loss += (made.loss - state.loss) / min(state.step, epoch)
-        now = Report(state.step, config.steps, state.loss, state.seconds)
+        now = FitReport(state.step, config.steps, state.loss, state.seconds)
         if chosen is None or (state.step % every and state.step < config.steps):
             yield now
             continue

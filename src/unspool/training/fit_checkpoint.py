@@ -22,19 +22,19 @@ from typing import Any, Protocol
 import numpy as np
 
 from unspool.data.batches.examples import Examples
-from unspool.data.encoders import Coder, TokenCoder, ValueCoder
+from unspool.data.encoders import Encoder, TokenEncoder, ValueEncoder
 from unspool.errors import FileError, InputError
 from unspool.model.sequence_config import FitConfig, SequenceConfig
 from unspool.model.sequence_layout import shapes_of_network
 from unspool.model.sequence_network import Network
 from unspool.storage import run_folder, tensors
 from unspool.storage.files import why
-from unspool.storage.log import Journal, entries
+from unspool.storage.log import RunLog, read_log
 from unspool.storage.schema import read_as
 from unspool.training import store
-from unspool.training.checkpoint import Keeping
-from unspool.training.fit import Report, fit
-from unspool.training.fit_state import Fitting, Saved
+from unspool.training.checkpoint import CheckpointPolicy
+from unspool.training.fit import FitReport, fit
+from unspool.training.fit_state import FitState, Saved
 from unspool.training.provenance import provenance
 
 TARGET_VOCAB = "vocab.target.json"
@@ -52,7 +52,7 @@ class Fits(Protocol):
     """An estimator, as far as it is written down."""
 
     network_: Network
-    coder_: Coder
+    coder_: Encoder
     fit_config_: FitConfig
     n_iter_: int
 
@@ -64,24 +64,24 @@ class Fits(Protocol):
         """Return the constructor's arguments."""
 
 
-def begin(estimator: Fits, path: str | Path, examples: Examples, more: Mapping[str, Any]) -> None:
+def create_run(estimator: Fits, path: str | Path, examples: Examples, more: Mapping[str, Any]) -> None:
     """Write a new run before its first update."""
-    begun = Fitting.fresh(estimator.network_, estimator.fit_config_)
+    begun = FitState.initial(estimator.network_, estimator.fit_config_)
     write(estimator, path, {EXAMPLES: _hash(estimator, examples)} | dict(more), begun)
 
 
-def write(estimator: Fits, path: str | Path, more: Mapping[str, Any], begun: Fitting | None = None) -> None:
+def write(estimator: Fits, path: str | Path, more: Mapping[str, Any], begun: FitState | None = None) -> None:
     """Write a new run: an estimator that is fitted, or one whose fit begins."""
     with run_folder.new_run(path) as run:
         made_with = getattr(estimator, PROVENANCE, None) or provenance(None)
         described = _described(estimator) | {"provenance": made_with}
         run_folder.write_config(run, estimator.run_kind, described | dict(more))
         for name, coder in _coders(estimator).items():
-            if isinstance(coder, TokenCoder):
+            if isinstance(coder, TokenEncoder):
                 coder.vocab.save(run / name)
         step = getattr(estimator, "n_iter_", 0) if begun is None else 0
         keep(estimator, run, step)
-        with Journal(run / run_folder.LOG) as journal:
+        with RunLog(run / run_folder.LOG) as journal:
             journal.add({"event": "saved" if begun is None else "begun", "step": step})
             if begun is not None:
                 _save(begun, run, journal)
@@ -93,7 +93,7 @@ def keep(estimator: Fits, run: Path, step: int) -> None:
     tensors.write_arrays(run / run_folder.MODEL, dict(estimator.network_.parameters), about)
 
 
-def planned(estimator: Fits, examples: Examples, path: str | Path) -> FitConfig:
+def load_plan(estimator: Fits, examples: Examples, path: str | Path) -> FitConfig:
     """Give the plan of a run that was begun; refuse one begun with other arguments or other examples."""
     content = run_folder.read_config(path, estimator.run_kind)
     if EXAMPLES not in content:
@@ -134,9 +134,9 @@ def check_fits(estimator: Any, config: SequenceConfig, path: Path) -> None:
         estimator.shape != config.shape and "network.shape",
         (coder.size, getattr(estimator, "n_features_in_", coder.size)) != (config.inputs, config.inputs)
         and "input",
-        isinstance(coder, ValueCoder) != config.dense and "network.dense",
+        isinstance(coder, ValueEncoder) != config.dense and "network.dense",
         not tagged and (target is None or target.size != config.outputs) and "target",
-        not tagged and isinstance(target, ValueCoder) != (config.head != "classes") and "target",
+        not tagged and isinstance(target, ValueEncoder) != (config.head != "classes") and "target",
         config.head != "classes" and not hasattr(estimator, "single_") and "single_",
         config.decodes and not 1 <= getattr(estimator, "longest_", 0) <= LONGEST and "longest_",
         not 1 <= getattr(estimator, "beam", 1) <= LONGEST and "beam",
@@ -151,13 +151,15 @@ def check_fits(estimator: Any, config: SequenceConfig, path: Path) -> None:
         raise FileError(f"{path}: damaged or crafted: {name} does not fit the rest of the run")
 
 
-def kept_fit(estimator: Fits, examples: Examples, run: Path, keeping: Keeping) -> Generator[Report]:
+def fit_with_checkpoints(
+    estimator: Fits, examples: Examples, run: Path, policy: CheckpointPolicy
+) -> Generator[FitReport]:
     """Fit from where the run is to the end; whoever leaves the reports earlier leaves a run that can go on."""
     network, config = estimator.network_, estimator.fit_config_
-    state, training = Fitting.fresh(network, config), run / run_folder.TRAINING
-    with Journal(run / run_folder.LOG) as journal:
+    state, training = FitState.initial(network, config), run / run_folder.TRAINING
+    with RunLog(run / run_folder.LOG) as journal:
         if journal.locked:
-            run_folder.sweep(run)
+            run_folder.remove_leftovers(run)
         if has_ended(run):
             fitted, estimator.n_iter_ = read_network(network.config, run)
             network.parameters.flat[:] = fitted.parameters.flat
@@ -165,7 +167,7 @@ def kept_fit(estimator: Fits, examples: Examples, run: Path, keeping: Keeping) -
         arrays, about = tensors.read_arrays(training)
         saved_state = read_as(Saved, about, training)
         state.restore(arrays, saved_state, training)
-        journal.back_to(saved_state["journal"])
+        journal.truncate_to(saved_state["journal"])
         saved = time.monotonic()
         for report in fit(network, examples, config, state):
             _note(journal, report)
@@ -176,7 +178,7 @@ def kept_fit(estimator: Fits, examples: Examples, run: Path, keeping: Keeping) -
             except GeneratorExit:
                 _keep_all(estimator, state, run, journal)
                 raise
-            if keeping.due(report.step, saved):
+            if policy.due(report.step, saved):
                 _keep_all(estimator, state, run, journal)
                 saved = time.monotonic()
         keep(estimator, run, state.step)
@@ -197,7 +199,7 @@ def has_ended(run: Path) -> bool:
     if (run / run_folder.TRAINING).exists():
         return False
     log = run / run_folder.LOG
-    told = entries(log) if log.exists() else []
+    told = read_log(log) if log.exists() else []
     if not told or told[-1].get("event") != "fitted":
         raise FileError(
             f"{run / run_folder.TRAINING}: it is missing, and {run_folder.LOG} does not say that the fit has ended; "
@@ -206,20 +208,20 @@ def has_ended(run: Path) -> bool:
     return True
 
 
-def _keep_all(estimator: Fits, state: Fitting, run: Path, journal: Journal) -> None:
+def _keep_all(estimator: Fits, state: FitState, run: Path, journal: RunLog) -> None:
     """Write all that is needed to go on; while none is known to be the best, the parameters of now are the model."""
     _save(state, run, journal)
     if state.flat is None:
         keep(estimator, run, state.step)
 
 
-def _save(state: Fitting, run: Path, journal: Journal) -> None:
+def _save(state: FitState, run: Path, journal: RunLog) -> None:
     state.refuse_infinite()
     about = state.about() | {"journal": journal.mark()}
     tensors.write_arrays(run / run_folder.TRAINING, state.arrays(), about)
 
 
-def _note(journal: Journal, report: Report) -> None:
+def _note(journal: RunLog, report: FitReport) -> None:
     if report.valid is not None:
         entry = {"step": report.step, "train": report.loss, "seconds": report.seconds}
         journal.add(entry | {"valid": report.valid, "best": report.best})
@@ -227,10 +229,10 @@ def _note(journal: Journal, report: Report) -> None:
 
 def _hash(estimator: Fits, examples: Examples) -> str:
     """Give a hash of the examples and of what their numbers stand for: letters, labels, units."""
-    meant = _taught(estimator)
+    meant = _learned_attributes(estimator)
     meant["learned"].pop("n_iter_", None)
     coders = _coders(estimator).items()
-    meant["vocabs"] = {name: coder.vocab.sha256 for name, coder in coders if isinstance(coder, TokenCoder)}
+    meant["vocabs"] = {name: coder.vocab.sha256 for name, coder in coders if isinstance(coder, TokenEncoder)}
     words = json.dumps(meant, sort_keys=True, default=tensors.as_plain) + examples.sha256()
     return hashlib.sha256(words.encode()).hexdigest()
 
@@ -240,11 +242,11 @@ def _described(estimator: Fits) -> dict[str, Any]:
         "arguments": estimator.get_params(),
         "network": estimator.network_.config.to_json(),
         "fit": estimator.fit_config_.to_json(),
-        **_taught(estimator),
+        **_learned_attributes(estimator),
     }
 
 
-def _taught(estimator: Fits) -> dict[str, Any]:
+def _learned_attributes(estimator: Fits) -> dict[str, Any]:
     """Give what the training part taught, the vocabularies aside."""
     content: dict[str, Any] = {"input": estimator.coder_.to_json()}
     if hasattr(estimator, "target_coder_"):
@@ -257,8 +259,8 @@ def _taught(estimator: Fits) -> dict[str, Any]:
     return content
 
 
-def _coders(estimator: Fits) -> dict[str, Coder]:
-    coders: dict[str, Coder] = {run_folder.VOCAB: estimator.coder_}
+def _coders(estimator: Fits) -> dict[str, Encoder]:
+    coders: dict[str, Encoder] = {run_folder.VOCAB: estimator.coder_}
     if hasattr(estimator, "target_coder_"):
         coders[TARGET_VOCAB] = estimator.target_coder_
     return coders

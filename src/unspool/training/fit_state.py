@@ -34,7 +34,7 @@ class Saved(TypedDict):
 
 
 @dataclass
-class Fitting:
+class FitState:
     """A network on its way."""
 
     network: Network
@@ -51,9 +51,9 @@ class Fitting:
     """How many validations ago that was."""
 
     @staticmethod
-    def fresh(network: Network, config: FitConfig) -> Fitting:
+    def initial(network: Network, config: FitConfig) -> FitState:
         """Begin before the first update."""
-        return Fitting(
+        return FitState(
             network,
             Optimiser(
                 OptimiserConfig(learning_rate=config.learning_rate, clip=config.clip, decay=config.decay)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.errors import Diverged, InputError
-from unspool.gradients.backpropagate import Memory, Passed, backpropagate
-from unspool.gradients.truncation import FULL, Past, Stretch, Truncation, Window
+from unspool.gradients.backpropagate import Memory, WindowResult, backpropagate
+from unspool.gradients.truncation import FULL, CarriedState, Segment, Truncation, Window
 from unspool.kernels import native
 from unspool.model.bptt import Gradient
 from unspool.model.network import Model
@@ -46,29 +46,37 @@ def train(
     state: State | None = None,
     bptt: Truncation = FULL,
     memory: Memory = "full",
-    past: Past | None = None,
-    own: Callable[[int], float] | None = None,
+    carried: CarriedState | None = None,
+    scheduled_sampling: Callable[[int], float] | None = None,
 ) -> Iterator[Report]:
     """Update the model once a window; the state is carried on and cut from the gradient.
 
     `bptt` says how far back gradients reach (truncated:K1,K2 also says how many steps an update reads), `memory`
-    whether all states are kept for the way back. `past` is what one update leaves for the next: pass one to
+    whether all states are kept for the way back. `carried` is what one update leaves for the next: pass one to
     save it between two reports, or to go on from a saved one or with more windows. So at the end of the windows, steps
-    left over (fewer than K1) wait in a `past` that was passed; without one they get an update. Where tokens are fed back (figure 10.4),
-    `own` gives by update the share of steps that see the model's own output before, and not the target.
+    left over (fewer than K1) wait in a `carried` that was passed; without one they get an update. Where tokens are fed back (figure 10.4),
+    `scheduled_sampling` gives by update the share of steps that see the model's own output before, and not the target.
     """
-    gradient, last = model.gradient(), past is None
-    past = Past(bptt, state) if past is None else past
-    past.truncation.check_chain(model.config.feeds_tokens)
-    if own is not None and not model.config.feeds_tokens:
+    gradient, last = model.gradient(), carried is None
+    carried = CarriedState(bptt, state) if carried is None else carried
+    carried.truncation.check_chain(model.config.feeds_tokens)
+    if scheduled_sampling is not None and not model.config.feeds_tokens:
         raise InputError(
             "own goes with pattern='output' and feedback='token': other models read no output before"
         )
-    for stretch in past.stretches(windows, last=last):
+    for segment in carried.segments(windows, last=last):
         passed, report = _update(
-            model, stretch, gradient, optimiser, seed, schedule, past.truncation, memory, own
+            model,
+            segment,
+            gradient,
+            optimiser,
+            seed,
+            schedule,
+            carried.truncation,
+            memory,
+            scheduled_sampling,
         )
-        past.leave(stretch, passed.at)
+        carried.carry(segment, passed.at)
         yield report
 
 
@@ -90,40 +98,42 @@ def update(
             f"bptt: {bptt} makes an update every {bptt.K1} steps, and the window has {len(window.x)} steps for "
             "one update; use train, or shorten the window"
         )
-    stretch = Stretch(window.x, window.y, getattr(window, "lengths", None), state, len(window.x))
-    return _update(model, stretch, gradient, optimiser, seed, schedule, bptt, memory, None)[1]
+    segment = Segment(window.x, window.y, getattr(window, "lengths", None), state, len(window.x))
+    return _update(model, segment, gradient, optimiser, seed, schedule, bptt, memory, None)[1]
 
 
 def _update(
     model: Model,
-    stretch: Stretch,
+    segment: Segment,
     gradient: Gradient,
     optimiser: Optimiser,
     seed: int,
     schedule: Callable[[int], float],
     bptt: Truncation,
     memory: Memory,
-    own: Callable[[int], float] | None,
-) -> tuple[Passed, Report]:
+    scheduled_sampling: Callable[[int], float] | None,
+) -> tuple[WindowResult, Report]:
     step = optimiser.step
     weights = model.weights()
     gradient.clear()
-    tau, B = stretch.x.shape[:2]
-    targets = int((stretch.y >= 0).sum())
+    tau, B = segment.x.shape[:2]
+    targets = int((segment.y >= 0).sum())
     passed = backpropagate(
         model,
-        stretch.x,
-        stretch.y,
-        stretch.state,
+        segment.x,
+        segment.y,
+        segment.state,
         gradient,
         scale=1.0 / max(targets, 1),
-        lengths=stretch.lengths,
+        lengths=segment.lengths,
         masks=model.masks(B, seed=seed, step=step),
         weights=weights,
         xi=bptt.xi(tau, B, seed=seed, step=step),
         memory=memory,
-        again=stretch.again,
-        own=None if own is None else _own(own(step), tau, B, seed, step),
+        carry_after=segment.carry_after,
+        sampled_mask=None
+        if scheduled_sampling is None
+        else _own(scheduled_sampling(step), tau, B, seed, step),
     )
     loss = passed.loss
     if not math.isfinite(loss.sum):
@@ -131,8 +141,8 @@ def _update(
             f"the loss is {loss.sum} at step {step + 1}: lower the learning rate or the clipping norm, "
             "or look for values in the input that are not finite"
         )
-    if stretch.state is None:
-        model.add_start(passed.starts, gradient)
+    if segment.state is None:
+        model.add_initial_state_gradient(passed.d_initial_state, gradient)
     model.finish(gradient, weights)
     norm = optimiser.update(model.parameters, gradient.flat, rate=schedule(step))
     return passed, Report(step + 1, loss.mean, norm, loss.count, passed.state)

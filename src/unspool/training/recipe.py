@@ -19,11 +19,11 @@ from typing import Any, Literal
 
 from unspool.errors import InputError
 from unspool.kernels.arrays import Activation, CellName
-from unspool.model.config import LOOKED_UP, ModelConfig
+from unspool.model.config import INPUT_TABLE_LIMIT, ModelConfig
 from unspool.model.values import Feedback
 from unspool.optimisers.base import OptimiserConfig
 from unspool.optimisers.schedule import Plans, refuse_plans
-from unspool.options import MOST_STEPS, at_least, from_choice, share_of_one
+from unspool.options import MOST_STEPS, at_least, check_choice, check_fraction
 
 SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
 """H is one of these: whole vectors, and near enough to each other."""
@@ -88,7 +88,7 @@ class Recipe:
     """What 10.4 feeds back: token, the one-hot output before, or logits, the real-valued o(t-1)."""
 
 
-def choose(
+def choose_recipe(
     *,
     vocabulary: int,
     tokens: int,
@@ -101,7 +101,7 @@ def choose(
 
     The seconds are those that are left; what the measurements take of them is not spent twice.
 
-    >>> recipe = choose(
+    >>> recipe = choose_recipe(
     ...     vocabulary=65, tokens=1_000_000, seconds=150, given={"tau": 100}, clock=lambda: 0.0,
     ...     measure=lambda recipe: 28e9 / (weights(recipe, 65)[1] * recipe.B * recipe.tau),
     ... )
@@ -127,7 +127,7 @@ def check(given: Mapping[str, Any]) -> dict[str, Any]:
     known = [field.name for field in fields(Recipe)]
     if unknown := sorted(set(given) - set(known)):
         raise InputError(f"{unknown[0]}: no number of a recipe; there are {', '.join(known)}")
-    from_choice("cell", given.get("cell", "gru"), tuple(GATES))
+    check_choice("cell", given.get("cell", "gru"), tuple(GATES))
     plain = dict(given)
     for name in ("hidden", "layers", "B", "tau", "steps", "warmup", "embedding"):
         if name in given:
@@ -136,7 +136,7 @@ def check(given: Mapping[str, Any]) -> dict[str, Any]:
     if "plans" in given:
         refuse_plans(given["plans"], given.get("steps", 0))
     for name in ("dropout", "recurrent_dropout"):
-        share_of_one(name, given.get(name, 0.0))
+        check_fraction(name, given.get(name, 0.0))
     _check_network(given)
     OptimiserConfig(**{name: given[name] for name in ("learning_rate", "clip", "decay") if name in given})
     return plain
@@ -144,14 +144,14 @@ def check(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_network(given: Mapping[str, Any]) -> None:
     """Raise where pattern, activation, h0 and cell do not go together."""
-    from_choice("h0", given.get("h0", "zero"), ("zero", "learned"))
+    check_choice("h0", given.get("h0", "zero"), ("zero", "learned"))
     pattern = given.get("pattern", "10.3")
     if pattern == "10.5":
         raise InputError(
             "pattern is 10.5, which has one output after the whole sequence: train it with unspool classify; a language "
             "model needs 10.3 or 10.4"
         )
-    from_choice("pattern", pattern, ("10.3", "10.4"))
+    check_choice("pattern", pattern, ("10.3", "10.4"))
     names = ("activation", "feedback", "layers", "recurrent_dropout")
     ModelConfig(
         inputs=1,
@@ -175,7 +175,9 @@ def weights(recipe: Recipe, vocabulary: int) -> tuple[int, int]:
     (786432, 819712)
     """
     G, H, L = GATES[recipe.cell], recipe.hidden, recipe.layers
-    read = recipe.embedding if vocabulary > LOOKED_UP else 0  # else a row of a table, which costs nothing
+    read = (
+        recipe.embedding if vocabulary > INPUT_TABLE_LIMIT else 0
+    )  # else a row of a table, which costs nothing
     inside = G * H * (L * H + (L - 1) * H + read)
     return inside, inside + vocabulary * H
 
@@ -190,7 +192,7 @@ def _hiddens(given: Mapping[str, Any]) -> Sequence[int]:
 
 def _of_size(H: int, vocabulary: int, tokens: int, given: Mapping[str, Any]) -> Recipe:
     """Fill in all that depends on the size and not on the time."""
-    many = vocabulary > LOOKED_UP
+    many = vocabulary > INPUT_TABLE_LIMIT
     tied = given.get("tied", many and given.get("embedding", H) == H)
     B = given.get("B", max(1, min(ROWS, tokens // (4 * TAU))))  # a short text: fewer rows, of some length
     chosen = Recipe(

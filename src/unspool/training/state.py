@@ -13,7 +13,7 @@ import numpy as np
 
 from unspool.data.batches.text_windows import Batches, Position
 from unspool.errors import FileError, InputError
-from unspool.gradients.truncation import Past
+from unspool.gradients.truncation import CarriedState
 from unspool.kernels.arrays import Floats
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
@@ -36,13 +36,13 @@ class Saved(TypedDict):
 
 
 @dataclass
-class Training:
+class TrainingState:
     """A model on its way."""
 
     model: Model
     optimiser: Optimiser
     batches: Batches
-    past: Past
+    carried: CarriedState
     """What the next update goes on from: the carried state, and the steps that are looked back on."""
     best: float = math.inf
     """The lowest validation loss so far."""
@@ -63,7 +63,7 @@ class Training:
         memory = self.optimiser.state()
         found = {"parameters": self.model.parameters.flat}
         found |= {name: memory[name] for name in ("m", "v") if memory[name] is not None}
-        return found | self.past.state()
+        return found | self.carried.state()
 
     def about(self) -> dict[str, Any]:
         """Give everything else, ready for JSON."""
@@ -88,7 +88,7 @@ class Training:
         except InputError as error:
             raise FileError(f"{path}: damaged or crafted: {error}") from error
         flat[:] = arrays["parameters"]
-        self.past.restore(dict(arrays))
+        self.carried.restore(dict(arrays))
         self.best = math.inf if about["best"] is None else about["best"]
         self.best_step = about["best_step"]
         self.train, self.seconds = about["train"], about["seconds"]
@@ -122,8 +122,8 @@ def check_past(config: ModelConfig, arrays: Mapping[str, Floats], path: object) 
     states = sorted(name for name in names if name not in tokens)
     parts = "hs" if config.cell == "lstm" else "h"
     wanted = sorted(f"past.{layer}.{part}" for layer in range(config.layers) for part in parts)
-    waiting = {"past.waiting.x", "past.waiting.y"} & set(names)
-    if (states and states != wanted) or len(waiting) == 1:
+    pending = {"past.waiting.x", "past.waiting.y"} & set(names)
+    if (states and states != wanted) or len(pending) == 1:
         raise FileError(f"{path}: damaged or crafted: the carried state is not complete")
 
 

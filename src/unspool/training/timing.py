@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 
-def updates_a_second(
+def measure_update_rate(
     updates: Iterator[Any], seconds: float = 1.0, clock: Callable[[], float] = time.perf_counter
 ) -> float:
     """Measure how many updates are made a second, on updates that are thrown away.
 
     >>> ticks = iter(range(1000))
-    >>> updates_a_second(iter(range(100)), seconds=10, clock=lambda: float(next(ticks)))
+    >>> measure_update_rate(iter(range(100)), seconds=10, clock=lambda: float(next(ticks)))
     1.0
     """
     next(updates)  # the first one allocates

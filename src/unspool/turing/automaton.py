@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from unspool.errors import InputError
-from unspool.kernels.arrays import once
+from unspool.kernels.arrays import cached_attribute
 from unspool.turing.machine import check_names
 
 
@@ -48,12 +48,12 @@ class Automaton:
                     f"the transition of state {state!r} at {symbol!r} enters {to!r}, which has no transitions"
                 )
 
-    @once
+    @cached_attribute
     def states(self) -> tuple[str, ...]:
         """All states, in the order of their rules."""
         return tuple(dict.fromkeys(state for state, _ in self.rules))
 
-    @once
+    @cached_attribute
     def symbols(self) -> tuple[str, ...]:
         """All symbols, sorted."""
         return tuple(sorted({symbol for _, symbol in self.rules}))

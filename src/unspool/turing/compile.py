@@ -35,7 +35,7 @@ import numpy as np
 
 from unspool.errors import InputError
 from unspool.turing.machine import MOVES, Machine, Move
-from unspool.turing.network import Network, Unit
+from unspool.turing.network import MachineNetwork, Unit
 
 MOST_UNITS = 2000
 """W has as many fractions as the square of this."""
@@ -65,7 +65,7 @@ class Affine:
         return self * Fraction(1, divisor)
 
 
-def compile_machine(machine: Machine) -> Network:
+def compile_machine(machine: Machine) -> MachineNetwork:
     """Return the network of a machine.
 
     >>> from unspool.turing.builtin import find
@@ -92,7 +92,7 @@ def compile_machine(machine: Machine) -> Network:
             W[place[unit], place[source]] = weight
     b = np.array([seen[unit].constant for unit in units], object)
     U = np.array([[_input(machine, base, unit, x) for x in range(m + 1)] for unit in units], object)
-    return Network(machine, base, tuple(units), W, U, b)
+    return MachineNetwork(machine, base, tuple(units), W, U, b)
 
 
 def _entered(machine: Machine) -> list[tuple[str, Move]]:

@@ -22,7 +22,7 @@ from unspool.kernels.arrays import Floats, Ids
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.turing.automaton import Automaton
-from unspool.turing.network import Network, Rationals
+from unspool.turing.network import MachineNetwork, Rationals
 
 
 def automaton_model(automaton: Automaton) -> Model:
@@ -76,7 +76,7 @@ def read_states(automaton: Automaton, model: Model, word: str) -> list[str | Non
     return [automaton.states[k] if sure else None for k, sure in zip(o.argmax(axis=1), one_hot, strict=True)]
 
 
-def machine_model(network: Network) -> Model:
+def machine_model(network: MachineNetwork) -> Model:
     """Return a network as a model: tokens are its inputs and one more, which says nothing; scores are its states."""
     H, inputs = len(network.units), network.U.shape[1]
     states = network.machine.states
@@ -98,6 +98,6 @@ def as_floats(exact: Rationals) -> Floats:
 
 
 def _empty(config: ModelConfig) -> Model:
-    model = Model.fresh(config, seed=0)
+    model = Model.initialise(config, seed=0)
     model.parameters.flat[:] = 0
     return model

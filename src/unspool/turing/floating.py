@@ -17,7 +17,7 @@ from unspool.kernels import reference
 from unspool.kernels.arrays import Floats
 from unspool.kernels.tape import Lookup
 from unspool.turing.engine import machine_model
-from unspool.turing.network import Network
+from unspool.turing.network import MachineNetwork
 from unspool.turing.run import Truth
 
 Precision = Literal["float32", "float64"]
@@ -33,7 +33,7 @@ class Lasted(NamedTuple):
     state: int | None
 
 
-def lasted(network: Network, word: str, truth: Iterable[Truth], precision: Precision) -> Lasted:
+def lasted(network: MachineNetwork, word: str, truth: Iterable[Truth], precision: Precision) -> Lasted:
     """Run a network in floats and compare it with what is true, step by step, until its state is wrong.
 
     >>> from unspool.turing.builtin import find
@@ -52,7 +52,7 @@ def lasted(network: Network, word: str, truth: Iterable[Truth], precision: Preci
 class Watch:
     """A network in floats that goes along with an exact one, until its state is wrong."""
 
-    def __init__(self, network: Network, word: str, precision: Precision) -> None:
+    def __init__(self, network: MachineNetwork, word: str, precision: Precision) -> None:
         self.lasted, self.t = Lasted(None, None), 0
         self._states = states(network, word, precision)
         self._stacks = [np.array([unit.kind == kind for unit in network.units]) for kind in "lr"]
@@ -74,7 +74,7 @@ class Watch:
         self.t += 1
 
 
-def states(network: Network, word: str, precision: Precision) -> Iterator[Floats]:
+def states(network: MachineNetwork, word: str, precision: Precision) -> Iterator[Floats]:
     """Give the hidden units before the first step and after each, without end: float32 by the engine, float64 by its NumPy twin."""
     model, H = machine_model(network), len(network.units)
     weights, table = model.weights(), model.table()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from unspool.errors import InputError
-from unspool.kernels.arrays import once
+from unspool.kernels.arrays import cached_attribute
 
 Move = Literal["L", "S", "R"]
 MOVES: tuple[Move, ...] = ("L", "S", "R")
@@ -85,12 +85,12 @@ class Machine:
                         f"state {state!r} has no transition at {symbol!r}; give one, or * for all others"
                     )
 
-    @once
+    @cached_attribute
     def states(self) -> tuple[str, ...]:
         """All states: those with rules in the order of these, then the halting ones."""
         return tuple(dict.fromkeys([state for state, _ in self.rules] + list(self.halting)))
 
-    @once
+    @cached_attribute
     def symbols(self) -> tuple[str, ...]:
         """All symbols: the blank first, then the others sorted."""
         used = {symbol for _, symbol in self.rules} | {rule.write for rule in self.rules.values()}

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.kernels.arrays import once
+from unspool.kernels.arrays import cached_attribute
 from unspool.turing.machine import Configuration, Machine, Move
 
 Rationals = NDArray[Any]
@@ -57,7 +57,7 @@ class Unit(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class MachineNetwork:
     """The weights of a machine: the same for every tape."""
 
     machine: Machine
@@ -120,7 +120,7 @@ class Network:
         stack = stack.translate(self._symbol_of_digit).rstrip(self.machine.blank)
         return None if WRONG in stack else stack
 
-    @once
+    @cached_attribute
     def _symbol_of_digit(self) -> dict[int, str]:
         """The symbol of each digit, as character with the digit's number; `WRONG` where there is none."""
         found = dict.fromkeys(range(self.base), WRONG)

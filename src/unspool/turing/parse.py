@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from unspool.errors import InputError
-from unspool.storage.files import read_whole
+from unspool.storage.files import read_bytes
 from unspool.turing.automaton import Automaton
 from unspool.turing.machine import Machine, Rule
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 def load(path: Path) -> Machine | Automaton:
     """Read a machine or an automaton from a file."""
     try:
-        return parse(read_whole(path).decode("utf-8-sig"), path.stem)
+        return parse(read_bytes(path).decode("utf-8-sig"), path.stem)
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 at byte {error.start}; expected JSON") from error
     except InputError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from unspool.plots.svg import Canvas
 from unspool.turing.machine import Configuration
-from unspool.turing.network import Network
+from unspool.turing.network import MachineNetwork
 from unspool.turing.run import Pair
 
 MOST = 120
@@ -21,7 +21,7 @@ COLOURS = ("blue", "orange", "green", "purple", "gold", "red")
 
 
 def draw_machine(
-    network: Network, pairs: Sequence[Pair], path: str | Path, title: str, left_out: int = 0
+    network: MachineNetwork, pairs: Sequence[Pair], path: str | Path, title: str, left_out: int = 0
 ) -> None:
     """Draw the first steps of a run into an SVG file; `left_out` more were made than are given."""
     shown = pairs[: MOST + 1]
@@ -90,7 +90,7 @@ def heat_rows(
                            fill_opacity=0.12 + 0.78 * value)  # fmt: skip
 
 
-def _unit_rows(network: Network, pairs: Sequence[Pair]) -> list[tuple[str, list[float]]]:
+def _unit_rows(network: MachineNetwork, pairs: Sequence[Pair]) -> list[tuple[str, list[float]]]:
     rows = [
         (unit.label, [float(pair.moment.value(i)) for pair in pairs]) for i, unit in enumerate(network.units)
     ]
@@ -105,7 +105,7 @@ def _cells(configurations: Sequence[Configuration]) -> range:
 
 def _tape(
     canvas: Canvas,
-    network: Network,
+    network: MachineNetwork,
     configurations: Sequence[Configuration],
     cells: range,
     box: tuple[float, float, float],
@@ -147,7 +147,9 @@ def _bands(canvas: Canvas, states: Sequence[str], top: float, wide: float) -> No
     canvas.text(LEFT - 8, top - 6, "state", text_anchor="end", class_="soft", font_size=SMALL)
 
 
-def _stacks(canvas: Canvas, network: Network, pairs: Sequence[Pair], box: tuple[float, float, float]) -> None:
+def _stacks(
+    canvas: Canvas, network: MachineNetwork, pairs: Sequence[Pair], box: tuple[float, float, float]
+) -> None:
     top, wide, tall = box
     _head(canvas, top, "the stacks' numbers: in the bands alone, each with its symbol at the top")
     right, symbols, base = LEFT + wide * len(pairs), network.machine.symbols, network.base

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unspool.turing.machine import Configuration, Move, simulate
-from unspool.turing.network import Network, Rationals
+from unspool.turing.network import MachineNetwork, Rationals
 
 
 class Moment(NamedTuple):
@@ -37,7 +37,7 @@ class Exact:
     [('A', '0'), ('B', '0'), ('A', '5/8'), ('B', '5/32')]
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: MachineNetwork) -> None:
         self.network = network
         parts = (network.W, network.U, network.b)
         self.scale = math.lcm(*{weight.denominator for part in parts for weight in part.flat})
@@ -148,7 +148,7 @@ class Pair(NamedTuple):
         return self.machine == self.network
 
 
-def side_by_side(network: Network, word: str, steps: int) -> Iterator[Pair]:
+def side_by_side(network: MachineNetwork, word: str, steps: int) -> Iterator[Pair]:
     """Run the machine as it is defined and its network exactly, for so many steps or until it halts."""
     exact, head = Exact(network), 0
     both = zip(simulate(network.machine, word), exact.run(word), strict=True)
@@ -160,6 +160,6 @@ def side_by_side(network: Network, word: str, steps: int) -> Iterator[Pair]:
         yield Pair(configuration, network_at, moment, truth)
 
 
-def truth_of(network: Network, word: str, steps: int) -> list[Truth]:
+def truth_of(network: MachineNetwork, word: str, steps: int) -> list[Truth]:
     """Return what the network holds before the first step and after each."""
     return [pair.truth for pair in side_by_side(network, word, steps)]

@@ -36,7 +36,7 @@ def test_targets_are_inputs_shifted_by_one_and_time_runs_downwards(
     for batch in batches:
         assert batch.x.shape == batch.y.shape == (tau, B)
         assert batch.x.dtype == batch.y.dtype == np.int32
-        assert batch.fresh.shape == (B,)
+        assert batch.reset.shape == (B,)
         assert (batch.y == batch.x + 1).all()  # the ids count up, so the next token is one more
         assert (np.diff(batch.x, axis=0) == 1).all()
 
@@ -58,13 +58,13 @@ def test_rows_go_on_where_they_stopped(B: int, tau: int, extra: int, seed: int) 
     batches = list(make(sequential_batches, B, tau, extra, seed))
     for before, after in pairwise(batches):
         assert (after.x[0] == before.y[-1]).all()
-        assert not after.fresh.any()
-    assert batches[0].fresh.all()
+        assert not after.reset.any()
+    assert batches[0].reset.all()
 
 
 @given(**SIZES)
 def test_random_windows_are_always_fresh(B: int, tau: int, extra: int, seed: int) -> None:
-    assert all(batch.fresh.all() for batch in make(random_batches, B, tau, extra, seed))
+    assert all(batch.reset.all() for batch in make(random_batches, B, tau, extra, seed))
 
 
 @pytest.mark.parametrize("maker", MAKERS)
@@ -83,7 +83,7 @@ def test_a_place_written_as_json_is_found_again(
         other = next(again)
         assert (batch.x == other.x).all()
         assert (batch.y == other.y).all()
-        assert (batch.fresh == other.fresh).all()
+        assert (batch.reset == other.reset).all()
     assert again.state() == batches.state()
 
 

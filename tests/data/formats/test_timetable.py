@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from unspool.data.formats.timetable import read_timetable
-from unspool.data.series.time_index import Clock, read_clock
+from unspool.data.series.time_index import TimeIndex, read_clock
 from unspool.errors import InputError
 
 
@@ -128,7 +128,7 @@ def test_times_that_do_not_go_in_steps_are_named(tmp_path: Path, rows: str, mess
 def test_a_day_that_months_lack_is_counted_in_days() -> None:
     clock = read_clock(["2020-01-31", "2020-03-31", "2020-05-31"])
     assert clock is not None and clock.kind == "dates"
-    assert Clock("months", "%Y-%m-%d", "2020-01-15", 1).numbers(["2020-02-15", "2020-02-16"]) == [1, None]
+    assert TimeIndex("months", "%Y-%m-%d", "2020-01-15", 1).numbers(["2020-02-15", "2020-02-16"]) == [1, None]
 
 
 MONTHS = [f"{2000 + t // 12}-{t % 12 + 1:02}" for t in range(24)]

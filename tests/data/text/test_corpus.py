@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from unspool.data.text import cache as prepared
 from unspool.data.text import id_buffer as spool
-from unspool.data.text.corpus import Corpus, prepare, read_part, reopen
-from unspool.data.text.source import text_itself
+from unspool.data.text.corpus import Corpus, open_corpus, prepare, read_part
+from unspool.data.text.source import text_source
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.errors import EmptyInput, FileError, InputError
 from unspool.storage.files import UNFINISHED
@@ -163,7 +163,7 @@ def test_large_and_small_texts_go_the_same_way(
 ) -> None:
     small = prepare(path, tokens=kind)
     monkeypatch.setattr("unspool.data.text.source.byte_blocks.__defaults__", (50,))
-    monkeypatch.setattr(spool.Spool.__init__, "__defaults__", (None, 10))
+    monkeypatch.setattr(spool.IdBuffer.__init__, "__defaults__", (None, 10))
     monkeypatch.setattr(spool, "BLOCK", 7)
     large = prepare(path, tokens=kind)
     assert isinstance(large.train.ids, np.memmap)
@@ -296,14 +296,14 @@ def test_a_corpus_kept_in_a_folder_is_opened_again_and_every_byte_counts(path: P
     folder = tmp_path / "kept"
     folder.mkdir()
     made = prepare(path, into=folder)
-    again = reopen(folder, made.settings)
+    again = open_corpus(folder, made.settings)
     for one, two in zip(made.parts, again.parts, strict=True):
         assert one.ids.tolist() == two.ids.tolist() and one.bytes == two.bytes
     damaged = bytearray((folder / prepared.IDS).read_bytes())
     damaged[7] ^= 1
     (folder / prepared.IDS).write_bytes(damaged)
     with pytest.raises(FileError, match="damaged"):
-        reopen(folder, made.settings)
+        open_corpus(folder, made.settings)
 
 
 @pytest.mark.parametrize("tokens", ["char", "byte", "word"])
@@ -317,4 +317,4 @@ def test_a_part_read_with_a_vocabulary_equals_the_part_prepared_with_it(tokens: 
     wanted = made.valid
     assert sizes == (wanted.characters, wanted.bytes, wanted.unknown, wanted.first, wanted.last)
     with pytest.raises(EmptyInput, match="empty"):
-        read_part(text_itself(""), made.vocab, made.tokenizer, made.settings)
+        read_part(text_source(""), made.vocab, made.tokenizer, made.settings)

@@ -9,8 +9,8 @@ import pytest
 from unspool import LanguageModel, TextModel
 from unspool.compress import compress
 from unspool.data.text.corpus import prepare, read_part
-from unspool.data.text.settings import Settings
-from unspool.data.text.source import read_file, read_text, resolve, text_itself
+from unspool.data.text.settings import TextConfig
+from unspool.data.text.source import read_file, read_text, resolve, text_source
 from unspool.data.text.sources import as_sources, check_prompt
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.data.tokens.vocab import Vocab
@@ -21,7 +21,7 @@ from unspool.model.network import Model
 from unspool.tasks import SequenceClassifier, SequenceTranslator
 from unspool.tasks.forecast import Forecaster
 from unspool.tasks.forecast import load as load_forecast
-from unspool.tasks.language.generator import Reader
+from unspool.tasks.language.generator import TextGenerator
 from unspool.tasks.store import load as load_estimator
 
 SENTENCE = "she sells sea shells by the sea shore. "
@@ -31,7 +31,7 @@ QUICK: dict[str, Any] = {"hidden": 8, "steps": 2, "batch": 4, "window": 16, "see
 def text_model() -> TextModel:
     vocab = Vocab(list(SENTENCE + "otx"))
     config = ModelConfig(cell="gru", inputs=len(vocab), outputs=len(vocab), hidden=8)
-    return TextModel(Model.fresh(config, seed=1), vocab, make_tokenizer("char"), Settings())
+    return TextModel(Model.initialise(config, seed=1), vocab, make_tokenizer("char"), TextConfig())
 
 
 def language_model() -> LanguageModel:
@@ -60,8 +60,8 @@ STRINGS = {
     "TextModel.encode": lambda text: text_model().encode(text),
     "TextModel.unknown": lambda text: text_model().unknown(text),
     "TextModel.start": lambda text: text_model().start(text),
-    "Reader.read": lambda text: Reader(text_model()).read(text),
-    "text_itself": lambda text: read_text(text_itself(text)),
+    "Reader.read": lambda text: TextGenerator(text_model()).read(text),
+    "text_itself": lambda text: read_text(text_source(text)),
     "make_tokenizer": lambda text: make_tokenizer("word").encode_text(text),
 }
 """Any str is taken as it is: these only turn characters into tokens."""
@@ -70,7 +70,7 @@ NAMES = {
     "read_text": lambda name: read_text(name),
     "read_file": lambda name: read_file(name),
     "prepare": lambda name: prepare(name, split=(1.0, 0.0, 0.0)),
-    "read_part": lambda name: read_part(name, Vocab(list(SENTENCE)), make_tokenizer("char"), Settings()),
+    "read_part": lambda name: read_part(name, Vocab(list(SENTENCE)), make_tokenizer("char"), TextConfig()),
 }
 """A str or a Path is the name of a file or folder."""
 RUNS = {
@@ -107,7 +107,7 @@ def test_a_string_that_is_a_file_name_is_refused_with_the_way_out(entry: str, na
 @pytest.mark.parametrize("entry", TEXTS)
 def test_a_string_is_the_text_and_a_path_a_file_and_both_give_the_same(entry: str, here: Path) -> None:
     text = SENTENCE * 30
-    assert TEXTS[entry](text) == TEXTS[entry](Path("notes.txt")) == TEXTS[entry](text_itself(text))
+    assert TEXTS[entry](text) == TEXTS[entry](Path("notes.txt")) == TEXTS[entry](text_source(text))
 
 
 def test_texts_may_come_in_pieces(here: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.data.text.clean import clean_lines
-from unspool.data.text.settings import Settings
+from unspool.data.text.settings import TextConfig
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
 
@@ -225,4 +225,4 @@ def test_looking_up_what_cannot_be_a_token_is_refused() -> None:
 
 def test_reserved_tokens_of_a_corpus_are_not_one_string() -> None:
     with pytest.raises(InputError, match="reserved is one string, '<pad>'"):
-        Settings(reserved="<pad>")  # type: ignore[arg-type]
+        TextConfig(reserved="<pad>")  # type: ignore[arg-type]

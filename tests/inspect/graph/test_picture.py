@@ -76,7 +76,7 @@ def test_beyond_six_steps_there_are_dots():
 
 
 def test_values_and_gradients_are_in_the_nodes_and_labels_are_escaped():
-    model = Model.fresh(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=3), seed=0)
+    model = Model.initialise(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=3), seed=0)
     x = np.array([[1], [2]], np.int32)
     made = trace(model, x, x, gradients=True)
     canvas = draw_graph(made, labels={At("x", 1): "<&>"})

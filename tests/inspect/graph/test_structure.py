@@ -85,7 +85,7 @@ def test_json_comes_back_as_it_was(config, tau):
 
 
 def test_json_of_a_trace_carries_values_and_gradients():
-    model = Model.fresh(ModelConfig(cell="gru", inputs=4, outputs=4, hidden=3), seed=0)
+    model = Model.initialise(ModelConfig(cell="gru", inputs=4, outputs=4, hidden=3), seed=0)
     x = np.array([[1], [2]], np.int32)
     made = trace(model, x, x, gradients=True)
     content = json.loads(to_json(made))

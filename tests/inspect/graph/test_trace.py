@@ -59,7 +59,7 @@ def test_every_node_of_the_unfolded_graph_has_the_bits_of_the_loop_for_any_tau(s
                 for gate, values in zip(names, np.split(tape.gates[t], 4, axis=1), strict=True):
                     assert (found[at + gate, t + 1] == values).all(), gate
         assert (found["o", t + 1] == logits[t]).all()
-        assert (found["L", t + 1][:, 0] == loss.each[t]).all()
+        assert (found["L", t + 1][:, 0] == loss.per_target[t]).all()
 
 
 @pytest.mark.parametrize("activation", ["relu", "sigmoid", "identity"])
@@ -123,7 +123,7 @@ def test_figure_10_4_with_targets_and_running_freely_has_the_bits_of_the_model(k
     loss = w.model.loss(forced, w.y)
     for t in range(tau):
         assert (found["layer0.h", t + 1] == forced.h[t]).all()
-        assert (found["L", t + 1][:, 0] == loss.each[t]).all()
+        assert (found["L", t + 1][:, 0] == loss.per_target[t]).all()
         assert (alone["layer0.h", t + 1] == free.h[t]).all()
     assert (alone["k", tau] == free.state[0][0]).all()
     gradient = w.model.gradient()
@@ -145,7 +145,7 @@ def test_figure_10_5_has_one_output_and_the_bits_of_the_model(cell, bidirectiona
     w.model.finish(gradient)
     found = trace(w.model, w.x, y, gradients=True)
     assert (found["o", 5] == w.model.scores(output)).all()
-    assert (found["L", 5][:, 0] == loss.each).all()
+    assert (found["L", 5][:, 0] == loss.per_target).all()
     assert sum(at.name == "L" for at in found.graph.nodes) == 1
     for name in ("layer0.U", "layer0.W", "layer0.b", "c"):
         if name in found.shared:  # the GRU's are in blocks
@@ -162,7 +162,7 @@ def test_y_hat_is_a_distribution_and_the_loss_is_its_logarithm():
 
 
 def test_what_cannot_be_traced_is_said():
-    model = Model.fresh(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=4), seed=0)
+    model = Model.initialise(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=4), seed=0)
     x = np.zeros((3, 1), np.int32)
     with pytest.raises(InputError, match="y has shape"):
         trace(model, x, x[:2])

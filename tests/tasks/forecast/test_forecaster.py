@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from unspool.errors import FileError, InputError
-from unspool.tasks.forecast.backtest import Backtesting, backtest, rolling_origins, trial
+from unspool.tasks.forecast.backtest import Backtesting, backtest, holdout_backtest, rolling_origins
 from unspool.tasks.forecast.forecaster import Forecaster
-from unspool.tasks.forecast.store import Run, load, load_forecaster, save
+from unspool.tasks.forecast.store import ForecastRun, load, load_forecaster, save
 
 QUICK = {"members": 1, "steps": 40, "hidden": 4}
 
@@ -124,7 +124,7 @@ def test_a_perfect_repetition_is_forecast_as_one() -> None:
     y = np.tile([1.0, 4.0, 2.0, 8.0], 20)
     model = Forecaster(horizon=4, season=4, differences=(0, 1), **QUICK).fit(y)
     assert model.predict() == pytest.approx([1, 4, 2, 8], abs=0.5)
-    assert trial(model, y) is None
+    assert holdout_backtest(model, y) is None
     with pytest.raises(InputError, match="repeats itself every 4 steps"):
         backtest(Forecaster(horizon=4, season=4, **QUICK), y, test=20)
 
@@ -199,14 +199,14 @@ def test_progress_ends_at_its_total() -> None:
 
 def test_a_trial_judges_networks_that_saw_less() -> None:
     model = Forecaster(horizon=4, **QUICK).fit(series())
-    found = trial(model, series())
+    found = holdout_backtest(model, series())
     assert found is not None and found.origins[0] == 96
     assert (found.forecasts["network"] != model.predict_at(series(), found.origins)).any()
-    assert trial(Forecaster(horizon=4, calibration=0, **QUICK).fit(series()), series()) is None
+    assert holdout_backtest(Forecaster(horizon=4, calibration=0, **QUICK).fit(series()), series()) is None
 
 
 def test_a_run_gives_back_the_same_bits(tmp_path: Path, fitted: Forecaster) -> None:
-    save(Run({"a": fitted, "b": fitted}), tmp_path / "run")
+    save(ForecastRun({"a": fitted, "b": fitted}), tmp_path / "run")
     again = load(tmp_path / "run").forecasters["b"]
     assert (again.predict() == fitted.predict()).all()
     assert (again.predict_interval(0.7)[1] == fitted.predict_interval(0.7)[1]).all()
@@ -216,7 +216,7 @@ def test_a_run_gives_back_the_same_bits(tmp_path: Path, fitted: Forecaster) -> N
     save(fitted, tmp_path / "alone")
     assert (load_forecaster(tmp_path / "alone").predict() == fitted.predict()).all()
     with pytest.raises(FileError, match="a run is there already"):
-        save(Run({"a": fitted}), tmp_path / "run")
+        save(ForecastRun({"a": fitted}), tmp_path / "run")
     damaged = tmp_path / "run" / "model.safetensors"
     content = bytearray(damaged.read_bytes())
     content[-3] ^= 1
@@ -224,7 +224,7 @@ def test_a_run_gives_back_the_same_bits(tmp_path: Path, fitted: Forecaster) -> N
     with pytest.raises(FileError, match="damaged"):
         load(tmp_path / "run")
     with pytest.raises(InputError, match="not fitted yet"):
-        save(Run({"a": Forecaster()}), tmp_path / "other")
+        save(ForecastRun({"a": Forecaster()}), tmp_path / "other")
 
 
 def test_a_level_beyond_the_errors_is_refused_before_and_after_the_fit() -> None:

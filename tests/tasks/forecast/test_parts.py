@@ -9,9 +9,9 @@ from statsmodels.tsa.stattools import acf
 
 from unspool.baselines.forecast import Naive, choose_lags, fit_autoregressive, fit_lags, fit_window_mlp
 from unspool.data.series.season import autocorrelation, guess_season, guess_second, without_line
-from unspool.data.series.transform import Change, choose_change, choose_power
+from unspool.data.series.transform import Transform, choose_change, choose_power
 from unspool.data.series.windows import (
-    Layout,
+    WindowSpec,
     learn_units,
     origins_of,
     plan_windows,
@@ -68,7 +68,7 @@ def test_a_week_of_days_is_found() -> None:
 )  # fmt: skip
 def test_a_change_is_undone_exactly(power: str, d: int, D: int, season: int, steps: int, seed: int) -> None:
     y = np.random.default_rng(seed).uniform(1, 9, 40)
-    change = Change(power, d, D, season)  # type: ignore[arg-type]
+    change = Transform(power, d, D, season)  # type: ignore[arg-type]
     z = change.forward(y)
     w = change.differences(z)
     origins = np.array([17, 20, 40 - steps])
@@ -80,10 +80,10 @@ def test_a_change_is_undone_exactly(power: str, d: int, D: int, season: int, ste
 def test_the_base_is_what_differences_repeat() -> None:
     z = np.array([1.0, 5.0, 2.0, 7.0])
     at = np.array([4])
-    assert Change("none", 0, 0, 2).base(z, at, 3).tolist() == [[0, 0, 0]]
-    assert Change("none", 1, 0, 2).base(z, at, 3).tolist() == [[7, 7, 7]]
-    assert Change("none", 0, 1, 2).base(z, at, 3).tolist() == [[2, 7, 2]]
-    assert Change("none", 1, 1, 2).base(z, at, 3).tolist() == [[4, 9, 6]]
+    assert Transform("none", 0, 0, 2).base(z, at, 3).tolist() == [[0, 0, 0]]
+    assert Transform("none", 1, 0, 2).base(z, at, 3).tolist() == [[7, 7, 7]]
+    assert Transform("none", 0, 1, 2).base(z, at, 3).tolist() == [[2, 7, 2]]
+    assert Transform("none", 1, 1, 2).base(z, at, 3).tolist() == [[4, 9, 6]]
 
 
 def test_the_spread_decides_about_log_and_root() -> None:
@@ -107,9 +107,9 @@ def test_differences_follow_their_rules() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [Change("none", 0, 0, 6), Change("none", 0, 1, 6), Change("none", 1, 1, 6)]
+    "change", [Transform("none", 0, 0, 6), Transform("none", 0, 1, 6), Transform("none", 1, 1, 6)]
 )
-def test_targets_become_the_series_again(change: Change) -> None:
+def test_targets_become_the_series_again(change: Transform) -> None:
     z = seasonal(120, 6)
     layout = plan_windows(change, 1, 5, len(z))
     units, origins = learn_units(layout, z), origins_of(layout, len(z))
@@ -123,7 +123,7 @@ def test_targets_become_the_series_again(change: Change) -> None:
 
 def test_a_window_holds_the_last_values_in_their_own_units() -> None:
     z = np.arange(40.0) ** 1.5
-    layout = Layout(Change("none", 0, 0, 1), 4, 2, (), 3)
+    layout = WindowSpec(Transform("none", 0, 0, 1), 4, 2, (), 3)
     units = learn_units(layout, z)
     x, level, spread = read_windows(layout, units, z, np.array([20]), 0)
     window = z[16:20]
@@ -135,7 +135,7 @@ def test_a_window_holds_the_last_values_in_their_own_units() -> None:
 def test_a_series_that_climbs_is_read_the_same() -> None:
     """Level and size do not change what the network sees: windows have units of their own."""
     z = seasonal(120, 6)
-    layout = plan_windows(Change("none", 0, 0, 6), 1, 5, len(z))
+    layout = plan_windows(Transform("none", 0, 0, 6), 1, 5, len(z))
     one = read_windows(layout, learn_units(layout, z), z, np.array([60]), 0)[0]
     other = 1000 + 7 * z
     two = read_windows(layout, learn_units(layout, other), other, np.array([60]), 0)[0]
@@ -149,7 +149,7 @@ def test_autoregression_is_that_of_statsmodels() -> None:
         theirs = AutoReg(w, lags, trend="c").fit()
         weights = [ours.weights[-lag] for lag in lags]
         assert [ours.intercept, *weights] == pytest.approx(theirs.params, rel=1e-6, abs=1e-8)
-    model = fit_autoregressive(w, Change("none", 0, 0, 12))
+    model = fit_autoregressive(w, Transform("none", 0, 0, 12))
     lags = [i for i in range(1, model.model.tau + 1) if model.model.weights[-i] != 0]
     theirs = AutoReg(w, lags, trend="c").fit().predict(200, 211)
     assert model.forecast(w, np.array([200]), 12)[0] == pytest.approx(theirs, rel=1e-5)
@@ -177,7 +177,7 @@ def test_naive_forecasts_by_hand() -> None:
 
 def test_the_window_mlp_learns_a_wave() -> None:
     y = 10 + np.sin(np.arange(150) * 2 * np.pi / 10)
-    model = fit_window_mlp(y[:140], Change("none", 0, 0, 10), 10, np.random.default_rng(0))
+    model = fit_window_mlp(y[:140], Transform("none", 0, 0, 10), 10, np.random.default_rng(0))
     assert np.abs(model.forecast(y, np.array([140]), 10)[0] - y[140:]).max() < 0.3
 
 

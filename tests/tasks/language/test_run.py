@@ -6,19 +6,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool.data.text.settings import Settings
+from unspool.data.text.settings import TextConfig
 from unspool.errors import Diverged, FileError, InputError
-from unspool.evaluation.language import glance, log_prob
+from unspool.evaluation.language import log_prob, validation_loss
 from unspool.optimisers.schedule import Cosine
 from unspool.storage import run_folder, tensors
-from unspool.storage.log import entries
+from unspool.storage.log import read_log
 from unspool.tasks.language.run import resume, run
 from unspool.tasks.language.text_model import TextModel
 from unspool.training import store
-from unspool.training.checkpoint import Keeping
-from unspool.training.deadline import Pace, due
-from unspool.training.events import Changed, Judged, Planned, Prepared, RunConfig, Step, Stopped
-from unspool.training.timing import updates_a_second
+from unspool.training.checkpoint import CheckpointPolicy
+from unspool.training.deadline import StepBudget, due
+from unspool.training.events import (
+    CorpusReady,
+    Evaluated,
+    PlanChanged,
+    RunConfig,
+    StepDone,
+    Stopped,
+    TrainingPlanned,
+)
+from unspool.training.timing import measure_update_rate
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 60
 SMALL = {"hidden": 24, "B": 4, "tau": 16, "steps": 40, "cell": "gru"}
@@ -28,7 +36,7 @@ SMALL = {"hidden": 24, "B": 4, "tau": 16, "steps": 40, "cell": "gru"}
 def config(tmp_path: Path) -> RunConfig:
     path = tmp_path / "story.txt"
     path.write_text(TEXT, encoding="utf-8")
-    settings = Settings(split=(0.9, 0.05, 0.05))
+    settings = TextConfig(split=(0.9, 0.05, 0.05))
     return RunConfig(sources=(str(path),), settings=settings, given=SMALL, validations=4)
 
 
@@ -39,22 +47,22 @@ def changed(config: RunConfig, **given: object) -> RunConfig:
 def test_the_stages_come_in_the_order_of_the_walk(config: RunConfig) -> None:
     events = list(run(config))
     kinds = [type(event) for event in events]
-    assert kinds == [Prepared, list, Planned, *[Step] * 40, Judged]
-    steps = [event for event in events if isinstance(event, Step)]
+    assert kinds == [CorpusReady, list, TrainingPlanned, *[StepDone] * 40, Evaluated]
+    steps = [event for event in events if isinstance(event, StepDone)]
     assert [step.report.step for step in steps] == list(range(1, 41))
     assert [step.report.step for step in steps if step.valid] == sorted(due(40, 4)) == [1, 5, 18, 40]
     valid = [step.valid for step in steps if step.valid]
     assert valid[-1] < valid[0]
     assert [step.report.step for step in steps if step.sample] == [4, 12, 24]
     judged = events[-1]
-    assert isinstance(judged, Judged) and isinstance(events[0], Prepared)
+    assert isinstance(judged, Evaluated) and isinstance(events[0], CorpusReady)
     assert judged.part == "test"
     assert judged.measure.nats == pytest.approx(-log_prob(judged.model, events[0].corpus.test.ids).mean())
 
 
 def test_the_same_config_gives_the_same_bits_kept_or_not(config: RunConfig, tmp_path: Path) -> None:
     ends = [list(run(config))[-1], list(run(config, out=tmp_path / "run"))[-1]]
-    assert all(isinstance(end, Judged) for end in ends)
+    assert all(isinstance(end, Evaluated) for end in ends)
     np.testing.assert_array_equal(ends[0].model.parameters.flat, ends[1].model.parameters.flat)
     assert ends[0].measure == ends[1].measure
 
@@ -63,7 +71,7 @@ def test_minutes_become_numbers_that_are_written_down(config: RunConfig, tmp_pat
     timed = RunConfig(
         config.sources, None, config.settings, minutes=0.01, given={"hidden": 8, "B": 4, "tau": 16}
     )
-    planned = next(event for event in run(timed, out=tmp_path / "run") if isinstance(event, Planned))
+    planned = next(event for event in run(timed, out=tmp_path / "run") if isinstance(event, TrainingPlanned))
     written = run_folder.read_config(tmp_path / "run", "language")["run"]
     assert written["recipe"]["steps"] == planned.config.fixed.steps >= 1
     assert RunConfig.from_json(written) == planned.config
@@ -79,25 +87,25 @@ def test_a_plan_changed_on_the_way_keeps_the_deadline_and_can_be_repeated(
     monkeypatch.setattr("unspool.training.deadline.time.perf_counter", lambda: 0.0)
     given = {name: value for name, value in SMALL.items() if name != "steps"} | {"dropout": 0.1}
     events = list(run(replace(config, minutes=10 / 60, given=given), out=tmp_path / "run"))
-    changed = [event.config for event in events if isinstance(event, Changed)][-1]
-    recipe, last = changed.fixed, [event for event in events if isinstance(event, Step)][-1]
+    changed = [event.config for event in events if isinstance(event, PlanChanged)][-1]
+    recipe, last = changed.fixed, [event for event in events if isinstance(event, StepDone)][-1]
     assert recipe.plans[0][1] > 900 and recipe.plans[1][0] == pytest.approx(20, abs=3)
     assert last.report.step == recipe.steps == pytest.approx(97, abs=5)
     assert last.seconds == pytest.approx(10, abs=0.6)
     assert RunConfig.from_json(run_folder.read_config(tmp_path / "run", "language")["run"]) == changed
-    again = list(run(replace(changed, recipe=None, given=asdict(recipe)), out=tmp_path / "again"))
-    assert not any(isinstance(event, Changed) for event in again)
+    carry_after = list(run(replace(changed, recipe=None, given=asdict(recipe)), out=tmp_path / "again"))
+    assert not any(isinstance(event, PlanChanged) for event in carry_after)
     for name in (run_folder.MODEL,):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
-    assert [e.report.step for e in again if isinstance(e, Step) and e.valid is not None] == sorted(
-        Pace(0.0, changed).looks
+    assert [e.report.step for e in carry_after if isinstance(e, StepDone) and e.valid is not None] == sorted(
+        StepBudget(0.0, changed).looks
     )
 
 
 def test_uniform_is_the_number_of_tokens(config: RunConfig) -> None:
     events = run(config)
     prepared, baselines = next(events), next(events)
-    assert isinstance(prepared, Prepared) and isinstance(baselines, list)
+    assert isinstance(prepared, CorpusReady) and isinstance(baselines, list)
     assert baselines[0].test.perplexity == len(prepared.corpus.vocab)
     assert [each.name for each in baselines] == ["uniform", *(f"{n}-grams" for n in range(1, 7))]
 
@@ -121,32 +129,34 @@ def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(
         del given["tau"]
     config = replace(config, given=given, validations=5, batches=batches, bptt=bptt, memory=memory)
     whole = list(run(config, out=tmp_path / "whole"))[-1]
-    assert isinstance(whole, Judged)
+    assert isinstance(whole, Evaluated)
     for stop_at in (1, 7, 13, 22):
         out = tmp_path / f"stopped{stop_at}"
         seen: list[object] = []
-        events = run(config, out=out, keeping=Keeping(stop=lambda at=stop_at, seen=seen: len(seen) == at + 3))
+        events = run(
+            config, out=out, policy=CheckpointPolicy(stop=lambda at=stop_at, seen=seen: len(seen) == at + 3)
+        )
         for event in events:
             seen.append(event)
         assert seen[-1] == Stopped(stop_at, out)
-        again = list(resume(out))
-        assert isinstance(again[2], Planned) and again[2].step == stop_at
-        assert isinstance(again[-1], Judged) and again[-1].measure == whole.measure
+        carry_after = list(resume(out))
+        assert isinstance(carry_after[2], TrainingPlanned) and carry_after[2].step == stop_at
+        assert isinstance(carry_after[-1], Evaluated) and carry_after[-1].measure == whole.measure
         for name in (run_folder.MODEL, run_folder.VOCAB):
             assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
         states = [tensors.read_arrays(place / run_folder.TRAINING)[0] for place in (out, tmp_path / "whole")]
         assert states[0].keys() == states[1].keys()
         assert all((states[0][name] == states[1][name]).all() for name in states[0])
-        steps = [entry["step"] for entry in entries(out / run_folder.LOG) if "step" in entry]
+        steps = [entry["step"] for entry in read_log(out / run_folder.LOG) if "step" in entry]
         assert steps == list(range(1, 24))
 
 
 def test_a_finished_run_resumed_is_only_judged_again(config: RunConfig, tmp_path: Path) -> None:
     first = list(run(config, out=tmp_path / "run"))[-1]
-    again = list(resume(tmp_path / "run"))
-    assert [type(event) for event in again] == [Prepared, list, Planned, Judged]
-    assert again[-1].measure == first.measure
-    assert sum("judged" in entry for entry in entries(tmp_path / "run" / run_folder.LOG)) == 1
+    carry_after = list(resume(tmp_path / "run"))
+    assert [type(event) for event in carry_after] == [CorpusReady, list, TrainingPlanned, Evaluated]
+    assert carry_after[-1].measure == first.measure
+    assert sum("judged" in entry for entry in read_log(tmp_path / "run" / run_folder.LOG)) == 1
 
 
 def test_the_best_model_is_kept_and_not_the_last(config: RunConfig, tmp_path: Path) -> None:
@@ -161,14 +171,14 @@ def test_the_best_model_is_kept_and_not_the_last(config: RunConfig, tmp_path: Pa
         validations=6,
     )
     events = list(run(config, out=tmp_path / "run"))
-    looks = {e.report.step: e.valid for e in events if isinstance(e, Step) and e.valid is not None}
+    looks = {e.report.step: e.valid for e in events if isinstance(e, StepDone) and e.valid is not None}
     best = min(looks, key=looks.__getitem__)
     judged = events[-1]
-    assert isinstance(judged, Judged) and judged.best_step == best < 60
+    assert isinstance(judged, Evaluated) and judged.best_step == best < 60
     model, about = store.load_model(tmp_path / "run" / run_folder.MODEL)
     assert about == {"step": best, "valid": looks[best]}
     corpus = events[0].corpus
-    assert glance(model, corpus.valid.ids) == looks[best]
+    assert validation_loss(model, corpus.valid.ids) == looks[best]
 
 
 def test_every_damage_of_a_file_is_refused_in_one_line(config: RunConfig, tmp_path: Path) -> None:
@@ -201,20 +211,20 @@ def test_a_run_that_is_being_trained_cannot_be_resumed_at_the_same_time(
 ) -> None:
     events = run(config, out=tmp_path / "run")
     for event in events:
-        if isinstance(event, Step):
+        if isinstance(event, StepDone):
             break
     with pytest.raises(FileError, match="another process"):
         next(resume(tmp_path / "run"))
     events.close()
-    assert isinstance(next(resume(tmp_path / "run")), Prepared)
+    assert isinstance(next(resume(tmp_path / "run")), CorpusReady)
 
 
 def test_a_truncated_chain_says_how_long_a_window_is(config: RunConfig) -> None:
     given = {name: value for name, value in SMALL.items() if name != "tau"}
     events = list(run(replace(config, given=given, bptt="truncated:5,12")))
-    planned = next(event for event in events if isinstance(event, Planned))
+    planned = next(event for event in events if isinstance(event, TrainingPlanned))
     assert planned.config.fixed.tau == 5
-    assert {e.report.targets for e in events if isinstance(e, Step)} == {5 * 4}
+    assert {e.report.targets for e in events if isinstance(e, StepDone)} == {5 * 4}
     with pytest.raises(InputError, match="window is 16 and bptt"):
         list(run(replace(config, bptt="truncated:5,12")))
 
@@ -222,7 +232,7 @@ def test_a_truncated_chain_says_how_long_a_window_is(config: RunConfig) -> None:
 def test_a_journal_that_was_deleted_begins_anew(config: RunConfig, tmp_path: Path) -> None:
     list(run(config, out=tmp_path / "run"))
     (tmp_path / "run" / run_folder.LOG).unlink()
-    assert isinstance(list(resume(tmp_path / "run"))[-1], Judged)
+    assert isinstance(list(resume(tmp_path / "run"))[-1], Evaluated)
 
 
 def test_what_cannot_be_trained_is_refused_before(config: RunConfig, tmp_path: Path) -> None:
@@ -248,9 +258,9 @@ def test_a_glance_scores_every_target_once_and_comes_close(config: RunConfig) ->
     events = list(run(config))
     model, ids = events[-1].model, events[0].corpus.train.ids
     exact = -log_prob(model, ids).mean()
-    assert glance(model, ids, rows=1) == pytest.approx(exact, rel=1e-12)
-    assert glance(model, ids, rows=7, context=16) == pytest.approx(exact, rel=0.02)
-    assert glance(model, ids, rows=7, context=16, window=5) == glance(
+    assert validation_loss(model, ids, rows=1) == pytest.approx(exact, rel=1e-12)
+    assert validation_loss(model, ids, rows=7, context=16) == pytest.approx(exact, rel=0.02)
+    assert validation_loss(model, ids, rows=7, context=16, window=5) == validation_loss(
         model, ids, rows=7, context=16, window=1000
     )
 
@@ -264,19 +274,19 @@ def test_the_schedule_ends_with_the_last_update() -> None:
 
 def test_the_rate_is_the_median_and_not_thrown_off_by_a_pause() -> None:
     ticks = iter([0.0, 1, 2, 30, 31, 32, 33, 34, 35])
-    assert updates_a_second(iter(range(100)), seconds=34, clock=lambda: next(ticks)) == 1.0
+    assert measure_update_rate(iter(range(100)), seconds=34, clock=lambda: next(ticks)) == 1.0
 
 
 def test_a_stop_at_the_last_update_leaves_the_judging_for_later(config: RunConfig, tmp_path: Path) -> None:
     out, short = tmp_path / "run", changed(config, steps=1)
-    assert isinstance(list(run(short, out=out, keeping=Keeping(stop=lambda: True)))[-1], Stopped)
-    assert isinstance(list(resume(out))[-1], Judged)
+    assert isinstance(list(run(short, out=out, policy=CheckpointPolicy(stop=lambda: True)))[-1], Stopped)
+    assert isinstance(list(resume(out))[-1], Evaluated)
 
 
 def test_what_is_not_finite_is_never_saved(config: RunConfig, tmp_path: Path) -> None:
     wild = changed(config, learning_rate=1e38, clip=0.0, warmup=1)
     with pytest.raises(Diverged, match="lower the learning rate"):
-        list(run(wild, out=tmp_path / "run", keeping=Keeping(steps=1)))
+        list(run(wild, out=tmp_path / "run", policy=CheckpointPolicy(steps=1)))
     arrays, _ = tensors.read_arrays(tmp_path / "run" / run_folder.TRAINING)
     assert np.isfinite(arrays["parameters"]).all()
     assert all(
@@ -286,5 +296,5 @@ def test_what_is_not_finite_is_never_saved(config: RunConfig, tmp_path: Path) ->
 
 def test_every_sample_is_in_the_journal(config: RunConfig, tmp_path: Path) -> None:
     list(run(changed(config, steps=450), out=tmp_path / "run"))
-    found = [entry["step"] for entry in entries(tmp_path / "run" / "log.jsonl") if "sample" in entry]
+    found = [entry["step"] for entry in read_log(tmp_path / "run" / "log.jsonl") if "sample" in entry]
     assert found == [45, 135, 270]

@@ -68,7 +68,9 @@ class Options:
                 f"layers {self.layers:,}, hidden {self.hidden:,} and vocabulary {self.vocabulary:,} are too large to "
                 "check; choose smaller sizes"
             )
-        return Model.fresh(ModelConfig(inputs=self.vocabulary, outputs=self.vocabulary, **sizes), self.seed)
+        return Model.initialise(
+            ModelConfig(inputs=self.vocabulary, outputs=self.vocabulary, **sizes), self.seed
+        )
 
 
 def check_command(

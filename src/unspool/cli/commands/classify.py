@@ -20,14 +20,14 @@ from unspool.cli.checks import (
     refuse_unknown,
     refuse_unlabelled,
 )
-from unspool.cli.fit import Read, Work, begin
+from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
-from unspool.cli.options import OfData, OfNetwork, OfTraining, Shown
-from unspool.cli.predict import as_in_the_fit, load_fitted
-from unspool.cli.terminal import headed, terminal
+from unspool.cli.options import OfData, OfNetwork, OfTraining, OutputOptions
+from unspool.cli.predict import columns_of_fit, load_fitted
+from unspool.cli.terminal import terminal, title
 from unspool.cli.views.scores import draw_scores, show_scores
-from unspool.data.formats.labelled import Labelled, Usual, may_hold_images, read_labelled
-from unspool.data.split import held_out
+from unspool.data.formats.labelled import DefaultColumns, Labelled, may_hold_images, read_labelled
+from unspool.data.split import split_stratified
 from unspool.errors import InputError
 from unspool.evaluation.scores import score
 from unspool.tasks.predictors import SequenceClassifier
@@ -70,7 +70,7 @@ class Options(FitOptions, Columns):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Shown, Columns):
+class Asked(OutputOptions, Columns):
     """What `classify predict` is given."""
 
     text: OfData[Column] = None
@@ -93,7 +93,7 @@ def fit(data: Path, /, *, options: Options) -> None:
         A table with a text column and a label column (CSV, TSV), a folder with one text file or one folder of images
         a class, .npz, .ts.
     """
-    begin(CLASSIFY, data, options)
+    start_fit(CLASSIFY, data, options)
 
 
 @app.command
@@ -137,8 +137,8 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
 
 def _asked(run: Path, data: Path, options: Asked) -> Labelled:
     """Read what is asked about, as the fit read its data where nothing else is said."""
-    known = as_in_the_fit(run, "classify", data)
-    usual = Usual(as_column(known.get("text", "text")), as_column(known.get("label", "label")))
+    known = columns_of_fit(run, "classify", data)
+    usual = DefaultColumns(as_column(known.get("text", "text")), as_column(known.get("label", "label")))
     options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
     fitted_by = known.get("by") if may_hold_images(data) else None
     by = options.by or fitted_by
@@ -178,7 +178,7 @@ def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
         note_empty(judged.name, judged.sequences)
         refuse_unknown(judged.labels or (), judged.places, learned.classes)
         return learned, judged
-    rows, kept = held_out(learned.labels, options.hold_out, options.seed)
+    rows, kept = split_stratified(learned.labels, options.hold_out, options.seed)
     return _part(learned, rows, learned.blank), _part(learned, kept) if kept else None
 
 
@@ -200,7 +200,7 @@ def _kind(data: Labelled) -> str:
 def _described(learned: Labelled, judged: Labelled | None) -> Text:
     lengths = [len(each) for each in learned.sequences]
     aside = f", {len(judged):,} to judge by" if judged is not None else ""
-    return headed(
+    return title(
         learned.name,
         f": {len(learned):,} sequences of {min(lengths)} to {max(lengths)} steps to "
         f"learn from{aside}; {len(learned.classes)} classes",
@@ -221,4 +221,4 @@ def _judge(
     return {"scores": scores.to_json()}
 
 
-CLASSIFY = Work("classify", SequenceClassifier, Options, _read, _judge)
+CLASSIFY = FitCommand("classify", SequenceClassifier, Options, _read, _judge)

@@ -13,16 +13,16 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from unspool.cli.checks import check_plot
-from unspool.cli.options import FileOrDash, Flag, Replacing, Worked
+from unspool.cli.options import CommonOptions, FileOrDash, Flag, Replacing
 from unspool.cli.outputs import as_output, check_outputs, is_standard_output, output, write_output
 from unspool.cli.terminal import terminal
-from unspool.compress import Packed, compress
+from unspool.compress import CompressionResult, compress
 from unspool.compress.coding import Coded
 from unspool.compress.other_programs import OTHERS, growth
 from unspool.data.text.source import BOM
 from unspool.errors import InputError
 from unspool.plots.compression import draw_growth
-from unspool.storage.files import is_special, read_whole
+from unspool.storage.files import is_special, read_bytes
 from unspool.tasks.language.text_model import TextModel
 
 SUFFIX = ".unspool"
@@ -38,7 +38,7 @@ def compress_command(
     out: FileOrDash = None,
     with_model: Flag = False,
     plot: Path | None = None,
-    worked: Worked = Worked(),
+    worked: CommonOptions = CommonOptions(),
     replacing: Replacing = Replacing(),
 ) -> None:
     """Write a file in as many bits as the model promises; `unspool decompress` gives it back, to the byte.
@@ -59,7 +59,7 @@ def compress_command(
         A picture: bits per byte of the first so many bytes of the file, beside the other programs.
     """
     worked.heed()
-    data = read_whole(file)
+    data = read_bytes(file)
     out = as_output(out or file.with_name(file.name + SUFFIX))
     refuse_two_on_output(out, json=worked.json)
     check_outputs(out, plot, force=replacing.force, inputs=[file])
@@ -68,7 +68,7 @@ def compress_command(
     there = (file if is_special(out) else out).parent.resolve()
     seen_from_there = os.path.relpath(run.resolve(), there)  # the same bytes wherever both are
     console = terminal(quiet=worked.json, stderr=is_standard_output(out))
-    with going(console) as progress:
+    with progress_bar(console) as progress:
         task = progress.add_task("", total=None)
         packed = compress(
             model,
@@ -114,7 +114,7 @@ def _warn_of_unknown(run: Path, file: Path, coded: Coded) -> None:
         )
 
 
-def going(console: Console) -> Progress:
+def progress_bar(console: Console) -> Progress:
     """Make a bar for tokens that are read, with the time left; it goes when all are, and needs a terminal."""
     return Progress(
         BarColumn(bar_width=28),
@@ -128,7 +128,13 @@ def going(console: Console) -> Progress:
 
 
 def _as_json(
-    run: Path, file: Path, out: Path, packed: Packed, written: int, others: dict[str, int], sha256: str
+    run: Path,
+    file: Path,
+    out: Path,
+    packed: CompressionResult,
+    written: int,
+    others: dict[str, int],
+    sha256: str,
 ) -> dict[str, Any]:
     kept, coded = packed.container, packed.coded
     return {
@@ -162,7 +168,13 @@ def reads_alike(model: TextModel, data: bytes) -> bool:
 
 
 def _print(
-    console: Console, file: Path, out: Path, packed: Packed, written: int, others: dict[str, int], alike: bool
+    console: Console,
+    file: Path,
+    out: Path,
+    packed: CompressionResult,
+    written: int,
+    others: dict[str, int],
+    alike: bool,
 ) -> None:
     kept, coded = packed.container, packed.coded
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -185,7 +197,7 @@ def _print(
     console.print(f"kept         {out}", soft_wrap=True)
 
 
-def _of_what(packed: Packed, written: int) -> str:
+def _of_what(packed: CompressionResult, written: int) -> str:
     """Say what the written bytes are."""
     kept, coded = packed.container, packed.coded
     header = written - len(kept.payload) - len(kept.model)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from unspool.cli.commands.compress import going, refuse_two_on_output
-from unspool.cli.options import FileOrDash, Replacing, Worked
+from unspool.cli.commands.compress import progress_bar, refuse_two_on_output
+from unspool.cli.options import CommonOptions, FileOrDash, Replacing
 from unspool.cli.outputs import as_output, check_outputs, is_standard_output, write_output
 from unspool.cli.terminal import terminal
 from unspool.compress import Container, decompress, model_within
 from unspool.errors import FileError, InputError
-from unspool.storage.files import read_whole
+from unspool.storage.files import read_bytes
 from unspool.tasks.language.text_model import TextModel
 
 
@@ -22,7 +22,7 @@ def decompress_command(
     *,
     run: Path | None = None,
     out: FileOrDash = None,
-    worked: Worked = Worked(),
+    worked: CommonOptions = CommonOptions(),
     replacing: Replacing = Replacing(),
 ) -> None:
     """Give back the file that `unspool compress` was given, to the byte.
@@ -37,7 +37,7 @@ def decompress_command(
         The file to write; - is standard output [default: the original's name, beside the compressed file].
     """
     worked.heed()
-    content = read_whole(file)
+    content = read_bytes(file)
     with _named(file):
         container = Container.from_bytes(content)
     out = as_output(out or file.with_name(_safe(file, container.name)))
@@ -45,7 +45,7 @@ def decompress_command(
     check_outputs(out, force=replacing.force, inputs=[file])
     console = terminal(quiet=worked.json, stderr=is_standard_output(out))
     model = _model(file, container, run)
-    with going(console) as progress, _named(file):
+    with progress_bar(console) as progress, _named(file):
         task = progress.add_task("", total=container.tokens)
         data = decompress(container, model, told=lambda done, _: progress.update(task, completed=done))
     write_output(out, data, force=replacing.force)

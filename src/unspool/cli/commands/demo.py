@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from unspool import __version__
-from unspool.baselines.language import lines_to_cross
+from unspool.baselines.language import baselines_to_plot
 from unspool.cli.checks import check_plot
 from unspool.cli.options import Replacing
 from unspool.cli.outputs import output
@@ -18,14 +18,23 @@ from unspool.cli.terminal import terminal
 from unspool.cli.views.comparison import best_as_json, rows_of
 from unspool.cli.views.training import Sample, View
 from unspool.data.text.corpus import Corpus
-from unspool.data.text.settings import Settings
+from unspool.data.text.settings import TextConfig
 from unspool.errors import InputError
 from unspool.kernels.native import kernel_info
 from unspool.model.generate import Sampling, sample
 from unspool.model.network import Model
 from unspool.plots.curve import draw_curve
 from unspool.tasks.language.run import run
-from unspool.training.events import Baseline, Changed, Event, Judged, Planned, Prepared, RunConfig, Step
+from unspool.training.events import (
+    Baseline,
+    CorpusReady,
+    Evaluated,
+    Event,
+    PlanChanged,
+    RunConfig,
+    StepDone,
+    TrainingPlanned,
+)
 
 PROMPTS = (("The ", 0.5), ("If the ", 0.7), ("A class ", 0.9))
 LENGTH = 240
@@ -62,7 +71,7 @@ def demo(
     if not 0 < seconds <= 1e6:
         raise InputError(f"seconds is {seconds}; expected a number above 0 and at most a million")
     config = RunConfig(
-        settings=Settings(split=(0.9, 0.05, 0.05)),
+        settings=TextConfig(split=(0.9, 0.05, 0.05)),
         minutes=seconds / 60,
         given={"hidden": 256, "dropout": 0.35},  # help texts of many kinds: what is held out is another kind
         # Every two seconds or so, and no more often than the picture has room for.
@@ -101,20 +110,20 @@ def _walk(config: RunConfig, show: Callable[[Event], None]) -> _Record:
     for event in run(config):
         show(event)
         match event:
-            case Prepared(corpus):
+            case CorpusReady(corpus):
                 content["vocabulary"] = len(corpus.vocab)
                 content["parts"] = {part.name: len(part.ids) for part in corpus.parts}
-            case Planned(model, planned, _, _):
+            case TrainingPlanned(model, planned, _, _):
                 content["config"] = planned.to_json()
                 content["parameters"] = model.parameters.count
-            case Changed(planned):
+            case PlanChanged(planned):
                 content["config"] = planned.to_json()
-            case Step(report, spent, train, valid, _):
+            case StepDone(report, spent, train, valid, _):
                 if valid is not None:
                     content["curve"].append(
                         {"step": report.step, "seconds": spent, "train": train, "valid": valid}
                     )
-            case Judged(model, part, test, _):
+            case Evaluated(model, part, test, _):
                 content["network"] = {"name": "network", "test": test.to_json()}
                 content["best_baseline"] = best_as_json(rows_of(baselines, part), test)
             case list():
@@ -130,7 +139,7 @@ def _draw(record: _Record, path: Path | None, *, force: bool) -> None:
     if path is None:
         return
     curve = [(each["seconds"], each["train"], each["valid"]) for each in record.content["curve"]]
-    lines = [(each.name, each.during.nats) for each in lines_to_cross(record.baselines)]
+    lines = [(each.name, each.during.nats) for each in baselines_to_plot(record.baselines)]
     with output(path, force=force) as unfinished:
         draw_curve(curve, lines, unfinished, title="unspool demo: a network learns Python's help texts")
 

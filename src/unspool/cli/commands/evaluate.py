@@ -12,16 +12,16 @@ from rich.console import Console
 from rich.progress import Progress
 
 from unspool.baselines.language import default_order, has_test, ngram_models
-from unspool.cli.options import Flag, Worked
+from unspool.cli.options import CommonOptions, Flag
 from unspool.cli.sources import Sources
 from unspool.cli.terminal import terminal
 from unspool.cli.views.comparison import Row, best_as_json, measures_table, verdict
 from unspool.cli.views.training import scoring
-from unspool.data.text.corpus import read_part, reopen
+from unspool.data.text.corpus import open_corpus, read_part
 from unspool.data.text.parts import Part
 from unspool.errors import InputError
-from unspool.evaluation.language import WINDOW, Network, Uniform, evaluate, in_time
-from unspool.evaluation.metrics import Measure
+from unspool.evaluation.language import WINDOW, NetworkScorer, Uniform, evaluate, in_reading_order
+from unspool.evaluation.metrics import Metrics
 from unspool.options import check_order
 from unspool.storage import run_folder
 from unspool.tasks.language.text_model import TextModel
@@ -42,7 +42,7 @@ def evaluate_command(
     order: int | None = None,
     backward: Flag = False,
     window: int = WINDOW,
-    worked: Worked = Worked(),
+    worked: CommonOptions = CommonOptions(),
 ) -> None:
     """Judge a model by a text: every target once, the state carried from the first token to the last.
 
@@ -70,7 +70,7 @@ def evaluate_command(
     if text:
         judged = read_part(text, model.vocab, model.tokenizer, model.settings)
     else:
-        corpus = reopen(Path(run) / run_folder.TEXT, model.settings)
+        corpus = open_corpus(Path(run) / run_folder.TEXT, model.settings)
         part = part or ("test" if has_test(corpus) else "valid")
         judged = {each.name: each for each in corpus.parts}[part]
     if len(judged.ids) < 2:
@@ -82,7 +82,7 @@ def evaluate_command(
         found = _counted(run, model, judged, order)
     with scoring(console) if console.is_terminal else Progress(disable=True) as progress:
         task = progress.add_task("", total=len(judged.ids) - 1)
-        network = Network(model.model, window, lambda done, _: progress.update(task, completed=done))
+        network = NetworkScorer(model.model, window, lambda done, _: progress.update(task, completed=done))
         result = evaluate(network, judged, backward=model.backward)
     if worked.json:
         print(jsonlib.dumps(_as_json(run, model, judged, found, result), ensure_ascii=False))
@@ -102,7 +102,7 @@ def _counted(run: Path, model: TextModel, part: Part, order: int | None) -> list
     K, backward = len(model.vocab), model.backward
     found = [Row("uniform", evaluate(Uniform(K), part, backward=backward))]
     if order != 0:
-        ids = in_time(reopen(Path(run) / run_folder.TEXT, model.settings).train.ids, backward)
+        ids = in_reading_order(open_corpus(Path(run) / run_folder.TEXT, model.settings).train.ids, backward)
         for each in ngram_models(ids, K, order or default_order(model.settings.tokens, len(ids))):
             start = time.perf_counter()
             scored = evaluate(each.model, part, backward=backward)
@@ -110,7 +110,7 @@ def _counted(run: Path, model: TextModel, part: Part, order: int | None) -> list
     return found
 
 
-def _as_json(run: Path, model: TextModel, part: Part, found: list[Row], network: Measure) -> dict[str, Any]:
+def _as_json(run: Path, model: TextModel, part: Part, found: list[Row], network: Metrics) -> dict[str, Any]:
     return {
         "run": str(run),
         "part": part.name,
@@ -132,7 +132,7 @@ def _as_json(run: Path, model: TextModel, part: Part, found: list[Row], network:
     }
 
 
-def _print(console: Console, model: TextModel, part: Part, found: list[Row], network: Measure) -> None:
+def _print(console: Console, model: TextModel, part: Part, found: list[Row], network: Metrics) -> None:
     way = "from the last to the first" if model.backward else "from the first to the last"
     K, targets = len(model.vocab), len(part.ids) - 1
     console.print(f"{part.name}: {targets:,} targets, each once, the state carried {way}", soft_wrap=True)

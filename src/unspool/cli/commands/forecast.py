@@ -21,7 +21,7 @@ from unspool.cli.forecast_columns import (
     settings_of,
     values_of,
 )
-from unspool.cli.options import Flag, OfData, OfOutput, Shown
+from unspool.cli.options import Flag, OfData, OfOutput, OutputOptions
 from unspool.cli.outputs import output
 from unspool.cli.terminal import terminal
 from unspool.cli.views.forecast import (
@@ -38,9 +38,9 @@ from unspool.cli.views.forecast import (
 from unspool.data.formats.timetable import read_timetable
 from unspool.evaluation.intervals import check_level
 from unspool.plots.forecast import draw_backtest
-from unspool.tasks.forecast.backtest import Backtesting, trial
+from unspool.tasks.forecast.backtest import Backtesting, holdout_backtest
 from unspool.tasks.forecast.forecaster import Forecaster
-from unspool.tasks.forecast.store import Run, load, save
+from unspool.tasks.forecast.store import ForecastRun, load, save
 
 app = App(
     name="forecast", help="What a series of numbers does next, with intervals, beside simple baselines."
@@ -48,7 +48,7 @@ app = App(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Shown, Forecasting):
+class Options(OutputOptions, Forecasting):
     """What `forecast fit` is given."""
 
     out: OfOutput[Path]
@@ -58,7 +58,7 @@ class Options(Shown, Forecasting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Backtested(Shown, Forecasting):
+class Backtested(OutputOptions, Forecasting):
     """What `forecast backtest` is given."""
 
     test: OfData[str] = "20%"
@@ -70,7 +70,7 @@ class Backtested(Shown, Forecasting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Shown):
+class Asked(OutputOptions):
     """What `forecast predict` is given."""
 
     missing: OfData[Literal["refuse", "interpolate", "mask"]] = "refuse"
@@ -113,9 +113,11 @@ def fit(data: Path, /, *, options: Options) -> None:
     for name, values in table.columns.items():
         model = Forecaster(**settings)
         with about(table, name):
-            follow(console, name, model, model.fitting(values.y, values.known))
-        models[name], judged[name] = model, trial(model, values.y, values.known)
-    run = Run(models, table.time, table.clock, {name: each.begin for name, each in table.columns.items()})
+            follow(console, name, model, model.fit_iter(values.y, values.known))
+        models[name], judged[name] = model, holdout_backtest(model, values.y, values.known)
+    run = ForecastRun(
+        models, table.time, table.clock, {name: each.begin for name, each in table.columns.items()}
+    )
     save(run, options.out, data=str(data))
     for name, found in judged.items():
         if found is not None:

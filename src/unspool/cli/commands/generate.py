@@ -19,7 +19,7 @@ from unspool.kernels.memory import require_memory
 from unspool.kernels.native import set_threads
 from unspool.model.generate import TEMPERATURE, Sampling
 from unspool.options import MOST_STEPS, at_least
-from unspool.tasks.language.generator import Reader
+from unspool.tasks.language.generator import TextGenerator
 from unspool.tasks.language.text_model import TextModel
 
 BYTES = 120
@@ -83,7 +83,7 @@ def generate(run: Path, /, *, options: Options = Options(), replacing: Replacing
             f"--save-state is {options.save_state}: the text goes to standard output; give a file"
         )
     check_outputs(options.save_state, force=replacing.force, inputs=[options.prompt_file])
-    reader, prompt = Reader(TextModel.load(run)), _prompt(options.prompt, options.prompt_file)
+    reader, prompt = TextGenerator(TextModel.load(run)), _prompt(options.prompt, options.prompt_file)
     if options.json or reader.model.backward:  # else every token is printed and forgotten
         what = f"holding {options.samples:,} texts of {options.length:,} tokens"
         require_memory(BYTES * options.length * options.samples, what, "choose fewer or shorter texts")
@@ -136,7 +136,7 @@ def _say_unknown(model: TextModel, prompt: str) -> None:
         print(f"unspool: the model does not know {shown}: read as <unk>", file=sys.stderr)
 
 
-def _seed(seed: int | None, reader: Reader) -> int:
+def _seed(seed: int | None, reader: TextGenerator) -> int:
     """Take the seed that is given, or the one that the saved state was drawn with, or a new one."""
     if seed is not None and seed < 0:
         raise InputError(f"seed is {seed}; expected a whole number of 0 or more")
@@ -147,11 +147,11 @@ def _seed(seed: int | None, reader: Reader) -> int:
     return reader.seed if reader.seed is not None else secrets.randbelow(2**32)
 
 
-def _show(reader: Reader, prompt: str, tokens: Iterator[int], *, quiet: bool) -> str:
+def _show(reader: TextGenerator, prompt: str, tokens: Iterator[int], *, quiet: bool) -> str:
     """Print a text as it comes; where `quiet`, give it back instead."""
     model = reader.model
     if model.backward:  # the beginning comes last
-        text = model.spell_before(list(tokens)[::-1], reader.before)
+        text = model.decode_before(list(tokens)[::-1], reader.before)
         if not quiet:
             print(text + prompt)
         return text
@@ -160,7 +160,7 @@ def _show(reader: Reader, prompt: str, tokens: Iterator[int], *, quiet: bool) ->
     pieces = list[str]()
     if not quiet:
         sys.stdout.write(shown)
-    for piece in model.spell(tokens, reader.before):
+    for piece in model.decode_stream(tokens, reader.before):
         if quiet:
             pieces.append(piece)
         else:

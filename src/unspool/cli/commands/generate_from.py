@@ -15,14 +15,14 @@ from rich.table import Table
 from unspool.baselines.kneser_ney import kneser_ney
 from unspool.baselines.ngram_counts import count_ngrams
 from unspool.cli.checks import refuse_broken, refuse_unknown
-from unspool.cli.fit import Read, Work, begin
+from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
-from unspool.cli.options import DATA, OfData, OfNetwork, OfOutput, OfTime, OfTraining, Worked
-from unspool.cli.predict import as_in_the_fit, load_fitted
-from unspool.cli.terminal import headed, terminal
+from unspool.cli.options import DATA, CommonOptions, OfData, OfNetwork, OfOutput, OfTime, OfTraining
+from unspool.cli.predict import columns_of_fit, load_fitted
+from unspool.cli.terminal import terminal, title
 from unspool.data.formats.conditioned import Conditioned, read_conditioned
-from unspool.data.formats.labelled import Usual
-from unspool.data.split import rows_aside
+from unspool.data.formats.labelled import DefaultColumns
+from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import error_rate
 from unspool.model.sequence_config import BOS
@@ -68,7 +68,7 @@ class Options(FitOptions):
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Asked(Worked):
+class Asked(CommonOptions):
     """What `generate-from predict` is given."""
 
     of: Names = None
@@ -113,7 +113,7 @@ def fit(data: Path, /, *, options: Options) -> None:
     data
         A table with a text column and a label column or columns of numbers (CSV, TSV), or a folder with one text file a class.
     """
-    begin(GENERATE_FROM, data, options)
+    start_fit(GENERATE_FROM, data, options)
 
 
 @app.command
@@ -184,8 +184,8 @@ def _asked(run: Path, data: Path | None, model: SequenceGenerator, options: Aske
         of = list(options.of or classes)
         read = Conditioned("--of", of, None, [f"--of, class {i}" for i in range(1, len(of) + 1)])
     else:
-        known = as_in_the_fit(run, "generate-from", data)
-        usual = Usual(as_column(known.get("text", "text")), as_column(known.get("label", "label")))
+        known = columns_of_fit(run, "generate-from", data)
+        usual = DefaultColumns(as_column(known.get("text", "text")), as_column(known.get("label", "label")))
         config = read_as(Config, run_folder.read_config(run, "generate-from"), run / run_folder.CONFIG)
         kept = config.get("features", ())
         features = tuple(map(as_column, options.features)) if options.features else kept
@@ -207,7 +207,7 @@ def _read(data: Path, options: Options) -> Read:
         if learned.are_classes
         else f"vectors of {', '.join(learned.features)}"
     )
-    said = headed(learned.name, f": {len(learned):,} texts to learn from{aside}; from {source}")
+    said = title(learned.name, f": {len(learned):,} texts to learn from{aside}; from {source}")
     parts = None if judged is None else Parts(learned, judged)
     inputs = "tokens" if learned.are_classes else "values"
     return Read(
@@ -229,7 +229,7 @@ def _parts(data: Path, options: Options) -> tuple[Conditioned, Conditioned | Non
         if whole.are_classes:
             refuse_unknown(judged.given, judged.places, sorted(set(whole.given)))
         return whole, judged
-    rows, aside = rows_aside(len(whole), options.hold_out, options.seed)
+    rows, aside = split_random(len(whole), options.hold_out, options.seed)
     learned = whole.part(rows)
     if learned.are_classes:  # a class that is only held out cannot be generated from
         known = set(learned.given)
@@ -277,7 +277,7 @@ def _judge(
         return {"scores": None}
     scores = _scores(model, parts.judged)
     counted = _ngram_nats(model, parts)
-    console.print(headed("\nheld out", f": {_told(scores)}"), soft_wrap=True)
+    console.print(title("\nheld out", f": {_told(scores)}"), soft_wrap=True)
     better = "" if scores["nats"] < counted else ": lower than the network; train longer, or with more texts"
     source = "class" if parts.judged.are_classes else "vector"
     console.print(
@@ -306,4 +306,4 @@ def _examples(model: SequenceGenerator, judged: Conditioned, seed: int) -> Table
     return table
 
 
-GENERATE_FROM = Work("generate-from", SequenceGenerator, Options, _read, _judge)
+GENERATE_FROM = FitCommand("generate-from", SequenceGenerator, Options, _read, _judge)

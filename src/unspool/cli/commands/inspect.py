@@ -14,17 +14,17 @@ from rich.table import Table
 from unspool.cli.options import Flag, Replacing
 from unspool.cli.outputs import check_output_folder, output_folder
 from unspool.cli.terminal import terminal
-from unspool.data.text.source import called, iter_text, resolve, text_itself
+from unspool.data.text.source import iter_text, resolve, source_names, text_source
 from unspool.errors import EmptyInput
 from unspool.inspect.graph.picture import save_graph
-from unspool.inspect.page.charts import path_chart, pretty, surprise_chart, told_of, units_chart
+from unspool.inspect.page.charts import describe_unit, path_chart, pretty, surprise_chart, units_chart
 from unspool.inspect.page.lags import bias_chart, influence_chart
 from unspool.inspect.page.page import page
 from unspool.inspect.page.states import states_png
-from unspool.inspect.report import Report, inspect, numbers
+from unspool.inspect.report import InspectReport, inspect, numbers
 from unspool.kernels.native import set_threads
 from unspool.options import at_least
-from unspool.storage.files import write_whole
+from unspool.storage.files import write_atomic
 from unspool.tasks.language.text_model import TextModel
 
 Text = Annotated[str, Parameter(allow_leading_hyphen=True)]
@@ -84,7 +84,7 @@ def inspect_command(
     with _stages(console) as note:
         names = [each.strip() for each in units.split(",")] if units else None
         report = inspect(
-            source, text_itself(content), run=Path(run).resolve().name, name=name, units=names, note=note
+            source, text_source(content), run=Path(run).resolve().name, name=name, units=names, note=note
         )  # fmt: skip
         note("drawing")
         with output_folder(out, force=replacing.force, known=WRITTEN) as folder:
@@ -106,9 +106,9 @@ def _beginning(text: str, source: TextModel, skip: int, characters: int) -> tupl
             break
     if len(found) <= skip:
         raise EmptyInput(
-            f"{called(sources)}: {len(found):,} characters; --skip {skip} leaves nothing to read"
+            f"{source_names(sources)}: {len(found):,} characters; --skip {skip} leaves nothing to read"
         )
-    return found[skip : skip + characters], Path(called(sources)).name
+    return found[skip : skip + characters], Path(source_names(sources)).name
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def _stages(console: Console) -> Iterator[Callable[[str], None]]:
         yield note
 
 
-def _write(report: Report, out: Path) -> list[str]:
+def _write(report: InspectReport, out: Path) -> list[str]:
     """Write all files; the page last."""
     save_graph(report.made, out / "graph.svg", labels=report.labels)
     pictures = {
@@ -149,11 +149,11 @@ def _write(report: Report, out: Path) -> list[str]:
         "report.html": page(report).encode("utf-8", "replace"),
     }
     for name, content in contents.items():
-        write_whole(out / name, content)
+        write_atomic(out / name, content)
     return ["graph.svg", *pictures, *contents]
 
 
-def _print(console: Console, report: Report, out: Path, written: list[str]) -> None:
+def _print(console: Console, report: InspectReport, out: Path, written: list[str]) -> None:
     found: dict[str, Any] = numbers(report)
     console.print(
         f"{report.text}: {found['tokens']:,} tokens, {found['nats']:.4f} nats each, "
@@ -164,7 +164,7 @@ def _print(console: Console, report: Report, out: Path, written: list[str]) -> N
     for heading in ("unit", "what it tells"):
         table.add_column(heading)
     for unit in report.units:
-        table.add_row(pretty(unit.name), told_of(unit))
+        table.add_row(pretty(unit.name), describe_unit(unit))
     console.print(table)
     if report.back is not None:
         farthest = report.back.fresh.lags[-1]

@@ -13,16 +13,16 @@ from rich.text import Text
 
 from unspool.baselines.ridge import Ridge, features
 from unspool.cli.checks import check_before, files_of, note_empty, refuse_unlabelled
-from unspool.cli.fit import Read, Work, begin
+from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
-from unspool.cli.options import DATA, Flag, OfData, OfNetwork, OfOutput, OfTraining, Shown
+from unspool.cli.options import DATA, Flag, OfData, OfNetwork, OfOutput, OfTraining, OutputOptions
 from unspool.cli.outputs import output
-from unspool.cli.predict import as_in_the_fit, load_fitted
-from unspool.cli.terminal import headed, terminal
+from unspool.cli.predict import columns_of_fit, load_fitted
+from unspool.cli.terminal import terminal, title
 from unspool.cli.views.regression import show_regression
-from unspool.data.encoders import ValueCoder
+from unspool.data.encoders import ValueEncoder
 from unspool.data.formats.numeric import USUAL, Columns, Measured, read_measured
-from unspool.data.split import rows_aside
+from unspool.data.split import split_random
 from unspool.errors import FileError, InputError
 from unspool.evaluation.regression import score_numbers
 from unspool.kernels.arrays import Real
@@ -87,7 +87,7 @@ class Options(FitOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Shown):
+class Asked(OutputOptions):
     """What `regress predict` is given."""
 
     target: Names = None
@@ -120,7 +120,7 @@ def fit(data: Path, /, *, options: Options) -> None:
     data
         A table with a column of numbers to predict and columns of numbers or a text to read (CSV, TSV), .npz, .ts.
     """
-    begin(REGRESS, data, options)
+    start_fit(REGRESS, data, options)
 
 
 @app.command
@@ -163,7 +163,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
 
 def _asked(run: Path, data: Path, options: Asked) -> Measured:
     """Read the data in the columns of the fit."""
-    known, told = _known(run), as_in_the_fit(run, "regress", data)
+    known, told = _known(run), columns_of_fit(run, "regress", data)
     columns = Columns(
         tuple(map(as_column, options.target)) if options.target else known.get("target", ()),
         tuple(map(as_column, options.features)) if options.features else known.get("features", ()),
@@ -200,7 +200,7 @@ def _scores_of_predictions(
         raise InputError(
             f"{read.name}: {read.targets.shape[1]} numbers in every row; the run predicts {found.shape[1]}: {', '.join(names)}"
         )
-    assert isinstance(model.target_coder_, ValueCoder)
+    assert isinstance(model.target_coder_, ValueEncoder)
     mean = np.broadcast_to(model.target_coder_.mean, found.shape)
     return score_numbers(read.targets, {"network": found, "mean": mean}, names)
 
@@ -230,7 +230,7 @@ def _parts(data: Path, options: Options, columns: Columns) -> tuple[Measured, Me
     whole = read_measured(data, columns, options.delimiter, options.by)
     note_empty(whole.name, whole.sequences, fit=True)
     if options.test is None:
-        rows, aside = rows_aside(len(whole), options.hold_out, options.seed)
+        rows, aside = split_random(len(whole), options.hold_out, options.seed)
         return whole.part(rows), whole.part(aside) if aside else None
     judged = read_measured(options.test, whole.columns, options.delimiter, options.by)
     note_empty(judged.name, judged.sequences)
@@ -256,13 +256,13 @@ def _described(learned: Measured, judged: Measured | None) -> Text:
         what = f"vectors of {learned.sequences.shape[2]} numbers ({', '.join(map(str, learned.columns.features))})"
     aside = f", {len(judged):,} to judge by" if judged is not None else ""
     left = f"\n  left out, no numbers: {', '.join(learned.left_out)}" if learned.left_out else ""
-    return headed(
+    return title(
         learned.name,
         f": {len(learned):,} {what} to learn from{aside}; to predict: {', '.join(learned.names)}{left}",
     )
 
 
-def _draw(truth: Real, found: Real, names: Sequence[str], shown: Shown) -> None:
+def _draw(truth: Real, found: Real, names: Sequence[str], shown: OutputOptions) -> None:
     assert shown.plot is not None
     with output(shown.plot, force=shown.force) as unfinished:
         draw_predictions(truth, found, names, unfinished)
@@ -276,7 +276,7 @@ def _judge(
     learned, judged = parts
     assert learned.targets is not None and judged.targets is not None
     found = model.predict(judged.sequences)
-    size = None if isinstance(model.coder_, ValueCoder) else model.coder_.size
+    size = None if isinstance(model.coder_, ValueEncoder) else model.coder_.size
     x, asked = (model.coder_.encode(each.sequences) for each in (learned, judged))
     ridge = Ridge.fit(features(x, size), learned.targets)
     answers = {
@@ -292,4 +292,4 @@ def _judge(
     return {"scores": scores}
 
 
-REGRESS = Work("regress", SequenceRegressor, Options, _read, _judge)
+REGRESS = FitCommand("regress", SequenceRegressor, Options, _read, _judge)

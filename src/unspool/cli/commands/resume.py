@@ -9,22 +9,24 @@ from unspool.cli.commands.generate_from import GENERATE_FROM
 from unspool.cli.commands.regress import REGRESS
 from unspool.cli.commands.tag import TAG
 from unspool.cli.commands.translate import TRANSLATE
-from unspool.cli.fit import Work, go_on
+from unspool.cli.fit import FitCommand, resume_fit
 from unspool.cli.follow import follow
-from unspool.cli.options import Flag, Kept, OfOutput
+from unspool.cli.options import Flag, OfOutput, RunOptions
 from unspool.cli.signals import Stop
 from unspool.cli.terminal import terminal
 from unspool.cli.views.training import View
 from unspool.errors import InputError
 from unspool.storage import run_folder
 from unspool.tasks.language.run import resume as resumed
-from unspool.training.checkpoint import Keeping
+from unspool.training.checkpoint import CheckpointPolicy
 
-WORKS: dict[str, Work] = {work.name: work for work in (CLASSIFY, REGRESS, TAG, TRANSLATE, GENERATE_FROM)}
+WORKS: dict[str, FitCommand] = {
+    work.name: work for work in (CLASSIFY, REGRESS, TAG, TRANSLATE, GENERATE_FROM)
+}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Kept):
+class Options(RunOptions):
     """What `resume` is given."""
 
     plot: OfOutput[Path | None] = None
@@ -45,7 +47,7 @@ def resume(run: Path, /, *, options: Options = Options()) -> None:
     if kind in WORKS:
         if options.tensorboard:
             raise InputError("--tensorboard goes with language models")
-        return go_on(WORKS[kind], run, options)
+        return resume_fit(WORKS[kind], run, options)
     if kind != "language":
         raise InputError(
             f"{run}: a run of the kind {kind!r} cannot be gone on with from here; expected one of unspool train, "
@@ -53,6 +55,6 @@ def resume(run: Path, /, *, options: Options = Options()) -> None:
         )
     check_before(None, options)
     view, stop = View(terminal(quiet=options.json)), Stop()
-    keeping = Keeping(steps=options.save_every, stop=stop, told=stop.heeded(view.judging))
-    events = resumed(run, keeping=keeping)
+    policy = CheckpointPolicy(steps=options.save_every, stop=stop, told=stop.heeded(view.judging))
+    events = resumed(run, policy=policy)
     follow(events, run, view, stop, shown=options, tensorboard=options.tensorboard)

@@ -17,14 +17,14 @@ from unspool.cli.checks import (
     refuse_unknown,
     refuse_unlabelled,
 )
-from unspool.cli.fit import Read, Work, begin
+from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
-from unspool.cli.options import OfData, OfNetwork, OfTime, OfTraining, Shown
-from unspool.cli.predict import as_in_the_fit, load_fitted
-from unspool.cli.terminal import headed, terminal
+from unspool.cli.options import OfData, OfNetwork, OfTime, OfTraining, OutputOptions
+from unspool.cli.predict import columns_of_fit, load_fitted
+from unspool.cli.terminal import terminal, title
 from unspool.cli.views.scores import draw_scores, show_scores
-from unspool.data.formats.tagged import Tagged, Usual, read_tagged
-from unspool.data.split import rows_aside
+from unspool.data.formats.tagged import DefaultTagColumns, Tagged, read_tagged
+from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import score
 from unspool.tasks.predictors import SequenceTagger
@@ -56,7 +56,7 @@ class Options(FitOptions, Columns):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Shown, Columns):
+class Asked(OutputOptions, Columns):
     """What `tag predict` is given."""
 
     token: OfData[Column] = None
@@ -79,7 +79,7 @@ def fit(data: Path, /, *, options: Options) -> None:
         Columns with a blank line between sequences (CoNLL, CoNLL-U), or a table (CSV, TSV) with a column that names
         the sequence of every row.
     """
-    begin(TAG, data, options)
+    start_fit(TAG, data, options)
 
 
 @app.command
@@ -95,8 +95,8 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     """
     check_before(None, options, inputs=files_of(data))
     model: SequenceTagger = load_fitted(run, "tag")
-    known = as_in_the_fit(run, "tag", data)
-    usual = Usual(*(as_column(known.get(name)) for name in Usual._fields))
+    known = columns_of_fit(run, "tag", data)
+    usual = DefaultTagColumns(*(as_column(known.get(name)) for name in DefaultTagColumns._fields))
     options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
     read = read_tagged(data, *_columns(options), need_tags=False, usual=usual)
     refuse_unlabelled(options.plot, read.tags, data)
@@ -127,7 +127,7 @@ def _columns(options: Columns) -> tuple[Any, Any, Any, str | None]:
 def _read(data: Path, options: Options) -> Read:
     learned, judged = _parts(data, options)
     aside = f", {len(judged):,} to judge by" if judged else ""
-    said = headed(
+    said = title(
         str(data),
         f": {len(learned):,} sequences, {sum(map(len, learned.tokens)):,} tokens to learn "
         f"from{aside}; {len(_tags(learned))} labels",
@@ -147,7 +147,7 @@ def _parts(data: Path, options: Options) -> tuple[Tagged, Tagged | None]:
         note_empty(judged.name, judged.tokens)
         _refuse_unknown(judged, _tags(learned))
         return learned, judged
-    rows, aside = rows_aside(len(learned), options.hold_out, options.seed)
+    rows, aside = split_random(len(learned), options.hold_out, options.seed)
     fitted = _part(learned, rows)
     if not aside:
         return fitted, None
@@ -191,4 +191,4 @@ def _judge(
     return {"scores": scores.to_json()}
 
 
-TAG = Work("tag", SequenceTagger, Options, _read, _judge)
+TAG = FitCommand("tag", SequenceTagger, Options, _read, _judge)

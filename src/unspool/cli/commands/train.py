@@ -9,17 +9,17 @@ from cyclopts import Group, Parameter
 
 from unspool.cli.checks import check_before
 from unspool.cli.follow import CALLED, TAKEN, follow
-from unspool.cli.options import Flag, OfOutput, OfText, OfTime, Saved, Shown, names_of
+from unspool.cli.options import CheckpointOptions, Flag, OfOutput, OfText, OfTime, OutputOptions, names_of
 from unspool.cli.signals import Stop
 from unspool.cli.sources import Reading, Sources, files_read
 from unspool.cli.terminal import terminal
 from unspool.cli.views.training import View
-from unspool.data.text.settings import Settings
+from unspool.data.text.settings import TextConfig
 from unspool.errors import InputError
 from unspool.kernels.arrays import Activation
 from unspool.optimisers.schedule import Plans
 from unspool.tasks.language.run import run
-from unspool.training.checkpoint import Keeping
+from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import RunConfig
 from unspool.training.recipe import Recipe
 
@@ -30,7 +30,7 @@ OfTraining: TypeAlias = Annotated[T, Parameter(group=Group(f"Training {CHOSEN}",
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learning:
+class TrainOptions:
     """What is learned, how, and for how long."""
 
     out: OfOutput[Path]
@@ -107,7 +107,7 @@ class Learning:
         return RunConfig(
             sources=tuple(text),
             valid=None if valid is None else (valid,),
-            settings=Settings(**settings),
+            settings=TextConfig(**settings),
             minutes=3.0 if self.minutes is None else self.minutes,
             given=self._given(),
             **{name: getattr(self, name) for name in TAKEN},
@@ -121,7 +121,7 @@ class Learning:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Shown, Saved, Learning):
+class Options(OutputOptions, CheckpointOptions, TrainOptions):
     """What `train` is given."""
 
     plot: OfOutput[Path | None] = None
@@ -141,8 +141,8 @@ def train(text: Sources, /, *, reading: Reading = Reading(), options: Options) -
     config = options.config(text, reading)
     check_before(options.out, options, inputs=files_read(text, reading.valid, reading.tokens))
     view, stop = View(terminal(quiet=options.json)), Stop()
-    keeping = Keeping(steps=options.save_every, stop=stop, told=stop.heeded(view.judging))
-    events = run(config, out=options.out, keeping=keeping)
+    policy = CheckpointPolicy(steps=options.save_every, stop=stop, told=stop.heeded(view.judging))
+    events = run(config, out=options.out, policy=policy)
     follow(events, options.out, view, stop, shown=options, tensorboard=options.tensorboard)
 
 

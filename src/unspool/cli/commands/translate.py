@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.table import Table
 
 from unspool.cli.checks import check_before, files_of
-from unspool.cli.fit import Read, Work, begin
+from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import FitOptions
-from unspool.cli.options import DATA, OfData, OfNetwork, OfOutput, OfTime, OfTraining, Shown
+from unspool.cli.options import DATA, OfData, OfNetwork, OfOutput, OfTime, OfTraining, OutputOptions
 from unspool.cli.outputs import output
-from unspool.cli.predict import as_in_the_fit, load_fitted
-from unspool.cli.terminal import headed, terminal
+from unspool.cli.predict import columns_of_fit, load_fitted
+from unspool.cli.terminal import terminal, title
 from unspool.data.formats.pairs import Pairs, read_pairs
-from unspool.data.split import rows_aside
+from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import error_rate
 from unspool.plots.attention import draw_weights
@@ -59,7 +59,7 @@ class Options(FitOptions, Columns):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Shown, Columns):
+class Asked(OutputOptions, Columns):
     """What `translate predict` is given."""
 
     columns: Annotated[tuple[int, int] | None, Parameter(group=DATA, negative="")] = None
@@ -79,7 +79,7 @@ def fit(data: Path, /, *, options: Options) -> None:
     data
         Pairs, one a line, with a tab between (TSV).
     """
-    begin(TRANSLATE, data, options)
+    start_fit(TRANSLATE, data, options)
 
 
 @app.command
@@ -98,7 +98,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     if options.beam is not None:
         _refuse_beam(options.beam)
         model.beam = options.beam
-    known = as_in_the_fit(run, "translate", data).get("columns")
+    known = columns_of_fit(run, "translate", data).get("columns")
     usual = None if known is None else (known[0], known[1])
     read: Pairs = read_pairs(data, options.columns, need_targets=False, usual=usual)
     written = model.predict_scored(read.sources)
@@ -134,7 +134,7 @@ def _read(data: Path, options: Options) -> Read:
         raise InputError("--plot draws attention, and --attention is none")
     sources, targets, judged = _parts(data, options)
     aside = f", {len(judged[0]):,} to judge by" if judged[0] else ""
-    said = headed(str(data), f": {len(sources):,} pairs to learn from{aside}")
+    said = title(str(data), f": {len(sources):,} pairs to learn from{aside}")
     return Read(sources, targets, judged if judged[0] else None, said, {})
 
 
@@ -145,7 +145,7 @@ def _parts(data: Path, options: Options) -> tuple[list[str], list[str], tuple[li
         judged = read_pairs(options.test, options.columns)
         assert judged.targets is not None
         return learned.sources, learned.targets, (judged.sources, judged.targets)
-    rows, aside = rows_aside(len(learned), options.hold_out, options.seed)
+    rows, aside = split_random(len(learned), options.hold_out, options.seed)
     sources, targets = learned.sources, learned.targets
     held = ([sources[i] for i in aside], [targets[i] for i in aside])
     return [sources[i] for i in rows], [targets[i] for i in rows], held
@@ -174,7 +174,7 @@ def _judge(
     sources, targets = judged
     written = model.predict_scored(sources)
     scores = _scores([text for text, _ in written], targets)
-    console.print(headed("\nheld out", f": {_told(scores)}\n"), soft_wrap=True)
+    console.print(title("\nheld out", f": {_told(scores)}\n"), soft_wrap=True)
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
     for name in ("input", "written", "P", ""):
         table.add_column(name, no_wrap=name == "P")
@@ -186,4 +186,4 @@ def _judge(
     return {"scores": scores}
 
 
-TRANSLATE = Work("translate", SequenceTranslator, Options, _read, _judge)
+TRANSLATE = FitCommand("translate", SequenceTranslator, Options, _read, _judge)

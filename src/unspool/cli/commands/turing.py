@@ -24,7 +24,7 @@ from unspool.turing.builtin import AUTOMATA, BUILTIN, MACHINES, find
 from unspool.turing.compile import compile_machine
 from unspool.turing.engine import automaton_model, read_states, unit_labels, word_ids
 from unspool.turing.machine import Configuration
-from unspool.turing.network import Network, Rationals
+from unspool.turing.network import MachineNetwork, Rationals
 from unspool.turing.picture import MOST, draw_automaton, draw_machine
 from unspool.turing.run import Pair, side_by_side
 
@@ -94,7 +94,7 @@ def _check_name(path: Path | None, suffix: str) -> None:
 
 def _machine(
     console: Console,
-    network: Network,
+    network: MachineNetwork,
     tape: str,
     steps: int,
     json: bool,
@@ -182,7 +182,7 @@ def _all_digits() -> Iterator[None]:
         sys.set_int_max_str_digits(most)
 
 
-def _as_json(network: Network, tape: str, followed: Followed) -> dict[str, Any]:
+def _as_json(network: MachineNetwork, tape: str, followed: Followed) -> dict[str, Any]:
     def told(configuration: Configuration) -> dict[str, Any]:
         return configuration._asdict()
 
@@ -205,7 +205,7 @@ def _as_json(network: Network, tape: str, followed: Followed) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _weights(network: Network) -> dict[str, Any]:
+def _weights(network: MachineNetwork) -> dict[str, Any]:
     def written(part: Rationals) -> list[Any]:
         return [written(each) if isinstance(each, np.ndarray) else str(each) for each in part]
 

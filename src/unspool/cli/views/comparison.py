@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unspool.baselines.language import best_of
-from unspool.evaluation.metrics import Measure
+from unspool.evaluation.metrics import Metrics
 from unspool.training.events import Baseline, RunConfig
 
 PARTS = {
@@ -22,7 +22,7 @@ class Row(NamedTuple):
     """A baseline, its figures on the part that is shown, and its cost."""
 
     name: str
-    measure: Measure
+    measure: Metrics
     seconds: float | None = None
     counts: int | None = None
 
@@ -32,7 +32,7 @@ def rows_of(baselines: Sequence[Baseline], part: str) -> list[Row]:
     return [Row(each.name, getattr(each, part), each.seconds, each.counts) for each in baselines]
 
 
-def measures_table(rows: Sequence[Row], network: Measure) -> Table:
+def measures_table(rows: Sequence[Row], network: Metrics) -> Table:
     """Return a table of baselines and, in its last row, the network."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("")
@@ -79,7 +79,7 @@ def best_row(rows: Sequence[Row]) -> Row:
     return min(rows, key=lambda row: row.measure.nats)
 
 
-def verdict(rows: Sequence[Row], network: Measure) -> Text:
+def verdict(rows: Sequence[Row], network: Metrics) -> Text:
     """Return one line: whether the network or the best baseline predicts better, and what the baseline costs."""
     best = best_row(rows)
     own, other = f"{network.perplexity:,.3f}", f"{best.measure.perplexity:,.3f}"
@@ -95,7 +95,7 @@ def verdict(rows: Sequence[Row], network: Measure) -> Text:
     return Text(line + cost, "bold green" if wins else "bold yellow")
 
 
-def best_as_json(rows: Sequence[Row], network: Measure) -> dict[str, Any]:
+def best_as_json(rows: Sequence[Row], network: Metrics) -> dict[str, Any]:
     """Return the best baseline as plain values: its cost, whether it beats the network, its figures."""
     best = best_row(rows)
     content = {"name": best.name, "seconds": best.seconds, "counts": best.counts}

@@ -12,21 +12,21 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from unspool.cli.forecast_columns import Forecasts
-from unspool.cli.options import Shown
+from unspool.cli.options import OutputOptions
 from unspool.cli.outputs import check_outputs, output
-from unspool.cli.terminal import headed
+from unspool.cli.terminal import title
 from unspool.data.formats.timetable import TimeTable
 from unspool.plots.forecast import draw_forecast
 from unspool.tasks.forecast.backtest import Backtest
 from unspool.tasks.forecast.forecaster import Forecaster, Progress
-from unspool.tasks.forecast.store import Run
+from unspool.tasks.forecast.store import ForecastRun
 
 
 def describe(console: Console, table: TimeTable) -> None:
     """Say what was read, and what was left out or filled in."""
     span = f", {table.label(0)} to {table.label(table.rows - 1)}" if table.clock else ""
     console.print(
-        headed(table.name, f": {table.rows:,} steps{span}; {', '.join(table.columns)}"), soft_wrap=True
+        title(table.name, f": {table.rows:,} steps{span}; {', '.join(table.columns)}"), soft_wrap=True
     )
     if table.left_out:
         console.print(f"  left out, no series of numbers: {', '.join(table.left_out)}", soft_wrap=True)
@@ -76,7 +76,7 @@ def _chosen(model: Forecaster) -> str:
     return " · ".join(parts)
 
 
-def show_backtest(console: Console, title: str, found: Backtest) -> None:
+def show_backtest(console: Console, heading: str, found: Backtest) -> None:
     """Print all models of a backtest in one table."""
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
     table.add_column(f"{len(found.origins):,} origins, {found.horizon} steps ahead")
@@ -92,7 +92,7 @@ def show_backtest(console: Console, title: str, found: Backtest) -> None:
         if covers:
             cells.append("" if row.coverage is None else f"{row.coverage:.1%}")
         table.add_row(row.name, *cells, style="bold" if row.name == "network" else None)
-    console.print(headed(title), soft_wrap=True)
+    console.print(title(heading), soft_wrap=True)
     console.print(table)
     console.print()
 
@@ -126,7 +126,7 @@ def _digits(value: float, band: list[float]) -> int:
     return min(17, max(5, 4 + math.floor(math.log10(size / width)))) if width > 0 < size else 9
 
 
-def draw_forecasts(options: Shown, table: TimeTable, rows: Forecasts, level: float) -> None:
+def draw_forecasts(options: OutputOptions, table: TimeTable, rows: Forecasts, level: float) -> None:
     """Draw a picture for every column, where one is asked for."""
     for name, (y_hat, low, high) in rows.items() if options.plot is not None else ():
         y, begin = table.columns[name].y, table.columns[name].begin
@@ -139,7 +139,7 @@ def draw_forecasts(options: Shown, table: TimeTable, rows: Forecasts, level: flo
             )  # fmt: skip
 
 
-def pictures(options: Shown, names: list[str]) -> dict[str, Path]:
+def pictures(options: OutputOptions, names: list[str]) -> dict[str, Path]:
     """Return the path of each column's picture: of several, each has the column's name in its own."""
     plot = options.plot
     if plot is None or len(names) == 1:
@@ -154,7 +154,7 @@ def pictures(options: Shown, names: list[str]) -> dict[str, Path]:
     return found
 
 
-def check_pictures(options: Shown, names: list[str], data: Path | None) -> None:
+def check_pictures(options: OutputOptions, names: list[str], data: Path | None) -> None:
     """Raise unless the pictures of all columns can be written."""
     check_outputs(*pictures(options, names).values(), force=options.force, inputs=[data])
 
@@ -180,7 +180,7 @@ def _finite(value: float) -> float | None:
 
 def forecasts_as_json(
     table: TimeTable,
-    run: Run,
+    run: ForecastRun,
     level: float,
     rows: Forecasts,
     judged: dict[str, Backtest | None] | None = None,

@@ -14,7 +14,7 @@ from unspool.turing.automaton import Automaton
 from unspool.turing.builtin import AUTOMATA, MACHINES
 from unspool.turing.floating import PRECISIONS, Lasted, Watch
 from unspool.turing.machine import Configuration
-from unspool.turing.network import Network
+from unspool.turing.network import MachineNetwork
 from unspool.turing.run import Pair
 
 SHOWN, FIRST, LAST = 32, 16, 8
@@ -28,7 +28,7 @@ MARGIN = 10
 class Followed:
     """What is kept of a run while it goes by: the first steps (all where `most` is None) and the last."""
 
-    def __init__(self, network: Network, tape: str, most: int | None) -> None:
+    def __init__(self, network: MachineNetwork, tape: str, most: int | None) -> None:
         self.network, self.most, self.steps = network, most, -1
         self.first: list[Pair] = []
         self.last: deque[Pair] = deque(maxlen=LAST)
@@ -77,7 +77,7 @@ def print_known(console: Console, known: Sequence[tuple[str, str, str]]) -> None
     _columns(console, ("machine", "a tape", "what it does"), rows)
 
 
-def introduce(console: Console, network: Network, tape: str) -> None:
+def introduce(console: Console, network: MachineNetwork, tape: str) -> None:
     """Say what the machine and its network are."""
     machine, H = network.machine, len(network.units)
     states = _counted(len(machine.states), "state")

@@ -5,7 +5,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from unspool.cli.terminal import headed
+from unspool.cli.terminal import title
 from unspool.evaluation.regression import better_models, models_of
 
 CALLED = {"mean": "mean of the training part", "ridge": "ridge regression"}
@@ -13,7 +13,7 @@ CALLED = {"mean": "mean of the training part", "ridge": "ridge regression"}
 
 def show_regression(console: Console, scores: dict[str, Any], of: str) -> None:
     """Print RMSE, MAE and R² of every target and model, and say where a simple model is better."""
-    console.print(headed(of, f": {scores['rows']:,} rows\n"), soft_wrap=True)
+    console.print(title(of, f": {scores['rows']:,} rows\n"), soft_wrap=True)
     several = len(scores["targets"]) > 1
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
     for name in (["target"] if several else []) + [""]:

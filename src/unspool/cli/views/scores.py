@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unspool.cli.outputs import output
-from unspool.cli.terminal import headed
+from unspool.cli.terminal import title
 from unspool.evaluation.scores import Scores
 from unspool.plots.confusion import draw_confusion
 
@@ -80,7 +80,7 @@ def _lined_up(rows: list[list[str]]) -> list[str]:
 def show_scores(console: Console, scores: Scores, of: str, what: str = "sequences") -> None:
     """Print accuracy, macro F1, every class, and the confusion matrix where it fits."""
     console.print(
-        headed(
+        title(
             of, f": {scores.total:,} {what}, accuracy {scores.accuracy:.4f}, macro F1 {scores.macro_f1:.4f}\n"
         ),
         soft_wrap=True,

@@ -14,24 +14,24 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from unspool.baselines.language import lines_to_cross
+from unspool.baselines.language import baselines_to_plot
 from unspool.cli.views.chart import chart
 from unspool.cli.views.comparison import PARTS, chosen_line, crossed, measures_table, rows_of, verdict
 from unspool.cli.views.speed import Speed
 from unspool.data.text.corpus import Corpus
-from unspool.evaluation.metrics import Measure
+from unspool.evaluation.metrics import Metrics
 from unspool.gradients.truncation import Truncation
 from unspool.kernels.tape import bytes_of_tape
 from unspool.training.events import (
     Baseline,
-    Changed,
+    CorpusReady,
+    Evaluated,
     Event,
-    Judged,
     LeftOut,
-    Planned,
-    Prepared,
-    Step,
+    PlanChanged,
+    StepDone,
     Stopped,
+    TrainingPlanned,
 )
 
 MARGIN = 13
@@ -93,19 +93,19 @@ class View:
         """Draw one event."""
         self._wait(None)
         match event:
-            case Prepared(corpus):
+            case CorpusReady(corpus):
                 self.corpus = corpus
                 self._prepared(corpus)
                 self._wait("counting n-grams and measuring the speed of this machine")
-            case Planned():
+            case TrainingPlanned():
                 self._planned(event)
-            case Step():
+            case StepDone():
                 self._step(event)
-            case Changed(config):
+            case PlanChanged(config):
                 self.speed.change(config.fixed.plans[-1][0], config.fixed.steps)
             case Stopped():
                 self._stop()
-            case Judged():
+            case Evaluated():
                 self._stop()
                 self._judged(event)
             case LeftOut(why):
@@ -193,7 +193,7 @@ class View:
         )
         self._line(Text("  ".join(f"{each.name} {each.valid.perplexity:.2f}" for each in baselines), "dim"))
 
-    def _planned(self, planned: Planned) -> None:
+    def _planned(self, planned: TrainingPlanned) -> None:
         model, recipe, first = planned.model, planned.config.fixed, planned.first
         made, self.first_step = model.config, planned.step
         self.speed = Speed(recipe.steps, recipe.B * (Truncation.parse(planned.config.bptt).K1 or recipe.tau))
@@ -233,7 +233,7 @@ class View:
         self.live = Live(console=self.console, refresh_per_second=8)
         self.live.start()
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: StepDone) -> None:
         done = step.report.step
         if step.valid is not None:
             self.curve.append((math.sqrt(done), step.valid))
@@ -256,7 +256,7 @@ class View:
         if self.live is None and step.sample is not None:
             self._line(Text(f"writes: {step.sample[:70]!r}", "dim"))
 
-    def _picture(self, step: Step) -> list[Text]:
+    def _picture(self, step: StepDone) -> list[Text]:
         assert step.valid is not None
         losses = Text.assemble(
             f"train {step.train:.3f} nats   ",
@@ -264,7 +264,7 @@ class View:
         )
         lines = [
             (f"{each.name} {each.during.perplexity:.2f}", each.during.nats)
-            for each in lines_to_cross(self.baselines)
+            for each in baselines_to_plot(self.baselines)
         ]
         width = max(20, min(60, self.console.width - MARGIN - 24))
         total = self.speed.total
@@ -279,7 +279,7 @@ class View:
             )
         return [_indented(row) for row in shown]
 
-    def _judged(self, event: Judged) -> None:
+    def _judged(self, event: Evaluated) -> None:
         result, part = event.measure, event.part
         what = f"{PARTS[part]}, {result.targets:,} targets, each once, the state carried"
         self._stage("result", f"{what}; the best model is that of update {event.best_step:,}")
@@ -321,7 +321,7 @@ def scoring(console: Console) -> Progress:
 
 
 def _perplexity(nats: float) -> float:
-    return Measure(1, nats).perplexity
+    return Metrics(1, nats).perplexity
 
 
 def _indented(text: Text) -> Text:

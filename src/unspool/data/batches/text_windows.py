@@ -23,7 +23,7 @@ epoch to epoch, so over epochs nothing is left out.
 
 >>> ids, rng = np.arange(20, dtype=np.int32), np.random.default_rng(4)
 >>> for batch in sequential_batches(ids, B=3, tau=2, rng=rng, epochs=1):
-...     print(batch.x.T.tolist(), batch.y.T.tolist(), batch.fresh.tolist())
+...     print(batch.x.T.tolist(), batch.y.T.tolist(), batch.reset.tolist())
 [[1, 2], [7, 8], [13, 14]] [[2, 3], [8, 9], [14, 15]] [True, True, True]
 [[3, 4], [9, 10], [15, 16]] [[4, 5], [10, 11], [16, 17]] [False, False, False]
 [[5, 6], [11, 12], [17, 18]] [[6, 7], [12, 13], [18, 19]] [False, False, False]
@@ -47,7 +47,7 @@ class Batch:
 
     x: Ids  # tau B
     y: Ids  # tau B
-    fresh: NDArray[np.bool_]  # B
+    reset: NDArray[np.bool_]  # B
     """Which rows begin anew."""
 
 
@@ -146,10 +146,10 @@ class Batches:
     def _make(self, position: int) -> Batch:
         raise NotImplementedError
 
-    def _gather(self, starts: Whole, fresh: bool) -> Batch:
+    def _gather(self, starts: Whole, reset: bool) -> Batch:
         steps = np.arange(self._tau + 1)[:, None] + starts
         window = np.asarray(self._ids[steps], np.int32)  # tau+1 B
-        return Batch(window[:-1], window[1:], np.full(self._B, fresh))
+        return Batch(window[:-1], window[1:], np.full(self._B, reset))
 
 
 class RandomBatches(Batches):
@@ -169,7 +169,7 @@ class RandomBatches(Batches):
         self._starts = offset + self._tau * self._rng.permutation(windows)
 
     def _make(self, position: int) -> Batch:
-        return self._gather(self._starts[position * self._B : (position + 1) * self._B], fresh=True)
+        return self._gather(self._starts[position * self._B : (position + 1) * self._B], reset=True)
 
 
 class SequentialBatches(Batches):
@@ -189,7 +189,7 @@ class SequentialBatches(Batches):
         self._heads = offset + row * np.arange(self._B)
 
     def _make(self, position: int) -> Batch:
-        return self._gather(self._heads + position * self._tau, fresh=position == 0)
+        return self._gather(self._heads + position * self._tau, reset=position == 0)
 
 
 def random_batches(
@@ -199,7 +199,7 @@ def random_batches(
 
     >>> batches = random_batches(np.arange(9, dtype=np.int32), B=2, tau=2, rng=np.random.default_rng(0))
     >>> batch = next(batches)
-    >>> (batch.y - batch.x).tolist(), batch.fresh.tolist()
+    >>> (batch.y - batch.x).tolist(), batch.reset.tolist()
     ([[1, 1], [1, 1]], [True, True])
     """
     return RandomBatches(ids, B, tau, rng, epochs)

@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.formats.labelled import TEXTS, Usual, read_labelled
+from unspool.data.formats.labelled import TEXTS, DefaultColumns, read_labelled
 from unspool.data.formats.numeric import read_features
 from unspool.data.formats.table import Column, Table, read_table
 from unspool.data.text.source import read_file
 from unspool.errors import EmptyInput, InputError
 
-USUAL = Usual()
+USUAL = DefaultColumns()
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def read_conditioned(
     features: Sequence[Column] = (),
     delimiter: str | None = None,
     need_texts: bool = True,
-    usual: Usual = USUAL,
+    usual: DefaultColumns = USUAL,
 ) -> Conditioned:
     """Read classes or vectors with their texts; without ``need_texts`` a file may have none."""
     path = Path(path)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.errors import EmptyInput, FileError, InputError, MissingExtra
-from unspool.options import from_choice
+from unspool.options import check_choice
 
 WAYS = ("rows", "pixels")
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pbm")
@@ -28,7 +28,7 @@ DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
 
 def image_sequences(images: Any, by: str = "rows") -> NDArray[Any]:
     """Return images (n, h, w) or (n, h, w, c) as sequences (n, tau, X): by rows (n, h, w·c), by pixels (n, h·w, c)."""
-    from_choice("by", by, WAYS)
+    check_choice("by", by, WAYS)
     array = np.asarray(images)
     if array.ndim not in (3, 4) or array.dtype.kind not in "iufb":
         raise InputError(

@@ -63,14 +63,14 @@ class Labelled:
         return sorted(set(self.labels or ()))
 
 
-class Usual(NamedTuple):
+class DefaultColumns(NamedTuple):
     """The columns of a table where nobody chooses others."""
 
     text: Column = "text"
     label: Column = "label"
 
 
-USUAL = Usual()
+USUAL = DefaultColumns()
 
 
 def read_labelled(
@@ -80,7 +80,7 @@ def read_labelled(
     delimiter: str | None = None,
     missing: str = "refuse",
     need_labels: bool = True,
-    usual: Usual = USUAL,
+    usual: DefaultColumns = USUAL,
     by: str | None = None,
 ) -> Labelled:
     """Read sequences and their labels from a table, a folder, .npz, .npy, .ts or an image, told apart by the name.
@@ -196,7 +196,7 @@ def _label(path: Path) -> str:
 
 
 def _from_table(
-    table: Table, text: Column | None, label: Column | None, need_labels: bool, usual: Usual
+    table: Table, text: Column | None, label: Column | None, need_labels: bool, usual: DefaultColumns
 ) -> Labelled:
     text, at = usual.text if text is None else text, usual.label if label is None else label
     texts = table.text(text)

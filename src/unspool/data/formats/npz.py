@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from unspool.data.formats.images import image_sequences
 from unspool.errors import EmptyInput, FileError, InputError
 from unspool.kernels.arrays import Real
-from unspool.storage.files import as_path, write_whole
+from unspool.storage.files import as_path, write_atomic
 
 KEYS = ("values", "lengths", "images", "labels", "targets")
 LARGEST = 1 << 31
@@ -121,7 +121,7 @@ def write_ragged(
         arrays["targets"] = np.asarray(targets)
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
-    write_whole(path, content.getvalue())
+    write_atomic(path, content.getvalue())
 
 
 def _load(path: str | Path) -> dict[str, NDArray[Any]]:

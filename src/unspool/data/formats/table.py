@@ -36,7 +36,7 @@ import numpy as np
 from unspool.data.text.source import read_file
 from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Real
-from unspool.options import from_choice
+from unspool.options import check_choice
 
 DELIMITERS = {",": "a comma", "\t": "a tab", ";": "a semicolon", "|": "a bar"}
 WORDS = {"comma": ",", "tab": "\t", "semicolon": ";", "bar": "|"}
@@ -95,7 +95,7 @@ class Table:
 
     def numbers(self, column: Column, missing: str = "refuse") -> Real:
         """Give a column as numbers; ``missing`` is refuse, or nan to have NaN in the place of what is missing."""
-        from_choice("missing", missing, ("refuse", "nan"))
+        check_choice("missing", missing, ("refuse", "nan"))
         at = self.find(column)
         values = np.empty(len(self.rows))
         for i, row in enumerate(self.rows):

@@ -60,7 +60,7 @@ class Tagged:
         return len(self.tokens)
 
 
-class Usual(NamedTuple):
+class DefaultTagColumns(NamedTuple):
     """The columns where nobody chooses others; None: the first and the last, in a table those of these names."""
 
     token: Column | None = None
@@ -68,7 +68,7 @@ class Usual(NamedTuple):
     sequence: Column | None = None
 
 
-USUAL = Usual()
+USUAL = DefaultTagColumns()
 
 
 def read_tagged(
@@ -78,7 +78,7 @@ def read_tagged(
     sequence: Column | None = None,
     delimiter: str | None = None,
     need_tags: bool = True,
-    usual: Usual = USUAL,
+    usual: DefaultTagColumns = USUAL,
 ) -> Tagged:
     """Read a file named .csv, .tsv or .tab as a table, any other as columns.
 
@@ -86,16 +86,18 @@ def read_tagged(
     sequence. Without ``need_tags`` a file may have none, or ``none`` says so: something to predict.
     """
     if Path(path).name.lower().removesuffix(".gz").endswith(TABLES) or delimiter is not None:
-        return _from_table(read_table(path, delimiter), Usual(token, tag, sequence), need_tags, usual)
+        return _from_table(
+            read_table(path, delimiter), DefaultTagColumns(token, tag, sequence), need_tags, usual
+        )
     if sequence is not None:
         raise InputError(f"{path}: sequence is for tables; in columns a blank line begins a new one")
     groups, no_tags = _groups(path), tag == "none" and not need_tags
     if is_conllu(path, groups):
-        return _from_conllu(path, groups, Usual(token, tag), need_tags, usual)
+        return _from_conllu(path, groups, DefaultTagColumns(token, tag), need_tags, usual)
     for name, column in (("token", token), ("tag", None if no_tags else tag)):
         if isinstance(column, str):
             raise InputError(f"{path}: {name}: columns have numbers from 0 here, got {column!r}")
-    return _from_columns(path, groups, Usual(token, tag), need_tags, usual)
+    return _from_columns(path, groups, DefaultTagColumns(token, tag), need_tags, usual)
 
 
 def _groups(path: str | Path) -> list[list[tuple[int, list[str]]]]:
@@ -115,16 +117,20 @@ def _groups(path: str | Path) -> list[list[tuple[int, list[str]]]]:
 
 
 def _from_conllu(
-    path: str | Path, groups: list[list[tuple[int, list[str]]]], told: Usual, need_tags: bool, usual: Usual
+    path: str | Path,
+    groups: list[list[tuple[int, list[str]]]],
+    told: DefaultTagColumns,
+    need_tags: bool,
+    usual: DefaultTagColumns,
 ) -> Tagged:
     no_tags = told.tag == "none" and not need_tags
     token, tag = column_number(path, told.token), None if no_tags else column_number(path, told.tag)
     known = [column_number(path, each) if each in KNOWN else None for each in (usual.token, usual.tag)]
-    usual = Usual(FORM if known[0] is None else known[0], UPOS if known[1] is None else known[1])
+    usual = DefaultTagColumns(FORM if known[0] is None else known[0], UPOS if known[1] is None else known[1])
     words = [group for group in words_of(path, groups) if group]
     if not words:
         raise EmptyInput(f"{path}: no word in it")
-    found = _from_columns(path, words, Usual(token, "none" if no_tags else tag), need_tags, usual)
+    found = _from_columns(path, words, DefaultTagColumns(token, "none" if no_tags else tag), need_tags, usual)
     if found.tags is None or any(each != UNKNOWN for row in found.tags for each in row):
         return found
     if need_tags:
@@ -133,7 +139,11 @@ def _from_conllu(
 
 
 def _from_columns(
-    path: str | Path, groups: list[list[tuple[int, list[str]]]], told: Usual, need_tags: bool, usual: Usual
+    path: str | Path,
+    groups: list[list[tuple[int, list[str]]]],
+    told: DefaultTagColumns,
+    need_tags: bool,
+    usual: DefaultTagColumns,
 ) -> Tagged:
     width = len(groups[0][0][1])
     for number, fields in (row for group in groups for row in group):
@@ -155,7 +165,9 @@ def _from_columns(
     )
 
 
-def _two_of(width: int, told: Usual, need_tags: bool, usual: Usual) -> tuple[int, int | None]:
+def _two_of(
+    width: int, told: DefaultTagColumns, need_tags: bool, usual: DefaultTagColumns
+) -> tuple[int, int | None]:
     """Give the columns of the tokens and the tags, None where there are none; of the usual ones those that are there."""
     there = [column for column in (told.token, usual.token, 0) if isinstance(column, int)]
     token = next(column for column in there if column < width or column == told.token)
@@ -167,10 +179,10 @@ def _two_of(width: int, told: Usual, need_tags: bool, usual: Usual) -> tuple[int
     return token, None if not need_tags and (tag >= width or tag % width == token) else tag
 
 
-def _from_table(table: Table, told: Usual, need_tags: bool, usual: Usual) -> Tagged:
+def _from_table(table: Table, told: DefaultTagColumns, need_tags: bool, usual: DefaultTagColumns) -> Tagged:
     token, tag, sequence = (
         next(column for column in each if column is not None)
-        for each in zip(told, usual, Usual._fields, strict=True)
+        for each in zip(told, usual, DefaultTagColumns._fields, strict=True)
     )
     words, names = table.text(token), table.text(sequence)
     if not need_tags and _without_tags(table, token, tag, told.tag):

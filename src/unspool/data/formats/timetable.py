@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from unspool.data.formats.long_table import refuse_blocks, refuse_long, refuse_restarting_count
 from unspool.data.formats.table import Column, Table, as_number, comma, read_table
-from unspool.data.series.time_index import Clock, fault, read_clock
+from unspool.data.series.time_index import TimeIndex, fault, read_clock
 from unspool.data.series.times import day_is_unclear, format_of, look_like_times
 from unspool.errors import InputError
 from unspool.kernels.arrays import Real
-from unspool.options import from_choice
+from unspool.options import check_choice
 
 NAMED = (
     "date",
@@ -76,7 +76,7 @@ class TimeTable:
     name: str
     time: str | None
     """The column of times."""
-    clock: Clock | None
+    clock: TimeIndex | None
     columns: dict[str, Values]
     left_out: list[str]
     """Columns without a number, and an index beside the times."""
@@ -96,7 +96,7 @@ def read_timetable(
     delimiter: str | None = None,
 ) -> TimeTable:
     """Read a table of numbers in time; ``time`` is a column, or none to have no times."""
-    from_choice("missing", missing, MISSING)
+    check_choice("missing", missing, MISSING)
     table = read_table(path, delimiter)
     table.refuse_missing(columns or ())
     at = _time_column(table, time, columns)
@@ -199,7 +199,9 @@ def _rises(numbers: Sequence[int | None]) -> bool:
     return numbers == list(range(len(numbers)))
 
 
-def _steps(table: Table, at: int | None, clock: Clock | None, missing: str, hint: str) -> NDArray[np.int64]:
+def _steps(
+    table: Table, at: int | None, clock: TimeIndex | None, missing: str, hint: str
+) -> NDArray[np.int64]:
     """Give the number of every row, and refuse times that fall back or, unless filled, leave steps out."""
     if clock is None or at is None:
         return np.arange(len(table))

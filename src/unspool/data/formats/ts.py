@@ -31,7 +31,7 @@ from unspool.data.formats.table import as_number
 from unspool.data.text.source import read_file
 from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Real
-from unspool.options import from_choice
+from unspool.options import check_choice
 
 
 @dataclass
@@ -80,7 +80,7 @@ class Series:
 
 def read_ts(path: str | Path, missing: str = "refuse") -> Series:
     """Read all series of a file; ``missing`` is refuse, or nan to have NaN in the place of what is missing."""
-    from_choice("missing", missing, ("refuse", "nan"))
+    check_choice("missing", missing, ("refuse", "nan"))
     lines = [line.strip() for line in read_file(path, newlines="lf").split("\n")]
     header, begin = _header(path, lines)
     if header.numbers and header.classes:

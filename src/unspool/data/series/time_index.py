@@ -21,14 +21,14 @@ import numpy as np
 
 from unspool.data.series.times import FORMATS, format_of, read_time, write_time
 from unspool.errors import InputError
-from unspool.options import above_zero, from_choice
+from unspool.options import check_choice, check_positive
 
 SAMPLE = 20
 """How many times at the beginning tell how they are written."""
 
 
 @dataclass(frozen=True)
-class Clock:
+class TimeIndex:
     """Where time begins, and its step."""
 
     kind: str
@@ -40,10 +40,10 @@ class Clock:
     """In seconds, months or the numbers' own units."""
 
     def __post_init__(self) -> None:
-        from_choice("clock.kind", self.kind, ("dates", "months", "numbers"))
+        check_choice("clock.kind", self.kind, ("dates", "months", "numbers"))
         if (self.format in FORMATS) == (self.kind == "numbers") or read_time(self.begin, self.format) is None:
             raise InputError(f"clock: {self.begin!r} is no time of the format {self.format!r}")
-        above_zero("clock.step", self.step)
+        check_positive("clock.step", self.step)
 
     def numbers(self, times: Sequence[str]) -> list[int | None]:
         """Give each time's number of steps since the beginning; None where it is no whole number of them."""
@@ -83,7 +83,7 @@ class Clock:
         return write_time(time, self.format, like=self.begin)
 
 
-def read_clock(times: Sequence[str]) -> Clock | None:
+def read_clock(times: Sequence[str]) -> TimeIndex | None:
     """Learn the clock of a column; None where it is no column of times that rise."""
     if len(times) < 2:
         return None
@@ -93,15 +93,15 @@ def read_clock(times: Sequence[str]) -> Clock | None:
         return None
     if found == "":
         step = _median(np.diff(np.array(values, float)).tolist())
-        return Clock("numbers", found, times[0].strip(), step) if step > 0 else None
+        return TimeIndex("numbers", found, times[0].strip(), step) if step > 0 else None
     seconds = _median([(b - a).total_seconds() for a, b in pairwise(values)])
     if seconds <= 0:
         return None
     same = len({(each.day, each.timetz(), each.utcoffset()) for each in values}) == 1
     if same and seconds >= 28 * 86400 and values[0].day <= 28:
         months = [each.year * 12 + each.month for each in values]
-        return Clock("months", found, times[0].strip(), _median(np.diff(months).tolist()))
-    return Clock("dates", found, times[0].strip(), seconds)
+        return TimeIndex("months", found, times[0].strip(), _median(np.diff(months).tolist()))
+    return TimeIndex("dates", found, times[0].strip(), seconds)
 
 
 def _median(distances: list[float]) -> float:

@@ -20,7 +20,7 @@ so ŷ = f⁻¹(base + what the model says). The rules, when nothing is given:
 - d = 1 where what is left still has an autocorrelation of at least 0.95 from one step to the next, and
   there is no season or D = 1.
 
->>> change = Change("log", d=0, D=1, season=2)
+>>> change = Transform("log", d=0, D=1, season=2)
 >>> y = np.array([1.0, 10.0, 2.0, 20.0])
 >>> change.base(change.forward(y), np.array([4]), 2).round(3).tolist()
 [[0.693, 2.996]]
@@ -36,7 +36,7 @@ import numpy as np
 from unspool.data.series.season import autocorrelation
 from unspool.errors import InputError
 from unspool.kernels.arrays import Real, Whole
-from unspool.options import at_least, from_choice
+from unspool.options import at_least, check_choice
 
 Power = Literal["none", "root", "log"]
 FARTHEST = 700.0
@@ -47,7 +47,7 @@ SAME = 1e-12
 
 
 @dataclass(frozen=True)
-class Change:
+class Transform:
     """(1) and (2) as a value."""
 
     power: Power
@@ -56,7 +56,7 @@ class Change:
     season: int
 
     def __post_init__(self) -> None:
-        from_choice("power", self.power, ("none", "root", "log"))
+        check_choice("power", self.power, ("none", "root", "log"))
         at_least("season", self.season, 1)
         if self.d not in (0, 1) or self.D not in (0, 1):
             raise InputError(f"differences are {(self.d, self.D)}; expected 0 or 1 each")
@@ -98,17 +98,17 @@ class Change:
         return found
 
 
-def choose_change(y: Real, season: int) -> Change:
+def choose_change(y: Real, season: int) -> Transform:
     """Choose log or root and differences by the rules above."""
     power = choose_power(y, season)
-    z = Change(power, 0, 0, season).forward(y)
+    z = Transform(power, 0, 0, season).forward(y)
     r = autocorrelation(z, min(season, len(z) - 1)) if season > 1 else np.zeros(1)
     D = int(season > 1 and r[-1] >= 0.7 and len(y) < 50 * season)
     if season > 1 and not D:
-        return Change(power, 0, 0, season)
-    w = Change(power, 0, D, season).differences(z)
+        return Transform(power, 0, 0, season)
+    w = Transform(power, 0, D, season).differences(z)
     d = int(len(w) > 3 and np.ptp(w) > 0 and _correlation(w[1:], w[:-1]) >= 0.95)
-    return Change(power, d, D, season)
+    return Transform(power, d, D, season)
 
 
 def choose_power(y: Real, season: int) -> Power:

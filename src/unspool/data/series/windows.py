@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unspool.data.series.transform import Change
+from unspool.data.series.transform import Transform
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats, Real, Whole
 from unspool.options import at_least
@@ -28,10 +28,10 @@ HARMONICS = 3
 
 
 @dataclass(frozen=True)
-class Layout:
+class WindowSpec:
     """What a window is made of."""
 
-    change: Change
+    change: Transform
     length: int
     """L, a multiple of `fold`."""
     fold: int
@@ -60,7 +60,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Units:
+class WindowScale:
     """What the training part taught: the mean and spread of w, the size of a target at each step ahead."""
 
     mean: float
@@ -68,12 +68,12 @@ class Units:
     sizes: Real  # H
 
 
-def plan_windows(change: Change, second: int, horizon: int, count: int) -> Layout:
+def plan_windows(change: Transform, second: int, horizon: int, count: int) -> WindowSpec:
     """Choose the window: the second season and one more, or three seasons, or what a short series allows."""
     season = change.season
     most = max(2, (count - change.lost - horizon) // 2)
     if season == 1:
-        return Layout(change, min(24, most), 1, (), horizon)
+        return WindowSpec(change, min(24, most), 1, (), horizon)
     fold = season if season >= FOLDED else 1
     wanted = second + season if second > 1 else 3 * season
     length = max(fold, min(wanted, most) // fold * fold)
@@ -81,26 +81,26 @@ def plan_windows(change: Change, second: int, horizon: int, count: int) -> Layou
         fold, length = 1, most
     steady = change.D or count >= 50 * season
     phases = tuple(s for s in (season, second) if s > 1) if steady else ()
-    return Layout(change, length, fold, phases, horizon)
+    return WindowSpec(change, length, fold, phases, horizon)
 
 
-def learn_units(layout: Layout, z: Real) -> Units:
+def learn_units(layout: WindowSpec, z: Real) -> WindowScale:
     """Learn the units from a training part."""
     w = layout.change.differences(z)
-    units = Units(float(w.mean()), float(w.std()) or 1.0, np.ones(layout.horizon))
+    units = WindowScale(float(w.mean()), float(w.std()) or 1.0, np.ones(layout.horizon))
     _, level, spread = read_windows(layout, units, z, origins_of(layout, len(z)), 0)
     y = read_targets(layout, units, z, origins_of(layout, len(z)), level, spread)
     sizes = np.sqrt(np.nanmean(y**2, axis=0))
-    return Units(units.mean, units.spread, np.where(sizes > 0, sizes, 1.0))
+    return WindowScale(units.mean, units.spread, np.where(sizes > 0, sizes, 1.0))
 
 
-def origins_of(layout: Layout, count: int) -> Whole:
+def origins_of(layout: WindowSpec, count: int) -> Whole:
     """Give all origins whose window and targets lie in the first values of a series."""
     return np.arange(layout.reach, count - layout.horizon + 1)
 
 
 def read_windows(
-    layout: Layout, units: Units, z: Real, origins: Whole, phase: int
+    layout: WindowSpec, units: WindowScale, z: Real, origins: Whole, phase: int
 ) -> tuple[Floats, Real, Real]:
     """Give x (tau n inputs), and each window's level and spread: (1), (2). `phase` is the number of z[0]."""
     w = layout.change.differences(z)
@@ -116,21 +116,23 @@ def read_windows(
     return np.ascontiguousarray(joined, np.float32), level, spread
 
 
-def read_targets(layout: Layout, units: Units, z: Real, origins: Whole, level: Real, spread: Real) -> Real:
+def read_targets(
+    layout: WindowSpec, units: WindowScale, z: Real, origins: Whole, level: Real, spread: Real
+) -> Real:
     """Give y (n H): (2)."""
     truth = z[origins[:, None] + np.arange(layout.horizon)] - layout.change.base(z, origins, layout.horizon)
     return np.asarray((truth - _kept(layout, level)) / (spread[:, None] * units.sizes))
 
 
 def to_series(
-    layout: Layout, units: Units, z: Real, origins: Whole, level: Real, spread: Real, y: Real
+    layout: WindowSpec, units: WindowScale, z: Real, origins: Whole, level: Real, spread: Real, y: Real
 ) -> Real:
     """Give z (n H) from y: (2) backwards."""
     above = y * spread[:, None] * units.sizes + _kept(layout, level)
     return above + layout.change.base(z, origins, y.shape[1])
 
 
-def _kept(layout: Layout, level: Real) -> Real:
+def _kept(layout: WindowSpec, level: Real) -> Real:
     """Give the level that targets are told above: the base has it already where there are differences."""
     return np.zeros((len(level), 1)) if layout.change.lost else level[:, None]
 

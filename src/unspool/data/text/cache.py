@@ -16,12 +16,12 @@ from typing import TypeAlias, TypedDict
 import numpy as np
 
 from unspool.data.text.parts import PARTS, Part
-from unspool.data.text.settings import Settings
+from unspool.data.text.settings import TextConfig
 from unspool.data.text.source import Source, fingerprint
 from unspool.data.tokens.registry import Described, Tokenizer, describe
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError
-from unspool.storage.files import OPEN_SEAL, is_whole, read_whole, sealed, write_whole
+from unspool.storage.files import OPEN_SEAL, checksum_ok, read_bytes, with_checksum, write_atomic
 from unspool.storage.schema import parse_json, read_as
 
 FORMAT = "unspool-corpus-3"
@@ -29,7 +29,7 @@ BLOCK = 1 << 20
 IDS, VOCAB, CORPUS = "ids.bin", "vocab.json", "corpus.json"
 
 
-def place(cache: Path, groups: list[list[Source]], settings: Settings) -> Path:
+def place(cache: Path, groups: list[list[Source]], settings: TextConfig) -> Path:
     """Name the folder for these sources and settings, whether it is there or not."""
     content = [FORMAT, asdict(settings), [fingerprint(group) for group in groups]]
     key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -51,7 +51,7 @@ def write(folder: Path, vocab: Vocab, tokenizer: Tokenizer, parts: list[Part], e
         ],
         "erased": erased,
     }
-    write_whole(folder / CORPUS, sealed(json.dumps(content).encode("ascii")))
+    write_atomic(folder / CORPUS, with_checksum(json.dumps(content).encode("ascii")))
 
 
 def ids_hash(folder: Path) -> str:
@@ -96,8 +96,8 @@ class _Content(TypedDict):
 
 
 def _content(folder: Path) -> _Content:
-    whole = read_whole(folder / CORPUS)
-    if not is_whole(whole):
+    whole = read_bytes(folder / CORPUS)
+    if not checksum_ok(whole):
         raise FileError(f"{folder / CORPUS}: damaged: it does not have the hash written in it")
     return read_as(_Content, parse_json(whole, folder / CORPUS), folder / CORPUS)
 

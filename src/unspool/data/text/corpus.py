@@ -31,7 +31,7 @@ import numpy as np
 
 from unspool.data.text import cache as prepared
 from unspool.data.text.clean import Cleaner
-from unspool.data.text.id_buffer import Spool
+from unspool.data.text.id_buffer import IdBuffer
 from unspool.data.text.numbering import number_types, translation
 from unspool.data.text.parts import (
     PARTS,
@@ -42,9 +42,9 @@ from unspool.data.text.parts import (
     widths_by_reading,
     widths_by_token,
 )
-from unspool.data.text.reader import Reader, joint_of
-from unspool.data.text.settings import Settings
-from unspool.data.text.source import Names, Source, called, resolve
+from unspool.data.text.reader import TextReader, joint_of
+from unspool.data.text.settings import TextConfig
+from unspool.data.text.source import Names, Source, resolve, source_names
 from unspool.data.tokens.registry import Indexer, Tokenizer, make_tokenizer
 from unspool.data.tokens.subword import SubwordTokenizer, leading
 from unspool.data.tokens.vocab import Vocab
@@ -52,7 +52,7 @@ from unspool.data.tokens.words import SpaceTokenizer
 from unspool.errors import EmptyInput
 from unspool.kernels.arrays import Ids, Whole
 from unspool.storage.files import as_path
-from unspool.storage.staging import folder_made_whole
+from unspool.storage.staging import atomic_folder
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Corpus:
     test: Part
     vocab: Vocab
     tokenizer: Tokenizer
-    settings: Settings
+    settings: TextConfig
     erased: int = 0
     """How many letters the cleaning erased because they are not A-Z."""
 
@@ -82,12 +82,12 @@ class Corpus:
         return decode_ids(self.vocab, self.tokenizer, ids)
 
 
-def encode_text(text: str, vocab: Vocab, tokenizer: Tokenizer, settings: Settings) -> Ids:
+def encode_text(text: str, vocab: Vocab, tokenizer: Tokenizer, settings: TextConfig) -> Ids:
     """Turn a text into ids, read as the settings say; what is unknown becomes ``<unk>``."""
     return np.array(vocab[tokenizer.encode_text(as_read(text, settings))], np.int32)
 
 
-def as_read(text: str, settings: Settings) -> str:
+def as_read(text: str, settings: TextConfig) -> str:
     """Give a text as the settings read it: its line ends, and cleaned if they say so."""
     if settings.newlines == "lf" or settings.clean:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -124,7 +124,7 @@ def spell_ids(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> Iterato
 
     more = True
     while more:
-        for piece in tokenizer.spell(until_special()):
+        for piece in tokenizer.decode_stream(until_special()):
             more = bool(met)
             yield piece + met.pop() if met else piece
 
@@ -148,9 +148,9 @@ def prepare(
 
     With ``valid`` or ``test`` these are the parts and ``sources`` is the training part; otherwise the text
     is split in order, with ``split=None`` by its length (`split_for`). In a folder ``cache`` the result is kept under a hash of its sources and settings,
-    and found again; in a folder ``into`` it is kept for `reopen`. The fields are those of ``Settings``.
+    and found again; in a folder ``into`` it is kept for `open_corpus`. The fields are those of ``Settings``.
     """
-    settings = Settings(tokens, clean, split, min_freq, tuple(reserved), errors, newlines)
+    settings = TextConfig(tokens, clean, split, min_freq, tuple(reserved), errors, newlines)
     groups = [resolve(sources)]
     if valid is not None or test is not None:
         groups += [[] if names is None else resolve(names) for names in (valid, test)]
@@ -160,23 +160,23 @@ def prepare(
         return _prepare(groups, settings, None)
     folder = prepared.place(as_path(cache), groups, settings)
     if not os.path.isdir(folder):
-        with folder_made_whole(folder, may_exist=True) as unfinished:
+        with atomic_folder(folder, may_exist=True) as unfinished:
             _prepare_into(unfinished, groups, settings)
     return _from_cache(folder, settings)
 
 
-def reopen(folder: Path, settings: Settings) -> Corpus:
+def open_corpus(folder: Path, settings: TextConfig) -> Corpus:
     """Open a corpus that was prepared into a folder; every byte of its ids is checked."""
     prepared.check_ids(folder)
     return _from_cache(folder, settings)
 
 
 def read_part(
-    sources: Names, vocab: Vocab, tokenizer: Tokenizer, settings: Settings, name: str = "text"
+    sources: Names, vocab: Vocab, tokenizer: Tokenizer, settings: TextConfig, name: str = "text"
 ) -> Part:
     """Read a text with a vocabulary that is there: what it does not know becomes ``<unk>`` and is counted."""
     group = resolve(sources)
-    reader, indexer, spool = Reader(settings, tokenizer), tokenizer.indexer(), Spool()
+    reader, indexer, spool = TextReader(settings, tokenizer), tokenizer.indexer(), IdBuffer()
     per_piece = _fill(spool, reader, group, indexer)
     span = (0, len(spool))
     _refuse_nothing(group, [span], reader.erased)
@@ -187,26 +187,26 @@ def read_part(
     return Part(name, spool.translate(table), characters, octets, unknown, first, last)
 
 
-def _prepare_into(folder: Path, groups: list[list[Source]], settings: Settings) -> Corpus:
+def _prepare_into(folder: Path, groups: list[list[Source]], settings: TextConfig) -> Corpus:
     corpus = _prepare(groups, settings, folder / prepared.IDS)
     prepared.write(folder, corpus.vocab, corpus.tokenizer, corpus.parts, corpus.erased)
     return corpus
 
 
-def _from_cache(folder: Path, settings: Settings) -> Corpus:
+def _from_cache(folder: Path, settings: TextConfig) -> Corpus:
     (train, valid, test), vocab, tokenizer, erased = prepared.read(folder)
     settings = _with_split(settings, sum(len(part.ids) for part in (train, valid, test)))
     return Corpus(train, valid, test, vocab, tokenizer, settings, erased)
 
 
-def _with_split(settings: Settings, tokens: int) -> Settings:
+def _with_split(settings: TextConfig, tokens: int) -> TextConfig:
     """Return the settings with the split written out."""
     return settings if settings.split is not None else replace(settings, split=split_for(tokens))
 
 
-def _prepare(groups: list[list[Source]], settings: Settings, path: Path | None) -> Corpus:
+def _prepare(groups: list[list[Source]], settings: TextConfig, path: Path | None) -> Corpus:
     tokenizer = make_tokenizer(settings.tokens, newlines=not settings.clean)
-    reader, indexer, spool = Reader(settings, tokenizer), tokenizer.indexer(), Spool(path)
+    reader, indexer, spool = TextReader(settings, tokenizer), tokenizer.indexer(), IdBuffer(path)
     learned = _learn(tokenizer, reader, groups, TRAIN if settings.split is None else settings.split[0])
     per_piece = [_fill(spool, reader, group, indexer) for group in groups]
     least = _tokens_of(learned, tokenizer, indexer, spool) if learned else 0
@@ -228,13 +228,13 @@ def _prepare(groups: list[list[Source]], settings: Settings, path: Path | None) 
 
 
 def _end_widths(
-    tokenizer: Tokenizer, indexer: Indexer, spool: Spool, start: int, stop: int
+    tokenizer: Tokenizer, indexer: Indexer, spool: IdBuffer, start: int, stop: int
 ) -> list[tuple[int, int]]:
     """Give characters and bytes of the first and the last token of a part."""
     return [tokenizer.width(indexer.token(spool.at(at))) for at in (start, stop - 1) if start < stop]
 
 
-def _learn(tokenizer: Tokenizer, reader: Reader, groups: list[list[Source]], share: float) -> int:
+def _learn(tokenizer: Tokenizer, reader: TextReader, groups: list[list[Source]], share: float) -> int:
     """Let sub-words learn from the training part, and say how many characters they have seen.
 
     With one text to be split, that is its first share of characters.
@@ -248,14 +248,14 @@ def _learn(tokenizer: Tokenizer, reader: Reader, groups: list[list[Source]], sha
     return part
 
 
-def _tokens_of(characters: int, tokenizer: Tokenizer, indexer: Indexer, spool: Spool) -> int:
+def _tokens_of(characters: int, tokenizer: Tokenizer, indexer: Indexer, spool: IdBuffer) -> int:
     """Say how many tokens the first so many characters are, so that all of them are in the training part."""
     types = len(spool.counts(0, len(spool)))
     widths = np.array([tokenizer.width(indexer.token(index))[0] for index in range(types)])
     return spool.reach(widths, characters)
 
 
-def _fill(spool: Spool, reader: Reader, sources: list[Source], indexer: Indexer) -> list[int]:
+def _fill(spool: IdBuffer, reader: TextReader, sources: list[Source], indexer: Indexer) -> list[int]:
     """Append the sources to the spool, and give the number of tokens of each piece."""
     lengths = []
     for block in reader.numbered(sources, indexer):
@@ -265,7 +265,7 @@ def _fill(spool: Spool, reader: Reader, sources: list[Source], indexer: Indexer)
 
 
 def _refuse_nothing(sources: list[Source], spans: list[tuple[int, int]], erased: int) -> None:
-    name = called(sources)
+    name = source_names(sources)
     if spans[-1][1] == 0 and erased:
         raise EmptyInput(
             f"{name}: cleaning erased all of its {erased:,} letters, none is A-Z; read it with clean=False"
@@ -280,7 +280,7 @@ def _widths(
     tokenizer: Tokenizer,
     indexer: Indexer,
     counts: list[Whole],
-    reader: Reader,
+    reader: TextReader,
     groups: list[list[Source]],
     per_piece: list[list[int]],
     spans: list[tuple[int, int]],

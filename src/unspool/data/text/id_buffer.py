@@ -23,10 +23,10 @@ IN_MEMORY = 1 << 24
 BLOCK = 1 << 18
 
 
-class Spool:
+class IdBuffer:
     """A long row of provisional ids.
 
-    >>> spool = Spool()
+    >>> spool = IdBuffer()
     >>> spool.append(np.array([7, 7, 9], np.uint8))
     >>> len(spool), spool.counts(0, 3)[7]
     (3, np.int64(2))
@@ -94,7 +94,7 @@ class Spool:
     def reach(self, values: Whole, amount: int) -> int:
         """Say how many ids it takes until their values, added up, reach an amount.
 
-        >>> spool = Spool()
+        >>> spool = IdBuffer()
         >>> spool.append(np.array([0, 1, 0, 1], np.uint8))
         >>> spool.reach(np.array([1, 5]), 7)
         3

@@ -2,15 +2,20 @@
 
 import numpy as np
 
-from unspool.data.text.id_buffer import Spool
-from unspool.data.text.settings import Settings
+from unspool.data.text.id_buffer import IdBuffer
+from unspool.data.text.settings import TextConfig
 from unspool.data.tokens.registry import Indexer, Tokenizer
 from unspool.data.tokens.vocab import UNK, Vocab
 from unspool.kernels.arrays import Ids, Whole
 
 
 def number_types(
-    tokenizer: Tokenizer, indexer: Indexer, spool: Spool, counts: list[Whole], stop: int, settings: Settings
+    tokenizer: Tokenizer,
+    indexer: Indexer,
+    spool: IdBuffer,
+    counts: list[Whole],
+    stop: int,
+    settings: TextConfig,
 ) -> tuple[Vocab, Ids, list[int]]:
     """Give the vocabulary, the id of every provisional id, and how many tokens of each part are unknown.
 
@@ -37,7 +42,7 @@ def translation(vocab: Vocab, indexer: Indexer, counts: Whole) -> tuple[Ids, int
     return table, _unknown(counts, table, indexer)
 
 
-def _by_frequency(counts: Whole, indexer: Indexer, spool: Spool, stop: int) -> Whole:
+def _by_frequency(counts: Whole, indexer: Indexer, spool: IdBuffer, stop: int) -> Whole:
     """Give the provisional ids that occur, the most frequent first, equal ones by first appearance."""
     present = np.flatnonzero(counts)
     frequencies = counts[present]
@@ -50,7 +55,7 @@ def _by_frequency(counts: Whole, indexer: Indexer, spool: Spool, stop: int) -> W
     return present[np.lexsort((appearance, -frequencies))]
 
 
-def _vocab(tokens: list[str], frequencies: list[int], tokenizer: Tokenizer, settings: Settings) -> Vocab:
+def _vocab(tokens: list[str], frequencies: list[int], tokenizer: Tokenizer, settings: TextConfig) -> Vocab:
     """Make the vocabulary; tokens known beforehand are in it even if the text does not have them."""
     met = set(tokens)
     unmet = [token for token in tokenizer.alphabet() if token not in met]

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from unspool.data.text.clean import Cleaner
-from unspool.data.text.settings import Settings
+from unspool.data.text.settings import TextConfig
 from unspool.data.text.source import Source, iter_bytes, iter_text
 from unspool.data.tokens.registry import Indexer, Tokenizer
 from unspool.kernels.arrays import Codes
 
 
-class Reader:
+class TextReader:
     """Reads sources as the settings say."""
 
-    def __init__(self, settings: Settings, tokenizer: Tokenizer) -> None:
+    def __init__(self, settings: TextConfig, tokenizer: Tokenizer) -> None:
         self._settings = settings
         self._tokenizer = tokenizer
         self.erased = 0

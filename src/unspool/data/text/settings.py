@@ -8,7 +8,7 @@ from unspool.options import at_least
 
 
 @dataclass(frozen=True)
-class Settings:
+class TextConfig:
     """Tokens, cleaning, parts, vocabulary and reading."""
 
     tokens: str = "char"

@@ -86,10 +86,10 @@ Names: TypeAlias = Name | Iterable[Name]
 Block = TypeVar("Block", str, bytes)
 
 
-def text_itself(text: str) -> Source:
+def text_source(text: str) -> Source:
     """Give a text at hand as a source, for where a file would be named.
 
-    >>> read_text(text_itself("a text"))
+    >>> read_text(text_source("a text"))
     'a text'
     """
     return Source("the text", data=io.BytesIO(text.encode("utf-8", "surrogatepass")))
@@ -251,7 +251,7 @@ def read_text(sources: Names, errors: str = "strict", newlines: str = "keep") ->
     resolved = resolve(sources)
     text = "".join(_bounded(resolved, iter_text(resolved, errors, newlines)))
     if not text:
-        raise EmptyInput(f"{called(resolved)}: empty, there is no text in it")
+        raise EmptyInput(f"{source_names(resolved)}: empty, there is no text in it")
     return text
 
 
@@ -268,7 +268,9 @@ def _bounded(sources: list[Source], blocks: Iterator[Block]) -> Iterator[Block]:
     for block in blocks:
         total += len(block)
         if total > most:
-            raise FileError(f"{called(sources)}: more than {most >> 20:,} MiB when unpacked; give less data")
+            raise FileError(
+                f"{source_names(sources)}: more than {most >> 20:,} MiB when unpacked; give less data"
+            )
         yield block
 
 
@@ -304,7 +306,7 @@ def fingerprint(sources: list[Source]) -> str:
     return digest.hexdigest()
 
 
-def called(sources: list[Source]) -> str:
+def source_names(sources: list[Source]) -> str:
     """Name the sources in a message, the first three of them."""
     names = [source.name for source in sources]
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
-from unspool.data.text.source import Source, text_itself
+from unspool.data.text.source import Source, text_source
 from unspool.errors import EmptyInput, InputError
 
 FILE_NAME = re.compile(
@@ -49,7 +49,7 @@ def _as_source(text: Text, name: str) -> Source | Path:
                 f"{name} is {text!r}, which {_why(text)}; a str is the text itself: pass "
                 f"pathlib.Path({text!r}) to read the file, or text_itself({text!r}) from unspool.data.text.source"
             )
-        return text_itself(text)
+        return text_source(text)
     if isinstance(text, PathLike):
         return Path(text)
     raise InputError(

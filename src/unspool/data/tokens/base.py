@@ -46,7 +46,7 @@ class Tokenizer(Protocol):
     def decode(self, tokens: Iterable[str]) -> str:
         """Put tokens together to a text."""
 
-    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+    def decode_stream(self, tokens: Iterable[str]) -> Iterator[str]:
         """Give the same text piece by piece: one for each token as it comes, and a last one at the end.
 
         A piece is empty where its token is the beginning of a character that is not complete yet.

@@ -42,7 +42,7 @@ class CharTokenizer:
         """Put code points together."""
         return "".join(tokens)
 
-    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+    def decode_stream(self, tokens: Iterable[str]) -> Iterator[str]:
         """Give each code point as it comes."""
         yield from tokens
         yield ""
@@ -82,7 +82,7 @@ class ByteTokenizer:
         """Put bytes together, whatever they are; reserved tokens are spelled out."""
         return "".join(tokens).encode("latin-1")
 
-    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+    def decode_stream(self, tokens: Iterable[str]) -> Iterator[str]:
         """Give each character when its last byte comes."""
         return spell_bytes(token.encode("latin-1") for token in tokens)
 

@@ -36,7 +36,7 @@ class JiebaTokenizer:
         """Put words together."""
         return "".join(tokens)
 
-    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+    def decode_stream(self, tokens: Iterable[str]) -> Iterator[str]:
         """Give each word as it comes."""
         yield from tokens
         yield ""

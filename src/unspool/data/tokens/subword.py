@@ -69,13 +69,13 @@ class SubwordTokenizer:
 
     def decode(self, tokens: Iterable[str]) -> str:
         """Put pieces together to a text; what is not UTF-8 becomes U+FFFD."""
-        return "".join(self.spell(tokens))
+        return "".join(self.decode_stream(tokens))
 
     def decode_bytes(self, tokens: Iterable[str]) -> bytes:
         """Put pieces together to bytes, whatever they are."""
         return bytes(map(_byte_of_sign().__getitem__, "".join(tokens)))
 
-    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+    def decode_stream(self, tokens: Iterable[str]) -> Iterator[str]:
         """Give the characters that each piece completes."""
         return spell_bytes(self.decode_bytes([token]) for token in tokens)
 

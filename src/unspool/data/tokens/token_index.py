@@ -29,10 +29,10 @@ M = 0x9E3779B97F4A7C15
 LONG = 64
 
 
-class TypeTable:
+class TokenIndex:
     """Tokens numbered by first appearance.
 
-    >>> table = TypeTable()
+    >>> table = TokenIndex()
     >>> text = "to be or not to be"
     >>> codes = np.frombuffer(text.encode("utf-16-le"), "<u2")
     >>> starts, ends = np.array([0, 3, 6, 9, 13, 16]), np.array([2, 5, 8, 12, 15, 18])

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, TypedDict
 
 from unspool.errors import FileError, InputError
 from unspool.options import at_least
-from unspool.storage.files import read_whole, write_whole
+from unspool.storage.files import read_bytes, write_atomic
 from unspool.storage.schema import parse_json, read_as
 
 UNK = "<unk>"
@@ -138,12 +138,12 @@ class Vocab:
         """Write the vocabulary to a file; an existing file is replaced."""
         content = self._content()
         text = json.dumps({"format": FORMAT, "sha256": _digest(content)} | content, indent=0)
-        write_whole(path, (text + "\n").encode("ascii"))
+        write_atomic(path, (text + "\n").encode("ascii"))
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocab":
         """Read a vocabulary from a file, and refuse one that is damaged."""
-        content = parse_json(read_whole(path), path)
+        content = parse_json(read_bytes(path), path)
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
             raise FileError(f"{path}: not a vocabulary of the format {FORMAT}")
         if content.pop("sha256", None) != _digest(content):

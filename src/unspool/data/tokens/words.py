@@ -29,7 +29,7 @@ import numpy as np
 from unspool.data.tokens.base import Indexer
 from unspool.data.tokens.characters import code_points
 from unspool.data.tokens.segments import EXTEND, SINGLE, class_of_each, token_spans
-from unspool.data.tokens.token_index import TypeTable
+from unspool.data.tokens.token_index import TokenIndex
 from unspool.kernels.arrays import Codes
 
 CLOSING = frozenset(".,;:!?)]}%’”»…")
@@ -68,9 +68,9 @@ class SpaceTokenizer:
 
     def decode(self, tokens: Iterable[str]) -> str:
         """Put one blank between two tokens, none next to a line end."""
-        return "".join(self.spell(tokens))
+        return "".join(self.decode_stream(tokens))
 
-    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+    def decode_stream(self, tokens: Iterable[str]) -> Iterator[str]:
         """Give each token as it comes, with what stands between it and the one before."""
         before = "\n"
         for token in tokens:
@@ -104,7 +104,7 @@ class WordTokenizer(SpaceTokenizer):
     kind = "word"
     _blanks_only = False
 
-    def spell(self, tokens: Iterable[str]) -> Iterator[str]:
+    def decode_stream(self, tokens: Iterable[str]) -> Iterator[str]:
         """Give each token as it comes, in the normal form."""
         before, open_quotes = "\n", set[str]()
         for token in tokens:
@@ -123,7 +123,7 @@ class _Numbered:
 
     def __init__(self, tokenizer: SpaceTokenizer) -> None:
         self._tokenizer = tokenizer
-        self._table = TypeTable()
+        self._table = TokenIndex()
 
     def feed(self, text: str) -> Codes:
         codes = code_points(text)

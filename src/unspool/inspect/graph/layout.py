@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from unspool.inspect.graph.structure import Folded
 
-Place = tuple[float, float]
+Position = tuple[float, float]
 
-CELLS: dict[str, dict[str, Place]] = {
+CELLS: dict[str, dict[str, Position]] = {
     "elman": {"a": (0, 0), "h": (0, 1)},
     "gru": {"a": (0, 0), "q": (-1.4, 1), "r": (-0.2, 1), "z": (1.4, 1), "n": (-0.7, 2), "h": (0.5, 3)},
     "lstm": {
@@ -31,7 +31,7 @@ CELLS: dict[str, dict[str, Place]] = {
 class Layout:
     """The places of one column, and how wide and high it is."""
 
-    places: dict[str, Place]
+    places: dict[str, Position]
     half_width: float
     rows: float
     bands: tuple[tuple[str, float, float], ...]
@@ -44,7 +44,7 @@ def lay_out(graph: Folded) -> Layout:
         return _system(graph)
     cell = _cell_of(graph)
     groups = list(dict.fromkeys(name.rpartition(".")[0] for name in graph.node if "." in name))
-    places: dict[str, Place] = {"x": (0, 0)}
+    places: dict[str, Position] = {"x": (0, 0)}
     row, bands = 1.0, []
     if "e" in graph.node:
         places["e"], row = (0, 1), 2.0
@@ -68,7 +68,7 @@ def lay_out(graph: Folded) -> Layout:
 
 
 def _system(graph: Folded) -> Layout:
-    places: dict[str, Place] = {"s": (0, 1 if "x" in graph.node else 0)}
+    places: dict[str, Position] = {"s": (0, 1 if "x" in graph.node else 0)}
     if "x" in graph.node:
         places["x"] = (0, 0)
     return Layout(places, 0.55, max(y for _, y in places.values()), ())

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from unspool.inspect.graph.sheet import CELLS, FOOT, LOOP, MARGIN, ROW, Sheet, told
+from unspool.inspect.graph.sheet import CELLS, FOOT, LOOP, MARGIN, ROW, Sheet, format_value
 from unspool.inspect.graph.structure import At, Edge, Folded, Link, Unfolded
 from unspool.inspect.graph.trace import Trace
 from unspool.plots.svg import Canvas
@@ -58,7 +58,7 @@ class _Picture(Sheet):
             else:
                 self._straight(edge, self.left, self.left)
         for node in self.folded.nodes:
-            self.node(node, *self.place(node.name, self.left), sup="", title=told(node))
+            self.node(node, *self.place(node.name, self.left), sup="", title=format_value(node))
 
     def _loop(self, edge: Edge) -> None:
         """An edge with a delay: out at the side, past a black square, and back."""
@@ -105,7 +105,7 @@ class _Picture(Sheet):
         for at in (*self.graph.starts, *self._shown(column)):
             node = self.folded.node[at.name]
             x, y = self.place(at.name, self.x_of(where[at.t]))
-            self.node(node, x, y, f"({at.t})", self.told_at(at), at)
+            self.node(node, x, y, f"({at.t})", self.describe_at(at), at)
         for t, i in column.items():
             self.canvas.text(self.x_of(i), self.height - 18, f"t = {t}", text_anchor="middle", class_="soft")
 

@@ -143,7 +143,7 @@ class Sheet:
             )  # fmt: skip
         return found
 
-    def told_at(self, at: At) -> str:
+    def describe_at(self, at: At) -> str:
         """What a node says when it is pointed at."""
         node = self.folded.node[at.name]
         lines = [shown(self.folded, at), node.equation if self.graph.inside(at) else "given: the start"]
@@ -185,7 +185,7 @@ def _scales(made: Trace) -> dict[tuple[str, int], float]:
     return found
 
 
-def told(node: Node) -> str:
+def format_value(node: Node) -> str:
     """What a node of the folded graph says when it is pointed at."""
     size = f"{node.size} values" if node.size else "a token"
     return "\n".join(part for part in (node.symbol, node.equation, size) if part)

@@ -6,7 +6,7 @@ that read it, a parameter's the sum over all steps that share it, from the last 
 
 >>> import numpy as np
 >>> from unspool.model.config import ModelConfig
->>> model = Model.fresh(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
+>>> model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
 >>> x = np.array([[0], [3], [1]], np.int32)  # tau B
 >>> made = trace(model, x)
 >>> bool((made["layer0.h", 3] == model.forward(x).h[2]).all())

@@ -42,12 +42,14 @@ class Axes:
         for value in ticks(*self.y_limits, y_ticks, self.log_y):
             y = self.y(value)
             self.canvas.line(left, y, left + width, y, class_="grid")
-            self.canvas.text(left - 7, y + 4, told(value), text_anchor="end", class_="soft", font_size=SMALL)
+            self.canvas.text(
+                left - 7, y + 4, format_tick(value), text_anchor="end", class_="soft", font_size=SMALL
+            )
         for value in ticks(*self.x_limits, x_ticks, self.log_x):
             x = self.x(value)
             self.canvas.line(x, top + height, x, top + height + 4, class_="axis")
             self.canvas.text(
-                x, top + height + 18, told(value), text_anchor="middle", class_="soft", font_size=SMALL
+                x, top + height + 18, format_tick(value), text_anchor="middle", class_="soft", font_size=SMALL
             )
         self.canvas.line(left, top + height, left + width, top + height, class_="axis")
         self.canvas.text(left + width, top + height + 34, x_label, text_anchor="end", font_size=12)
@@ -102,7 +104,7 @@ def ticks(low: float, high: float, count: int, log: bool = False) -> list[float]
     return [k * apart + 0.0 for k in range(first, last + 1)]
 
 
-def told(value: float) -> str:
+def format_tick(value: float) -> str:
     """Write a number as short as it can be."""
     if value and abs(value) < 1e-3:
         return f"10{str(round(math.log10(abs(value)))).translate(RAISED)}"

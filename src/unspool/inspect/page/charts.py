@@ -116,7 +116,7 @@ def scaled(activation: Floats) -> NDArray[np.float64]:
     return np.clip(level, -1, 1)
 
 
-def telling_stretch(unit: Unit, length: int) -> int:
+def clearest_span(unit: Unit, length: int) -> int:
     """Find where a stretch of the text shows most of what the unit tells: where its property changes."""
     T = len(unit.activation)
     if length >= T:
@@ -138,8 +138,8 @@ def units_chart(reading: Reading, units: list[Unit], columns: int = 96, rows: in
     for n, unit in enumerate(units):
         top = 12 + n * each
         canvas.text(16, top + 14, pretty(unit.name), class_="math", font_size=15)
-        canvas.text(86, top + 14, told_of(unit), class_="soft", font_size=12.5)
-        start, colours = telling_stretch(unit, columns * rows), scaled(unit.activation)
+        canvas.text(86, top + 14, describe_unit(unit), class_="soft", font_size=12.5)
+        start, colours = clearest_span(unit, columns * rows), scaled(unit.activation)
         for k, i in enumerate(range(start, min(start + columns * rows, len(colours)))):
             x, y = 16 + (k % columns) * wide, top + 24 + (k // columns) * high
             canvas.tag("rect", x=x, y=y, width=wide, height=high - 3, style=f"fill:{diverging(colours[i])}")
@@ -161,7 +161,7 @@ def pretty(name: str) -> str:
     return (f"layer {number + 1}: " if number else "") + rest[:1] + below
 
 
-def told_of(unit: Unit) -> str:
+def describe_unit(unit: Unit) -> str:
     """Say in a line what a unit tells."""
     if unit.tells is None:
         return f"moves most: standard deviation {unit.activation.std():.2f}"

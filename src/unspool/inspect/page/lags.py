@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unspool.inspect.memory import FRACTION, LookingBack
+from unspool.inspect.memory import FRACTION, MemoryReport
 from unspool.inspect.page.axes import Axes
 from unspool.plots.svg import Canvas
 
@@ -10,7 +10,7 @@ WIDTH, HEIGHT = 500.0, 330.0
 LAYERS = ("blue", "purple", "green", "gold", "red")
 
 
-def influence_chart(seen: LookingBack) -> Canvas:
+def influence_chart(seen: MemoryReport) -> Canvas:
     """Draw ‖dh(t)/dh(t-k)‖ against k, for every layer and for a fresh network."""
     canvas = Canvas(WIDTH, HEIGHT, "The influence of the state, by lag")
     every = [value for each in (*seen.trained, seen.fresh) for value in each.norm]
@@ -38,7 +38,7 @@ def influence_chart(seen: LookingBack) -> Canvas:
     return canvas
 
 
-def bias_chart(seen: LookingBack) -> Canvas:
+def bias_chart(seen: MemoryReport) -> Canvas:
     """Draw each lag's share of ∇W as bars, and what a gradient that looks back K steps misses as a line."""
     canvas = Canvas(WIDTH, HEIGHT, "What a truncated gradient misses")
     shares = [
@@ -76,7 +76,7 @@ def _key(canvas: Canvas, names: list[tuple[str, str]]) -> None:
         canvas.text(WIDTH - 52, y, name, text_anchor="end", font_size=12, class_="halo")
 
 
-def advice(back: LookingBack) -> str:
+def advice(back: MemoryReport) -> str:
     """Say how far the memory reaches, and how many steps a truncated gradient should look back."""
     farthest = back.fresh.lags[-1]
 

@@ -16,17 +16,17 @@ import numpy as np
 from unspool.inspect.graph.picture import CSS, draw_graph
 from unspool.inspect.page.charts import (
     KINDS,
+    clearest_span,
+    describe_unit,
     path_chart,
     pretty,
     scaled,
     surprise_chart,
-    telling_stretch,
-    told_of,
 )
 from unspool.inspect.page.lags import advice, bias_chart, influence_chart
 from unspool.inspect.page.page_data import page_data
 from unspool.inspect.page.states import MOST_UNITS, states_png
-from unspool.inspect.report import Report
+from unspool.inspect.report import InspectReport
 from unspool.inspect.units import Unit
 from unspool.plots.svg import BASE, DARK, LIGHT, SANS, SERIF, diverging, palette
 
@@ -35,7 +35,7 @@ STRETCH = 220
 """As many characters are shown for each unit."""
 
 
-def page(report: Report) -> str:
+def page(report: InspectReport) -> str:
     """Write the whole page."""
     title = f"{report.run} reads {report.text}"
     sections = [
@@ -72,7 +72,7 @@ def _style() -> str:
     )
 
 
-def _header(report: Report) -> str:
+def _header(report: InspectReport) -> str:
     config, reading = report.model.config, report.reading
     layers = f", {config.layers} layers" if config.layers > 1 else ""
     facts = [
@@ -93,7 +93,7 @@ def _header(report: Report) -> str:
     )
 
 
-def _unknown(report: Report) -> str:
+def _unknown(report: InspectReport) -> str:
     missed = report.known.count(False)
     return f"{missed:,} unknown" if missed else "tokens"
 
@@ -102,7 +102,7 @@ def _section(name: str, title: str, lead: str, inside: str) -> str:
     return f'<section id="{name}"><h2>{title}</h2><p class="lead">{lead}</p>{inside}</section>'
 
 
-def _spans(report: Report, looks: list[str], start: int = 0, lines: bool = True) -> str:
+def _spans(report: InspectReport, looks: list[str], start: int = 0, lines: bool = True) -> str:
     """The tokens of a stretch, each in an element of its own, with its look; line ends only as a mark or as they are."""
     found = []
     for i, look in enumerate(looks, start):
@@ -118,7 +118,7 @@ def _spans(report: Report, looks: list[str], start: int = 0, lines: bool = True)
     return "".join(found)
 
 
-def _text(report: Report) -> str:
+def _text(report: InspectReport) -> str:
     p = np.exp(-np.nan_to_num(report.reading.surprise, nan=np.inf))
     looks = [f' style="--p:{7 * share:.1f}px"' if share >= 0.01 else "" for share in p.tolist()]
     buttons = "<button>surprise</button>" + "".join(
@@ -141,7 +141,7 @@ def _text(report: Report) -> str:
     return _section("text", "The text, token by token", lead, inside)
 
 
-def _units(report: Report) -> str:
+def _units(report: InspectReport) -> str:
     how = (
         "chosen automatically: for each simple property of a place in the text, the unit that tells most of it"
         if report.chosen
@@ -158,8 +158,8 @@ def _units(report: Report) -> str:
     )  # fmt: skip
 
 
-def _unit(report: Report, unit: Unit) -> str:
-    start = telling_stretch(unit, STRETCH)
+def _unit(report: InspectReport, unit: Unit) -> str:
+    start = clearest_span(unit, STRETCH)
     stop = start + _fitting(report.reading.pieces[start : start + STRETCH])
     colours = scaled(unit.activation)
     looks = []
@@ -173,7 +173,7 @@ def _unit(report: Report, unit: Unit) -> str:
     )
     chance = f", chance {unit.chance:.1%} taken off" if unit.tells else ""
     return (
-        f'<div class="unit"><span class="math">{pretty(unit.name)}</span>{bar}{escape(told_of(unit))}'
+        f'<div class="unit"><span class="math">{pretty(unit.name)}</span>{bar}{escape(describe_unit(unit))}'
         f"<small>{chance}</small>"
         f'<div class="tokens">{_spans(report, looks, start, lines=False)}</div></div>'
     )
@@ -185,7 +185,7 @@ def _fitting(pieces: list[str]) -> int:
     return max(1, int(np.searchsorted(ends, STRETCH, side="right")))
 
 
-def _surprise(report: Report) -> str:
+def _surprise(report: InspectReport) -> str:
     lead = (
         "How surprising each token was, in nats; what the network has learned of the text shows as valleys. The first "
         "letters of words and names stand out: that is where the next token is open."
@@ -196,7 +196,7 @@ def _surprise(report: Report) -> str:
     )  # fmt: skip
 
 
-def _path(report: Report) -> str:
+def _path(report: InspectReport) -> str:
     chart = path_chart(report.reading, report.path)
     keys = "".join(
         f'<span><b style="color:var(--{colour})">■</b> {name}</span>' for colour, name in KINDS.values()
@@ -215,7 +215,7 @@ def _path(report: Report) -> str:
     return _section("path", "The state moving through time", lead, inside)
 
 
-def _states(report: Report) -> str:
+def _states(report: InspectReport) -> str:
     picture = base64.b64encode(states_png(report)).decode("ascii")
     units = min(MOST_UNITS, report.reading.last_h.shape[1])
     lead = (
@@ -228,7 +228,7 @@ def _states(report: Report) -> str:
     )  # fmt: skip
 
 
-def _looking_back(report: Report) -> str:
+def _looking_back(report: InspectReport) -> str:
     back = report.back
     if back is None:
         return ""
@@ -250,7 +250,7 @@ def _looking_back(report: Report) -> str:
     )  # fmt: skip
 
 
-def _graph(report: Report) -> str:
+def _graph(report: InspectReport) -> str:
     steps = report.made.graph.tau
     lead = (
         "This very network: folded, where a black square means “one step later”, and unfolded for the first "

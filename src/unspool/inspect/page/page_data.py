@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from unspool.inspect.page.charts import places_in, pretty, told_of
+from unspool.inspect.page.charts import describe_unit, places_in, pretty
 from unspool.inspect.reading import visible
-from unspool.inspect.report import Report
+from unspool.inspect.report import InspectReport
 from unspool.inspect.units import Unit
 from unspool.plots.svg import DARK
 
 
-def page_data(report: Report) -> str:
+def page_data(report: InspectReport) -> str:
     """The numbers for the script: `<` is written so that no tag can begin."""
     reading = report.reading
     surprise = [None if math.isnan(s) else round(s, 3) for s in reading.surprise.tolist()]
@@ -31,7 +31,7 @@ def page_data(report: Report) -> str:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _expected(report: Report, i: int) -> list[list[Any]]:
+def _expected(report: InspectReport, i: int) -> list[list[Any]]:
     reading = report.reading
     found = []
     for token, share in zip(reading.expected[i].tolist(), reading.shares[i].tolist(), strict=True):
@@ -44,7 +44,7 @@ def _expected(report: Report, i: int) -> list[list[Any]]:
 def _unit_data(unit: Unit) -> dict[str, Any]:
     low, high = np.quantile(unit.activation, [0.02, 0.98]).tolist()
     return {
-        "told": f"{pretty(unit.name)} {told_of(unit)}",
+        "told": f"{pretty(unit.name)} {describe_unit(unit)}",
         "values": np.rint(100 * unit.activation.astype(float)).astype(int).tolist(),
         "middle": round((low + high) / 2, 4),
         "half": round(max((high - low) / 2, 1e-3), 4),

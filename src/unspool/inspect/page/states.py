@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.inspect.page.png import heat
-from unspool.inspect.report import Report
+from unspool.inspect.report import InspectReport
 from unspool.kernels import native
 
 MOST_UNITS = 128
 """As many units are shown: those that move most."""
 
 
-def states_png(report: Report) -> bytes:
+def states_png(report: InspectReport) -> bytes:
     """Draw the states of the last layer: rows are units, those that move together beside each other."""
     h = report.reading.last_h
     most = np.sort(np.argsort(-h.std(axis=0), kind="stable")[:MOST_UNITS])

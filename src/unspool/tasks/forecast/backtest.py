@@ -97,13 +97,13 @@ class Backtesting:
         y, origins = checked(self.y, "the series"), self._origins()
         known = np.ones(len(y), bool) if self.scored is None else np.asarray(self.scored, bool)
         count = int(origins[0])
-        yield from self.forecaster.fitting(y[:count], known[:count])
+        yield from self.forecaster.fit_iter(y[:count], known[:count])
         model = self.forecaster
         band = (None, None) if model.errors_ is None else model.interval_at(y, origins, self.level)
         self.result = _judge(model, y, known, origins, model.predict_at(y, origins), band, self.level)
 
 
-def trial(model: Forecaster, y: Real, scored: Known | None = None) -> Backtest | None:
+def holdout_backtest(model: Forecaster, y: Real, scored: Known | None = None) -> Backtest | None:
     """Judge a fit by the values kept for its intervals, which its first networks were not trained on.
 
     Season, log and differences were chosen by all values: a backtest chooses them by its training part alone.

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.data.batches.examples import SequenceBatch
-from unspool.data.series.windows import Layout, Units, origins_of, read_targets, read_windows
+from unspool.data.series.windows import WindowScale, WindowSpec, origins_of, read_targets, read_windows
 from unspool.kernels.arrays import CellName, Floats, Real, Whole
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
@@ -32,7 +32,7 @@ STEPS_AT_ONCE = 2**18
 
 
 @dataclass(frozen=True)
-class Recipe:
+class MemberConfig:
     """How a network is made and trained."""
 
     cell: CellName
@@ -52,14 +52,14 @@ class Recipe:
         steps: int,
         noise: float,
         learning_rate: float,
-    ) -> Recipe:
+    ) -> MemberConfig:
         """Choose what is not given by the number of windows and values.
 
-        >>> Recipe.chosen(61, 120, cell="gru", hidden=0, steps=0, noise=-1, learning_rate=8e-3)
+        >>> MemberConfig.chosen(61, 120, cell="gru", hidden=0, steps=0, noise=-1, learning_rate=8e-3)
         Recipe(cell='gru', hidden=16, steps=400, B=32, noise=0.45643546458763845, learning_rate=0.008)
         """
         B = 32 if windows < 2000 else 64
-        return Recipe(
+        return MemberConfig(
             cell,
             hidden or (16 if windows < 500 else 32 if windows < 5000 else 48),
             steps or int(np.clip(6 * windows / B, 400, 2400)),
@@ -70,11 +70,11 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedMember:
     """All that a training part taught."""
 
-    layout: Layout
-    units: Units
+    layout: WindowSpec
+    units: WindowScale
     networks: list[Network]
 
     def answers(self, z: Real, origins: Whole, phase: int) -> tuple[Real, Real, Real]:
@@ -94,7 +94,7 @@ class Fitted:
         return np.mean(outputs, axis=0), level, spread
 
 
-def network_config(recipe: Recipe, layout: Layout) -> SequenceConfig:
+def network_config(recipe: MemberConfig, layout: WindowSpec) -> SequenceConfig:
     """Return what each network is made of."""
     return SequenceConfig(
         "many-to-one", "numbers", inputs=layout.inputs, outputs=layout.horizon, dense=True, cell=recipe.cell,
@@ -102,18 +102,18 @@ def network_config(recipe: Recipe, layout: Layout) -> SequenceConfig:
     )  # fmt: skip
 
 
-def fresh_network(recipe: Recipe, layout: Layout, seed: int) -> Network:
+def fresh_network(recipe: MemberConfig, layout: WindowSpec, seed: int) -> Network:
     """Make a network that has learned nothing: its answers are near the base."""
-    network = Network.fresh(network_config(recipe, layout), seed)
+    network = Network.initialise(network_config(recipe, layout), seed)
     network.parameters["V"][:] *= 0.1
     return network
 
 
 def train_network(
     network: Network,
-    recipe: Recipe,
-    layout: Layout,
-    units: Units,
+    recipe: MemberConfig,
+    layout: WindowSpec,
+    units: WindowScale,
     z: Real,
     known: NDArray[np.bool_],
     seed: int,
@@ -130,7 +130,7 @@ def train_network(
         yield update(network, batch, optimiser, seed=seed, rate=schedule(step)).loss
 
 
-def sizes_of_errors(fitted: Fitted, z: Real, known: NDArray[np.bool_], count: int) -> Real:
+def sizes_of_errors(fitted: FittedMember, z: Real, known: NDArray[np.bool_], count: int) -> Real:
     """Give |answer - truth| (n H) for the origins beyond the first `count` values."""
     layout = fitted.layout
     origins = np.arange(count, len(z) - layout.horizon + 1)

@@ -27,18 +27,18 @@ import numpy as np
 
 from unspool.data.series.checks import checked
 from unspool.data.series.season import guess_season, guess_second
-from unspool.data.series.transform import Change, choose_change
-from unspool.data.series.windows import Layout, learn_units, origins_of, plan_windows, to_series
+from unspool.data.series.transform import Transform, choose_change
+from unspool.data.series.windows import WindowSpec, learn_units, origins_of, plan_windows, to_series
 from unspool.errors import InputError
 from unspool.evaluation.intervals import USUAL, errors_to_come, fewest_errors, level_reached, refuse_level
 from unspool.kernels.arrays import CellName, Real, Whole
 from unspool.kernels.memory import require_memory
 from unspool.model.memory import bytes_of_training, count_parameters
 from unspool.model.sequence_network import Network
-from unspool.options import MOST_STEPS, above_zero, at_least, refuse_unknown
+from unspool.options import MOST_STEPS, at_least, check_positive, refuse_unknown
 from unspool.tasks.forecast.ensemble import (
-    Fitted,
-    Recipe,
+    FittedMember,
+    MemberConfig,
     fresh_network,
     network_config,
     quantiles,
@@ -108,11 +108,11 @@ class Forecaster:
 
     def fit(self, y: Any, scored: Any = None) -> Self:
         """Learn from a series."""
-        for _ in self.fitting(y, scored):
+        for _ in self.fit_iter(y, scored):
             pass
         return self
 
-    def fitting(self, y: Any, scored: Any = None) -> Iterator[Progress]:
+    def fit_iter(self, y: Any, scored: Any = None) -> Iterator[Progress]:
         """Learn, with a report after every update; values that are not `scored` are read and not learned."""
         values = checked(y, "the series")
         known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
@@ -136,9 +136,9 @@ class Forecaster:
                 yield Progress(done, total, loss)
             made.setdefault(n, []).append(network)
         if count:
-            first = Fitted(layout, learn_units(layout, filled[:count]), made[count])
+            first = FittedMember(layout, learn_units(layout, filled[:count]), made[count])
             self.errors_, self.trial_ = sizes_of_errors(first, filled, known, count), (count, first)
-        self.fitted_ = Fitted(layout, learn_units(layout, filled), made[len(values)])
+        self.fitted_ = FittedMember(layout, learn_units(layout, filled), made[len(values)])
 
     def predict(self, steps: int | None = None, history: Any = None, phase: int = 0) -> Real:
         """Forecast the next steps, of the series that was learned or of another history."""
@@ -153,7 +153,9 @@ class Forecaster:
         low, high = self.interval_at(values, origins, level, phase)
         return low[0, : self._steps_ahead(steps)], high[0, : self._steps_ahead(steps)]
 
-    def predict_at(self, values: Real, origins: Whole, phase: int = 0, fitted: Fitted | None = None) -> Real:
+    def predict_at(
+        self, values: Real, origins: Whole, phase: int = 0, fitted: FittedMember | None = None
+    ) -> Real:
         """Forecast from many origins of a series at once, n H; each knows values[:origin] only."""
         fitted, z = fitted or self._ready(), self.change_.forward(values)
         y, level, spread = fitted.answers(z, origins, phase)
@@ -189,7 +191,7 @@ class Forecaster:
         if count := self._calibrated(self.plan(values), len(values)):
             refuse_level(level, errors_to_come(known, count, self.horizon))
 
-    def _ready(self) -> Fitted:
+    def _ready(self) -> FittedMember:
         if not hasattr(self, "fitted_"):
             raise InputError("this Forecaster is not fitted yet: call fit first")
         return self.fitted_
@@ -215,7 +217,7 @@ class Forecaster:
             )
         return self.horizon if steps is None else steps
 
-    def plan(self, values: Real) -> Layout:
+    def plan(self, values: Real) -> WindowSpec:
         """Choose season, change and window for a series, and refuse one that is too short."""
         at_least("horizon", self.horizon, 1)
         for name, most in (
@@ -226,7 +228,7 @@ class Forecaster:
             ("seed", None),
         ):
             at_least(name, getattr(self, name), 0, most)
-        above_zero("learning_rate", self.learning_rate)
+        check_positive("learning_rate", self.learning_rate)
         if self.horizon >= len(values):
             raise InputError(
                 f"horizon is {self.horizon}, longer than the series, which has {len(values)} values"
@@ -250,7 +252,7 @@ class Forecaster:
         self._require_memory(layout, len(values))
         return layout
 
-    def _require_memory(self, layout: Layout, count: int) -> None:
+    def _require_memory(self, layout: WindowSpec, count: int) -> None:
         """Refuse networks and windows that do not fit into memory."""
         recipe, steps = self._recipe(layout, count), layout.length // layout.fold
         config = network_config(recipe, layout).encoder
@@ -266,14 +268,14 @@ class Forecaster:
             "choose a smaller hidden or window",
         )
 
-    def _layout(self, change: Change, second: int, values: int) -> Layout:
+    def _layout(self, change: Transform, second: int, values: int) -> WindowSpec:
         layout = plan_windows(change, second, self.horizon, values)
         if self.window:
             length = max(layout.fold, self.window // layout.fold * layout.fold)
             layout = dataclasses.replace(layout, length=length)
         return layout
 
-    def _enough(self, change: Change, second: int, values: int) -> bool:
+    def _enough(self, change: Transform, second: int, values: int) -> bool:
         return len(origins_of(self._layout(change, second, values), values)) >= FEWEST
 
     def _season(self, count: int) -> int:
@@ -287,7 +289,7 @@ class Forecaster:
             )
         return int(self.season)
 
-    def _given(self, change: Change, values: Real) -> Change:
+    def _given(self, change: Transform, values: Real) -> Transform:
         power = change.power if self.power == "guess" else self.power
         if power not in ("none", "root", "log"):
             raise InputError(f"power is {power!r}; expected guess, none, root or log")
@@ -296,16 +298,16 @@ class Forecaster:
         d, D = (change.d, change.D) if isinstance(self.differences, str) else self.differences
         if not {d, D} <= {0, 1} or (D and change.season == 1):
             raise InputError(f"differences are {(d, D)}; expected 0 or 1 each, the second only with a season")
-        return Change(power, d, D, change.season)  # type: ignore[arg-type]
+        return Transform(power, d, D, change.season)  # type: ignore[arg-type]
 
-    def _calibrated(self, layout: Layout, count: int) -> int:
+    def _calibrated(self, layout: WindowSpec, count: int) -> int:
         """Give how many values the first training sees; 0 where too few are left for it."""
         kept = count - max(layout.horizon + 8, round(self.calibration * count))
         enough = len(origins_of(layout, kept)) >= FEWEST
         return kept if self.calibration > 0 and enough else 0
 
-    def _recipe(self, layout: Layout, count: int) -> Recipe:
-        return Recipe.chosen(
+    def _recipe(self, layout: WindowSpec, count: int) -> MemberConfig:
+        return MemberConfig.chosen(
             len(origins_of(layout, count)),
             count,
             cell=self.cell,

@@ -14,16 +14,16 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
-from unspool.data.series.time_index import Clock
-from unspool.data.series.windows import Layout, Units
+from unspool.data.series.time_index import TimeIndex
+from unspool.data.series.windows import WindowScale, WindowSpec
 from unspool.errors import FileError, InputError
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_layout import shapes_of_network
 from unspool.model.sequence_network import Network
 from unspool.storage import run_folder, tensors
-from unspool.storage.log import Journal
+from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
-from unspool.tasks.forecast.ensemble import Fitted
+from unspool.tasks.forecast.ensemble import FittedMember
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.training import store
 from unspool.training.provenance import provenance, sha256_of
@@ -34,21 +34,21 @@ ALONE = "value"
 
 
 @dataclass(frozen=True)
-class Run:
+class ForecastRun:
     """Forecasters by column, and the times of their series."""
 
     forecasters: dict[str, Forecaster]
     time: str | None = None
     """The column of times."""
-    clock: Clock | None = None
+    clock: TimeIndex | None = None
     begins: dict[str, int] | None = None
     """The number of each column's first value."""
 
 
-def save(run: Run | Forecaster, path: str | Path, **more: Any) -> None:
+def save(run: ForecastRun | Forecaster, path: str | Path, **more: Any) -> None:
     """Write fitted forecasters as a new run; `more` goes into the config as it is."""
     if isinstance(run, Forecaster):
-        run = Run({ALONE: run})
+        run = ForecastRun({ALONE: run})
     with run_folder.new_run(path) as folder:
         columns = {name: _described(model) for name, model in run.forecasters.items()}
         content = {
@@ -65,7 +65,7 @@ def save(run: Run | Forecaster, path: str | Path, **more: Any) -> None:
             for key, array in _arrays(model).items()
         }
         tensors.write_arrays(folder / run_folder.MODEL, arrays, {"columns": list(columns)})
-        with Journal(folder / run_folder.LOG) as journal:
+        with RunLog(folder / run_folder.LOG) as journal:
             journal.add({"event": "saved", "columns": list(columns)})
 
 
@@ -80,7 +80,7 @@ class Column(TypedDict):
     """What a config says about one column."""
 
     arguments: Forecaster
-    layout: Layout
+    layout: WindowSpec
     units: _Units
     network: SequenceConfig
     members: int
@@ -90,13 +90,13 @@ class Config(TypedDict):
     """The fields of a forecast run's config."""
 
     time: str | None
-    clock: Clock | None
+    clock: TimeIndex | None
     begins: dict[str, int]
     columns: dict[str, Column]
     provenance: NotRequired[dict[str, Any]]
 
 
-def load(path: str | Path) -> Run:
+def load(path: str | Path) -> ForecastRun:
     """Read forecasters from a run."""
     where, place = Path(path) / run_folder.CONFIG, Path(path) / run_folder.MODEL
     content = read_as(Config, run_folder.read_config(path, KIND), where)
@@ -116,7 +116,7 @@ def load(path: str | Path) -> Run:
         found[name] = _restored(column, own, place)
         if (told := content.get("provenance")) is not None:
             found[name].provenance_ = told
-    return Run(found, content["time"], content["clock"], begins)
+    return ForecastRun(found, content["time"], content["clock"], begins)
 
 
 def check_column(column: Column, arrays: Mapping[str, Any], path: Path) -> None:
@@ -141,7 +141,7 @@ def load_forecaster(path: str | Path) -> Forecaster:
     return next(iter(found.values()))
 
 
-def _provenance(run: Run) -> dict[str, Any]:
+def _provenance(run: ForecastRun) -> dict[str, Any]:
     """Return what the first forecaster was fitted with, and the hash of the values of all series in their order."""
     models = list(run.forecasters.values())
     first = getattr(models[0], "provenance_", None) or provenance(None)
@@ -188,5 +188,5 @@ def _restored(column: Column, arrays: Mapping[str, Any], path: Path) -> Forecast
         networks.append(Network(config, store.filled(shapes_of_network(config), own, path)))
     model.history_, model.errors_, model.trial_ = history, errors, None
     model.season_, model.change_ = layout.change.season, layout.change
-    model.fitted_ = Fitted(layout, Units(**column["units"], sizes=sizes), networks)
+    model.fitted_ = FittedMember(layout, WindowScale(**column["units"], sizes=sizes), networks)
     return model

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from unspool.data.text.settings import Settings
+from unspool.data.text.settings import TextConfig
 from unspool.data.text.sources import Texts, as_sources
 from unspool.errors import InputError
 from unspool.gradients.backpropagate import Memory
@@ -24,7 +24,15 @@ from unspool.options import at_least, refuse_unknown
 from unspool.storage.files import as_path
 from unspool.tasks.language.run import run
 from unspool.tasks.language.text_model import TextModel
-from unspool.training.events import Changed, Event, Judged, Planned, Prepared, RunConfig, Step
+from unspool.training.events import (
+    CorpusReady,
+    Evaluated,
+    Event,
+    PlanChanged,
+    RunConfig,
+    StepDone,
+    TrainingPlanned,
+)
 
 RECIPE = {"batch": "B", "window": "tau"}
 """Names of the recipe that are letters there and words here; the letters are understood, too."""
@@ -90,16 +98,16 @@ class LanguageModel:
             if self.show is not None:
                 self.show(event)
             match event:
-                case Prepared(corpus):
+                case CorpusReady(corpus):
                     made = corpus
-                case Planned(_, config):
+                case TrainingPlanned(_, config):
                     self.config_ = config
-                case Changed(config):
+                case PlanChanged(config):
                     self.config_ = config
-                case Step(report, _, train, judged_valid, _):
+                case StepDone(report, _, train, judged_valid, _):
                     if judged_valid is not None:
                         curve.append((report.step, train, judged_valid))
-                case Judged(model, _, judged, _):
+                case Evaluated(model, _, judged, _):
                     self.text_model_ = TextModel(
                         model, made.vocab, made.tokenizer, made.settings, self.backward
                     )
@@ -115,7 +123,7 @@ class LanguageModel:
         given = {RECIPE.get(name, name): value for name, value in self.recipe.items()}
         return RunConfig(
             sources=("a text",),
-            settings=Settings(**{name: getattr(self, name) for name in TEXT}),
+            settings=TextConfig(**{name: getattr(self, name) for name in TEXT}),
             given=given,
             **{name: getattr(self, name) for name in RUN},
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from unspool.errors import FileError
-from unspool.evaluation.language import in_time
+from unspool.evaluation.language import in_reading_order
 from unspool.kernels.arrays import Floats
 from unspool.model.generate import Sampling
 from unspool.model.stream import Stream
@@ -17,7 +17,7 @@ from unspool.storage.schema import read_as
 from unspool.storage.tensors import check_array, read_arrays, write_arrays
 from unspool.tasks.language.text_model import TextModel
 
-Place = tuple[list[tuple[Floats, Floats]], int | None]
+Snapshot = tuple[list[tuple[Floats, Floats]], int | None]
 
 
 class Saved(TypedDict):
@@ -28,7 +28,7 @@ class Saved(TypedDict):
     seed: int | None
 
 
-class Reader:
+class TextGenerator:
     """Reads a text, writes on."""
 
     def __init__(self, model: TextModel) -> None:
@@ -46,7 +46,7 @@ class Reader:
     def read(self, text: str) -> None:
         """Read a text, in the direction of the model."""
         ids = self.model.encode(text)
-        for token in in_time(ids, self.model.backward).tolist():
+        for token in in_reading_order(ids, self.model.backward).tolist():
             self._take(token)
         self.before = ids.tolist() or self.before
 
@@ -74,11 +74,11 @@ class Reader:
             self.drawn += 1
             yield self.pending
 
-    def copy_state(self) -> Place:
+    def copy_state(self) -> Snapshot:
         """Give the place."""
         return self.stream.state(), self.pending
 
-    def restore(self, place: Place) -> None:
+    def restore(self, place: Snapshot) -> None:
         """Go to a place."""
         state, self.pending = place
         self.stream.restore([(h, s) for h, s in state])

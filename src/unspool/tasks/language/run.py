@@ -18,13 +18,13 @@ import numpy as np
 
 from unspool.baselines.language import SHARE, Scored, baselines, has_test
 from unspool.data.batches.text_windows import Batches, random_batches, sequential_batches
-from unspool.data.text.corpus import Corpus, prepare, reopen
+from unspool.data.text.corpus import Corpus, open_corpus, prepare
 from unspool.data.text.source import Names, Source, iter_bytes, resolve, stamps
 from unspool.data.tokens.registry import describe
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import Diverged, FileError, InputError
-from unspool.evaluation.language import Network, evaluate, glance, in_time
-from unspool.gradients.truncation import AUTO, Past, Truncation
+from unspool.evaluation.language import NetworkScorer, evaluate, in_reading_order, validation_loss
+from unspool.gradients.truncation import AUTO, CarriedState, Truncation
 from unspool.kernels.arrays import Floats
 from unspool.model.config import ModelConfig
 from unspool.model.feedback import centre_feedback
@@ -33,31 +33,31 @@ from unspool.model.memory import refuse_too_large
 from unspool.model.network import Model
 from unspool.optimisers.base import Optimiser, OptimiserConfig
 from unspool.storage import run_folder, tensors
-from unspool.storage.log import Journal
+from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
-from unspool.tasks.language.run_writer import Best, Clock, Place
+from unspool.tasks.language.run_writer import BestModel, RunWriter, Stopwatch
 from unspool.tasks.language.text_model import check_language
 from unspool.training import store
-from unspool.training.checkpoint import Keeping
+from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.choose_bptt import measure_bias, probe_recipe, rows_for, shortest
-from unspool.training.deadline import Pace
+from unspool.training.deadline import StepBudget
 from unspool.training.events import (
     Baseline,
-    Changed,
+    CorpusReady,
+    Evaluated,
     Event,
-    Judged,
     LeftOut,
-    Planned,
-    Prepared,
+    PlanChanged,
     RunConfig,
-    Step,
+    StepDone,
     Stopped,
+    TrainingPlanned,
 )
 from unspool.training.loop import Report, train
 from unspool.training.provenance import provenance, sha256_of
-from unspool.training.recipe import Recipe, choose
-from unspool.training.state import Saved, Training, check_size
-from unspool.training.timing import updates_a_second
+from unspool.training.recipe import Recipe, choose_recipe
+from unspool.training.state import Saved, TrainingState, check_size
+from unspool.training.timing import measure_update_rate
 
 SMOOTH = 50
 """Over about how many updates the training loss is averaged for the eye."""
@@ -67,10 +67,10 @@ VALIDATING = 0.04
 
 def run(
     config: RunConfig, *, out: Path | None = None, texts: Names | None = None, valid: Names | None = None,
-    keeping: Keeping | None = None,
+    policy: CheckpointPolicy | None = None,
 ) -> Iterator[Event]:  # fmt: skip
     """Train and measure a model of a text; `texts` and `valid` replace the sources that the config names."""
-    clock, given = Clock(), config.given if config.recipe is None else {"steps": config.recipe.steps}
+    clock, given = Stopwatch(), config.given if config.recipe is None else {"steps": config.recipe.steps}
     made_with = provenance(None)
     with nullcontext() if out is None else run_folder.new_run(out) as folder:
         sources = resolve(config.sources if texts is None else texts)
@@ -78,22 +78,24 @@ def run(
         held_out = None if valid is None else resolve(valid)
         before = stamps([*sources, *(held_out or [])])
         corpus = prepared(config, sources, held_out, folder)
-        yield Prepared(corpus)
+        yield CorpusReady(corpus)
         scored = baselines(corpus, config, None if "steps" in given else SHARE * 60 * config.minutes)
         config, bias = chosen_bptt(corpus, replace(config, settings=corpus.settings))
         config = plan(corpus, config, clock)
-        training = begin(corpus, config)
+        training = build_state(corpus, config)
         if folder is not None:
             made_with |= _hashes(sources, held_out, before)
             _write_down(folder, training, corpus, config, scored, bias, made_with)
         yield scored.live(config.validation_tokens)
         if scored.left_out is not None:
             yield LeftOut(scored.left_out)
-    yield Planned(training.model, config, next(batches_of(corpus, config)), 0, bias)
+    yield TrainingPlanned(training.model, config, next(batches_of(corpus, config)), 0, bias)
     training.seconds = clock()
-    with nullcontext() if out is None else Journal(out / run_folder.LOG) as journal:
+    with nullcontext() if out is None else RunLog(out / run_folder.LOG) as journal:
         deadline = None if "steps" in given else 60 * config.minutes
-        yield from walk(training, corpus, config, Place(out, journal), keeping or Keeping(), deadline)
+        yield from walk(
+            training, corpus, config, RunWriter(out, journal), policy or CheckpointPolicy(), deadline
+        )
 
 
 class Told(TypedDict):
@@ -104,7 +106,7 @@ class Told(TypedDict):
     bptt_bias: NotRequired[dict[str, float] | None]
 
 
-def resume(out: Path, *, keeping: Keeping | None = None) -> Iterator[Event]:
+def resume(out: Path, *, policy: CheckpointPolicy | None = None) -> Iterator[Event]:
     """Go on with a run where it was last saved, to the same bits as if it had never stopped."""
     content = run_folder.read_config(out, "language")
     config = RunConfig.from_json(content.get("run"), out / run_folder.CONFIG)
@@ -112,10 +114,10 @@ def resume(out: Path, *, keeping: Keeping | None = None) -> Iterator[Event]:
     found, bias = told["baselines"], told.get("bptt_bias")
     if not found or not all(K.isdecimal() and len(K) < 19 for K in bias or ()):
         raise FileError(f"{out / run_folder.CONFIG}: damaged or crafted: baselines or bptt_bias is wrong")
-    with Journal(out / run_folder.LOG) as journal:
+    with RunLog(out / run_folder.LOG) as journal:
         if journal.locked:
-            run_folder.sweep(out)
-        corpus = reopen(out / run_folder.TEXT, config.settings)
+            run_folder.remove_leftovers(out)
+        corpus = open_corpus(out / run_folder.TEXT, config.settings)
         planned = read_as(ModelConfig, content.get("model"), out / run_folder.CONFIG, "model")
         check_language(planned, corpus.vocab, out)
         if planned != model_config(len(corpus.vocab), config.fixed):
@@ -123,10 +125,10 @@ def resume(out: Path, *, keeping: Keeping | None = None) -> Iterator[Event]:
         arrays, about = tensors.read_arrays(out / run_folder.TRAINING)
         saved = read_as(Saved, about, out / run_folder.TRAINING)
         check_size(planned, arrays, out / run_folder.TRAINING)
-        training = begin(corpus, config)
+        training = build_state(corpus, config)
         training.restore(arrays, saved, out / run_folder.TRAINING)
-        journal.back_to(saved["journal"])
-        yield Prepared(corpus)
+        journal.truncate_to(saved["journal"])
+        yield CorpusReady(corpus)
         if not has_test(corpus):  # an older version repeated the validation part here
             found = [replace(each, test=None) for each in found]
         if found[0].live is None and math.isfinite(training.best):
@@ -135,15 +137,17 @@ def resume(out: Path, *, keeping: Keeping | None = None) -> Iterator[Event]:
         if (left_out := told.get("left_out")) is not None:
             yield LeftOut(left_out)
         of_windows = None if bias is None else {int(K): share for K, share in bias.items()}
-        yield Planned(training.model, config, next(batches_of(corpus, config)), training.step, of_windows)
-        yield from walk(training, corpus, config, Place(out, journal), keeping or Keeping())
+        yield TrainingPlanned(
+            training.model, config, next(batches_of(corpus, config)), training.step, of_windows
+        )
+        yield from walk(training, corpus, config, RunWriter(out, journal), policy or CheckpointPolicy())
 
 
-def _score_best_again(training: Training, corpus: Corpus, config: RunConfig, path: Path) -> None:
+def _score_best_again(training: TrainingState, corpus: Corpus, config: RunConfig, path: Path) -> None:
     """Set the loss to beat to that of the saved model: an older version validated on other tokens."""
     model, about = store.load_model(path)
-    ids = in_time(corpus.valid.ids, config.backward)
-    training.best, training.best_step = glance(model, ids, config.validation_tokens), about["step"]
+    ids = in_reading_order(corpus.valid.ids, config.backward)
+    training.best, training.best_step = validation_loss(model, ids, config.validation_tokens), about["step"]
 
 
 def prepared(
@@ -173,8 +177,8 @@ def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int,
         return config, None
     recipe = probe_recipe(len(corpus.vocab), len(corpus.train.ids), config.given, config.minutes)
     probe = replace(config, bptt="full", memory="full", optimiser="adam", recipe=recipe)
-    training = begin(corpus, probe)
-    ids = in_time(corpus.train.ids, config.backward)
+    training = build_state(corpus, probe)
+    ids = in_reading_order(corpus.train.ids, config.backward)
     bias = measure_bias(training.model, _reports(training, probe), recipe.steps, ids, config.seed)
     K = shortest(bias, config.bptt_tolerance)
     given = {"B": rows_for(K, len(ids))} | config.given
@@ -183,7 +187,7 @@ def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int,
 
 def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunConfig:
     """Fix all that is open: sizes and steps by what fits into the minutes on this machine."""
-    recipe = config.recipe or choose(
+    recipe = config.recipe or choose_recipe(
         vocabulary=len(corpus.vocab),
         tokens=len(corpus.train.ids),
         seconds=max(0.1, (60 * config.minutes - clock()) * (1 - VALIDATING)),
@@ -214,7 +218,9 @@ def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
     """Say how many updates a second a recipe makes, on a model that is thrown away."""
     config = replace(config, recipe=recipe)
     # At most a second of it, and of a short run a hundredth.
-    return updates_a_second(_reports(begin(corpus, config), config), seconds=min(1.0, 0.6 * config.minutes))
+    return measure_update_rate(
+        _reports(build_state(corpus, config), config), seconds=min(1.0, 0.6 * config.minutes)
+    )
 
 
 def model_config(K: int, recipe: Recipe) -> ModelConfig:
@@ -240,10 +246,10 @@ def batches_of(corpus: Corpus, config: RunConfig) -> Batches:
     """Make the minibatches of the training part: in sequence, so that the state is carried, or at random."""
     make = sequential_batches if config.batches == "sequential" else random_batches
     recipe, rng = config.fixed, np.random.default_rng(config.seed)
-    return make(in_time(corpus.train.ids, config.backward), recipe.B, recipe.tau, rng)
+    return make(in_reading_order(corpus.train.ids, config.backward), recipe.B, recipe.tau, rng)
 
 
-def begin(corpus: Corpus, config: RunConfig) -> Training:
+def build_state(corpus: Corpus, config: RunConfig) -> TrainingState:
     """Make a fresh model and all that goes with it; what would not fit in memory is refused before."""
     recipe = config.fixed
     made = model_config(len(corpus.vocab), recipe)
@@ -256,12 +262,12 @@ def begin(corpus: Corpus, config: RunConfig) -> Training:
         clip=recipe.clip,
         decay=recipe.decay,
     )
-    past = Past(Truncation.parse(config.bptt))
-    model = Model.fresh(made, config.seed)
+    carried = CarriedState(Truncation.parse(config.bptt))
+    model = Model.initialise(made, config.seed)
     model.parameters["c"][:] = log_frequencies(corpus.vocab)
     if made.feeds_logits:
         centre_feedback(model.parameters)
-    return Training(model, Optimiser(optimiser), batches, past)
+    return TrainingState(model, Optimiser(optimiser), batches, carried)
 
 
 def log_frequencies(vocab: Vocab) -> Floats:
@@ -280,94 +286,98 @@ def log_frequencies(vocab: Vocab) -> Floats:
 
 
 def walk(
-    training: Training,
+    training: TrainingState,
     corpus: Corpus,
     config: RunConfig,
-    place: Place,
-    keeping: Keeping,
+    writer: RunWriter,
+    policy: CheckpointPolicy,
     deadline: float | None = None,
 ) -> Iterator[Event]:
     """Train to the last update, look at the validation part now and then, keep the best model, judge it.
 
     With a deadline, in seconds of the run, the number of updates is changed on the way so that it is kept.
     """
-    recipe, best, pace = config.fixed, Best(training, place), Pace(training.seconds, config)
-    ids, tokens = in_time(corpus.valid.ids, config.backward), config.validation_tokens
-    clock, saved = Clock(training.seconds), time.monotonic()
+    recipe, best, pace = config.fixed, BestModel(training, writer), StepBudget(training.seconds, config)
+    ids, tokens = in_reading_order(corpus.valid.ids, config.backward), config.validation_tokens
+    clock, saved = Stopwatch(training.seconds), time.monotonic()
     reports = _reports(training, config, pace)
     while training.step < recipe.steps:
-        report = _next(reports, training, place)
+        report = _next(reports, training, writer)
         training.train += (report.loss - training.train) / min(report.step, SMOOTH)
-        valid = pace.look(lambda: glance(training.model, ids, tokens)) if report.step in pace.looks else None
+        valid = (
+            pace.look(lambda: validation_loss(training.model, ids, tokens))
+            if report.step in pace.looks
+            else None
+        )
         if valid is not None:
-            _refuse_lost(math.isfinite(valid), f"the validation loss is {valid}", training, place)
+            _refuse_lost(math.isfinite(valid), f"the validation loss is {valid}", training, writer)
             best.look(valid)
         training.seconds = clock()
         drawn = _draw(training.model, corpus, config) if report.step in pace.draws else None
-        step = Step(report, training.seconds, training.train, valid, drawn)
-        place.note(step, every=max(1, recipe.steps // 200))
+        step = StepDone(report, training.seconds, training.train, valid, drawn)
+        writer.note(step, every=max(1, recipe.steps // 200))
         yield step
         if deadline is not None and pace.is_time(training.seconds, deadline):
             changed = pace.kept(training, deadline)
             if changed is not config:
                 config, recipe, pace.config = changed, changed.fixed, changed
-                place.rewrite(config)
-                yield Changed(config)
-        stop = keeping.stop()
-        if stop or keeping.due(report.step, saved) or report.step == recipe.steps:
+                writer.rewrite(config)
+                yield PlanChanged(config)
+        stop = policy.stop()
+        if stop or policy.due(report.step, saved) or report.step == recipe.steps:
             finite = bool(np.isfinite(training.model.parameters.flat).all())
-            _refuse_lost(finite, "some parameters are not finite", training, place)
-            place.save(training)
+            _refuse_lost(finite, "some parameters are not finite", training, writer)
+            writer.save(training)
             saved = time.monotonic()
         if stop:
-            yield Stopped(report.step, place.out)
+            yield Stopped(report.step, writer.out)
             return
     part = corpus.test if has_test(corpus) else corpus.valid
     model = best.model()
-    judged = evaluate(Network(model, told=keeping.told), part, backward=config.backward)
-    place.conclude(part.name, judged, training)
-    yield Judged(model, part.name, judged, training.best_step)
+    judged = evaluate(NetworkScorer(model, told=policy.told), part, backward=config.backward)
+    writer.conclude(part.name, judged, training)
+    yield Evaluated(model, part.name, judged, training.best_step)
 
 
-def _reports(training: Training, config: RunConfig, pace: Pace | None = None) -> Iterator[Report]:
+def _reports(training: TrainingState, config: RunConfig, pace: StepBudget | None = None) -> Iterator[Report]:
     return train(
         training.model,
         training.batches,
         training.optimiser,
         seed=config.seed,
-        schedule=pace or Pace(0.0, config),
+        schedule=pace or StepBudget(0.0, config),
         memory=config.memory,
-        past=training.past,
+        carried=training.carried,
     )
 
 
-def _next(reports: Iterator[Report], training: Training, place: Place) -> Report:
+def _next(reports: Iterator[Report], training: TrainingState, writer: RunWriter) -> Report:
     try:
         return next(reports)
     except Diverged as error:
-        raise Diverged(f"{error}{_kept(training, place)}") from error
+        raise Diverged(f"{error}{_kept(training, writer)}") from error
 
 
-def _refuse_lost(finite: bool, what: str, training: Training, place: Place) -> None:
+def _refuse_lost(finite: bool, what: str, training: TrainingState, writer: RunWriter) -> None:
     """Raise where training has left the finite numbers: before anything of that is saved."""
     if not finite:
         advice = f"{what} after step {training.step}: lower the learning rate or the clipping norm"
-        raise Diverged(advice + _kept(training, place))
+        raise Diverged(advice + _kept(training, writer))
 
 
-def _kept(training: Training, place: Place) -> str:
-    return f"; the best model so far (step {training.best_step}) is in {place.out}" if place.out else ""
+def _kept(training: TrainingState, writer: RunWriter) -> str:
+    return f"; the best model so far (step {training.best_step}) is in {writer.out}" if writer.out else ""
 
 
 def _draw(model: Model, corpus: Corpus, config: RunConfig) -> str:
-    prompt = in_time(corpus.valid.ids, config.backward)[:8].tolist()
+    prompt = in_reading_order(corpus.valid.ids, config.backward)[:8].tolist()
     ids = sample(model, prompt, 64, seed=config.seed)
-    return corpus.decode(in_time(np.array(ids), config.backward).tolist())
+    return corpus.decode(in_reading_order(np.array(ids), config.backward).tolist())
 
 
 def _write_down(
     folder: Path,
-    training: Training,
+    training: TrainingState,
     corpus: Corpus,
     config: RunConfig,
     scored: Scored,
@@ -388,6 +398,6 @@ def _write_down(
     }
     run_folder.write_config(folder, "language", content)
     store.save_model(folder / run_folder.MODEL, training.model, {"step": 0, "valid": None})
-    with Journal(folder / run_folder.LOG) as journal:
+    with RunLog(folder / run_folder.LOG) as journal:
         journal.add({"begin": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "recipe": asdict(config.fixed)})
-        Place(folder, journal).save(training)
+        RunWriter(folder, journal).save(training)

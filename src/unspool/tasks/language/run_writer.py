@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unspool.evaluation.metrics import Measure
+from unspool.evaluation.metrics import Metrics
 from unspool.kernels.arrays import Floats
 from unspool.model.network import Model
 from unspool.storage import run_folder, tensors
-from unspool.storage.log import Journal
+from unspool.storage.log import RunLog
 from unspool.training import store
-from unspool.training.events import RunConfig, Step
-from unspool.training.state import Training
+from unspool.training.events import RunConfig, StepDone
+from unspool.training.state import TrainingState
 
 
-class Clock:
+class Stopwatch:
     """Seconds since it was made, and those before."""
 
     def __init__(self, before: float = 0.0) -> None:
@@ -27,13 +27,13 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Place:
+class RunWriter:
     """Where a run is written down, if anywhere."""
 
     out: Path | None
-    journal: Journal | None
+    journal: RunLog | None
 
-    def note(self, step: Step, every: int) -> None:
+    def note(self, step: StepDone, every: int) -> None:
         """Write an update into the journal, now and then."""
         report = step.report
         if self.journal is None or (step.valid is None and step.sample is None and report.step % every):
@@ -52,13 +52,13 @@ class Place:
             content = run_folder.read_config(self.out, "language")
             run_folder.write_config(self.out, "language", content | {"run": config.to_json()})
 
-    def save(self, training: Training) -> None:
+    def save(self, training: TrainingState) -> None:
         """Write the training state: from here the run can go on."""
         if self.out is not None and self.journal is not None:
             about = training.about() | {"journal": self.journal.mark()}
             tensors.write_arrays(self.out / run_folder.TRAINING, training.arrays(), about)
 
-    def conclude(self, part: str, judged: Measure, training: Training) -> None:
+    def conclude(self, part: str, judged: Metrics, training: TrainingState) -> None:
         """Write the end into the journal, once."""
         if self.journal is not None:
             best = {"best_step": training.best_step, "part": part}
@@ -66,11 +66,11 @@ class Place:
 
 
 @dataclass
-class Best:
+class BestModel:
     """The model with the lowest validation loss: kept in the run, or in memory where there is none."""
 
-    training: Training
-    place: Place
+    training: TrainingState
+    writer: RunWriter
     kept: Floats | None = None
 
     def look(self, valid: float) -> None:
@@ -79,17 +79,17 @@ class Best:
         if not valid < training.best:
             return
         training.best, training.best_step = valid, training.step
-        if self.place.out is None:
+        if self.writer.out is None:
             self.kept = training.model.parameters.flat.copy()
         else:
             about = {"step": training.step, "valid": valid}
-            store.save_model(self.place.out / run_folder.MODEL, training.model, about)
+            store.save_model(self.writer.out / run_folder.MODEL, training.model, about)
 
     def model(self) -> Model:
         """Give the best model."""
-        if self.place.out is not None:
-            return store.load_model(self.place.out / run_folder.MODEL)[0]
-        best = Model.fresh(self.training.model.config, 0)
+        if self.writer.out is not None:
+            return store.load_model(self.writer.out / run_folder.MODEL)[0]
+        best = Model.initialise(self.training.model.config, 0)
         assert self.kept is not None
         best.parameters.flat[:] = self.kept
         return best

@@ -4,8 +4,8 @@
 >>> from unspool.data.tokens.registry import make_tokenizer
 >>> from unspool.data.tokens.vocab import Vocab
 >>> vocab = Vocab(list("abracadabra"))
->>> model = Model.fresh(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)
->>> text_model = TextModel(model, vocab, make_tokenizer("char"), Settings())
+>>> model = Model.initialise(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)
+>>> text_model = TextModel(model, vocab, make_tokenizer("char"), TextConfig())
 >>> text_model.encode("abc!")
 array([1, 2, 4, 0], dtype=int32)
 >>> text_model.generate("abra", 5) == text_model.generate("abra", 5)
@@ -21,15 +21,15 @@ from typing import Any, TypedDict
 import numpy as np
 
 from unspool.data.text.corpus import as_read, encode_text, read_part, spell_ids
-from unspool.data.text.settings import Settings
+from unspool.data.text.settings import TextConfig
 from unspool.data.text.sources import Texts, as_sources, check_prompt
 from unspool.data.tokens.characters import ByteTokenizer
 from unspool.data.tokens.registry import Described, Tokenizer, describe
 from unspool.data.tokens.subword import SubwordTokenizer
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
-from unspool.evaluation.language import Network, evaluate, in_time
-from unspool.evaluation.metrics import Measure
+from unspool.evaluation.language import NetworkScorer, evaluate, in_reading_order
+from unspool.evaluation.metrics import Metrics
 from unspool.kernels.arrays import Ids
 from unspool.model.config import ModelConfig
 from unspool.model.generate import Sampling, generate
@@ -44,7 +44,7 @@ from unspool.training import store
 class _Run(TypedDict):
     """The settings of a run that its model is used with."""
 
-    settings: Settings
+    settings: TextConfig
     backward: bool
 
 
@@ -88,7 +88,7 @@ class TextModel:
     model: Model
     vocab: Vocab
     tokenizer: Tokenizer
-    settings: Settings
+    settings: TextConfig
     backward: bool = False
     """Whether it reads text in reverse time."""
     about: dict[str, Any] | None = None
@@ -128,14 +128,14 @@ class TextModel:
 
     def decode(self, ids: Ids | list[int]) -> str:
         """Turn ids into text."""
-        return "".join(self.spell(np.asarray(ids).tolist()))
+        return "".join(self.decode_stream(np.asarray(ids).tolist()))
 
-    def spell(self, tokens: Iterable[int], before: Sequence[int] = ()) -> Iterator[str]:
+    def decode_stream(self, tokens: Iterable[int], before: Sequence[int] = ()) -> Iterator[str]:
         """Give the text of tokens as they come, a piece each and a last one; `before` is what they follow."""
         pieces = spell_ids(self.vocab, self.tokenizer, chain(before, tokens))
         return islice(pieces, len(before), None)
 
-    def spell_before(self, tokens: Sequence[int], after: Sequence[int]) -> str:
+    def decode_before(self, tokens: Sequence[int], after: Sequence[int]) -> str:
         """Give the text of tokens that stand before others."""
         whole, rest = self.decode([*tokens, *after[:1]]), self.decode([*after[:1]])
         return whole[: len(whole) - len(rest)]
@@ -145,10 +145,10 @@ class TextModel:
         tokens = self.tokenizer.encode_text(as_read(text, self.settings))
         return [token for token in dict.fromkeys(tokens) if token not in self.vocab]
 
-    def measure(self, text: Texts) -> Measure:
+    def measure(self, text: Texts) -> Metrics:
         """Score a text: a string is the text itself, a Path a file or folder, a list several of them."""
         part = read_part(as_sources(text, "text"), self.vocab, self.tokenizer, self.settings)
-        return evaluate(Network(self.model), part, backward=self.backward)
+        return evaluate(NetworkScorer(self.model), part, backward=self.backward)
 
     def perplexity(self, text: Texts) -> float:
         """Return the perplexity of a text or a Path, the state carried from the first token to the last."""
@@ -156,7 +156,7 @@ class TextModel:
 
     def start(self, prompt: str) -> list[int]:
         """Turn a prompt into the ids to start from; an empty one starts at a line's beginning."""
-        ids: list[int] = in_time(self.encode(prompt), self.backward).tolist()
+        ids: list[int] = in_reading_order(self.encode(prompt), self.backward).tolist()
         return ids or [self.vocab.token_to_idx.get("\n", min(1, len(self.vocab) - 1))]
 
     def generate(
@@ -166,7 +166,11 @@ class TextModel:
         length = at_least("length", length, 0)
         drawn = list(islice(self.tokens(prompt, seed=seed, sampling=sampling), length))
         read = self.encode(prompt).tolist()
-        return self.spell_before(drawn[::-1], read) if self.backward else "".join(self.spell(drawn, read))
+        return (
+            self.decode_before(drawn[::-1], read)
+            if self.backward
+            else "".join(self.decode_stream(drawn, read))
+        )
 
     def tokens(self, prompt: str, *, seed: int = 0, sampling: Sampling | None = None) -> Iterator[int]:
         """Give one token after the other, without end."""
