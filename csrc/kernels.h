@@ -5,7 +5,7 @@
 #pragma once
 #include <cstdint>
 
-#include "team.h"
+#include "runtime/team.h"
 
 // Always inlined: a function of one name must not exist once for each instruction set.
 #define UNSPOOL_INLINE __attribute__((always_inline)) inline

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "philox.h"
-#include "pool.h"
+#include "runtime/philox.h"
+#include "runtime/pool.h"
 
 namespace unspool {
 

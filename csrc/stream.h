@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels.h"
-#include "memory.h"
+#include "runtime/memory.h"
 
 namespace unspool {
 

@@ -7,6 +7,11 @@
 //   h(t) = (1 - z(t)) n(t) + z(t) h(t-1)
 //
 // The tape keeps r z n q, and da holds the gradients of the same four.
+#pragma once
+#include "engine/math-inl.h"
+#include "engine/recurrence-inl.h"
+
+namespace unspool::UNSPOOL_SET {
 
 static void gru_forward(const WindowArgs& a, Team team) {
   const Split s = split(a, 3, team);
@@ -90,3 +95,5 @@ static void gru_backward(const WindowArgs& a, Team team) {
     if (a.xi__tB) weigh_chain(a, s, t, running);
   }
 }
+
+}  // namespace unspool::UNSPOOL_SET

@@ -1,4 +1,8 @@
 // What the recurrences share: how a window's work is split among threads, and the walk through time.
+#pragma once
+#include "engine/gemm-inl.h"
+
+namespace unspool::UNSPOOL_SET {
 
 // Rows of the batch belong to threads, and each thread takes its rows through all steps without waiting. Where
 // W is too large for a core's own cache and the rows are too few to make up for reading all of it at every step, units
@@ -97,3 +101,5 @@ static inline void arrive(const WindowArgs& a, const Split& s, const float* end,
   for (int64_t b = s.rows.begin; b < s.rows.end; b++)
     for (int64_t j = s.units.begin; j < s.units.end; j++) running[b * a.H + j] = end ? end[b * a.H + j] : 0.0f;
 }
+
+}  // namespace unspool::UNSPOOL_SET

@@ -3,6 +3,11 @@
 //   [i f g o](t) = [sig sig tanh sig](b + W h(t-1) + U x(t))
 //   s(t) = f(t) s(t-1) + i(t) g(t)
 //   h(t) = o(t) tanh(s(t))
+#pragma once
+#include "engine/math-inl.h"
+#include "engine/recurrence-inl.h"
+
+namespace unspool::UNSPOOL_SET {
 
 static void lstm_forward(const WindowArgs& a, Team team) {
   const Split s = split(a, 4, team);
@@ -97,3 +102,5 @@ static void lstm_backward(const WindowArgs& a, Team team) {
     if (a.xi__tB) weigh_chain(a, s, t, running_s);
   }
 }
+
+}  // namespace unspool::UNSPOOL_SET

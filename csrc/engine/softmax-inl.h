@@ -4,6 +4,11 @@
 //   y_hat(t) = softmax(o(t))                                       (10.11)
 //   L(t) = -log y_hat(t)[y(t)]                                     (10.14)
 //   do(t) = y_hat(t) - 1_y(t)                                      (10.18)
+#pragma once
+#include "engine/math-inl.h"
+#include "engine/outer-inl.h"
+
+namespace unspool::UNSPOOL_SET {
 
 // The largest of a row. A NaN may pass unseen here; it is seen in the sum.
 static inline float largest(const float* o, int64_t K) {
@@ -90,3 +95,5 @@ static double weigh(const float* o, int64_t K, float sharpness, float* out) {
   for (int64_t j = 0; j < K; j++) sum += (double)out[j];
   return sum;
 }
+
+}  // namespace unspool::UNSPOOL_SET

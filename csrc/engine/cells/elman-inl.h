@@ -7,6 +7,11 @@
 //
 //   dh(t) = dh_out(t) + W^T da(t+1)                                (10.20, 10.21)
 //   da(t) = act'(a(t)) dh(t)
+#pragma once
+#include "engine/math-inl.h"
+#include "engine/recurrence-inl.h"
+
+namespace unspool::UNSPOOL_SET {
 
 template <int A> struct Activated {
   static const bool nothing = false;
@@ -77,3 +82,5 @@ static void elman_backward(const WindowArgs& a, Team team) {
   if (a.activation == SIGMOID) return elman_backward_as<SIGMOID>(a, team);
   elman_backward_as<IDENTITY>(a, team);
 }
+
+}  // namespace unspool::UNSPOOL_SET
