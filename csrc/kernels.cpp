@@ -3,12 +3,9 @@
 // for a newer machine can be linked into the path of an older one.
 #include "kernels.h"
 
-#include "engine/cells/elman-inl.h"
-#include "engine/cells/gru-inl.h"
-#include "engine/cells/lstm-inl.h"
+#include "engine/cells/registry-inl.h"
 #include "engine/elementwise-inl.h"
-#include "engine/optimisers/adam-inl.h"
-#include "engine/optimisers/sgd-inl.h"
+#include "engine/optimisers/registry-inl.h"
 #include "engine/peak-inl.h"
 #include "engine/softmax-inl.h"
 
@@ -19,8 +16,8 @@ namespace unspool::UNSPOOL_SET {
 
 extern const Kernels table;
 const Kernels table = {UNSPOOL_TEXT(UNSPOOL_SET),
+                       CELLS, sizeof CELLS / sizeof *CELLS, OPTIMISERS, sizeof OPTIMISERS / sizeof *OPTIMISERS,
                        pack, rows, outer, column_sum, gather, scatter_add,
-                       elman_forward, elman_backward, lstm_forward, lstm_backward, gru_forward, gru_backward,
-                       softmax, adam, sgd, norm, drop, scale_rows, shift_rows, activate_all, weigh, fma_peak};
+                       softmax, norm, drop, scale_rows, shift_rows, activate_all, weigh, fma_peak};
 
 }  // namespace unspool::UNSPOOL_SET

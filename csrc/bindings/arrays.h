@@ -17,7 +17,6 @@
 #include "kernels.h"
 #include "runtime/memory.h"
 #include "runtime/pool.h"
-#include "stream.h"
 
 namespace unspool {
 
@@ -155,11 +154,6 @@ inline Floats as_it_is(nb::handle value, const char* name) {
   Floats array;
   require(nb::try_cast(value, array, false), std::string(name) + " must be an array of float32");
   return array;
-}
-
-inline void check_cell(int cell, int activation) {
-  require(cell >= ELMAN && cell <= GRU, "cell must be 0 (elman), 1 (lstm) or 2 (gru)");
-  require(activation >= 0 && activation <= 3, "activation must be 0 (tanh), 1 (relu), 2 (sigmoid) or 3 (identity)");
 }
 
 inline int at_most_threads(double work) { return work < 2e5 ? 1 : 256; }

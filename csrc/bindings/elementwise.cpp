@@ -1,5 +1,5 @@
 // Functions of every value by itself.
-#include "bindings/arrays.h"
+#include "bindings/cells.h"
 
 namespace unspool {
 namespace {
@@ -28,7 +28,7 @@ Array scale_rows(Floats x, Floats mask) {
 }
 
 Array activate(Floats x, int activation, bool slope) {
-  check_cell(ELMAN, activation);
+  check_activation(activation);
   std::vector<size_t> shape(x.ndim());
   for (size_t i = 0; i < x.ndim(); i++) shape[i] = x.shape(i);
   const float* from = checked(x, "x", std::vector<int64_t>(shape.begin(), shape.end()));

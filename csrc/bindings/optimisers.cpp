@@ -2,6 +2,8 @@
 #include "bindings/arrays.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <cmath>
 
@@ -26,34 +28,64 @@ template <class A> void same_length(const WrittenVector& p, const A& other, cons
                                             std::to_string(p.shape(0)));
 }
 
-void adam(WrittenVector p, Vector g, WrittenVector m, WrittenVector v, double scale, double learning_rate, double beta1, double beta2, double epsilon,
-          double decay, double correction1, double correction2) {
-  same_length(p, g, "g");
-  same_length(p, m, "m");
-  same_length(p, v, "v");
-  AdamArgs a{(int64_t)p.shape(0), p.data(), m.data(), v.data(), g.data(), (float)scale, (float)learning_rate, (float)(1.0 - beta1),
-             (float)beta2, (float)(1.0 - beta2), (float)epsilon, (float)decay, (float)correction1, (float)correction2};
-  GilReleased free;
-  parallel([&, body = kernels().adam](Team team) { body(a, team); }, at_most_threads((double)a.n * 8));
+const Optimiser& find_optimiser(const std::string& name) {
+  const Kernels& k = kernels();
+  std::string names;
+  for (int i = 0; i < k.optimiser_count; i++) {
+    if (name == k.optimisers[i].name) return k.optimisers[i];
+    names += (i ? ", " : "") + std::string(k.optimisers[i].name);
+  }
+  throw Refused("optimiser is '" + name + "'; expected one of " + names);
 }
 
-void sgd(WrittenVector p, Vector g, std::optional<WrittenVector> m, double scale, double learning_rate, double momentum, double decay) {
+void update(const std::string& name, WrittenVector p, Vector g, std::vector<std::optional<WrittenVector>> states, double scale,
+            nb::dict settings) {
+  const Optimiser& optimiser = find_optimiser(name);
   same_length(p, g, "g");
-  if (m) same_length(p, *m, "m");
-  SgdArgs a{(int64_t)p.shape(0), p.data(), m ? m->data() : nullptr, g.data(), (float)scale, (float)learning_rate, (float)momentum,
-            (float)decay};
+  UpdateArgs a{};
+  a.n = (int64_t)p.shape(0);
+  a.p = p.data();
+  a.g = g.data();
+  a.scale = (float)scale;
+  require((int)states.size() == optimiser.state_count, name + " has " + std::to_string(optimiser.state_count) + " states; got " + std::to_string(states.size()));
+  for (int i = 0; i < optimiser.state_count; i++) {
+    require(states[i] || i >= optimiser.required_states, name + " needs " + optimiser.states[i]);
+    if (!states[i]) continue;
+    same_length(p, *states[i], optimiser.states[i]);
+    a.states[i] = states[i]->data();
+  }
+  require((int)settings.size() == optimiser.setting_count, name + " has " + std::to_string(optimiser.setting_count) + " settings; got " + std::to_string(settings.size()));
+  for (int i = 0; i < optimiser.setting_count; i++) {
+    const char* setting = optimiser.settings[i];
+    require(settings.contains(setting) && nb::try_cast(settings[setting], a.settings[i]), name + " needs a number for " + setting);
+  }
   GilReleased free;
-  parallel([&, body = kernels().sgd](Team team) { body(a, team); }, at_most_threads((double)a.n * 4));
+  parallel([&](Team team) { optimiser.update(a, team); }, at_most_threads((double)a.n * 8));
+}
+
+nb::list optimisers() {
+  nb::list table;
+  const Kernels& k = kernels();
+  for (const Optimiser* optimiser = k.optimisers; optimiser < k.optimisers + k.optimiser_count; optimiser++) {
+    nb::list states, settings;
+    for (int i = 0; i < optimiser->state_count; i++) states.append(optimiser->states[i]);
+    for (int i = 0; i < optimiser->setting_count; i++) settings.append(optimiser->settings[i]);
+    nb::dict of;
+    of["name"] = optimiser->name;
+    of["states"] = states;
+    of["required_states"] = optimiser->required_states;
+    of["settings"] = settings;
+    table.append(of);
+  }
+  return table;
 }
 
 }  // namespace
 
 void bind_optimisers(nb::module_& m) {
   m.def("global_norm", &global_norm, "g"_a.noconvert());
-  m.def("adam", &adam, "p"_a.noconvert(), "g"_a.noconvert(), "m"_a.noconvert(), "v"_a.noconvert(), "scale"_a, "learning_rate"_a,
-        "beta1"_a, "beta2"_a, "epsilon"_a, "decay"_a, "correction1"_a, "correction2"_a);
-  m.def("sgd", &sgd, "p"_a.noconvert(), "g"_a.noconvert(), "m"_a.noconvert().none(), "scale"_a, "learning_rate"_a, "momentum"_a,
-        "decay"_a);
+  m.def("optimisers", &optimisers);
+  m.def("update", &update, "optimiser"_a, "p"_a.noconvert(), "g"_a.noconvert(), "states"_a.noconvert(), "scale"_a, "settings"_a);
 }
 
 }  // namespace unspool

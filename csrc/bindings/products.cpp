@@ -21,14 +21,17 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
   return C;
 }
 
-// With d, A holds the GRU's r z n q: r z q meet B, r z n belong to the table, and q adds up to d.
+// All columns of A but the `gap` ones from `gap_at` on are multiplied with B. All but the last `gap` ones are added to the
+// table, and those beyond the gap are summed into `sum`.
 Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumulate, std::optional<WrittenMatrix> table,
-                    std::optional<Ids> ids, bool accumulate_table, std::optional<Written> d, bool accumulate_d) {
-  const int64_t R = (int64_t)A.shape(0), N = (int64_t)B.shape(1), columns = (int64_t)A.shape(1);
-  const int64_t H = d ? columns / 4 : 0, M = columns - H;
+                    std::optional<Ids> ids, bool accumulate_table, int64_t gap_at, int64_t gap, std::optional<Written> sum,
+                    bool accumulate_sum) {
+  const int64_t R = (int64_t)A.shape(0), N = (int64_t)B.shape(1), columns = (int64_t)A.shape(1), M = columns - gap;
   require((int64_t)B.shape(0) == R, "the product's sides do not meet: " + std::to_string(R) + " rows against " +
                                         std::to_string(B.shape(0)) + " rows");
-  require(!d || columns == 4 * N, "with d, A must have four times the columns of B");
+  require(gap >= 0 && gap_at >= 0 && gap_at <= M, "a gap of " + std::to_string(gap) + " columns at " + std::to_string(gap_at) +
+                                                      " does not fit into the " + std::to_string(columns) + " columns of A");
+  require(!sum || M >= N, "with sum, A must have no fewer columns than B");
   const int64_t lda = row_stride(A, "A"), ldb = row_stride(B, "B");
   float* to = checked(onto, "out", {M, N});
   Array C = onto ? Array() : array({(size_t)M, (size_t)N});
@@ -41,8 +44,8 @@ Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumu
   args.C = onto ? to : C.data(), args.ldc = N;
   args.accumulate = (bool)onto && accumulate;
   args.room = work.at;
-  args.gap_at = d ? 2 * H : M, args.gap = H;
-  args.sum = checked(d, "d", {H}), args.sum_fresh = d && !accumulate_d;
+  args.gap_at = gap ? gap_at : M, args.gap = gap;
+  args.sum = checked(sum, "sum", {M - args.gap_at}), args.sum_fresh = sum && !accumulate_sum;
   std::optional<CopiedIds> copied;
   if (table) {
     require(ids && (int64_t)ids->size() == R, "ids must hold one token for each of the " + std::to_string(R) + " rows");
@@ -102,7 +105,7 @@ void bind_products(nb::module_& m) {
   m.def("rows_product", &rows_product, "A"_a.noconvert(), "B"_a, "start"_a.noconvert().none());
   m.def("outer_product", &outer_product, "A"_a.noconvert(), "B"_a.noconvert(), "onto"_a.noconvert().none(),
         "accumulate"_a, "table"_a.noconvert().none(), "ids"_a.noconvert().none(), "accumulate_table"_a,
-        "d"_a.noconvert().none(), "accumulate_d"_a);
+        "gap_at"_a, "gap"_a, "sum"_a.noconvert().none(), "accumulate_sum"_a);
   m.def("column_sum", &column_sum, "A"_a.noconvert(), "onto"_a.noconvert().none(), "accumulate"_a);
   m.def("gather", &gather, "table"_a.noconvert(), "ids"_a.noconvert());
   m.def("scatter_add", &scatter_add, "table"_a.noconvert(), "ids"_a.noconvert(), "rows"_a.noconvert(), "accumulate"_a);

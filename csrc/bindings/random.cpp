@@ -1,5 +1,6 @@
 // Random numbers that depend on seed, stream and position only.
 #include "bindings/arrays.h"
+#include "runtime/philox.h"
 
 namespace unspool {
 namespace {

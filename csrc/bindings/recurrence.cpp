@@ -1,25 +1,20 @@
 // Windows of a recurrence, forward and backward.
-#include "bindings/arrays.h"
-
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <tuple>
+#include <utility>
+
+#include "bindings/cells.h"
 
 namespace unspool {
 namespace {
 
-using Body = void (*)(const WindowArgs&, Team);
-Body forward_of(int cell) {
-  const Kernels& k = kernels();
-  return cell == ELMAN ? k.elman_forward : cell == LSTM ? k.lstm_forward : k.gru_forward;
-}
-Body backward_of(int cell) {
-  const Kernels& k = kernels();
-  return cell == ELMAN ? k.elman_backward : cell == LSTM ? k.lstm_backward : k.gru_backward;
-}
-
-void run_window(Body body, const WindowArgs& args) {
+template <class Args> void run_window(void (*body)(const Args&, Team), const Args& args) {
   if (args.B == 0) return;
+  const int64_t work = args.W.at ? args.H * args.H : args.P * 8;  // of one row and step
   GilReleased free;
-  parallel([&](Team team) { body(args, team); }, at_most_threads((double)args.B * args.H * args.H * (double)args.tau));
+  parallel([&](Team team) { body(args, team); }, at_most_threads((double)args.B * (double)work * (double)args.tau));
 }
 
 std::optional<CopiedIds> checked_lengths(const std::optional<Ids>& lengths, int64_t B, int64_t tau) {
@@ -34,39 +29,29 @@ std::optional<CopiedIds> checked_lengths(const std::optional<Ids>& lengths, int6
   return copied;
 }
 
-nb::tuple window_forward(int cell, int activation, std::optional<Floats> p, std::optional<Floats> table, std::optional<Ids> ids,
-                         const Panels& W, Floats h0, std::optional<Floats> s0, std::optional<Floats> d,
-                         std::optional<Ids> lengths, bool reverse, std::optional<Floats> keep) {
-  check_cell(cell, activation);
-  const int64_t G = gates_of(cell), H = W.shape.K;
-  require(H >= 1 && W.shape.N == G * H && W.shape.groups == G,
-          "W must be packed from shape (" + std::to_string(G * H) + ", " + std::to_string(H) + ") in " + std::to_string(G) + " groups");
-  require(h0.ndim() == 2, "h0 must have two dimensions (B, H)");
-  require((bool)p != (bool)(table && ids), "pass either p, or table and ids");
-  WindowArgs a{};
-  a.B = (int64_t)h0.shape(0);
-  a.H = H;
-  a.activation = activation;
-  a.reverse = reverse;
-  a.W = W.shape;
-  const float* h_start = checked(h0, "h0", {a.B, H});
-  std::optional<CopiedIds> own_ids;
-  if (p) {
-    require(p->ndim() == 3, "p must have three dimensions (tau, B, G H)");
-    a.tau = (int64_t)p->shape(0);
-    a.p__tBG = checked(*p, "p", {a.tau, a.B, G * H});
-  } else {
+// The input rows of every step: p, or rows of a table. Ids of frozen steps may be anything.
+class InputRows {
+ public:
+  InputRows(const Cell& cell, const std::optional<Floats>& p, const std::optional<Floats>& table, const std::optional<Ids>& ids, ForwardArgs& a) {
+    require((bool)p != (bool)(table && ids), "pass either p, or table and ids");
+    if (p) {
+      require(p->ndim() == 3, "p must have three dimensions (tau, B, G H)");
+      a.tau = (int64_t)p->shape(0);
+      a.P = cell.gates ? cell.gates * a.H : (int64_t)p->shape(2);
+      a.p__tBP = checked(*p, "p", {a.tau, a.B, a.P});
+      return;
+    }
     require(ids->ndim() == 2 && (int64_t)ids->shape(1) == a.B, "ids must have shape (tau, " + std::to_string(a.B) + ")");
     require(table->ndim() == 2, "table must have two dimensions (K, G H)");
+    K = (int64_t)table->shape(0);
     a.tau = (int64_t)ids->shape(0);
-    a.table__KG = checked(*table, "table", {(int64_t)table->shape(0), G * H});
-    own_ids.emplace(*ids);
-    a.ids__tB = own_ids->data();
+    a.P = cell.gates ? cell.gates * a.H : (int64_t)table->shape(1);
+    a.table__KP = checked(*table, "table", {K, a.P});
+    copied.emplace(*ids);
+    a.ids__tB = copied->data();
   }
-  const auto own_lengths = checked_lengths(lengths, a.B, a.tau);
-  a.lengths__B = own_lengths ? own_lengths->data() : nullptr;
-  if (a.ids__tB) {
-    const int64_t K = (int64_t)table->shape(0);
+  void check_ids(const ForwardArgs& a) const {
+    if (!a.ids__tB) return;
     for (int64_t t = 0; a.B > 0 && t < a.tau; t++)
       for (int64_t b = 0; b < a.B; b++) {
         const int32_t id = a.ids__tB[t * a.B + b];
@@ -76,97 +61,146 @@ nb::tuple window_forward(int cell, int activation, std::optional<Floats> p, std:
       }
     require(K > 0 || a.tau * a.B == 0, "table is empty");
   }
-  a.d__H = checked(d, "d", {H});
-  require(cell != GRU || a.d__H, "a GRU needs d");
-  a.keep__BH = checked(keep, "keep", {a.B, H});
-  const float* s_start = checked(s0, "s0", {a.B, H});
-  require(cell != LSTM || s_start, "an LSTM needs s0");
 
-  const size_t tau = (size_t)a.tau, B = (size_t)a.B, h = (size_t)H;
-  const size_t start = reverse ? tau * B * h : 0;
-  Array hs = array({tau + 1, B, h});
-  a.hs__tBH = hs.data();
-  std::memcpy(a.hs__tBH + start, h_start, B * h * 4);
-  nb::object ss = nb::none(), gates = nb::none(), kept = nb::none();
-  if (cell == LSTM) {
-    Array values = array({tau + 1, B, h});
-    a.ss__tBH = values.data();
-    std::memcpy(a.ss__tBH + start, s_start, B * h * 4);
-    ss = nb::cast(std::move(values));
-  }
-  if (cell != ELMAN) {
-    Array values = array({tau, B, (size_t)taped_gates_of(cell) * h});
-    a.gates__tBG = values.data();
-    gates = nb::cast(std::move(values));
-  }
-  if (keep) {
-    Array values = array({tau, B, h});
-    a.kept__tBH = values.data();
-    kept = nb::cast(std::move(values));
-  }
-  run_window(forward_of(cell), a);
-  return nb::make_tuple(nb::cast(std::move(hs)), ss, gates, kept);
+ private:
+  int64_t K = 0;
+  std::optional<CopiedIds> copied;
+};
+
+// An array of this shape, for Python, and where its values are.
+std::pair<nb::object, float*> output(const std::vector<size_t>& shape) {
+  Array values = array(shape);
+  float* at = values.data();
+  return {nb::cast(std::move(values)), at};
 }
 
-nb::tuple window_backward(int cell, int activation, const Panels& W, Floats hs, std::optional<Floats> ss,
-                          std::optional<Floats> gates, std::optional<Ids> lengths, bool reverse, std::optional<Floats> keep,
-                          std::optional<Floats> dh, std::optional<Floats> dh_end, std::optional<Floats> ds_end, std::optional<Floats> xi, bool consume) {
-  check_cell(cell, activation);
-  const int64_t G = gates_of(cell), H = W.shape.N;
-  require(H >= 1 && W.shape.K == G * H && W.shape.groups == 1,
-          "W must be packed from shape (" + std::to_string(G * H) + ", " + std::to_string(H) + ") as it is");
-  require(hs.ndim() == 3 && hs.shape(0) >= 1, "hs must have shape (tau + 1, B, H)");
-  WindowArgs a{};
-  a.tau = (int64_t)hs.shape(0) - 1;
-  a.B = (int64_t)hs.shape(1);
-  a.H = H;
+nb::tuple window_forward(const std::string& name, int activation, std::optional<Floats> p, std::optional<Floats> table,
+                         std::optional<Ids> ids, const Panels* W, Floats h0, std::optional<Floats> s0, nb::list parameters,
+                         std::optional<Ids> lengths, bool reverse, std::optional<Floats> keep) {
+  const Cell& cell = kernels().cells[find_cell(name)];
+  check_activation(activation);
+  check_W(cell, W, true);
+  require(h0.ndim() == 2, "h0 must have two dimensions (B, H)");
+  ForwardArgs a{};
+  a.B = (int64_t)h0.shape(0);
+  a.H = W ? W->shape.K : (int64_t)h0.shape(1);
   a.activation = activation;
   a.reverse = reverse;
-  a.W = W.shape;
-  // Backwards the tape is only read.
-  a.hs__tBH = const_cast<float*>(checked(hs, "hs", {a.tau + 1, a.B, H}));
-  a.ss__tBH = const_cast<float*>(checked(ss, "ss", {a.tau + 1, a.B, H}));
-  a.gates__tBG = const_cast<float*>(checked(gates, "gates", {a.tau, a.B, taped_gates_of(cell) * H}));
-  require(cell != LSTM || a.ss__tBH, "an LSTM needs ss");
-  require(cell == ELMAN || a.gates__tBG, "this cell needs gates");
+  if (W) a.W = W->shape;
+  const float* h_start = checked(h0, "h0", {a.B, a.H});
+  const InputRows rows(cell, p, table, ids, a);
   const auto own_lengths = checked_lengths(lengths, a.B, a.tau);
   a.lengths__B = own_lengths ? own_lengths->data() : nullptr;
-  a.keep__BH = checked(keep, "keep", {a.B, H});
-  a.dh__tBH = checked(dh, "dh", {a.tau, a.B, H});
-  a.dh_end__BH = checked(dh_end, "dh_end", {a.B, H});
-  a.ds_end__BH = checked(ds_end, "ds_end", {a.B, H});
+  rows.check_ids(a);
+  const OwnParameters own(cell, parameters, a.H, a.P, true, a.parameters);
+  require(!keep || W, std::string(cell.name) + " has no W for a recurrent dropout mask");
+  a.keep__BH = checked(keep, "keep", {a.B, a.H});
+  const float* s_start = checked(s0, "s0", {a.B, a.H});
+  require(!cell.has_cell_state || s_start, std::string(cell.name) + " needs s0");
+
+  const size_t tau = (size_t)a.tau, B = (size_t)a.B, H = (size_t)a.H;
+  const size_t start = reverse ? tau * B * H : 0;
+  nb::object hs = nb::none(), ss = nb::none(), tape = nb::none(), kept = nb::none();
+  std::tie(hs, a.hs__tBH) = output({tau + 1, B, H});
+  std::memcpy(a.hs__tBH + start, h_start, B * H * 4);
+  if (cell.has_cell_state) {
+    std::tie(ss, a.ss__tBH) = output({tau + 1, B, H});
+    std::memcpy(a.ss__tBH + start, s_start, B * H * 4);
+  }
+  if (const int64_t columns = cell.tape.of(a.H, a.P)) std::tie(tape, a.tape__tBT) = output({tau, B, (size_t)columns});
+  if (keep) std::tie(kept, a.kept__tBH) = output({tau, B, H});
+  run_window(cell.forward, a);
+  return nb::make_tuple(hs, ss, tape, kept);
+}
+
+nb::tuple window_backward(const std::string& name, int activation, const Panels* W, Floats hs, std::optional<Floats> ss,
+                          std::optional<Floats> tape, nb::list parameters, int64_t inputs, std::optional<Ids> lengths, bool reverse,
+                          std::optional<Floats> keep, std::optional<Floats> dh, std::optional<Floats> dh_end, std::optional<Floats> ds_end,
+                          std::optional<Floats> xi, bool consume) {
+  const Cell& cell = kernels().cells[find_cell(name)];
+  check_activation(activation);
+  check_W(cell, W, false);
+  require(hs.ndim() == 3 && hs.shape(0) >= 1, "hs must have shape (tau + 1, B, H)");
+  BackwardArgs a{};
+  a.tau = (int64_t)hs.shape(0) - 1;
+  a.B = (int64_t)hs.shape(1);
+  a.H = W ? W->shape.N : (int64_t)hs.shape(2);
+  a.P = cell.gates ? cell.gates * a.H : inputs;
+  require(a.P >= 0 && a.P < (int64_t(1) << 32), "inputs must be the columns of p");
+  a.activation = activation;
+  a.reverse = reverse;
+  if (W) a.W = W->shape;
+  const OwnParameters own(cell, parameters, a.H, a.P, false, a.parameters);
+  const int64_t tape_columns = cell.tape.of(a.H, a.P), da_columns = cell.da.of(a.H, a.P);
+  a.hs__tBH = checked(hs, "hs", {a.tau + 1, a.B, a.H});
+  a.ss__tBH = checked(ss, "ss", {a.tau + 1, a.B, a.H});
+  a.tape__tBT = checked(tape, "gates", {a.tau, a.B, tape_columns});
+  require(!cell.has_cell_state || a.ss__tBH, std::string(cell.name) + " needs ss");
+  require(!tape_columns || a.tape__tBT, std::string(cell.name) + " needs gates");
+  const auto own_lengths = checked_lengths(lengths, a.B, a.tau);
+  a.lengths__B = own_lengths ? own_lengths->data() : nullptr;
+  require(!keep || W, std::string(cell.name) + " has no W for a recurrent dropout mask");
+  a.keep__BH = checked(keep, "keep", {a.B, a.H});
+  a.dh__tBH = checked(dh, "dh", {a.tau, a.B, a.H});
+  a.dh_end__BH = checked(dh_end, "dh_end", {a.B, a.H});
+  a.ds_end__BH = checked(ds_end, "ds_end", {a.B, a.H});
   a.xi__tB = checked(xi, "xi", {a.tau, a.B});
-  const size_t tau = (size_t)a.tau, B = (size_t)a.B, h = (size_t)H;
-  // da may take the place of what is read for the last time here, the gates or dh: then there is no array of its own.
-  nb::object da = nb::none();
-  if (consume) a.da__tBG = cell == ELMAN ? const_cast<float*>(a.dh__tBH) : a.gates__tBG;
-  if (!a.da__tBG) {
-    Array values = array({tau, B, (cell == ELMAN ? 1 : 4) * h});
-    a.da__tBG = values.data();
-    da = nb::cast(std::move(values));
-  }
-  Array dh0 = array({B, h});
-  a.dh_start__BH = dh0.data();
-  nb::object ds0 = nb::none();
-  if (cell == LSTM) {
-    Array values = array({B, h});
-    a.ds_start__BH = values.data();
-    ds0 = nb::cast(std::move(values));
-  }
-  Block spare = room(a.keep__BH ? a.B * H : 1);
+  const size_t tau = (size_t)a.tau, B = (size_t)a.B, H = (size_t)a.H;
+  nb::object da = nb::none(), dh0 = nb::none(), ds0 = nb::none();
+  // da may take the place of what is read for the last time here: then there is no array of its own.
+  if (consume && cell.da_over != Cell::NONE) a.da__tBA = const_cast<float*>(cell.da_over == Cell::TAPE ? a.tape__tBT : a.dh__tBH);
+  if (!a.da__tBA) std::tie(da, a.da__tBA) = output({tau, B, (size_t)da_columns});
+  std::tie(dh0, a.dh_start__BH) = output({B, H});
+  if (cell.has_cell_state) std::tie(ds0, a.ds_start__BH) = output({B, H});
+  Block spare = room(a.keep__BH ? a.B * a.H : 1), scratch = room(std::max<int64_t>(1, a.B * cell.scratch.of(a.H, a.P)));
   a.spare__BH = spare.at;
-  run_window(backward_of(cell), a);
-  return nb::make_tuple(da, nb::cast(std::move(dh0)), ds0);
+  a.scratch__BS = scratch.at;
+  run_window(cell.backward, a);
+  return nb::make_tuple(da, dh0, ds0);
+}
+
+nb::tuple pair_of(Width width) { return nb::make_tuple(width.H, width.P); }
+
+nb::list cells() {
+  nb::list table;
+  const Kernels& k = kernels();
+  for (const Cell* cell = k.cells; cell < k.cells + k.cell_count; cell++) {
+    nb::list parameters;
+    for (const ParameterSpec* spec = cell->parameters; spec < cell->parameters + cell->parameter_count; spec++) {
+      nb::dict of;
+      of["name"] = spec->name;
+      of["rows"] = pair_of(spec->rows);
+      of["columns"] = pair_of(spec->columns);
+      of["da"] = pair_of(spec->da);
+      of["tape"] = pair_of(spec->tape);
+      of["read_by_backward"] = spec->read_by_backward;
+      parameters.append(of);
+    }
+    nb::dict of;
+    of["name"] = cell->name;
+    of["gates"] = cell->gates;
+    of["has_W"] = cell->has_W;
+    of["has_cell_state"] = cell->has_cell_state;
+    of["has_activation"] = cell->has_activation;
+    of["tape"] = pair_of(cell->tape);
+    of["da"] = pair_of(cell->da);
+    of["W_gap"] = nb::make_tuple(cell->W_gap_at, cell->W_gap);
+    of["da_over"] = cell->da_over == Cell::TAPE ? nb::object(nb::str("tape")) : cell->da_over == Cell::DH ? nb::object(nb::str("dh")) : nb::none();
+    of["parameters"] = parameters;
+    table.append(of);
+  }
+  return table;
 }
 
 }  // namespace
 
 void bind_recurrence(nb::module_& m) {
+  m.def("cells", &cells);
   m.def("window_forward", &window_forward, "cell"_a, "activation"_a, "p"_a.noconvert().none(), "table"_a.noconvert().none(),
-        "ids"_a.noconvert().none(), "W"_a, "h0"_a.noconvert(), "s0"_a.noconvert().none(), "d"_a.noconvert().none(),
+        "ids"_a.noconvert().none(), "W"_a.none(), "h0"_a.noconvert(), "s0"_a.noconvert().none(), "parameters"_a,
         "lengths"_a.noconvert().none(), "reverse"_a, "keep"_a.noconvert().none());
-  m.def("window_backward", &window_backward, "cell"_a, "activation"_a, "W"_a, "hs"_a.noconvert(), "ss"_a.noconvert().none(),
-        "gates"_a.noconvert().none(), "lengths"_a.noconvert().none(), "reverse"_a, "keep"_a.noconvert().none(),
+  m.def("window_backward", &window_backward, "cell"_a, "activation"_a, "W"_a.none(), "hs"_a.noconvert(), "ss"_a.noconvert().none(),
+        "tape"_a.noconvert().none(), "parameters"_a, "inputs"_a, "lengths"_a.noconvert().none(), "reverse"_a, "keep"_a.noconvert().none(),
         "dh"_a.noconvert().none(), "dh_end"_a.noconvert().none(), "ds_end"_a.noconvert().none(),
         "xi"_a.noconvert().none(), "consume"_a);
 }

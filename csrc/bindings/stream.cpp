@@ -1,11 +1,12 @@
 // One sequence, one token at a time.
-#include "bindings/arrays.h"
-
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
 
+#include "bindings/cells.h"
+#include "runtime/philox.h"
 #include "stream.h"
 
 namespace unspool {
@@ -14,44 +15,49 @@ namespace {
 struct PyStream : Stream {
   std::vector<nb::object> alive;  // the arrays and packed matrices that the layers point into
 
+  std::vector<OwnParameters> own;
+
   PyStream(nb::list specs, const Panels& output, std::optional<Floats> bias, nb::list keep_alive) {
-    int64_t below = 0;
-    for (nb::handle item : specs) {
-      auto spec = nb::cast<nb::tuple>(item);
-      require(spec.size() == 7, "a layer is (cell, activation, W, table, U, b, d)");
-      StreamLayer layer{};
-      layer.cell = nb::cast<int>(spec[0]);
-      layer.activation = nb::cast<int>(spec[1]);
-      check_cell(layer.cell, layer.activation);
-      layer.W = nb::cast<Panels&>(spec[2]).shape;
-      layer.H = layer.W.K;
-      const int64_t G = gates_of(layer.cell) * layer.H;
-      require(layer.H >= 1 && layer.W.N == G && layer.W.groups == gates_of(layer.cell), "W is not packed for this cell");
-      if (!spec[3].is_none()) {
-        require(layers.empty(), "only the first layer reads from a table");
-        auto table = as_it_is(spec[3], "table");
-        require(table.ndim() == 2, "table must have two dimensions");
-        inputs = (int64_t)table.shape(0);
-        layer.table = checked(table, "table", {inputs, G});
-      } else {
-        require(!layers.empty(), "the first layer must read from a table");
-        layer.U = nb::cast<Panels&>(spec[4]).shape;
-        require(layer.U.K == below && layer.U.N == G && layer.U.groups == 1, "U does not fit the layer below");
-        layer.b = checked(as_it_is(spec[5], "b"), "b", {G});
-        layer.X = below;
-      }
-      if (layer.cell == GRU) layer.d = checked(as_it_is(spec[6], "d"), "d", {layer.H});
-      below = layer.H;
-      layers.push_back(std::move(layer));
-    }
+    for (nb::handle item : specs) add_layer(nb::cast<nb::tuple>(item));
     require(!layers.empty(), "a stream needs at least one layer");
     Vt = output.shape;
-    require(Vt.K == below && Vt.groups == 1 && Vt.N >= 1, "V does not fit the last layer");
+    require(Vt.K == layers.back().H && Vt.groups == 1 && Vt.N >= 1, "V does not fit the last layer");
     K = Vt.N;
     c = checked(bias, "c", {K});
     for (nb::handle item : keep_alive) alive.push_back(nb::borrow(item));
     for (nb::handle item : specs) alive.push_back(nb::borrow(item));
     prepare();
+  }
+
+  void add_layer(const nb::tuple& spec) {
+    require(spec.size() == 8, "a layer is (cell, activation, hidden, W, table, U, b, parameters)");
+    const int64_t below = layers.empty() ? 0 : layers.back().H;
+    StreamLayer layer{};
+    layer.cell = find_cell(nb::cast<std::string>(spec[0]));
+    layer.activation = nb::cast<int>(spec[1]);
+    check_activation(layer.activation);
+    const Cell& cell = kernels().cells[layer.cell];
+    const Panels* W = spec[3].is_none() ? nullptr : &nb::cast<const Panels&>(spec[3]);
+    check_W(cell, W, true);
+    std::optional<Floats> table;
+    if (!spec[4].is_none()) table = as_it_is(spec[4], "table");
+    require((bool)table == layers.empty(), "the first layer, and no other, must read from a table");
+    require(!table || table->ndim() == 2, "table must have two dimensions");
+    if (W) layer.W = W->shape;
+    layer.H = nb::cast<int64_t>(spec[2]);
+    require(layer.H >= 1 && (!W || W->shape.K == layer.H), "W does not have " + std::to_string(layer.H) + " hidden units");
+    layer.P = cell.gates ? cell.gates * layer.H : table ? (int64_t)table->shape(1) : below;
+    if (table) {
+      inputs = (int64_t)table->shape(0);
+      layer.table = checked(*table, "table", {inputs, layer.P});
+    } else if (cell.gates) {
+      layer.U = nb::cast<const Panels&>(spec[5]).shape;
+      require(layer.U.K == below && layer.U.N == layer.P && layer.U.groups == 1, "U does not fit the layer below");
+      layer.b = checked(as_it_is(spec[6], "b"), "b", {layer.P});
+      layer.X = below;
+    }
+    own.emplace_back(cell, nb::cast<nb::list>(spec[7]), layer.H, layer.P, true, layer.parameters);
+    layers.push_back(std::move(layer));
   }
 
   void read(int32_t id) {

@@ -130,13 +130,14 @@ def _native(model: Model, weights: Weights, table: Floats) -> ops.Stream:
             W = ops.pack(ops.zeros((model.config.hidden,) * 2), transposed=True)
         layers.append(
             (
-                ops.CELLS[layer.cell],
+                layer.cell,
                 ops.ACTIVATIONS[layer.activation],
+                model.config.hidden,
                 W,
                 table if first else None,
                 None if first else layer.U_forward,
                 None if first else layer.b.copy(),
-                None if layer.d is None else layer.d.copy(),
+                [] if layer.d is None else [layer.d.copy()],
             )
         )
     return ops.Stream(layers, weights.V[0], model.parameters["c"].copy(), [weights])

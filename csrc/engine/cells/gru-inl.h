@@ -13,19 +13,19 @@
 
 namespace unspool::UNSPOOL_SET {
 
-static void gru_forward(const WindowArgs& a, Team team) {
-  const Split s = split(a, 3, team);
+static void gru_forward(const ForwardArgs& a, Team team) {
+  const Split s = split(a, team);
   const int64_t H = a.H, G = 4 * H, end = s.units.end;
   const float *start[BLOCK], *bias[BLOCK];
-  for (int64_t i = 0; i < BLOCK; i++) bias[i] = a.d__H;
+  for (int64_t i = 0; i < BLOCK; i++) bias[i] = a.parameters[0].value;
   for (int64_t k = 0; k < a.tau; k++) {
     const int64_t t = a.reverse ? a.tau - 1 - k : k;
     const float* h_seen = operand(a, s, t, team);
     const float* h_before = a.hs__tBH + before(a, t);
-    float* gates = a.gates__tBG + t * a.B * G;
+    float* gates = a.tape__tBT + t * a.B * G;
     for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
-      start_rows(a, 3 * H, t, b, n, start);
+      start_rows(a, t, b, n, start);
       gate_panels(a.W, s, 0, 2, [&](int64_t first, int64_t last) {
         product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H, k % 2 == 1, s.ahead});
       });
@@ -52,16 +52,16 @@ static void gru_forward(const WindowArgs& a, Team team) {
   }
 }
 
-static void gru_backward(const WindowArgs& a, Team team) {
-  const Split s = split(a, 3, team);
+static void gru_backward(const BackwardArgs& a, Team team) {
+  const Split s = split(a, team);
   const int64_t H = a.H, G = 4 * H, end = s.units.end;
   float* running = a.dh_start__BH;
   arrive(a, s, a.dh_end__BH, running);
   for (int64_t k = a.tau - 1; k >= 0; k--) {
     const int64_t t = a.reverse ? a.tau - 1 - k : k;
-    float* da_t = a.da__tBG + t * a.B * G;
+    float* da_t = a.da__tBA + t * a.B * G;
     for (int64_t b = s.rows.begin; b < s.rows.end; b++) {
-      const float* row = a.gates__tBG + (t * a.B + b) * G;
+      const float* row = a.tape__tBT + (t * a.B + b) * G;
       const float* h_before = a.hs__tBH + before(a, t) + b * H;
       const float* out = a.dh__tBH ? a.dh__tBH + (t * a.B + b) * H : nullptr;
       const bool live = alive(a, t, b);
@@ -94,6 +94,25 @@ static void gru_backward(const WindowArgs& a, Team team) {
     if (a.keep__BH) carry_kept(a, s);
     if (a.xi__tB) weigh_chain(a, s, t, running);
   }
+}
+
+static constexpr Cell gru_cell() {
+  Cell cell{};
+  cell.name = "gru";
+  cell.gates = 3;
+  cell.has_W = true;
+  cell.tape = {4, 0};  // r z n q
+  cell.da = {4, 0};    // the same; r z q belong to W
+  cell.W_gap_at = 2;
+  cell.W_gap = 1;
+  cell.da_over = Cell::TAPE;
+  cell.parameter_count = 1;
+  cell.parameters[0].name = "d";
+  cell.parameters[0].rows = {1, 0};
+  cell.parameters[0].da = {3, 0};  // q
+  cell.forward = gru_forward;
+  cell.backward = gru_backward;
+  return cell;
 }
 
 }  // namespace unspool::UNSPOOL_SET
