@@ -76,14 +76,21 @@ struct ColumnSumArgs {  // s__N (+)= sum over rows, from the last to the first
   bool accumulate;
 };
 
-struct TableArgs {  // gather: rows__RN = table[ids]; scatter_add: table[ids] += rows, from the last row to the first
+struct GatherArgs {  // rows__RN = table[ids]
+  int64_t R, N;
+  const int32_t* ids;
+  const float* table;
+  int64_t table_stride;
+  float* rows;
+};
+struct ScatterArgs {  // table[ids] += rows__RN, from the last row to the first
   int64_t R, N, K;
-  bool fresh;  // scatter_add: the table is set to zero first
   const int32_t* ids;
   float* table;
   int64_t table_stride;
-  float* rows;
+  const float* rows;
   int64_t row_stride;
+  bool fresh;  // the table is set to zero first
 };
 
 // A width: multiples of H, the hidden units, and of P, the columns of p.
@@ -246,8 +253,8 @@ struct Kernels {
   void (*rows)(const RowsArgs&, Team);
   void (*outer)(const OuterArgs&, Team);
   void (*column_sum)(const ColumnSumArgs&, Team);
-  void (*gather)(const TableArgs&, Team);
-  void (*scatter_add)(const TableArgs&, Team);
+  void (*gather)(const GatherArgs&, Team);
+  void (*scatter_add)(const ScatterArgs&, Team);
   void (*softmax)(const SoftmaxArgs&, Team);
   void (*norm)(const NormArgs&, Team);
   void (*drop)(const DropArgs&, Team);

@@ -77,7 +77,11 @@ Array gather(Matrix table, Ids ids) {
   const CopiedIds copied(ids);
   check_ids(copied.data(), R, K, "ids");
   Array out = array({(size_t)R, (size_t)N});
-  TableArgs args{R, N, K, false, copied.data(), const_cast<float*>(table.data()), row_stride(table, "table"), out.data(), N};  // the table is only read
+  GatherArgs args{};
+  args.R = R, args.N = N;
+  args.ids = copied.data();
+  args.table = table.data(), args.table_stride = row_stride(table, "table");
+  args.rows = out.data();
   GilReleased free;
   parallel([&, body = kernels().gather](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return out;
@@ -90,8 +94,12 @@ void scatter_add(WrittenMatrix table, Ids ids, Matrix rows, bool accumulate) {
               std::to_string(R) + ", " + std::to_string(N) + ")");
   const CopiedIds copied(ids);
   check_ids(copied.data(), R, K, "ids");
-  float* only_read = const_cast<float*>(rows.data());
-  TableArgs args{R, N, K, !accumulate, copied.data(), table.data(), row_stride(table, "table"), only_read, row_stride(rows, "rows")};
+  ScatterArgs args{};
+  args.R = R, args.N = N, args.K = K;
+  args.ids = copied.data();
+  args.table = table.data(), args.table_stride = row_stride(table, "table");
+  args.rows = rows.data(), args.row_stride = row_stride(rows, "rows");
+  args.fresh = !accumulate;
   GilReleased free;
   parallel([&, body = kernels().scatter_add](Team team) { body(args, team); }, at_most_threads((double)R * N));
 }

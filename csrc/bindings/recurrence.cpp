@@ -113,10 +113,21 @@ nb::tuple window_forward(const std::string& name, int activation, std::optional<
   return nb::make_tuple(hs, ss, tape, kept);
 }
 
+// The array for da may be the tape, or dh, of a cell that reads each element before it writes there, and no other argument.
+void require_may_overwrite(const Cell& cell, const BackwardArgs& a) {
+  const float* da = a.da__tBA;
+  const int64_t rows = a.tau * a.B, end = rows * cell.da.of(a.H, a.P), columns = cell.tape.of(a.H, a.P);
+  const auto overlaps = [&](const float* other, int64_t floats) { return other && other < da + end && da < other + floats; };
+  const bool over_tape = cell.da_over == Cell::TAPE && da == a.tape__tBT, over_dh = cell.da_over == Cell::DH && da == a.dh__tBH;
+  require((over_tape || !overlaps(a.tape__tBT, rows * columns)) && (over_dh || !overlaps(a.dh__tBH, rows * a.H)) &&
+              !overlaps(a.hs__tBH, (rows + a.B) * a.H) && !overlaps(a.ss__tBH, (rows + a.B) * a.H),
+          std::string("da overlaps an array that ") + cell.name + " reads; pass None, or a new array");
+}
+
 nb::tuple window_backward(const std::string& name, int activation, const Panels* W, Floats hs, std::optional<Floats> ss,
                           std::optional<Floats> tape, nb::list parameters, int64_t inputs, std::optional<Ids> lengths, bool reverse,
                           std::optional<Floats> keep, std::optional<Floats> dh, std::optional<Floats> dh_end, std::optional<Floats> ds_end,
-                          std::optional<Floats> xi, bool consume) {
+                          std::optional<Floats> xi, std::optional<Written> over) {
   const Cell& cell = kernels().cells[find_cell(name)];
   check_activation(activation);
   check_W(cell, W, false);
@@ -147,9 +158,9 @@ nb::tuple window_backward(const std::string& name, int activation, const Panels*
   a.xi__tB = checked(xi, "xi", {a.tau, a.B});
   const size_t tau = (size_t)a.tau, B = (size_t)a.B, H = (size_t)a.H;
   nb::object da = nb::none(), dh0 = nb::none(), ds0 = nb::none();
-  // da may take the place of what is read for the last time here: then there is no array of its own.
-  if (consume && cell.da_over != Cell::NONE) a.da__tBA = const_cast<float*>(cell.da_over == Cell::TAPE ? a.tape__tBT : a.dh__tBH);
-  if (!a.da__tBA) std::tie(da, a.da__tBA) = output({tau, B, (size_t)da_columns});
+  a.da__tBA = checked(over, "da", {a.tau, a.B, da_columns});
+  if (over) require_may_overwrite(cell, a);
+  else std::tie(da, a.da__tBA) = output({tau, B, (size_t)da_columns});
   std::tie(dh0, a.dh_start__BH) = output({B, H});
   if (cell.has_cell_state) std::tie(ds0, a.ds_start__BH) = output({B, H});
   Block spare = room(a.keep__BH ? a.B * a.H : 1), scratch = room(std::max<int64_t>(1, a.B * cell.scratch.of(a.H, a.P)));
@@ -202,7 +213,7 @@ void bind_recurrence(nb::module_& m) {
   m.def("window_backward", &window_backward, "cell"_a, "activation"_a, "W"_a.none(), "hs"_a.noconvert(), "ss"_a.noconvert().none(),
         "tape"_a.noconvert().none(), "parameters"_a, "inputs"_a, "lengths"_a.noconvert().none(), "reverse"_a, "keep"_a.noconvert().none(),
         "dh"_a.noconvert().none(), "dh_end"_a.noconvert().none(), "ds_end"_a.noconvert().none(),
-        "xi"_a.noconvert().none(), "consume"_a);
+        "xi"_a.noconvert().none(), "da"_a.noconvert().none());
 }
 
 }  // namespace unspool

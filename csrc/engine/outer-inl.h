@@ -162,14 +162,14 @@ static void column_sum(const ColumnSumArgs& a, Team team) {
   sum_columns<8>(a, mine.begin, mine.end);
 }
 
-static void gather(const TableArgs& a, Team team) {
+static void gather(const GatherArgs& a, Team team) {
   const Range mine = share(a.R, 1, team.index, team.count);
   for (int64_t r = mine.begin; r < mine.end; r++)
-    __builtin_memcpy(a.rows + r * a.row_stride, a.table + (int64_t)a.ids[r] * a.table_stride, (size_t)a.N * 4);
+    __builtin_memcpy(a.rows + r * a.N, a.table + (int64_t)a.ids[r] * a.table_stride, (size_t)a.N * 4);
 }
 
 // Columns are shared among the threads: two rows with the same id never meet.
-static void scatter_add(const TableArgs& a, Team team) {
+static void scatter_add(const ScatterArgs& a, Team team) {
   const Range mine = share(a.N, LANES, team.index, team.count);
   if (a.fresh)
     for (int64_t k = 0; k < a.K; k++) __builtin_memset(a.table + k * a.table_stride + mine.begin, 0, (size_t)(mine.end - mine.begin) * 4);

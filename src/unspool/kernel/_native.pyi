@@ -66,7 +66,7 @@ def window_backward(
     dh_end: Floats | None,
     ds_end: Floats | None,
     xi: Floats | None,
-    consume: bool,
+    da: Floats | None,
 ) -> tuple[Array | None, Array, Array | None]: ...
 def softmax_cross_entropy(
     h: Floats,

@@ -235,7 +235,7 @@ def window_backward(
         maybe_floats(dh_end, "dh_end"),
         maybe_floats(ds_end, "ds_end"),
         maybe_floats(xi, "xi"),
-        consume,
+        over if consume else None,
     )
     if da is None:
         assert over is not None
