@@ -14,10 +14,30 @@
 
 namespace unspool::UNSPOOL_SET {
 
+static constexpr Kernels make_table() {
+  Kernels k{};
+  k.name = UNSPOOL_TEXT(UNSPOOL_SET);
+  k.cells = CELLS;
+  k.cell_count = sizeof CELLS / sizeof *CELLS;
+  k.optimisers = OPTIMISERS;
+  k.optimiser_count = sizeof OPTIMISERS / sizeof *OPTIMISERS;
+  k.pack = pack;
+  k.rows = rows;
+  k.outer = outer;
+  k.column_sum = column_sum;
+  k.gather = gather;
+  k.scatter_add = scatter_add;
+  k.softmax = softmax;
+  k.norm = norm;
+  k.drop = drop;
+  k.scale_rows = scale_rows;
+  k.shift_rows = shift_rows;
+  k.activate = activate_all;
+  k.weigh = weigh;
+  k.fma_peak = fma_peak;
+  return k;
+}
 extern const Kernels table;
-const Kernels table = {UNSPOOL_TEXT(UNSPOOL_SET),
-                       CELLS, sizeof CELLS / sizeof *CELLS, OPTIMISERS, sizeof OPTIMISERS / sizeof *OPTIMISERS,
-                       pack, rows, outer, column_sum, gather, scatter_add,
-                       softmax, norm, drop, scale_rows, shift_rows, activate_all, weigh, fma_peak};
+constexpr Kernels table = make_table();
 
 }  // namespace unspool::UNSPOOL_SET

@@ -23,45 +23,45 @@ struct Packed {
   UNSPOOL_INLINE int64_t floats() const { return panels() * K * 16; }
 };
 
-struct PackArgs {  // transposed: source is (N, K); else (K, N)
-  const float* source;
-  int64_t stride;
-  bool transposed;
-  float* to;
+struct PackArgs {
+  const float* source = nullptr;
+  int64_t stride = 0;
+  bool transposed = false;  // source is (N, K); else (K, N)
+  float* to = nullptr;
   Packed shape;
 };
 
 struct RowsArgs {  // C__MN = start + A__MK B__KN, each element one chain of fused multiply-adds in rising k
-  int64_t M;
-  const float* A;
-  int64_t lda;
+  int64_t M = 0;
+  const float* A = nullptr;
+  int64_t lda = 0;
   Packed B;
-  const float* start;    // nullptr: zero; else (M, N) rows `start_stride` apart (0: one row for all); may be C itself
-  int64_t start_stride;
-  float* C;
-  int64_t ldc;
+  const float* start = nullptr;  // nullptr: zero; else (M, N) rows `start_stride` apart (0: one row for all); may be C itself
+  int64_t start_stride = 0;
+  float* C = nullptr;
+  int64_t ldc = 0;
 };
 
 struct OuterArgs {  // C__MN = start + A__RM^T B__RN, each element one chain over the rows from the last to the first
-  int64_t R, M, N;
-  const float* A;
-  int64_t lda;
-  const float* B;
-  int64_t ldb;
-  float* C;
-  int64_t ldc;
-  bool accumulate;
-  float* room;  // outer_room(N) floats for each thread
+  int64_t R = 0, M = 0, N = 0;
+  const float* A = nullptr;
+  int64_t lda = 0;
+  const float* B = nullptr;
+  int64_t ldb = 0;
+  float* C = nullptr;
+  int64_t ldc = 0;
+  bool accumulate = false;
+  float* room = nullptr;  // outer_room(N) floats for each thread
   // A's columns from gap_at on lie `gap` further right.
-  int64_t gap_at, gap;
+  int64_t gap_at = 0, gap = 0;
   // Where M >= N, in the same pass, while A's rows are at hand: their first M columns, without a gap, are added to the rows of
   // a table, and those from gap_at on, beyond the gap, to `sum`. Each may be set to zero first.
-  float* table;
-  const int32_t* ids;  // R
-  int64_t table_stride, table_rows;
-  bool table_fresh;
-  float* sum;
-  bool sum_fresh;
+  float* table = nullptr;
+  const int32_t* ids = nullptr;  // R
+  int64_t table_stride = 0, table_rows = 0;
+  bool table_fresh = false;
+  float* sum = nullptr;
+  bool sum_fresh = false;
 };
 static const int64_t OUTER_ROWS = 192, OUTER_COLUMNS = 128;  // a block: so many rows of both sides, so many columns of A
 static const int64_t OUTER_A_ROOM = OUTER_ROWS * (OUTER_COLUMNS + 16);
@@ -69,11 +69,11 @@ static const int64_t OUTER_A_ROOM = OUTER_ROWS * (OUTER_COLUMNS + 16);
 static inline int64_t outer_room(int64_t N) { return OUTER_A_ROOM + (OUTER_ROWS + 1) * ((N + 15) / 16 * 16); }
 
 struct ColumnSumArgs {  // s__N (+)= sum over rows, from the last to the first
-  int64_t R, N;
-  const float* A;
-  int64_t lda;
-  float* s;
-  bool accumulate;
+  int64_t R = 0, N = 0;
+  const float* A = nullptr;
+  int64_t lda = 0;
+  float* s = nullptr;
+  bool accumulate = false;
 };
 
 struct GatherArgs {  // rows__RN = table[ids]

@@ -44,7 +44,13 @@ void Stream::step(int32_t id) {
       a.table__KP = layer.table;
       a.ids__tB = &id;
     } else if (cell.gates) {
-      k.rows({1, x, layer.X, layer.U, layer.b, 0, layer.p.at, layer.U.N}, self);
+      RowsArgs p;
+      p.M = 1;
+      p.A = x, p.lda = layer.X;
+      p.B = layer.U;
+      p.start = layer.b;
+      p.C = layer.p.at, p.ldc = layer.P;
+      k.rows(p, self);
       a.p__tBP = layer.p.at;
     } else {
       a.p__tBP = x;
@@ -56,8 +62,13 @@ void Stream::step(int32_t id) {
     if (cell.has_cell_state) std::memcpy(layer.s.at, layer.s.at + layer.H, (size_t)layer.H * 4);
     x = layer.h.at;
   }
-  const int64_t H = layers.back().H;
-  k.rows({1, x, H, Vt, c, 0, o.at, K}, self);
+  RowsArgs logits;
+  logits.M = 1;
+  logits.A = x, logits.lda = layers.back().H;
+  logits.B = Vt;
+  logits.start = c;
+  logits.C = o.at, logits.ldc = K;
+  k.rows(logits, self);
 }
 
 int32_t Stream::most_probable() const {

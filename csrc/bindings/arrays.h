@@ -170,7 +170,9 @@ struct Panels {
     require(groups >= 1 && shape.N % groups == 0, "the " + std::to_string(shape.N) + " columns of W cannot be cut into " + std::to_string(groups) + " equal groups");
     block = room(shape.floats());
     shape.at = block.at;
-    PackArgs args{source.data(), stride, transposed, block.at, shape};
+    PackArgs args;
+    args.source = source.data(), args.stride = stride, args.transposed = transposed;
+    args.to = block.at, args.shape = shape;
     GilReleased free;
     parallel([&, body = kernels().pack](Team team) { body(args, team); }, shape.floats() < 16384 ? 1 : 256);
   }

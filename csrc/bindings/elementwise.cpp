@@ -8,7 +8,11 @@ Array shift_rows(Matrix x, Floats b) {
   const int64_t R = (int64_t)x.shape(0), N = (int64_t)x.shape(1);
   const float* by = checked(b, "b", {N});
   Array out = array({(size_t)R, (size_t)N});
-  ShiftRowsArgs args{R, N, x.data(), row_stride(x, "x"), by, out.data()};
+  ShiftRowsArgs args{};
+  args.R = R, args.N = N;
+  args.x = x.data(), args.stride = row_stride(x, "x");
+  args.b = by;
+  args.out = out.data();
   GilReleased free;
   parallel([&, body = kernels().shift_rows](Team team) { body(args, team); }, at_most_threads((double)R * N * 8));
   return out;
@@ -21,7 +25,10 @@ Array scale_rows(Floats x, Floats mask) {
   const float* by = checked(mask, "mask", {B, H});
   Array out = array({(size_t)tau, (size_t)B, (size_t)H});
   if (B * H == 0) return out;
-  ScaleRowsArgs a{tau, B, H, from, by, out.data()};
+  ScaleRowsArgs a{};
+  a.tau = tau, a.B = B, a.H = H;
+  a.x = from, a.mask = by;
+  a.out = out.data();
   GilReleased free;
   parallel([&, body = kernels().scale_rows](Team team) { body(a, team); }, at_most_threads((double)(tau * B * H)));
   return out;
@@ -33,7 +40,11 @@ Array activate(Floats x, int activation, bool slope) {
   for (size_t i = 0; i < x.ndim(); i++) shape[i] = x.shape(i);
   const float* from = checked(x, "x", std::vector<int64_t>(shape.begin(), shape.end()));
   Array out = array(shape);
-  ActivateArgs a{(int64_t)x.size(), activation, slope, from, out.data()};
+  ActivateArgs a{};
+  a.n = (int64_t)x.size();
+  a.activation = activation, a.slope = slope;
+  a.x = from;
+  a.out = out.data();
   if (a.n == 0) return out;
   GilReleased free;
   parallel([&, body = kernels().activate](Team team) { body(a, team); }, at_most_threads(8.0 * (double)a.n));

@@ -15,7 +15,12 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
   const bool one_row = start && start->ndim() == 1;
   const float* from = !start ? nullptr : one_row ? checked(*start, "start", {N}) : checked(*start, "start", {M, N});
   Array C = array({(size_t)M, (size_t)N});
-  RowsArgs args{M, A.data(), lda, B.shape, from, one_row ? 0 : N, C.data(), N};
+  RowsArgs args;
+  args.M = M;
+  args.A = A.data(), args.lda = lda;
+  args.B = B.shape;
+  args.start = from, args.start_stride = one_row ? 0 : N;
+  args.C = C.data(), args.ldc = N;
   GilReleased free;
   parallel([&, body = kernels().rows](Team team) { body(args, team); }, at_most_threads((double)M * N * K));
   return C;
@@ -37,7 +42,7 @@ Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumu
   Array C = onto ? Array() : array({(size_t)M, (size_t)N});
   const int most = threads();  // another Python thread may change it: the room is for this many
   Block work = room(outer_room(N) * most);
-  OuterArgs args{};
+  OuterArgs args;
   args.R = R, args.M = M, args.N = N;
   args.A = A.data(), args.lda = lda;
   args.B = B.data(), args.ldb = ldb;
@@ -66,7 +71,11 @@ Array column_sum(Matrix A, std::optional<Written> onto, bool accumulate) {
   const int64_t R = (int64_t)A.shape(0), N = (int64_t)A.shape(1);
   float* to = checked(onto, "out", {N});
   Array s = onto ? Array() : array({(size_t)N});
-  ColumnSumArgs args{R, N, A.data(), row_stride(A, "A"), onto ? to : s.data(), (bool)onto && accumulate};
+  ColumnSumArgs args;
+  args.R = R, args.N = N;
+  args.A = A.data(), args.lda = row_stride(A, "A");
+  args.s = onto ? to : s.data();
+  args.accumulate = (bool)onto && accumulate;
   GilReleased free;
   parallel([&, body = kernels().column_sum](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return s;

@@ -83,18 +83,18 @@ static inline Place place(const Packed& B, int64_t panel) {
 
 // A product with rows on the left, restricted to some panels. Row m starts from start[m], or from zero.
 struct Product {
-  int64_t M;
-  const float* A;
-  int64_t lda;
+  int64_t M = 0;
+  const float* A = nullptr;
+  int64_t lda = 0;
   Packed B;
-  int64_t first_panel, last_panel;
-  const float* const* start;  // nullptr: zero
-  int64_t start_shift;        // added to the column when reading `start`
-  float* C;
-  int64_t ldc, shift;         // `shift` is added to the column when writing C
-  int64_t first_k, K;         // the rows of B that take part; A's columns are counted from the first of them
-  bool backwards;             // from the last panel to the first
-  bool ahead;                 // B is larger than the second cache: it is called for before it is needed
+  int64_t first_panel = 0, last_panel = 0;
+  const float* const* start = nullptr;  // nullptr: zero
+  int64_t start_shift = 0;              // added to the column when reading `start`
+  float* C = nullptr;
+  int64_t ldc = 0, shift = 0;           // `shift` is added to the column when writing C
+  int64_t first_k = 0, K = 0;           // the rows of B that take part; A's columns are counted from the first of them
+  bool backwards = false;               // from the last panel to the first
+  bool ahead = false;                   // B is larger than the second cache: it is called for before it is needed
 };
 
 // A group of N panels: where each lies, and whether all are whole.
@@ -273,8 +273,13 @@ static inline void rows_between(const RowsArgs& a, Range which, int64_t first_pa
   for (int64_t m = which.begin; m < which.end; m += BLOCK) {
     const int64_t n = which.end - m < BLOCK ? which.end - m : BLOCK;
     for (int64_t i = 0; i < n && a.start; i++) start[i] = a.start + (m + i) * a.start_stride;
-    product({n, a.A + m * a.lda, a.lda, a.B, first_panel, last_panel, a.start ? start : nullptr, 0, a.C + m * a.ldc, a.ldc, 0, 0,
-             a.B.K, false, false});
+    Product p;
+    p.M = n, p.K = a.B.K;
+    p.A = a.A + m * a.lda, p.lda = a.lda;
+    p.B = a.B, p.first_panel = first_panel, p.last_panel = last_panel;
+    p.start = a.start ? start : nullptr;
+    p.C = a.C + m * a.ldc, p.ldc = a.ldc;
+    product(p);
   }
 }
 

@@ -56,11 +56,28 @@ static inline const float* operand(const ForwardArgs& a, const Split& s, int64_t
   return kept;
 }
 
-// The panels of gates g … g+n-1 that hold this thread's units.
-template <class Body> static inline void gate_panels(const Packed& W, const Split& s, int g, int n, Body body) {
-  const int64_t a_group = W.panels_a_group();
-  if (!s.meet) return body(g * a_group, (g + n) * a_group);
-  for (int q = g; q < g + n; q++) body(q * a_group + s.units.begin / LANES, q * a_group + (s.units.end + LANES - 1) / LANES);
+// Calls body() with the panels of gates g … g+n-1 that hold this thread's units.
+template <class Body> static inline void gate_panels(Product& p, const Split& s, int g, int n, Body body) {
+  const int64_t a_group = p.B.panels_a_group();
+  if (!s.meet) {
+    p.first_panel = g * a_group, p.last_panel = (g + n) * a_group;
+    return body();
+  }
+  for (int q = g; q < g + n; q++) {
+    p.first_panel = q * a_group + s.units.begin / LANES;
+    p.last_panel = q * a_group + (s.units.end + LANES - 1) / LANES;
+    body();
+  }
+}
+
+// W h for n rows of h: the caller sets where the sums start and where they go.
+static inline Product product_with_W(const ForwardArgs& a, const Split& s, const float* h, int64_t n, bool backwards) {
+  Product p;
+  p.M = n, p.K = a.H;
+  p.A = h, p.lda = a.H;
+  p.B = a.W;
+  p.backwards = backwards, p.ahead = s.ahead;
+  return p;
 }
 
 static inline void copy_units(const Split& s, float* to, const float* from) {
@@ -75,8 +92,14 @@ static inline void carry_back(const WindowArgs& a, const Split& s, const float* 
   for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
     const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
     for (int64_t i = 0; i < n; i++) start[i] = to + (b + i) * a.H;
-    product({n, da + b * lda, lda, a.W, s.units.begin / LANES, (s.units.end + LANES - 1) / LANES, fresh ? nullptr : start, 0,
-             to + b * a.H, a.H, 0, first_k, K, backwards, s.ahead});
+    Product p;
+    p.M = n, p.first_k = first_k, p.K = K;
+    p.A = da + b * lda, p.lda = lda;
+    p.B = a.W, p.first_panel = s.units.begin / LANES, p.last_panel = (s.units.end + LANES - 1) / LANES;
+    p.start = fresh ? nullptr : start;
+    p.C = to + b * a.H, p.ldc = a.H;
+    p.backwards = backwards, p.ahead = s.ahead;
+    product(p);
   }
 }
 

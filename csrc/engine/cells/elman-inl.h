@@ -29,9 +29,10 @@ template <int A> static void elman_forward_as(const ForwardArgs& a, Team team) {
     for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
       start_rows(a, t, b, n, start);
-      gate_panels(a.W, s, 0, 1, [&](int64_t first, int64_t last) {
-        product<Activated<A>>({n, h_seen + b * a.H, a.H, a.W, first, last, start, 0, h + b * a.H, a.H, 0, 0, a.H, k % 2 == 1, s.ahead});  // 10.8
-      });
+      Product p = product_with_W(a, s, h_seen + b * a.H, n, k % 2 == 1);
+      p.start = start;
+      p.C = h + b * a.H, p.ldc = a.H;
+      gate_panels(p, s, 0, 1, [&] { product<Activated<A>>(p); });  // 10.8
       for (int64_t i = b; a.lengths__B && i < b + n; i++)
         if (!alive(a, t, i)) copy_units(s, h + i * a.H, h_before + i * a.H);
     }

@@ -26,12 +26,13 @@ static void gru_forward(const ForwardArgs& a, Team team) {
     for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
       start_rows(a, t, b, n, start);
-      gate_panels(a.W, s, 0, 2, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H, k % 2 == 1, s.ahead});
-      });
-      gate_panels(a.W, s, 2, 1, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, bias, -2 * H, gates + b * G, G, H, 0, H, k % 2 == 1, s.ahead});
-      });
+      Product p = product_with_W(a, s, h_seen + b * H, n, k % 2 == 1);
+      p.start = start;
+      p.C = gates + b * G, p.ldc = G;
+      gate_panels(p, s, 0, 2, [&] { product(p); });
+      p.start = bias, p.start_shift = -2 * H;  // q lies behind n, one block further on than W_n
+      p.shift = H;
+      gate_panels(p, s, 2, 1, [&] { product(p); });
       for (int64_t i = b; i < b + n; i++) {
         float *row = gates + i * G, *h = a.hs__tBH + after(a, t) + i * H;
         if (!alive(a, t, i)) { copy_units(s, h, h_before + i * H); continue; }

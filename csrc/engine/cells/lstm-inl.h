@@ -21,9 +21,10 @@ static void lstm_forward(const ForwardArgs& a, Team team) {
     for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
       start_rows(a, t, b, n, start);
-      gate_panels(a.W, s, 0, 4, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H, k % 2 == 1, s.ahead});
-      });
+      Product p = product_with_W(a, s, h_seen + b * H, n, k % 2 == 1);
+      p.start = start;
+      p.C = gates + b * G, p.ldc = G;
+      gate_panels(p, s, 0, 4, [&] { product(p); });
       for (int64_t r = b; r < b + n; r++) {
         float* row = gates + r * G;
         const float* s_past = a.ss__tBH + past + r * H;
