@@ -12,6 +12,7 @@ that a step sits in, or the instruction set.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -37,8 +38,8 @@ from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
 Packed = _native.Panels
 Stream = _native.Stream
-CELLS: dict[str, int] = {"elman": 0, "lstm": 1, "gru": 2}
-GATES: dict[str, int] = {"elman": 1, "lstm": 4, "gru": 3}
+CELLS: dict[str, dict[str, Any]] = {cell["name"]: cell for cell in _native.cells()}
+GATES: dict[str, int] = {name: cell["gates"] for name, cell in CELLS.items()}
 ACTIVATIONS: dict[str, int] = {"tanh": 0, "relu": 1, "sigmoid": 2, "identity": 3}
 
 
@@ -80,7 +81,7 @@ def matmul(
             raise InputError("with transpose_a, b must be an array as it is, and sums go to `out`")
         onto = None if out is None else as_written(out, "out")
         c = _native.outer_product(
-            as_rows(a, "a"), as_rows(b, "b"), onto, accumulate, None, None, True, None, True
+            as_rows(a, "a"), as_rows(b, "b"), onto, accumulate, None, None, True, 0, 0, None, True
         )
         return c if onto is None else onto
     if out is not None:
@@ -109,7 +110,11 @@ def sum_over_time(
     table = ids = None
     if lookup is not None:
         table, ids = as_written_rows(lookup.table, "table"), as_ids(lookup.ids, "ids")
-    onto = as_written(out, "out")
+    onto, gap = as_written(out, "out"), 0
+    if d is not None:
+        if as_rows(da, "da").shape[1] != 4 * as_rows(past, "past").shape[1]:
+            raise InputError("with d, da must have four times the columns of past")
+        gap = past.shape[1]
     _native.outer_product(
         as_rows(da, "da"),
         as_rows(past, "past"),
@@ -118,6 +123,8 @@ def sum_over_time(
         table,
         ids,
         accumulate_lookup,
+        2 * gap,
+        gap,
         None if d is None else as_written(d, "d"),
         accumulate_d,
     )
@@ -164,21 +171,26 @@ def window_forward(
 
     Row b lives for lengths[b] steps, then its state is frozen. With `reverse`, time runs from tau to 1.
     """
-    kind = chosen(cell, CELLS, "cell")
+    chosen(cell, GATES, "cell")
+    h0, d = as_floats(h0, "h0"), maybe_floats(d, "d")
+    if d is not None and d.shape != h0.shape[1:]:
+        raise InputError(
+            f"d has shape {d.shape}; expected {h0.shape[1:]}, one value for each hidden unit of h0"
+        )
     act = chosen(activation, ACTIVATIONS, "activation")
     looked_up = isinstance(p, Lookup)
     lengths = None if lengths is None else as_ids(lengths, "lengths")
     keep = maybe_floats(keep, "keep")
     hs, ss, gates, kept = _native.window_forward(
-        kind,
+        cell,
         act,
         None if looked_up else as_floats(p, "p"),
         as_floats(p.table, "table") if isinstance(p, Lookup) else None,
         as_ids(p.ids, "ids") if isinstance(p, Lookup) else None,
         pack(W, transposed=True, groups=GATES[cell]),
-        as_floats(h0, "h0"),
+        h0,
         maybe_floats(s0, "s0"),
-        maybe_floats(d, "d"),
+        [d] if CELLS[cell]["parameters"] else [],
         lengths,
         reverse,
         keep,
@@ -206,13 +218,17 @@ def window_backward(
     over = dh if gates is None else gates
     if consume and over is not None:
         over = as_written(over, "dh" if gates is None else "gates")
+    chosen(tape.cell, GATES, "cell")
+    own = [None for _ in CELLS[tape.cell]["parameters"]]
     da, dh0, ds0 = _native.window_backward(
-        chosen(tape.cell, CELLS, "cell"),
+        tape.cell,
         chosen(tape.activation, ACTIVATIONS, "activation"),
         pack(W),
         as_floats(tape.hs, "hs"),
         maybe_floats(tape.ss, "ss"),
         gates,
+        own,
+        0,
         None if tape.lengths is None else as_ids(tape.lengths, "lengths"),
         tape.reverse,
         maybe_floats(tape.keep, "keep"),
@@ -220,7 +236,7 @@ def window_backward(
         maybe_floats(dh_end, "dh_end"),
         maybe_floats(ds_end, "ds_end"),
         maybe_floats(xi, "xi"),
-        consume,
+        over if consume else None,
     )
     if da is None:
         assert over is not None
@@ -293,10 +309,17 @@ def adam(
     """
     if step < 1:
         raise InputError(f"step is {step}; expected 1 or more")
-    _native.adam(
-        as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g"), as_flat(as_written(m, "m"), "m"),
-        as_flat(as_written(v, "v"), "v"), scale, learning_rate, beta1, beta2, epsilon, decay, 1.0 - beta1**step,
-        (1.0 - beta2**step) ** 0.5,
+    settings = {
+        "learning_rate": learning_rate,
+        "beta1": beta1,
+        "beta2": beta2,
+        "epsilon": epsilon,
+        "decay": decay,
+    }
+    settings |= {"correction1": 1.0 - beta1**step, "correction2": (1.0 - beta2**step) ** 0.5}
+    _native.update(
+        "adam", as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g"),
+        [as_flat(as_written(m, "m"), "m"), as_flat(as_written(v, "v"), "v")], scale, settings,
     )  # fmt: skip
 
 
@@ -313,7 +336,8 @@ def sgd(
     """Update p (and the momentum m) in place: p -= learning_rate (momentum m + scale g + decay p)."""
     flat_m = None if m is None else as_flat(as_written(m, "m"), "m")
     flat_p, flat_g = as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g")
-    _native.sgd(flat_p, flat_g, flat_m, scale, learning_rate, momentum, decay)
+    settings = {"learning_rate": learning_rate, "momentum": momentum, "decay": decay}
+    _native.update("sgd", flat_p, flat_g, [flat_m], scale, settings)
 
 
 def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:

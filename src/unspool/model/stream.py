@@ -130,13 +130,14 @@ def _native(model: Model, weights: Weights, table: Floats) -> native.Stream:
             W = native.pack(native.zeros((model.config.hidden,) * 2), transposed=True)
         layers.append(
             (
-                native.CELLS[layer.cell],
+                layer.cell,
                 native.ACTIVATIONS[layer.activation],
+                model.config.hidden,
                 W,
                 table if first else None,
                 None if first else layer.U_forward,
                 None if first else layer.b.copy(),
-                None if layer.d is None else layer.d.copy(),
+                [] if layer.d is None else [layer.d.copy()],
             )
         )
     return native.Stream(layers, weights.V[0], model.parameters["c"].copy(), [weights])

@@ -1,5 +1,8 @@
 // exp, tanh, sigmoid and log as fixed polynomials: the same operations in the same order everywhere.
-// Included inside an instruction set's own namespace.
+#pragma once
+#include "engine/simd-inl.h"
+
+namespace unspool::UNSPOOL_SET {
 
 // Gradients that vanish through time are zero below this: otherwise they would wander through the denormal
 // numbers, where every operation costs a hundred times more.
@@ -84,3 +87,5 @@ template <int A, class T> static inline T slope(T h) {
   if constexpr (A == SIGMOID) return fnma(h, h, h);
   return all<T>(1.0f);
 }
+
+}  // namespace unspool::UNSPOOL_SET

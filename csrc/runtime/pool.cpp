@@ -1,4 +1,4 @@
-#include "pool.h"
+#include "runtime/pool.h"
 
 #include <pthread.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "memory.h"
+#include "runtime/memory.h"
 
 namespace unspool {
 namespace {

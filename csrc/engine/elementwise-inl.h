@@ -1,36 +1,10 @@
-// Updates over one flat parameter vector, the norm of a gradient, and dropout masks.
+// Functions of every value by itself, dropout masks, and the norm of a gradient.
+#pragma once
+#include "engine/math-inl.h"
+#include "kernels.h"
+#include "runtime/philox.h"
 
-static void adam(const AdamArgs& a, Team team) {
-  const Range mine = share(a.n, LANES, team.index, team.count);
-  const V scale = set1(a.scale), rest1 = set1(a.rest1), b2 = set1(a.beta2), rest2 = set1(a.rest2);
-  const V rate = set1(a.learning_rate / a.correction1), root = set1(a.correction2), eps = set1(a.epsilon);
-  const V shrink = set1(1.0f - a.learning_rate * a.decay);
-  for (int64_t j = mine.begin; j < mine.end; j += LANES) {
-    const V g = load_to(a.g, j, a.n) * scale;
-    const V m0 = load_to(a.m, j, a.n);
-    const V second = fma(g * g, rest2, load_to(a.v, j, a.n) * b2);
-    const Mask gone = second < set1(0x1p-126f);  // below, both are zero: never one over the square root of the other's zero
-    const V v = select(gone, zero(), second), m = select(gone, zero(), flush(fma(g - m0, rest1, m0)));
-    const V p = load_to(a.p, j, a.n) * shrink;
-    store_to(a.m, j, a.n, m);
-    store_to(a.v, j, a.n, v);
-    store_to(a.p, j, a.n, fnma(rate, m / (sqrt(v) / root + eps), p));
-  }
-}
-
-static void sgd(const SgdArgs& a, Team team) {
-  const Range mine = share(a.n, LANES, team.index, team.count);
-  const V scale = set1(a.scale), momentum = set1(a.momentum), rate = set1(a.learning_rate), decay = set1(a.decay);
-  for (int64_t j = mine.begin; j < mine.end; j += LANES) {
-    const V p = load_to(a.p, j, a.n);
-    V step = fma(decay, p, load_to(a.g, j, a.n) * scale);
-    if (a.m) {
-      step = flush(fma(momentum, load_to(a.m, j, a.n), step));
-      store_to(a.m, j, a.n, step);
-    }
-    store_to(a.p, j, a.n, fnma(rate, step, p));
-  }
-}
+namespace unspool::UNSPOOL_SET {
 
 // Sums of squares in double precision, chunk by chunk in sixteen lanes: the order never depends on the threads.
 static void norm(const NormArgs& a, Team team) {
@@ -91,26 +65,4 @@ static void activate_all(const ActivateArgs& a, Team team) {
   activate_as<IDENTITY>(a, team);
 }
 
-// How many fused multiply-adds this thread does when nothing else is in the way.
-static double fma_peak(double seconds) {
-  const int CHAINS = MR * NP >= 12 ? 12 : MR * NP;
-  V acc[CHAINS];
-  for (int i = 0; i < CHAINS; i++) acc[i] = set1(1e-3f * (float)i);
-  const V x = set1(0.999f), y = set1(1e-4f);
-  double best = 0.0, spent = 0.0;
-  while (spent < seconds) {
-    const int64_t N = 200000;
-    const double t0 = now_seconds();
-    for (int64_t n = 0; n < N; n++) {
-#pragma GCC unroll 16
-      for (int i = 0; i < CHAINS; i++) acc[i] = fma(acc[i], x, y);
-    }
-    const double took = now_seconds() - t0;
-    const double rate = (double)N * CHAINS * LANES * 2 / took * 1e-9;
-    best = best < rate ? rate : best;
-    spent += took;
-  }
-  float sink = 0.0f;
-  for (int i = 0; i < CHAINS; i++) sink += reduce_add(acc[i]);
-  return sink == 12345.0f ? 0.0 : best;
-}
+}  // namespace unspool::UNSPOOL_SET

@@ -1,19 +1,27 @@
-// What the recurrences share: how a window's work is split among threads, and the walk through time.
+// Parts of every recurrence: the split of a window among threads, and one step forward or backward in time.
+#pragma once
+#include "engine/gemm-inl.h"
+
+namespace unspool::UNSPOOL_SET {
 
 // Rows of the batch belong to threads, and each thread takes its rows through all steps without waiting. Where
 // W is too large for a core's own cache and the rows are too few to make up for reading all of it at every step, units
 // belong to threads instead: each keeps its columns of W, and all meet at every step. Either way the bits are the same.
+// A cell that needs whole rows, for a norm over all units, uses split_by_rows.
 struct Split {
   Range rows, units;
   bool meet;
   bool ahead;  // W is larger than a core's own cache: its panels are called for before they are needed
 };
-static inline Split split(const WindowArgs& a, int gates, Team team) {
-  const int64_t bytes = a.H * a.H * gates * 4;
+static inline Split split_by_rows(const WindowArgs& a, Team team) { return {share(a.B, 1, team.index, team.count), {0, a.H}, false, false}; }
+static inline Split split(const WindowArgs& a, Team team) {
+  const int64_t bytes = a.W.K * a.W.N * 4;
   const bool large = bytes > (3 << 19);
   const bool by_units = team.count > 1 && (a.B < team.count ? bytes > (1 << 19) : large && a.B < 32 * team.count);  // as measured
   if (by_units) return {{0, a.B}, share(a.H, LANES, team.index, team.count), true, true};
-  return {share(a.B, 1, team.index, team.count), {0, a.H}, false, large};
+  Split rows = split_by_rows(a, team);
+  rows.ahead = large;
+  return rows;
 }
 
 static inline void meet(const Split& s, Team team) {
@@ -28,16 +36,16 @@ static inline int64_t after(const WindowArgs& a, int64_t t) { return (a.reverse 
 static const int64_t BLOCK = 64;  // rows of one product
 
 // The rows of b + U x(t) from which the pre-activations start.
-static inline void start_rows(const WindowArgs& a, int64_t width, int64_t t, int64_t b, int64_t n, const float** start) {
+static inline void start_rows(const ForwardArgs& a, int64_t t, int64_t b, int64_t n, const float** start) {
   for (int64_t i = 0; i < n; i++) {
     const int64_t r = t * a.B + b + i;
-    if (a.p__tBG) start[i] = a.p__tBG + r * width;
-    else start[i] = a.table__KG + (alive(a, t, b + i) ? (int64_t)a.ids__tB[r] : 0) * width;
+    if (a.p__tBP) start[i] = a.p__tBP + r * a.P;
+    else start[i] = a.table__KP + (alive(a, t, b + i) ? (int64_t)a.ids__tB[r] : 0) * a.P;
   }
 }
 
 // h(t-1) as the products see it: under the dropout mask where there is one.
-static inline const float* operand(const WindowArgs& a, const Split& s, int64_t t, Team team) {
+static inline const float* operand(const ForwardArgs& a, const Split& s, int64_t t, Team team) {
   const float* h = a.hs__tBH + before(a, t);
   if (!a.keep__BH) return h;
   float* kept = a.kept__tBH + t * a.B * a.H;
@@ -48,11 +56,28 @@ static inline const float* operand(const WindowArgs& a, const Split& s, int64_t 
   return kept;
 }
 
-// The panels of gates g … g+n-1 that hold this thread's units.
-template <class Body> static inline void gate_panels(const Packed& W, const Split& s, int g, int n, Body body) {
-  const int64_t a_group = W.panels_a_group();
-  if (!s.meet) return body(g * a_group, (g + n) * a_group);
-  for (int q = g; q < g + n; q++) body(q * a_group + s.units.begin / LANES, q * a_group + (s.units.end + LANES - 1) / LANES);
+// Calls body() with the panels of gates g … g+n-1 that hold this thread's units.
+template <class Body> static inline void gate_panels(Product& p, const Split& s, int g, int n, Body body) {
+  const int64_t a_group = p.B.panels_a_group();
+  if (!s.meet) {
+    p.first_panel = g * a_group, p.last_panel = (g + n) * a_group;
+    return body();
+  }
+  for (int q = g; q < g + n; q++) {
+    p.first_panel = q * a_group + s.units.begin / LANES;
+    p.last_panel = q * a_group + (s.units.end + LANES - 1) / LANES;
+    body();
+  }
+}
+
+// W h for n rows of h: the caller sets where the sums start and where they go.
+static inline Product product_with_W(const ForwardArgs& a, const Split& s, const float* h, int64_t n, bool backwards) {
+  Product p;
+  p.M = n, p.K = a.H;
+  p.A = h, p.lda = a.H;
+  p.B = a.W;
+  p.backwards = backwards, p.ahead = s.ahead;
+  return p;
 }
 
 static inline void copy_units(const Split& s, float* to, const float* from) {
@@ -67,13 +92,19 @@ static inline void carry_back(const WindowArgs& a, const Split& s, const float* 
   for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
     const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
     for (int64_t i = 0; i < n; i++) start[i] = to + (b + i) * a.H;
-    product({n, da + b * lda, lda, a.W, s.units.begin / LANES, (s.units.end + LANES - 1) / LANES, fresh ? nullptr : start, 0,
-             to + b * a.H, a.H, 0, first_k, K, backwards, s.ahead});
+    Product p;
+    p.M = n, p.first_k = first_k, p.K = K;
+    p.A = da + b * lda, p.lda = lda;
+    p.B = a.W, p.first_panel = s.units.begin / LANES, p.last_panel = (s.units.end + LANES - 1) / LANES;
+    p.start = fresh ? nullptr : start;
+    p.C = to + b * a.H, p.ldc = a.H;
+    p.backwards = backwards, p.ahead = s.ahead;
+    product(p);
   }
 }
 
 // The same under a dropout mask: dh(t-1) = carried + keep * (W^T da(t)); the product is in `spare`.
-static inline void carry_kept(const WindowArgs& a, const Split& s) {
+static inline void carry_kept(const BackwardArgs& a, const Split& s) {
   for (int64_t b = s.rows.begin; b < s.rows.end; b++)
     for (int64_t j = s.units.begin; j < s.units.end; j += LANES) {
       float* to = a.dh_start__BH + b * a.H;
@@ -83,7 +114,7 @@ static inline void carry_kept(const WindowArgs& a, const Split& s) {
 }
 
 // What a step hands on to the one before it, times xi(t): zero cuts the chain there. A frozen row made no step.
-static inline void weigh_chain(const WindowArgs& a, const Split& s, int64_t t, float* running) {
+static inline void weigh_chain(const BackwardArgs& a, const Split& s, int64_t t, float* running) {
   for (int64_t b = s.rows.begin; b < s.rows.end; b++) {
     if (!alive(a, t, b)) continue;
     const V xi = set1(a.xi__tB[t * a.B + b]);
@@ -93,7 +124,9 @@ static inline void weigh_chain(const WindowArgs& a, const Split& s, int64_t t, f
 }
 
 // The gradient that arrives from beyond the window, or zero.
-static inline void arrive(const WindowArgs& a, const Split& s, const float* end, float* running) {
+static inline void arrive(const BackwardArgs& a, const Split& s, const float* end, float* running) {
   for (int64_t b = s.rows.begin; b < s.rows.end; b++)
     for (int64_t j = s.units.begin; j < s.units.end; j++) running[b * a.H + j] = end ? end[b * a.H + j] : 0.0f;
 }
+
+}  // namespace unspool::UNSPOOL_SET

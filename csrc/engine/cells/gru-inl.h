@@ -7,26 +7,32 @@
 //   h(t) = (1 - z(t)) n(t) + z(t) h(t-1)
 //
 // The tape keeps r z n q, and da holds the gradients of the same four.
+#pragma once
+#include "engine/math-inl.h"
+#include "engine/recurrence-inl.h"
 
-static void gru_forward(const WindowArgs& a, Team team) {
-  const Split s = split(a, 3, team);
+namespace unspool::UNSPOOL_SET {
+
+static void gru_forward(const ForwardArgs& a, Team team) {
+  const Split s = split(a, team);
   const int64_t H = a.H, G = 4 * H, end = s.units.end;
   const float *start[BLOCK], *bias[BLOCK];
-  for (int64_t i = 0; i < BLOCK; i++) bias[i] = a.d__H;
+  for (int64_t i = 0; i < BLOCK; i++) bias[i] = a.parameters[0].value;
   for (int64_t k = 0; k < a.tau; k++) {
     const int64_t t = a.reverse ? a.tau - 1 - k : k;
     const float* h_seen = operand(a, s, t, team);
     const float* h_before = a.hs__tBH + before(a, t);
-    float* gates = a.gates__tBG + t * a.B * G;
+    float* gates = a.tape__tBT + t * a.B * G;
     for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
-      start_rows(a, 3 * H, t, b, n, start);
-      gate_panels(a.W, s, 0, 2, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H, k % 2 == 1, s.ahead});
-      });
-      gate_panels(a.W, s, 2, 1, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, bias, -2 * H, gates + b * G, G, H, 0, H, k % 2 == 1, s.ahead});
-      });
+      start_rows(a, t, b, n, start);
+      Product p = product_with_W(a, s, h_seen + b * H, n, k % 2 == 1);
+      p.start = start;
+      p.C = gates + b * G, p.ldc = G;
+      gate_panels(p, s, 0, 2, [&] { product(p); });
+      p.start = bias, p.start_shift = -2 * H;  // q lies behind n, one block further on than W_n
+      p.shift = H;
+      gate_panels(p, s, 2, 1, [&] { product(p); });
       for (int64_t i = b; i < b + n; i++) {
         float *row = gates + i * G, *h = a.hs__tBH + after(a, t) + i * H;
         if (!alive(a, t, i)) { copy_units(s, h, h_before + i * H); continue; }
@@ -47,16 +53,16 @@ static void gru_forward(const WindowArgs& a, Team team) {
   }
 }
 
-static void gru_backward(const WindowArgs& a, Team team) {
-  const Split s = split(a, 3, team);
+static void gru_backward(const BackwardArgs& a, Team team) {
+  const Split s = split(a, team);
   const int64_t H = a.H, G = 4 * H, end = s.units.end;
   float* running = a.dh_start__BH;
   arrive(a, s, a.dh_end__BH, running);
   for (int64_t k = a.tau - 1; k >= 0; k--) {
     const int64_t t = a.reverse ? a.tau - 1 - k : k;
-    float* da_t = a.da__tBG + t * a.B * G;
+    float* da_t = a.da__tBA + t * a.B * G;
     for (int64_t b = s.rows.begin; b < s.rows.end; b++) {
-      const float* row = a.gates__tBG + (t * a.B + b) * G;
+      const float* row = a.tape__tBT + (t * a.B + b) * G;
       const float* h_before = a.hs__tBH + before(a, t) + b * H;
       const float* out = a.dh__tBH ? a.dh__tBH + (t * a.B + b) * H : nullptr;
       const bool live = alive(a, t, b);
@@ -90,3 +96,24 @@ static void gru_backward(const WindowArgs& a, Team team) {
     if (a.xi__tB) weigh_chain(a, s, t, running);
   }
 }
+
+static constexpr Cell gru_cell() {
+  Cell cell{};
+  cell.name = "gru";
+  cell.gates = 3;
+  cell.has_W = true;
+  cell.tape = {4, 0};  // r z n q
+  cell.da = {4, 0};    // the same; r z q belong to W
+  cell.W_gap_at = 2;
+  cell.W_gap = 1;
+  cell.da_over = Cell::TAPE;
+  cell.parameter_count = 1;
+  cell.parameters[0].name = "d";
+  cell.parameters[0].rows = {1, 0};
+  cell.parameters[0].da = {3, 0};  // q
+  cell.forward = gru_forward;
+  cell.backward = gru_backward;
+  return cell;
+}
+
+}  // namespace unspool::UNSPOOL_SET

@@ -5,7 +5,18 @@
 // machine never shows in a result. `fma` is always the fused operation; nothing else is ever contracted
 // (-ffp-contract=off), so every bit is decided here and not by the compiler.
 //
-// Included inside an instruction set's own namespace (see kernels.cpp): no two sets share a symbol.
+// Everything is in an instruction set's own namespace (see kernels.cpp): no two sets share a symbol.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(UNSPOOL_AVX512) || defined(UNSPOOL_AVX2)
+#include <immintrin.h>
+#elif defined(UNSPOOL_NEON)
+#include <arm_neon.h>
+#endif
+
+namespace unspool::UNSPOOL_SET {
 
 struct V;      // 16 floats
 struct Mask;   // 16 booleans
@@ -286,3 +297,5 @@ static inline void transpose_block(const float* from, int64_t stride, float* to)
       *(Four*)(r + 48) = __builtin_shufflevector(AB, CD, 2, 3, 6, 7);
     }
 }
+
+}  // namespace unspool::UNSPOOL_SET

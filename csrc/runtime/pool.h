@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 
-#include "team.h"
+#include "runtime/team.h"
 
 namespace unspool {
 

@@ -1,4 +1,4 @@
-#include "memory.h"
+#include "runtime/memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
