@@ -1,24 +1,24 @@
-"""The native kernels, as Python sees them.
+"""The native kernels, called from Python.
 
-Every function has a twin of the same name and signature in `reference`, in plain NumPy: that is the
-specification. Here arrays are float32 and ids int32; anything else is refused rather than converted, since a
-silent conversion would be a silent copy.
+Every function has a reference implementation of the same name and signature in `reference`, in plain NumPy: that is
+the specification. Here arrays are float32 and ids int32; other types are refused, since a silent conversion would be a
+silent copy.
 
 Every element of a product is one chain of fused multiply-adds in rising k; sums over rows run from the last
-row to the first. So a result never depends on the number of threads, the batch that a row sits in, the window
-that a step sits in, or the instruction set.
+row to the first. So a result never depends on the number of threads, the other rows of its batch, the cuts between
+windows, or the instruction set.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from unspool.errors import InputError
 from unspool.kernels import _native
-from unspool.kernels.arrays import Activation, CellName, Floats, Ids
+from unspool.kernels.arrays import Activation, Floats, Ids
 from unspool.kernels.checks import (
     as_flat,
     as_floats,
@@ -34,17 +34,16 @@ from unspool.kernels.machine import choose_isa as choose_isa
 from unspool.kernels.machine import heed_environment as heed_environment
 from unspool.kernels.machine import kernel_info as kernel_info
 from unspool.kernels.machine import set_threads as set_threads
+from unspool.kernels.recurrence import Recurrence
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
 Packed = _native.Panels
 Stream = _native.Stream
-CELLS: dict[str, dict[str, Any]] = {cell["name"]: cell for cell in _native.cells()}
-GATES: dict[str, int] = {name: cell["gates"] for name, cell in CELLS.items()}
 ACTIVATIONS: dict[str, int] = {"tanh": 0, "relu": 1, "sigmoid": 2, "identity": 3}
 
 
 def zeros(shape: tuple[int, ...]) -> Floats:
-    """Return zeros that begin on a cache line, where vectors are loaded and stored whole."""
+    """Return zeros that begin on a cache line."""
     size = int(np.prod(shape, dtype=object))
     if size >= 2**44:
         raise InputError(f"{size} values do not fit in memory; choose smaller sizes")
@@ -67,9 +66,9 @@ def matmul(
     out: Floats | None = None,
     accumulate: bool = True,
 ) -> Floats:
-    """Return a b, or of either side its transpose; sums begin at `start`, or go to `out` with `transpose_a`.
+    """Return a b, or the transpose of either side; sums begin at `start`, or go to `out` with `transpose_a`.
 
-    What `out` holds is added to, or written over without `accumulate`.
+    With `accumulate`, the product is added to `out`; else it overwrites `out`.
 
     >>> import numpy as np
     >>> a = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -99,34 +98,30 @@ def sum_over_time(
     accumulate: bool,
     lookup: Lookup | None = None,
     accumulate_lookup: bool = True,
-    d: Floats | None = None,
-    accumulate_d: bool = True,
+    gap: tuple[int, int] = (0, 0),
+    total: Floats | None = None,
+    accumulate_total: bool = True,
 ) -> None:
-    """Add Σ da(t) past(t)ᵀ to `out`, or write it; and each da(t) to its token's row of `lookup`, in one pass.
+    """Add Σ da(t) past(t)ᵀ to `out`, or write it; add each da(t) to its token's row of `lookup`, in one pass.
 
-    Without `accumulate_lookup` its table is set to zero first. With `d`, da holds the GRU's r z n q: r z q meet `past`,
-    r z n belong to the table, and q adds up to `d`.
+    Without `accumulate_lookup`, the table is set to zero first. With a `gap` of (first, width), these columns of da are
+    not multiplied with `past`; the table has as many columns as `out` has rows, and the sums of the columns after the
+    gap go to `total`.
     """
     table = ids = None
     if lookup is not None:
         table, ids = as_written_rows(lookup.table, "table"), as_ids(lookup.ids, "ids")
-    onto, gap = as_written(out, "out"), 0
-    if d is not None:
-        if as_rows(da, "da").shape[1] != 4 * as_rows(past, "past").shape[1]:
-            raise InputError("with d, da must have four times the columns of past")
-        gap = past.shape[1]
     _native.outer_product(
         as_rows(da, "da"),
         as_rows(past, "past"),
-        onto,
+        as_written(out, "out"),
         accumulate,
         table,
         ids,
         accumulate_lookup,
-        2 * gap,
-        gap,
-        None if d is None else as_written(d, "d"),
-        accumulate_d,
+        *gap,
+        None if total is None else as_written(total, "total"),
+        accumulate_total,
     )
 
 
@@ -138,7 +133,7 @@ def column_sum(a: Floats, *, out: Floats | None = None, accumulate: bool = True)
 
 
 def gather(table: Floats, ids: Ids) -> Floats:
-    """Return table[ids] as rows, one for each id."""
+    """Return table[ids] as rows, one per id."""
     return _native.gather(as_matrix(as_floats(table, "table"), "table"), as_ids(ids, "ids"))
 
 
@@ -148,95 +143,118 @@ def shift_rows(x: Floats, b: Floats) -> Floats:
 
 
 def scatter_add(table: Floats, ids: Ids, rows: Floats, *, accumulate: bool = True) -> None:
-    """Add each row to table[its id], from the last row to the first; to zero without `accumulate`."""
+    """Add each row to table[its id], from the last row to the first; without `accumulate`, set the table to zero first."""
     _native.scatter_add(
         as_written_rows(table, "table"), as_ids(ids, "ids"), as_rows(rows, "rows"), accumulate
     )
 
 
 def window_forward(
-    cell: CellName,
+    cell: Recurrence,
     p: Floats | Lookup,
-    W: Floats | Packed,
+    W: Floats | Packed | None,
     h0: Floats,
     *,
     s0: Floats | None = None,
-    d: Floats | None = None,
+    extra: Sequence[Floats | Packed] = (),
     lengths: Ids | None = None,
     activation: Activation = "tanh",
     reverse: bool = False,
-    keep: Floats | None = None,
+    recurrent_mask: Floats | None = None,
 ) -> Tape:
-    """Take h0 (B, H) through a window; p is b + U x(t), as values (tau, B, G H) or as a `Lookup`.
+    """Run a layer over a window of tau steps; return the tape for `window_backward`.
 
-    Row b lives for lengths[b] steps, then its state is frozen. With `reverse`, time runs from tau to 1.
+    p               (tau, B, P): b + U x(t), or a `Lookup` that gathers it by token id
+    W               (G*H, H) or `Packed`: gate blocks in the order of the cell; None for a cell without W
+    h0, s0          (B, H): initial hidden state; initial cell state of a cell that has one
+    extra           the further parameters of the cell, in its order
+    lengths         (B,): valid steps per row; the state is held constant after the last one
+    reverse         time runs from tau to 1
+    recurrent_mask  (B, H): dropout mask on h(t-1) in front of W
     """
-    chosen(cell, GATES, "cell")
-    h0, d = as_floats(h0, "h0"), maybe_floats(d, "d")
-    if d is not None and d.shape != h0.shape[1:]:
-        raise InputError(
-            f"d has shape {d.shape}; expected {h0.shape[1:]}, one value for each hidden unit of h0"
-        )
     act = chosen(activation, ACTIVATIONS, "activation")
     looked_up = isinstance(p, Lookup)
     lengths = None if lengths is None else as_ids(lengths, "lengths")
-    keep = maybe_floats(keep, "keep")
-    hs, ss, gates, kept = _native.window_forward(
-        cell,
+    recurrent_mask = maybe_floats(recurrent_mask, "recurrent_mask")
+    hs, ss, gates, h_masked = _native.window_forward(
+        cell.name,
         act,
         None if looked_up else as_floats(p, "p"),
         as_floats(p.table, "table") if isinstance(p, Lookup) else None,
         as_ids(p.ids, "ids") if isinstance(p, Lookup) else None,
-        pack(W, transposed=True, groups=GATES[cell]),
-        h0,
+        None if W is None else pack(W, transposed=True, groups=len(cell.gates)),
+        as_floats(h0, "h0"),
         maybe_floats(s0, "s0"),
-        [d] if CELLS[cell]["parameters"] else [],
+        _own(cell, extra, forward=True),
         lengths,
         reverse,
-        keep,
+        recurrent_mask,
     )
-    return Tape(cell, activation, reverse, lengths, keep, hs, ss, gates, kept)
+    P = p.table.shape[1] if isinstance(p, Lookup) else p.shape[2]
+    return Tape(cell, activation, reverse, lengths, recurrent_mask, hs, ss, gates, h_masked, P)
+
+
+def _own(
+    cell: Recurrence, extra: Sequence[Floats | Packed], *, forward: bool
+) -> list[Floats | Packed | None]:
+    """Return the further parameters of a cell for the native module: vectors as arrays, matrices packed."""
+    needed = [forward or each.read_by_backward for each in cell.extra]
+    if len(extra) != len(needed) and (extra or any(needed)):
+        names = ", ".join(each.name for each in cell.extra) or "none"
+        raise InputError(f"extra has {len(extra)} parameters; {cell.name} needs {len(needed)}: {names}")
+    if not any(needed):
+        return [None] * len(needed)
+    return [
+        _parameter(value, each.name, forward) if need else None
+        for each, value, need in zip(cell.extra, extra, needed, strict=True)
+    ]
+
+
+def _parameter(value: Floats | Packed, name: str, forward: bool) -> Floats | Packed:
+    if isinstance(value, Packed):
+        return value
+    return as_floats(value, name) if value.ndim == 1 else pack(value, transposed=forward)
 
 
 def window_backward(
     tape: Tape,
-    W: Floats | Packed,
+    W: Floats | Packed | None,
     *,
+    extra: Sequence[Floats | Packed] = (),
     dh: Floats | None = None,
     dh_end: Floats | None = None,
     ds_end: Floats | None = None,
     xi: Floats | None = None,
     consume: bool = False,
 ) -> Backward:
-    """Take gradients of every h(t) (tau, B, H) and of the final state back through the window.
+    """Backpropagate gradients of every h(t) (tau, B, H) and of the final state through the window.
 
-    What step t hands back to step t-1 is multiplied by xi(t) of its row (tau, B): zero cuts the chain. With
-    `consume`, da is written over the tape's gates (an Elman network's over dh): a third of the memory less to
-    pass through, and the tape has been used up.
+    The gradient that step t passes to step t-1 is multiplied by xi(t) of its row (tau, B): zero detaches step t-1. With
+    `consume`, da overwrites an array that is not needed any more (the tape's gates, or dh): this saves a third of the
+    memory traffic, and the tape cannot be used again.
     """
-    dh, gates = maybe_floats(dh, "dh"), maybe_floats(tape.gates, "gates")
-    over = dh if gates is None else gates
-    if consume and over is not None:
-        over = as_written(over, "dh" if gates is None else "gates")
-    chosen(tape.cell, GATES, "cell")
-    own = [None for _ in CELLS[tape.cell]["parameters"]]
+    cell, dh, gates = tape.cell, maybe_floats(dh, "dh"), maybe_floats(tape.gates, "gates")
+    over = None
+    if consume and cell.da_over is not None:
+        over = gates if cell.da_over == "tape" else dh
+        over = over if over is None else as_written(over, "gates" if cell.da_over == "tape" else "dh")
     da, dh0, ds0 = _native.window_backward(
-        tape.cell,
+        cell.name,
         chosen(tape.activation, ACTIVATIONS, "activation"),
-        pack(W),
+        None if W is None else pack(W),
         as_floats(tape.hs, "hs"),
         maybe_floats(tape.ss, "ss"),
         gates,
-        own,
-        0,
+        _own(cell, extra, forward=False),
+        tape.P,
         None if tape.lengths is None else as_ids(tape.lengths, "lengths"),
         tape.reverse,
-        maybe_floats(tape.keep, "keep"),
+        maybe_floats(tape.recurrent_mask, "recurrent_mask"),
         dh,
         maybe_floats(dh_end, "dh_end"),
         maybe_floats(ds_end, "ds_end"),
         maybe_floats(xi, "xi"),
-        over if consume else None,
+        over,
     )
     if da is None:
         assert over is not None
@@ -257,9 +275,9 @@ def softmax_cross_entropy(
 ) -> Loss:
     """Score targets y (rows,) or (tau, B) under softmax(c + V h); negative targets are masked.
 
-    With `dV` (and `dc`), gradients of `scale` times the sum are added to them, or written over them without
-    `accumulate`, and that of h is returned. No
-    array of rows by K is ever made. V may be packed, as (pack(V, transposed=True), pack(V)).
+    With `dV` (and `dc`), the gradients of `scale` times the sum are added to them (without `accumulate`, they are
+    overwritten), and the gradient of h is returned. No array of rows by K is made. V may be packed, as
+    (pack(V, transposed=True), pack(V)).
     """
     forward, backward = V if isinstance(V, tuple) else (pack(V, transposed=True), None)
     if dV is not None and backward is None:
@@ -303,9 +321,9 @@ def adam(
     decay: float = 0.0,
     scale: float = 1.0,
 ) -> None:
-    """Update p, m and v in place: Adam, with decoupled weight decay (AdamW) where `decay` is not zero.
+    """Update p, m and v in place: Adam, with decoupled weight decay (AdamW) if `decay` is not zero.
 
-    `step` counts from 1. The gradient is multiplied by `scale` first, which is where clipping comes in.
+    `step` counts from 1. The gradient is multiplied by `scale` first, for clipping.
     """
     if step < 1:
         raise InputError(f"step is {step}; expected 1 or more")
@@ -341,7 +359,7 @@ def sgd(
 
 
 def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:
-    """Return zeros with probability `rate`, else 1/(1 - rate): by seed, stream and position only."""
+    """Return zeros with probability `rate`, else 1/(1 - rate): a function of seed, stream and position."""
     if any(n < 0 for n in shape):
         raise InputError(f"shape is {shape}; expected sizes of 0 or more")
     n = math.prod(int(n) for n in shape)
