@@ -6,20 +6,13 @@ import pytest
 from unspool.cells import CELLS
 from unspool.errors import InputError
 from unspool.kernels import _native, native
+from windows import layer_arguments
 
 TABLE = {cell["name"]: cell for cell in _native.cells()}
 
 
 def floats(*shape):
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
-
-
-def test_both_sides_have_the_same_cells():
-    assert set(TABLE) == set(CELLS)
-    for name, cell in CELLS.items():
-        table = TABLE[name]
-        assert (table["gates"], table["has_cell_state"]) == (len(cell.gates), cell.has_cell_state)
-        assert [each["name"] for each in table["parameters"]] == ["d"] * cell.has_inner_bias
 
 
 @pytest.mark.parametrize("isa", native.kernel_info()["available"])
@@ -36,13 +29,11 @@ def test_every_instruction_set_has_the_same_tables(isa):
 def test_a_window_has_the_columns_that_the_table_declares(name):
     cell, tau, B, H = TABLE[name], 3, 2, 5
     G = cell["gates"]
-    own = {"d": floats(H)} if cell["parameters"] else {}
-    state = {"s0": floats(B, H)} if cell["has_cell_state"] else {}
-    W = floats(G * H, H)
-    tape = native.window_forward(name, floats(tau, B, G * H), W, floats(B, H), **own, **state)
+    args = layer_arguments(CELLS[name], floats, tau=tau, B=B, H=H)
+    tape = native.window_forward(CELLS[name], **args)
     assert (tape.ss is not None) == cell["has_cell_state"]
     assert (0 if tape.gates is None else tape.gates.shape[2]) == cell["tape"][0] * H
-    back = native.window_backward(tape, W, dh=floats(tau, B, H))
+    back = native.window_backward(tape, args["W"], extra=args["extra"], dh=floats(tau, B, H))
     assert back.da.shape[2] == cell["da"][0] * H
     assert (back.ds0 is not None) == cell["has_cell_state"]
     at, gap = cell["W_gap"]

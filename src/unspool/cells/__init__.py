@@ -32,7 +32,7 @@ def cell_named(name: str) -> Cell:
     >>> cell_named("lstm").gates
     ('i', 'f', 'g', 'o')
     """
-    if name not in CELLS:
+    if not isinstance(name, str) or name not in CELLS:
         raise InputError(f"cell is {name!r}; expected one of {', '.join(CELLS)}")
     return CELLS[name]
 

@@ -46,13 +46,12 @@ def uniform(matrix: Floats, rng: np.random.Generator) -> None:
 
 
 def initialise_layer(parameters: dict[str, Floats], rng: np.random.Generator) -> None:
-    """Fill U evenly, the blocks of W with orthogonal matrices, every vector with zero."""
-    if "U" in parameters:
-        uniform(parameters["U"], rng)
-    if "W" in parameters:
-        W, H = parameters["W"], parameters["W"].shape[1]
-        for g in range(len(W) // H):
-            orthogonal(W[g * H : (g + 1) * H], rng)
-    for value in parameters.values():
+    """Fill the blocks of W with orthogonal matrices, all other matrices evenly, vectors with zero."""
+    for name, value in parameters.items():
         if value.ndim == 1:
             value[:] = 0
+        elif name != "W":
+            uniform(value, rng)
+        else:
+            for block in np.split(value, len(value) // value.shape[1]):
+                orthogonal(block, rng)

@@ -157,7 +157,7 @@ def by_twins(model: Model, x: Floats | Ids, y: Ids) -> Gradients:
             elif not config.feeds_logits:
                 found[at + "W"] += twin.recurrent(da).T @ tape.h_before.reshape(len(da), H)
             found[at + "b"] += to_x.sum(axis=0)
-            taped = None if tape.gates is None else tape.gates.reshape(len(da), -1)
+            taped = None if tape.gates is None else tape.gates.reshape(len(da), tape.gates.shape[2])
             for each in twin.cell.extra:
                 found[at + each.name] += each.gradient(da, taped, H, to_x.shape[1])
             if inputs.ndim == 2:

@@ -34,7 +34,7 @@ from unspool.kernels.machine import choose_isa as choose_isa
 from unspool.kernels.machine import heed_environment as heed_environment
 from unspool.kernels.machine import kernel_info as kernel_info
 from unspool.kernels.machine import set_threads as set_threads
-from unspool.kernels.recurrence import Recurrence
+from unspool.kernels.recurrence import Extra, Recurrence
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
 Packed = _native.Panels
@@ -205,15 +205,15 @@ def _own(
     if not any(needed):
         return [None] * len(needed)
     return [
-        _parameter(value, each.name, forward) if need else None
+        _parameter(value, each, forward) if need else None
         for each, value, need in zip(cell.extra, extra, needed, strict=True)
     ]
 
 
-def _parameter(value: Floats | Packed, name: str, forward: bool) -> Floats | Packed:
-    if isinstance(value, Packed):
-        return value
-    return as_floats(value, name) if value.ndim == 1 else pack(value, transposed=forward)
+def _parameter(value: Floats | Packed, each: Extra, forward: bool) -> Floats | Packed:
+    if any(each.columns) or isinstance(value, Packed):
+        return pack(value, transposed=forward)
+    return as_floats(value, each.name)
 
 
 def window_backward(

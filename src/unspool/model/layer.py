@@ -210,7 +210,7 @@ def _add_extra(
 ) -> None:
     """Add the gradient of a further parameter: sums of columns of da, or outer products with columns of the tape."""
     own, name = each.columns_of_da(da, H, P), prefix + each.name
-    out, accumulate = gradient.values.stored(name), gradient.claim(name)
+    out, accumulate = gradient.values[name], gradient.claim(name)
     if not any(each.columns):
         native.column_sum(own, out=out, accumulate=accumulate)
         return
