@@ -127,7 +127,7 @@ struct WindowArgs {
   const int32_t* lengths__B;  // nullptr: all live for tau steps
   const float* keep__BH;      // nullptr, or a dropout mask on h(t-1) inside the products
   Packed W;                   // forward: (H, G H) by gates; backward: (G H, H); of a cell without W: at is nullptr
-  Parameter parameters[MAX_PARAMETERS];  // as the cell declares them
+  const Parameter* parameters;  // as the cell declares them
 };
 struct ForwardArgs : WindowArgs {
   const float* p__tBP;        // the input's part of the pre-activations, b + U x(t), or x(t) itself for a cell without gates; or

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <numeric>
 
 #include "runtime/pool.h"
@@ -35,7 +34,7 @@ void Stream::step(int32_t id) {
     a.H = layer.H;
     a.P = layer.P;
     a.activation = layer.activation;
-    std::copy(std::begin(layer.parameters), std::end(layer.parameters), a.parameters);
+    a.parameters = layer.parameters;
     a.W = layer.W;
     a.hs__tBH = layer.h.at;
     a.ss__tBH = layer.s.at;

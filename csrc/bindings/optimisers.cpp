@@ -38,8 +38,9 @@ const Optimiser& find_optimiser(const std::string& name) {
   throw Refused("optimiser is '" + name + "'; expected one of " + names);
 }
 
+// Settings are in the order of the table.
 void update(const std::string& name, WrittenVector p, Vector g, std::vector<std::optional<WrittenVector>> states, double scale,
-            nb::dict settings) {
+            const std::vector<double>& settings) {
   const Optimiser& optimiser = find_optimiser(name);
   same_length(p, g, "g");
   UpdateArgs a{};
@@ -55,10 +56,7 @@ void update(const std::string& name, WrittenVector p, Vector g, std::vector<std:
     a.states[i] = states[i]->data();
   }
   require((int)settings.size() == optimiser.setting_count, name + " has " + std::to_string(optimiser.setting_count) + " settings; got " + std::to_string(settings.size()));
-  for (int i = 0; i < optimiser.setting_count; i++) {
-    const char* setting = optimiser.settings[i];
-    require(settings.contains(setting) && nb::try_cast(settings[setting], a.settings[i]), name + " needs a number for " + setting);
-  }
+  std::copy(settings.begin(), settings.end(), a.settings);
   GilReleased free;
   parallel([&](Team team) { optimiser.update(a, team); }, at_most_threads((double)a.n * 8));
 }

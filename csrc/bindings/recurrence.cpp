@@ -92,7 +92,9 @@ nb::tuple window_forward(const std::string& name, int activation, std::optional<
   const auto own_lengths = checked_lengths(lengths, a.B, a.tau);
   a.lengths__B = own_lengths ? own_lengths->data() : nullptr;
   rows.check_ids(a);
-  const OwnParameters own(cell, parameters, a.H, a.P, true, a.parameters);
+  Parameter own_values[MAX_PARAMETERS] = {};
+  const OwnParameters own(cell, parameters, a.H, a.P, true, own_values);
+  a.parameters = own_values;
   require(!keep || W, std::string(cell.name) + " has no W for a recurrent dropout mask");
   a.keep__BH = checked(keep, "keep", {a.B, a.H});
   const float* s_start = checked(s0, "s0", {a.B, a.H});
@@ -141,7 +143,9 @@ nb::tuple window_backward(const std::string& name, int activation, const Panels*
   a.activation = activation;
   a.reverse = reverse;
   if (W) a.W = W->shape;
-  const OwnParameters own(cell, parameters, a.H, a.P, false, a.parameters);
+  Parameter own_values[MAX_PARAMETERS] = {};
+  const OwnParameters own(cell, parameters, a.H, a.P, false, own_values);
+  a.parameters = own_values;
   const int64_t tape_columns = cell.tape.of(a.H, a.P), da_columns = cell.da.of(a.H, a.P);
   a.hs__tBH = checked(hs, "hs", {a.tau + 1, a.B, a.H});
   a.ss__tBH = checked(ss, "ss", {a.tau + 1, a.B, a.H});

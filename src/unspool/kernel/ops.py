@@ -109,14 +109,14 @@ def sum_over_time(
     table = ids = None
     if lookup is not None:
         table, ids = as_written_rows(lookup.table, "table"), as_ids(lookup.ids, "ids")
-    onto, gap = as_written(out, "out"), 0
+    da, past, onto, gap = as_rows(da, "da"), as_rows(past, "past"), as_written(out, "out"), 0
     if d is not None:
-        if as_rows(da, "da").shape[1] != 4 * as_rows(past, "past").shape[1]:
-            raise InputError("with d, da must have four times the columns of past")
         gap = past.shape[1]
+        if da.shape[1] != 4 * gap:
+            raise InputError("with d, da must have four times the columns of past")
     _native.outer_product(
-        as_rows(da, "da"),
-        as_rows(past, "past"),
+        da,
+        past,
         onto,
         accumulate,
         table,
@@ -308,17 +308,11 @@ def adam(
     """
     if step < 1:
         raise InputError(f"step is {step}; expected 1 or more")
-    settings = {
-        "learning_rate": learning_rate,
-        "beta1": beta1,
-        "beta2": beta2,
-        "epsilon": epsilon,
-        "decay": decay,
-    }
-    settings |= {"correction1": 1.0 - beta1**step, "correction2": (1.0 - beta2**step) ** 0.5}
+    corrections = 1.0 - beta1**step, (1.0 - beta2**step) ** 0.5
     _native.update(
         "adam", as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g"),
-        [as_flat(as_written(m, "m"), "m"), as_flat(as_written(v, "v"), "v")], scale, settings,
+        [as_flat(as_written(m, "m"), "m"), as_flat(as_written(v, "v"), "v")], scale,
+        [learning_rate, beta1, beta2, epsilon, decay, *corrections],
     )  # fmt: skip
 
 
@@ -335,8 +329,7 @@ def sgd(
     """Update p (and the momentum m) in place: p -= learning_rate (momentum m + scale g + decay p)."""
     flat_m = None if m is None else as_flat(as_written(m, "m"), "m")
     flat_p, flat_g = as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g")
-    settings = {"learning_rate": learning_rate, "momentum": momentum, "decay": decay}
-    _native.update("sgd", flat_p, flat_g, [flat_m], scale, settings)
+    _native.update("sgd", flat_p, flat_g, [flat_m], scale, [learning_rate, momentum, decay])
 
 
 def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:
