@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "runtime/caches.h"
 #include "runtime/pool.h"
 
 namespace unspool {
@@ -54,7 +55,7 @@ void Stream::step(int32_t id) {
     } else {
       a.p__tBP = x;
     }
-    const bool large = layer.W.K * layer.W.N * 4 > (5 << 17);  // else waiting for each other costs more than it saves
+    const bool large = layer.W.K * layer.W.N * 4 > L2_bytes() / 8 * 5;  // else waiting for each other costs more than it saves
     if (large) parallel([&](Team team) { cell.forward(a, team); });
     else cell.forward(a, self);
     std::memcpy(layer.h.at, layer.h.at + layer.H, (size_t)layer.H * 4);

@@ -1,7 +1,8 @@
 // Threads and instruction sets.
-#include "bindings/arrays.h"
-
 #include <nanobind/stl/string.h>
+
+#include "bindings/arrays.h"
+#include "runtime/caches.h"
 
 namespace unspool {
 
@@ -16,6 +17,11 @@ void bind_machine(nb::module_& m) {
   m.def("choose_isa", [](const std::string& name) {
     const char* refusal = choose_kernels(name.c_str());
     require(!refusal, "'" + name + "': " + (refusal ? refusal : "") + "; this machine has " + available_kernels());
+  });
+  m.def("L2_bytes", [] { return L2_bytes(); });
+  m.def("set_L2_bytes", [](int64_t bytes) {
+    require(bytes >= 1, "L2_bytes must be 1 or more; got " + std::to_string(bytes));
+    set_L2_bytes(bytes);
   });
   m.def("fma_peak", [](double seconds) {
     double rate[256] = {};

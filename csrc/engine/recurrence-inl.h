@@ -1,6 +1,7 @@
 // Parts of every recurrence: the split of a window among threads, and one step forward or backward in time.
 #pragma once
 #include "engine/gemm-inl.h"
+#include "runtime/caches.h"
 
 namespace unspool::UNSPOOL_SET {
 
@@ -16,8 +17,9 @@ struct Split {
 static inline Split split_by_rows(const WindowArgs& a, Team team) { return {share(a.B, 1, team.index, team.count), {0, a.H}, false, false}; }
 static inline Split split(const WindowArgs& a, Team team) {
   const int64_t bytes = a.W.K * a.W.N * 4;
-  const bool large = bytes > (3 << 19);
-  const bool by_units = team.count > 1 && (a.B < team.count ? bytes > (1 << 19) : large && a.B < 32 * team.count);  // as measured
+  const int64_t L2 = L2_bytes();
+  const bool large = bytes > L2 + L2 / 2;
+  const bool by_units = team.count > 1 && (a.B < team.count ? bytes > L2 / 2 : large && a.B < 32 * team.count);  // as measured
   if (by_units) return {{0, a.B}, share(a.H, LANES, team.index, team.count), true, true};
   Split rows = split_by_rows(a, team);
   rows.ahead = large;
