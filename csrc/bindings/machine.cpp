@@ -10,6 +10,7 @@ void bind_machine(nb::module_& m) {
   m.def("threads", [] { return threads(); });
   m.def("set_threads", [](int64_t n) {
     require(n >= 1 && n <= 256, "threads must be from 1 to 256; got " + std::to_string(n));
+    GilReleased free;
     set_threads((int)n);
   });
   m.def("isa", [] { return std::string(kernels().name); });
