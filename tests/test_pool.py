@@ -18,6 +18,13 @@ def product():
     return ops.matmul(a, a, transpose_b=True)
 
 
+def threads_at_rest():
+    """Return how many threads this process has without workers."""
+    ops.set_threads(1)
+    time.sleep(0.1)
+    return len(os.listdir(TASKS))
+
+
 def settles_at(count):
     """Say whether this process soon has so many threads: the system lists one for a moment after its end."""
     until = time.monotonic() + 5
@@ -27,8 +34,7 @@ def settles_at(count):
 
 
 def test_surplus_workers_end_when_the_number_of_threads_falls():
-    ops.set_threads(1)
-    alone = len(os.listdir(TASKS))
+    alone = threads_at_rest()
     for threads in (5, 2, 4, 3, 1, 6, 1):
         ops.set_threads(threads)
         product()
@@ -41,8 +47,7 @@ def test_surplus_workers_end_when_the_number_of_threads_falls():
 
 def test_the_number_of_threads_may_change_while_others_compute():
     expected, failures, over = product(), [], threading.Event()
-    ops.set_threads(1)
-    alone = len(os.listdir(TASKS))
+    alone = threads_at_rest()
 
     def compute():
         while not over.is_set():

@@ -10,7 +10,7 @@ void bind_machine(nb::module_& m) {
   m.def("threads", [] { return threads(); });
   m.def("set_threads", [](int64_t n) {
     require(n >= 1 && n <= 256, "threads must be from 1 to 256; got " + std::to_string(n));
-    GilReleased free;
+    GilReleased released;
     set_threads((int)n);
   });
   m.def("isa", [] { return std::string(kernels().name); });
@@ -26,7 +26,7 @@ void bind_machine(nb::module_& m) {
   });
   m.def("fma_peak", [](double seconds) {
     double rate[256] = {};
-    GilReleased free;
+    GilReleased released;
     parallel([&](Team team) {
       team.barrier->wait();
       rate[team.index] = kernels().fma_peak(seconds);

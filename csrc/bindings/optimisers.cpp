@@ -12,10 +12,10 @@ namespace {
 
 double global_norm(Vector g) {
   const int64_t n = (int64_t)g.shape(0), chunks = (n + CHUNK - 1) / CHUNK;
-  Block room_for_squares = room(std::max<int64_t>(1, 2 * chunks));
-  NormArgs a{n, g.data(), (double*)room_for_squares.at};
+  Block squares = scratch_block(std::max<int64_t>(1, 2 * chunks));
+  NormArgs a{n, g.data(), (double*)squares.at};
   {
-    GilReleased free;
+    GilReleased released;
     parallel([&, body = kernels().norm](Team team) { body(a, team); }, at_most_threads((double)n));
   }
   double sum = 0.0;
@@ -57,7 +57,7 @@ void update(const std::string& name, WrittenVector p, Vector g, std::vector<std:
   }
   require((int)settings.size() == optimiser.setting_count, name + " has " + std::to_string(optimiser.setting_count) + " settings; got " + std::to_string(settings.size()));
   std::copy(settings.begin(), settings.end(), a.settings);
-  GilReleased free;
+  GilReleased released;
   parallel([&](Team team) { optimiser.update(a, team); }, at_most_threads((double)a.n * 8));
 }
 

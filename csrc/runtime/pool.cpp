@@ -25,13 +25,13 @@ void pause_briefly() {
 std::atomic<int> wanted{1};  // unspool.kernel.machine sets it when it is imported
 
 struct Pool {
-  std::mutex busy;  // held by the caller whose work runs
+  std::mutex busy;  // held by the caller whose body runs
 
-  std::mutex gate;
-  std::condition_variable bell;
+  std::mutex sleep;
+  std::condition_variable wakeup;
   std::vector<std::thread> workers;
-  std::atomic<uint64_t> round{0};      // rises by one for every piece of work
-  std::atomic<int> left{0};            // workers that have not finished the round
+  std::atomic<uint64_t> round{0};      // rises by one for every call
+  std::atomic<int> unfinished{0};      // workers that have not finished the round
   const std::function<void(Team)>* body = nullptr;
   int count = 1;                       // threads of the round, the caller included
   int most = 256;                      // workers with this index or a higher one end with the round
@@ -41,29 +41,29 @@ struct Pool {
     for (;;) {
       for (int spins = 0; round.load(std::memory_order_acquire) == seen && spins < 20000; spins++) pause_briefly();
       if (round.load(std::memory_order_acquire) == seen) {
-        std::unique_lock<std::mutex> lock(gate);
-        bell.wait(lock, [&] { return round.load(std::memory_order_acquire) != seen; });
+        std::unique_lock<std::mutex> lock(sleep);
+        wakeup.wait(lock, [&] { return round.load(std::memory_order_acquire) != seen; });
       }
       seen = round.load(std::memory_order_acquire);
       if (index < count) (*body)({index, count, barrier});
       const bool ends = index >= most;
-      left.fetch_sub(1, std::memory_order_acq_rel);
+      unfinished.fetch_sub(1, std::memory_order_acq_rel);
       if (ends) return;
     }
   }
 
   // Start a round for all workers: those below `count` run the body.
   void publish() {
-    left.store((int)workers.size(), std::memory_order_relaxed);
+    unfinished.store((int)workers.size(), std::memory_order_relaxed);
     {
-      std::lock_guard<std::mutex> lock(gate);
+      std::lock_guard<std::mutex> lock(sleep);
       round.fetch_add(1, std::memory_order_acq_rel);
     }
-    bell.notify_all();
+    wakeup.notify_all();
   }
 
   void wait_for_workers() {
-    for (int spins = 0; left.load(std::memory_order_acquire) != 0; spins++) {
+    for (int spins = 0; unfinished.load(std::memory_order_acquire) != 0; spins++) {
       if (spins < 4000) pause_briefly();
       else std::this_thread::yield();
     }
@@ -87,15 +87,15 @@ struct Pool {
         const uint64_t seen = round.load();
         workers.emplace_back([this, index, seen] { work(index, seen); });
       }
-    } catch (const std::system_error&) {  // the system gives no more: fewer threads give the same bits
+    } catch (const std::system_error&) {  // no more threads from the system: fewer give the same bits
       n = (int)workers.size() + 1;
     }
-    Barrier meeting(n);
+    Barrier together(n);
     body = &task;
     count = n;
-    barrier = &meeting;
+    barrier = &together;
     publish();
-    task({0, n, &meeting});
+    task({0, n, &together});
     wait_for_workers();
   }
 };

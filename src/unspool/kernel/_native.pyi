@@ -48,7 +48,7 @@ def window_forward(
     parameters: Sequence[Floats | Panels | None],
     lengths: Ids | None,
     reverse: bool,
-    keep: Floats | None,
+    recurrent_mask: Floats | None,
 ) -> tuple[Array, Array | None, Array | None, Array | None]: ...
 def window_backward(
     cell: str,
@@ -61,7 +61,7 @@ def window_backward(
     inputs: int,
     lengths: Ids | None,
     reverse: bool,
-    keep: Floats | None,
+    recurrent_mask: Floats | None,
     dh: Floats | None,
     dh_end: Floats | None,
     ds_end: Floats | None,
