@@ -33,7 +33,7 @@ static constexpr Kernels make_table() {
   k.scale_rows = scale_rows;
   k.shift_rows = shift_rows;
   k.activate = activate_all;
-  k.weigh = weigh;
+  k.exp_weights = exp_weights;
   k.fma_peak = fma_peak;
   return k;
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <numeric>
 
+#include "runtime/caches.h"
 #include "runtime/pool.h"
 
 namespace unspool {
@@ -35,7 +35,7 @@ void Stream::step(int32_t id) {
     a.H = layer.H;
     a.P = layer.P;
     a.activation = layer.activation;
-    std::copy(std::begin(layer.parameters), std::end(layer.parameters), a.parameters);
+    a.parameters = layer.parameters;
     a.W = layer.W;
     a.hs__tBH = layer.h.at;
     a.ss__tBH = layer.s.at;
@@ -55,7 +55,7 @@ void Stream::step(int32_t id) {
     } else {
       a.p__tBP = x;
     }
-    const bool large = layer.W.K * layer.W.N * 4 > (5 << 17);  // else waiting for each other costs more than it saves
+    const bool large = layer.W.K * layer.W.N * 4 > L2_bytes() / 8 * 5;  // else the barrier costs more than the threads save
     if (large) parallel([&](Team team) { cell.forward(a, team); });
     else cell.forward(a, self);
     std::memcpy(layer.h.at, layer.h.at + layer.H, (size_t)layer.H * 4);
@@ -83,14 +83,14 @@ int32_t Stream::most_probable() const {
 int32_t Stream::draw(float temperature, int64_t top_k, float top_p, double u) {
   const float sharpness = 1.0f / temperature;
   if (!(sharpness <= 3.4e38f)) return most_probable();
-  double sum = kernels().weigh(o.at, K, sharpness, weights.at);
-  if (!(sum > 0.0)) return -1;  // logits that are no numbers have no order, and no sum either
+  double sum = kernels().exp_weights(o.at, K, sharpness, weights.at);
+  if (!(sum > 0.0)) return -1;  // NaN among the logits
   const float* w = weights.at;
   if (top_k <= 0 || top_k > K) top_k = K;
   if (top_k == K && top_p >= 1.0f) {  // the whole distribution, in the order of the ids
     double reach = u * sum;
     for (int64_t j = 0; j < K; j++) {
-      if (w[j] < 1e-37f) continue;  // the bottom of exp's range stands for zero: not drawn even where u is 0
+      if (w[j] < 1e-37f) continue;  // the lower end of exp's range stands for zero: never drawn, not even with u = 0
       reach -= (double)w[j];
       if (reach < 0.0) return (int32_t)j;
     }
@@ -102,19 +102,19 @@ int32_t Stream::draw(float temperature, int64_t top_k, float top_p, double u) {
   else std::sort(order.begin(), order.end(), more);
   sum = 0.0;
   for (int64_t j = 0; j < top_k; j++) sum += (double)w[order[(size_t)j]];
-  int64_t kept = top_k;
+  int64_t candidates = top_k;
   if (top_p < 1.0f) {  // the fewest whose sum reaches top_p
     double reached = 0.0;
-    for (kept = 0; kept < top_k && reached < (double)top_p * sum;) reached += (double)w[order[(size_t)kept++]];
-    if (kept == 0) reached = (double)w[order[0]], kept = 1;
+    for (candidates = 0; candidates < top_k && reached < (double)top_p * sum;) reached += (double)w[order[(size_t)candidates++]];
+    if (candidates == 0) reached = (double)w[order[0]], candidates = 1;
     sum = reached;
   }
   double reach = u * sum;
-  for (int64_t j = 0; j < kept; j++) {
+  for (int64_t j = 0; j < candidates; j++) {
     reach -= (double)w[order[(size_t)j]];
     if (reach < 0.0) return order[(size_t)j];
   }
-  return order[(size_t)kept - 1];
+  return order[(size_t)candidates - 1];
 }
 
 }  // namespace unspool

@@ -1,4 +1,4 @@
-// One sequence, one token at a time: the state lives here, the weights are packed once.
+// One sequence, one token at a time: holds the state and the packed weights.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -28,8 +28,8 @@ class Stream {
   std::vector<int32_t> order;
 
   void prepare();
-  void step(int32_t id);                                              // reads one token: state and logits follow
-  int32_t most_probable() const;                                          // -1: the logits are not numbers
+  void step(int32_t id);                                              // reads one token: updates state and logits
+  int32_t most_probable() const;                                          // -1: a logit is NaN
   int32_t draw(float temperature, int64_t top_k, float top_p, double u);  // temperature 0: the most probable
 };
 

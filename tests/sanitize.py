@@ -358,6 +358,7 @@ def inside(kind: str, part: int, calls: int) -> int:
     from unspool.kernels import _native, native
 
     assert f"sanitize-{kind}" in str(_native.__file__), _native.__file__
+    _native.set_L2_bytes(2**20)  # the sizes of large windows are for this cache
     warnings.simplefilter("ignore")  # of NumPy: the values that are not finite are meant
     made = [Calls([part, 0], large=0.02 if kind == "address" else 0.5)]
     if kind == "address":

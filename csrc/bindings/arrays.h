@@ -23,7 +23,7 @@ namespace unspool {
 namespace nb = nanobind;
 using namespace nb::literals;
 
-using Floats = nb::ndarray<const float, nb::device::cpu>;  // read-only arrays are as good as any
+using Floats = nb::ndarray<const float, nb::device::cpu>;  // also read-only arrays
 using Matrix = nb::ndarray<const float, nb::ndim<2>, nb::device::cpu>;
 using Written = nb::ndarray<float, nb::device::cpu>;
 using WrittenMatrix = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
@@ -36,7 +36,7 @@ using WrittenVector = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::
 struct Refused : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
-// The message is made only when it is needed.
+// The message is built only on failure.
 #define require(holds, otherwise) \
   do {                            \
     if (!(holds)) throw Refused(otherwise); \
@@ -80,24 +80,24 @@ template <class T = float> ArrayOf<T> array(const std::vector<size_t>& shape) {
     require(s == 0 || n <= (size_t(1) << 44) / s, "the result would not fit in memory; use a shorter window or a smaller batch");
     n *= s;
   }
-  struct Kept { void* at; size_t bytes; };
-  auto* kept = new Kept{nullptr, n * sizeof(T)};
+  struct Owned { void* at; size_t bytes; };
+  auto* owned = new Owned{nullptr, n * sizeof(T)};
   try {
-    kept->at = take_memory(kept->bytes);
+    owned->at = allocate_memory(owned->bytes);
   } catch (const std::bad_alloc&) {
-    delete kept;
+    delete owned;
     throw Refused("not enough memory for an array of " + std::to_string(n * sizeof(T)) + " bytes; use a shorter window or a smaller batch");
   }
-  nb::capsule owner(kept, [](void* p) noexcept {
-    auto* k = (Kept*)p;
-    give_memory(k->at, k->bytes);
+  nb::capsule owner(owned, [](void* p) noexcept {
+    auto* k = (Owned*)p;
+    release_memory(k->at, k->bytes);
     delete k;
   });
-  return ArrayOf<T>(kept->at, shape.size(), shape.data(), owner);
+  return ArrayOf<T>(owned->at, shape.size(), shape.data(), owner);
 }
 
 // Releases the GIL until the end of the scope. When the interpreter has begun to shut down, PyEval_RestoreThread ends a daemon
-// thread with pthread_exit (CPython before 3.14). glibc unwinds the stack for that, and the unwinding would meet destructors
+// thread with pthread_exit (CPython before 3.14). glibc unwinds the stack for that, and the unwinding would reach destructors
 // that may not throw: the process would be terminated. The thread sleeps here instead until the process ends, as from
 // CPython 3.14 on.
 class GilReleased {
@@ -121,11 +121,11 @@ class GilReleased {
   PyThreadState* state;
 };
 
-inline Block room(int64_t floats) {
+inline Block scratch_block(int64_t floats) {
   try {
     return Block(floats);
   } catch (const std::bad_alloc&) {
-    throw Refused("not enough memory for " + std::to_string(floats * 4) + " bytes of working room; use smaller sizes");
+    throw Refused("not enough memory for " + std::to_string(floats * 4) + " bytes of scratch memory; use smaller sizes");
   }
 }
 
@@ -133,7 +133,7 @@ inline Block room(int64_t floats) {
 // releases it for long copies): what was checked and what is used as an index must be the same memory.
 class CopiedIds {
  public:
-  explicit CopiedIds(const Ids& source) : block(room(std::max<int64_t>(1, (int64_t)source.size()))) {
+  explicit CopiedIds(const Ids& source) : block(scratch_block(std::max<int64_t>(1, (int64_t)source.size()))) {
     if (source.size()) std::memcpy(block.at, source.data(), source.size() * 4);
   }
   const int32_t* data() const { return (const int32_t*)block.at; }
@@ -149,8 +149,8 @@ inline void check_ids(const int32_t* ids, int64_t n, int64_t K, const char* name
                                            std::to_string(i) + "; expected 0 to " + std::to_string(K - 1));
 }
 
-// An array as it is: a conversion would be a copy that nobody keeps.
-inline Floats as_it_is(nb::handle value, const char* name) {
+// An array without conversion: a converted copy would be freed while it is in use.
+inline Floats without_conversion(nb::handle value, const char* name) {
   Floats array;
   require(nb::try_cast(value, array, false), std::string(name) + " must be an array of float32");
   return array;
@@ -168,12 +168,12 @@ struct Panels {
     shape.K = (int64_t)source.shape(transposed ? 1 : 0);
     shape.groups = groups;
     require(groups >= 1 && shape.N % groups == 0, "the " + std::to_string(shape.N) + " columns of W cannot be cut into " + std::to_string(groups) + " equal groups");
-    block = room(shape.floats());
+    block = scratch_block(shape.floats());
     shape.at = block.at;
     PackArgs args;
     args.source = source.data(), args.stride = stride, args.transposed = transposed;
     args.to = block.at, args.shape = shape;
-    GilReleased free;
+    GilReleased released;
     parallel([&, body = kernels().pack](Team team) { body(args, team); }, shape.floats() < 16384 ? 1 : 256);
   }
 };

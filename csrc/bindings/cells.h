@@ -41,7 +41,7 @@ class OwnParameters {
       if (value.is_none()) {
         require(!forward && !spec.read_by_backward, std::string(cell.name) + " needs " + spec.name);
       } else if (columns == 0) {
-        arrays.push_back(as_it_is(value, spec.name));
+        arrays.push_back(without_conversion(value, spec.name));
         to[i].value = checked(arrays.back(), spec.name, {rows});
       } else {
         require(nb::isinstance<Panels>(value), std::string(spec.name) + " must be packed");

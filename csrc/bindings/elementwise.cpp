@@ -13,7 +13,7 @@ Array shift_rows(Matrix x, Floats b) {
   args.x = x.data(), args.stride = row_stride(x, "x");
   args.b = by;
   args.out = out.data();
-  GilReleased free;
+  GilReleased released;
   parallel([&, body = kernels().shift_rows](Team team) { body(args, team); }, at_most_threads((double)R * N * 8));
   return out;
 }
@@ -29,7 +29,7 @@ Array scale_rows(Floats x, Floats mask) {
   a.tau = tau, a.B = B, a.H = H;
   a.x = from, a.mask = by;
   a.out = out.data();
-  GilReleased free;
+  GilReleased released;
   parallel([&, body = kernels().scale_rows](Team team) { body(a, team); }, at_most_threads((double)(tau * B * H)));
   return out;
 }
@@ -46,7 +46,7 @@ Array activate(Floats x, int activation, bool slope) {
   a.x = from;
   a.out = out.data();
   if (a.n == 0) return out;
-  GilReleased free;
+  GilReleased released;
   parallel([&, body = kernels().activate](Team team) { body(a, team); }, at_most_threads(8.0 * (double)a.n));
   return out;
 }

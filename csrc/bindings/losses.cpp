@@ -40,20 +40,20 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
     a.dh__RH = values.data();
     dh = nb::cast(std::move(values));
   }
-  // Few blocks for a small vocabulary, little room for a large one.
+  // Large blocks for a small vocabulary, little memory for a large one.
   a.block = std::max<int64_t>(64, std::min<int64_t>(1024, (int64_t(1) << 21) / a.K / 16 * 16));
-  const bool shared = B >= threads() && B <= a.block;  // else a block is divided as it comes
+  const bool shared = B >= threads() && B <= a.block;  // else threads split each block evenly
   a.block = shared ? a.block / B * B : a.block;
   a.B = shared ? B : a.block;
-  Block o = room(std::min(a.block, std::max<int64_t>(a.R, 1)) * a.K);
+  Block o = scratch_block(std::min(a.block, std::max<int64_t>(a.R, 1)) * a.K);
   const int most = threads();
-  Block work = room(a.dh__RH ? outer_room(a.H) * most : 1);
+  Block work = scratch_block(a.dh__RH ? outer_scratch(a.H) * most : 1);
   auto nats = array<double>({(size_t)a.R});
   a.o__block_K = o.at;
-  a.room = work.at;
+  a.scratch = work.at;
   a.loss__R = nats.data();
   {
-    GilReleased free;
+    GilReleased released;
     parallel([&, body = kernels().softmax](Team team) { body(a, team); }, std::min(most, at_most_threads((double)a.R * a.H * a.K)));
   }
   double sum = 0.0;  // t rising

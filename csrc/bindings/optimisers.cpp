@@ -12,10 +12,10 @@ namespace {
 
 double global_norm(Vector g) {
   const int64_t n = (int64_t)g.shape(0), chunks = (n + CHUNK - 1) / CHUNK;
-  Block room_for_squares = room(std::max<int64_t>(1, 2 * chunks));
-  NormArgs a{n, g.data(), (double*)room_for_squares.at};
+  Block squares = scratch_block(std::max<int64_t>(1, 2 * chunks));
+  NormArgs a{n, g.data(), (double*)squares.at};
   {
-    GilReleased free;
+    GilReleased released;
     parallel([&, body = kernels().norm](Team team) { body(a, team); }, at_most_threads((double)n));
   }
   double sum = 0.0;
@@ -38,8 +38,9 @@ const Optimiser& find_optimiser(const std::string& name) {
   throw Refused("optimiser is '" + name + "'; expected one of " + names);
 }
 
+// Settings are in the order of the table.
 void update(const std::string& name, WrittenVector p, Vector g, std::vector<std::optional<WrittenVector>> states, double scale,
-            nb::dict settings) {
+            const std::vector<double>& settings) {
   const Optimiser& optimiser = find_optimiser(name);
   same_length(p, g, "g");
   UpdateArgs a{};
@@ -55,11 +56,8 @@ void update(const std::string& name, WrittenVector p, Vector g, std::vector<std:
     a.states[i] = states[i]->data();
   }
   require((int)settings.size() == optimiser.setting_count, name + " has " + std::to_string(optimiser.setting_count) + " settings; got " + std::to_string(settings.size()));
-  for (int i = 0; i < optimiser.setting_count; i++) {
-    const char* setting = optimiser.settings[i];
-    require(settings.contains(setting) && nb::try_cast(settings[setting], a.settings[i]), name + " needs a number for " + setting);
-  }
-  GilReleased free;
+  std::copy(settings.begin(), settings.end(), a.settings);
+  GilReleased released;
   parallel([&](Team team) { optimiser.update(a, team); }, at_most_threads((double)a.n * 8));
 }
 

@@ -21,7 +21,7 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
   args.B = B.shape;
   args.start = from, args.start_stride = one_row ? 0 : N;
   args.C = C.data(), args.ldc = N;
-  GilReleased free;
+  GilReleased released;
   parallel([&, body = kernels().rows](Team team) { body(args, team); }, at_most_threads((double)M * N * K));
   return C;
 }
@@ -40,17 +40,17 @@ Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumu
   const int64_t lda = row_stride(A, "A"), ldb = row_stride(B, "B");
   float* to = checked(onto, "out", {M, N});
   Array C = onto ? Array() : array({(size_t)M, (size_t)N});
-  const int most = threads();  // another Python thread may change it: the room is for this many
-  Block work = room(outer_room(N) * most);
+  const int most = threads();  // read once: another Python thread may change it, and the scratch memory is for this many
+  Block work = scratch_block(outer_scratch(N) * most);
   OuterArgs args;
   args.R = R, args.M = M, args.N = N;
   args.A = A.data(), args.lda = lda;
   args.B = B.data(), args.ldb = ldb;
   args.C = onto ? to : C.data(), args.ldc = N;
   args.accumulate = (bool)onto && accumulate;
-  args.room = work.at;
+  args.scratch = work.at;
   args.gap_at = gap ? gap_at : M, args.gap = gap;
-  args.sum = checked(sum, "sum", {M - args.gap_at}), args.sum_fresh = sum && !accumulate_sum;
+  args.sum = checked(sum, "sum", {M - args.gap_at}), args.zero_sum = sum && !accumulate_sum;
   std::optional<CopiedIds> copied;
   if (table) {
     require(ids && (int64_t)ids->size() == R, "ids must hold one token for each of the " + std::to_string(R) + " rows");
@@ -59,10 +59,10 @@ Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumu
     check_ids(copied->data(), R, (int64_t)table->shape(0), "ids");
     args.table = table->data(), args.table_stride = row_stride(*table, "table");
     args.table_rows = (int64_t)table->shape(0);
-    args.table_fresh = !accumulate_table;
+    args.zero_table = !accumulate_table;
     args.ids = copied->data();
   }
-  GilReleased free;
+  GilReleased released;
   parallel([&, body = kernels().outer](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * R)));
   return C;
 }
@@ -76,7 +76,7 @@ Array column_sum(Matrix A, std::optional<Written> onto, bool accumulate) {
   args.A = A.data(), args.lda = row_stride(A, "A");
   args.s = onto ? to : s.data();
   args.accumulate = (bool)onto && accumulate;
-  GilReleased free;
+  GilReleased released;
   parallel([&, body = kernels().column_sum](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return s;
 }
@@ -91,7 +91,7 @@ Array gather(Matrix table, Ids ids) {
   args.ids = copied.data();
   args.table = table.data(), args.table_stride = row_stride(table, "table");
   args.rows = out.data();
-  GilReleased free;
+  GilReleased released;
   parallel([&, body = kernels().gather](Team team) { body(args, team); }, at_most_threads((double)R * N));
   return out;
 }
@@ -108,8 +108,8 @@ void scatter_add(WrittenMatrix table, Ids ids, Matrix rows, bool accumulate) {
   args.ids = copied.data();
   args.table = table.data(), args.table_stride = row_stride(table, "table");
   args.rows = rows.data(), args.row_stride = row_stride(rows, "rows");
-  args.fresh = !accumulate;
-  GilReleased free;
+  args.zero_table = !accumulate;
+  GilReleased released;
   parallel([&, body = kernels().scatter_add](Team team) { body(args, team); }, at_most_threads((double)R * N));
 }
 

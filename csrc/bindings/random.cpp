@@ -12,7 +12,7 @@ Array dropout_mask(size_t n, uint64_t seed, uint64_t stream, double rate) {
   a.n = (int64_t)n;
   a.seed = seed, a.stream = stream, a.rate = (float)rate;
   a.out = out.data();
-  GilReleased free;
+  GilReleased released;
   parallel([&, body = kernels().drop](Team team) { body(a, team); }, at_most_threads((double)n * 8));
   return out;
 }

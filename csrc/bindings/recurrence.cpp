@@ -13,7 +13,7 @@ namespace {
 template <class Args> void run_window(void (*body)(const Args&, Team), const Args& args) {
   if (args.B == 0) return;
   const int64_t work = args.W.at ? args.H * args.H : args.P * 8;  // of one row and step
-  GilReleased free;
+  GilReleased released;
   parallel([&](Team team) { body(args, team); }, at_most_threads((double)args.B * (double)work * (double)args.tau));
 }
 
@@ -76,7 +76,7 @@ std::pair<nb::object, float*> output(const std::vector<size_t>& shape) {
 
 nb::tuple window_forward(const std::string& name, int activation, std::optional<Floats> p, std::optional<Floats> table,
                          std::optional<Ids> ids, const Panels* W, Floats h0, std::optional<Floats> s0, nb::list parameters,
-                         std::optional<Ids> lengths, bool reverse, std::optional<Floats> keep) {
+                         std::optional<Ids> lengths, bool reverse, std::optional<Floats> recurrent_mask) {
   const Cell& cell = kernels().cells[find_cell(name)];
   check_activation(activation);
   check_W(cell, W, true);
@@ -92,15 +92,17 @@ nb::tuple window_forward(const std::string& name, int activation, std::optional<
   const auto own_lengths = checked_lengths(lengths, a.B, a.tau);
   a.lengths__B = own_lengths ? own_lengths->data() : nullptr;
   rows.check_ids(a);
-  const OwnParameters own(cell, parameters, a.H, a.P, true, a.parameters);
-  require(!keep || W, std::string(cell.name) + " has no W for a recurrent dropout mask");
-  a.keep__BH = checked(keep, "keep", {a.B, a.H});
+  Parameter own_values[MAX_PARAMETERS] = {};
+  const OwnParameters own(cell, parameters, a.H, a.P, true, own_values);
+  a.parameters = own_values;
+  require(!recurrent_mask || W, std::string(cell.name) + " has no W for a recurrent dropout mask");
+  a.recurrent_mask__BH = checked(recurrent_mask, "keep", {a.B, a.H});
   const float* s_start = checked(s0, "s0", {a.B, a.H});
   require(!cell.has_cell_state || s_start, std::string(cell.name) + " needs s0");
 
   const size_t tau = (size_t)a.tau, B = (size_t)a.B, H = (size_t)a.H;
   const size_t start = reverse ? tau * B * H : 0;
-  nb::object hs = nb::none(), ss = nb::none(), tape = nb::none(), kept = nb::none();
+  nb::object hs = nb::none(), ss = nb::none(), tape = nb::none(), h_masked = nb::none();
   std::tie(hs, a.hs__tBH) = output({tau + 1, B, H});
   std::memcpy(a.hs__tBH + start, h_start, B * H * 4);
   if (cell.has_cell_state) {
@@ -108,9 +110,9 @@ nb::tuple window_forward(const std::string& name, int activation, std::optional<
     std::memcpy(a.ss__tBH + start, s_start, B * H * 4);
   }
   if (const int64_t columns = cell.tape.of(a.H, a.P)) std::tie(tape, a.tape__tBT) = output({tau, B, (size_t)columns});
-  if (keep) std::tie(kept, a.kept__tBH) = output({tau, B, H});
+  if (recurrent_mask) std::tie(h_masked, a.h_masked__tBH) = output({tau, B, H});
   run_window(cell.forward, a);
-  return nb::make_tuple(hs, ss, tape, kept);
+  return nb::make_tuple(hs, ss, tape, h_masked);
 }
 
 // The array for da may be the tape, or dh, of a cell that reads each element before it writes there, and no other argument.
@@ -126,7 +128,7 @@ void require_may_overwrite(const Cell& cell, const BackwardArgs& a) {
 
 nb::tuple window_backward(const std::string& name, int activation, const Panels* W, Floats hs, std::optional<Floats> ss,
                           std::optional<Floats> tape, nb::list parameters, int64_t inputs, std::optional<Ids> lengths, bool reverse,
-                          std::optional<Floats> keep, std::optional<Floats> dh, std::optional<Floats> dh_end, std::optional<Floats> ds_end,
+                          std::optional<Floats> recurrent_mask, std::optional<Floats> dh, std::optional<Floats> dh_end, std::optional<Floats> ds_end,
                           std::optional<Floats> xi, std::optional<Written> over) {
   const Cell& cell = kernels().cells[find_cell(name)];
   check_activation(activation);
@@ -141,7 +143,9 @@ nb::tuple window_backward(const std::string& name, int activation, const Panels*
   a.activation = activation;
   a.reverse = reverse;
   if (W) a.W = W->shape;
-  const OwnParameters own(cell, parameters, a.H, a.P, false, a.parameters);
+  Parameter own_values[MAX_PARAMETERS] = {};
+  const OwnParameters own(cell, parameters, a.H, a.P, false, own_values);
+  a.parameters = own_values;
   const int64_t tape_columns = cell.tape.of(a.H, a.P), da_columns = cell.da.of(a.H, a.P);
   a.hs__tBH = checked(hs, "hs", {a.tau + 1, a.B, a.H});
   a.ss__tBH = checked(ss, "ss", {a.tau + 1, a.B, a.H});
@@ -150,8 +154,8 @@ nb::tuple window_backward(const std::string& name, int activation, const Panels*
   require(!tape_columns || a.tape__tBT, std::string(cell.name) + " needs gates");
   const auto own_lengths = checked_lengths(lengths, a.B, a.tau);
   a.lengths__B = own_lengths ? own_lengths->data() : nullptr;
-  require(!keep || W, std::string(cell.name) + " has no W for a recurrent dropout mask");
-  a.keep__BH = checked(keep, "keep", {a.B, a.H});
+  require(!recurrent_mask || W, std::string(cell.name) + " has no W for a recurrent dropout mask");
+  a.recurrent_mask__BH = checked(recurrent_mask, "keep", {a.B, a.H});
   a.dh__tBH = checked(dh, "dh", {a.tau, a.B, a.H});
   a.dh_end__BH = checked(dh_end, "dh_end", {a.B, a.H});
   a.ds_end__BH = checked(ds_end, "ds_end", {a.B, a.H});
@@ -163,9 +167,10 @@ nb::tuple window_backward(const std::string& name, int activation, const Panels*
   else std::tie(da, a.da__tBA) = output({tau, B, (size_t)da_columns});
   std::tie(dh0, a.dh_start__BH) = output({B, H});
   if (cell.has_cell_state) std::tie(ds0, a.ds_start__BH) = output({B, H});
-  Block spare = room(a.keep__BH ? a.B * a.H : 1), scratch = room(std::max<int64_t>(1, a.B * cell.scratch.of(a.H, a.P)));
-  a.spare__BH = spare.at;
-  a.scratch__BS = scratch.at;
+  Block scratch = scratch_block(a.recurrent_mask__BH ? a.B * a.H : 1);
+  Block cell_scratch = scratch_block(std::max<int64_t>(1, a.B * cell.scratch.of(a.H, a.P)));
+  a.scratch__BH = scratch.at;
+  a.cell_scratch__BS = cell_scratch.at;
   run_window(cell.backward, a);
   return nb::make_tuple(da, dh0, ds0);
 }
@@ -209,9 +214,9 @@ void bind_recurrence(nb::module_& m) {
   m.def("cells", &cells);
   m.def("window_forward", &window_forward, "cell"_a, "activation"_a, "p"_a.noconvert().none(), "table"_a.noconvert().none(),
         "ids"_a.noconvert().none(), "W"_a.none(), "h0"_a.noconvert(), "s0"_a.noconvert().none(), "parameters"_a,
-        "lengths"_a.noconvert().none(), "reverse"_a, "keep"_a.noconvert().none());
+        "lengths"_a.noconvert().none(), "reverse"_a, "recurrent_mask"_a.noconvert().none());
   m.def("window_backward", &window_backward, "cell"_a, "activation"_a, "W"_a.none(), "hs"_a.noconvert(), "ss"_a.noconvert().none(),
-        "tape"_a.noconvert().none(), "parameters"_a, "inputs"_a, "lengths"_a.noconvert().none(), "reverse"_a, "keep"_a.noconvert().none(),
+        "tape"_a.noconvert().none(), "parameters"_a, "inputs"_a, "lengths"_a.noconvert().none(), "reverse"_a, "recurrent_mask"_a.noconvert().none(),
         "dh"_a.noconvert().none(), "dh_end"_a.noconvert().none(), "ds_end"_a.noconvert().none(),
         "xi"_a.noconvert().none(), "da"_a.noconvert().none());
 }

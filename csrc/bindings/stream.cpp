@@ -40,7 +40,7 @@ struct PyStream : Stream {
     const Panels* W = spec[3].is_none() ? nullptr : &nb::cast<const Panels&>(spec[3]);
     check_W(cell, W, true);
     std::optional<Floats> table;
-    if (!spec[4].is_none()) table = as_it_is(spec[4], "table");
+    if (!spec[4].is_none()) table = without_conversion(spec[4], "table");
     require((bool)table == layers.empty(), "the first layer, and no other, must read from a table");
     require(!table || table->ndim() == 2, "table must have two dimensions");
     if (W) layer.W = W->shape;
@@ -53,7 +53,7 @@ struct PyStream : Stream {
     } else if (cell.gates) {
       layer.U = nb::cast<const Panels&>(spec[5]).shape;
       require(layer.U.K == below && layer.U.N == layer.P && layer.U.groups == 1, "U does not fit the layer below");
-      layer.b = checked(as_it_is(spec[6], "b"), "b", {layer.P});
+      layer.b = checked(without_conversion(spec[6], "b"), "b", {layer.P});
       layer.X = below;
     }
     own.emplace_back(cell, nb::cast<nb::list>(spec[7]), layer.H, layer.P, true, layer.parameters);
@@ -100,8 +100,8 @@ struct PyStream : Stream {
       auto pair = nb::cast<nb::tuple>(parts[i]);
       require(pair.size() == 2, "a state is (h, s)");
       const int64_t H = layers[i].H;
-      arrays.push_back(as_it_is(pair[0], "h"));
-      arrays.push_back(as_it_is(pair[1], "s"));
+      arrays.push_back(without_conversion(pair[0], "h"));
+      arrays.push_back(without_conversion(pair[1], "s"));
       checked(arrays[2 * i], "h", {H});
       checked(arrays[2 * i + 1], "s", {H});
     }

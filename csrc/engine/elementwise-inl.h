@@ -1,4 +1,4 @@
-// Functions of every value by itself, dropout masks, and the norm of a gradient.
+// Elementwise functions, dropout masks, and the norm of a gradient.
 #pragma once
 #include "engine/math-inl.h"
 #include "kernels.h"
@@ -6,9 +6,9 @@
 
 namespace unspool::UNSPOOL_SET {
 
-// Sums of squares in double precision, chunk by chunk in sixteen lanes: the order never depends on the threads.
+// Sums of squares in double precision, chunk by chunk in sixteen lanes: the order does not depend on the threads.
 static void norm(const NormArgs& a, Team team) {
-  const Range mine = share((a.n + CHUNK - 1) / CHUNK, 1, team.index, team.count);
+  const Range mine = partition((a.n + CHUNK - 1) / CHUNK, 1, team.index, team.count);
   for (int64_t chunk = mine.begin; chunk < mine.end; chunk++) {
     const int64_t end = (chunk + 1) * CHUNK < a.n ? (chunk + 1) * CHUNK : a.n;
     double lane[LANES] = {};
@@ -24,18 +24,18 @@ static void norm(const NormArgs& a, Team team) {
 }
 
 static void drop(const DropArgs& a, Team team) {
-  const Range mine = share(a.n, 4, team.index, team.count);
-  const float kept = 1.0f / (1.0f - a.rate);
+  const Range mine = partition(a.n, 4, team.index, team.count);
+  const float scale = 1.0f / (1.0f - a.rate);
   for (int64_t j = mine.begin; j < mine.end; j += 4) {
     uint32_t c[4] = {(uint32_t)(j / 4), (uint32_t)((uint64_t)(j / 4) >> 32), (uint32_t)a.stream, (uint32_t)(a.stream >> 32)};
     philox(c, (uint32_t)a.seed, (uint32_t)(a.seed >> 32));
     for (int i = 0; i < 4 && j + i < a.n; i++)
-      a.out[j + i] = (float)(c[i] >> 8) * 0x1p-24f < a.rate ? 0.0f : kept;
+      a.out[j + i] = (float)(c[i] >> 8) * 0x1p-24f < a.rate ? 0.0f : scale;
   }
 }
 
 static void scale_rows(const ScaleRowsArgs& a, Team team) {
-  const Range mine = share(a.tau, 1, team.index, team.count);
+  const Range mine = partition(a.tau, 1, team.index, team.count);
   const int64_t n = a.B * a.H;
   for (int64_t t = mine.begin; t < mine.end; t++)
     for (int64_t j = 0; j < n; j += LANES)
@@ -43,7 +43,7 @@ static void scale_rows(const ScaleRowsArgs& a, Team team) {
 }
 
 template <int A> static void activate_as(const ActivateArgs& a, Team team) {
-  const Range mine = share(a.n, LANES, team.index, team.count);
+  const Range mine = partition(a.n, LANES, team.index, team.count);
   along(mine.begin, mine.end, [&](auto kind, int64_t j, int64_t m) {
     using T = decltype(kind);
     const T x = get<T>(a.x + j, m);
@@ -52,12 +52,12 @@ template <int A> static void activate_as(const ActivateArgs& a, Team team) {
 }
 
 static void shift_rows(const ShiftRowsArgs& a, Team team) {
-  const Range mine = share(a.R, 1, team.index, team.count);
+  const Range mine = partition(a.R, 1, team.index, team.count);
   for (int64_t r = mine.begin; r < mine.end; r++)
     for (int64_t j = 0; j < a.N; j += LANES) store_to(a.out + r * a.N, j, a.N, load_to(a.x + r * a.stride, j, a.N) + load_to(a.b, j, a.N));
 }
 
-// The activation of every value by itself, or its derivative: for layers without a recurrence.
+// The activation of every value, or its derivative: for layers without a recurrence.
 static void activate_all(const ActivateArgs& a, Team team) {
   if (a.activation == TANH) return activate_as<TANH>(a, team);
   if (a.activation == RELU) return activate_as<RELU>(a, team);

@@ -1,8 +1,7 @@
-// Matrix products. Every element is one chain of fused multiply-adds: in rising k for products with rows on
-// the left, from the last row to the first for sums over time. Where a chain is cut into blocks, the partial
-// result is stored and taken up again as it is, so blocking never shows in a result.
+// Matrix products. Every element is one chain of fused multiply-adds in rising k. Where a chain is cut into blocks, the
+// partial sum is stored and loaded again unchanged, so that blocking never changes a result.
 //
-//   rows:   C = start + A B        A's rows as they lie, B packed into panels; a tile is MR rows x NP panels
+//   rows:   C = start + A B        A row-major, B packed into panels; a tile is MR rows x NP panels
 #pragma once
 #include "engine/simd-inl.h"
 #include "kernels.h"
@@ -16,17 +15,17 @@ static const int MR = 6, NP = 1, ACCUMULATORS = 6;
 #else
 static const int MR = 6, NP = 1, ACCUMULATORS = 6;
 #endif
-static const bool FINISH_IN_REGISTERS = ACCUMULATORS > 16;  // else what becomes of a sum is computed once it is stored
-static const int64_t KC = 256;  // how much of k a tile takes at a time: two panels of it stay in the first cache
+static const bool FINISH_IN_REGISTERS = ACCUMULATORS > 16;  // else the activation is applied after the tile is stored
+static const int64_t KC = 256;  // block of k: two panels of it stay in an L1 cache of 32 KiB
 
-// What will be needed next: N lines of it are called for in every four steps of a tile, so far to the next four, so far to each.
-struct Ahead {
+// Data to prefetch: N cache lines, `panel` apart, in every four steps of a tile, then `down` further.
+struct Prefetch {
   const float* at;  // nullptr: nothing
   int64_t down, panel;
 };
 
-// One step of acc += A B. A(i, k) is a[i / 2][k] or, for odd i, lda further; when packed, a[0][k + i]. Of two panels, half of the
-// rows are spread over the lanes as they are multiplied: one instruction less for each, as many more reads as there is room for.
+// One step of acc += A B. A(i, k) is a[i / 2][k] or, for odd i, lda further; when packed, a[0][k + i]. With two panels, half of
+// the rows use a multiply-add that broadcasts from memory: one instruction less, one load more, as many as the load ports allow.
 template <int M, int N, bool PACKED>
 static inline __attribute__((always_inline)) void tile_step(const float* const (&a)[(M + 1) / 2], int64_t k, int64_t lda, const float* b, int64_t panel, V (&acc)[M][N]) {
   V column[N];
@@ -45,21 +44,21 @@ static inline __attribute__((always_inline)) void tile_step(const float* const (
     }
   }
 }
-// Four steps at a time: a loop of a quarter of the rounds, whose end is foreseen.
-template <int M, int N, bool PACKED, bool AHEAD>
+// Unrolled four times: the branch predictor then predicts the end of the loop.
+template <int M, int N, bool PACKED, bool PREFETCH>
 static inline __attribute__((always_inline)) void tile_steps(const float* a, int64_t lda, const float* b, int64_t down, int64_t panel, int64_t K,
-                                                             V (&acc)[M][N], const Ahead& ahead) {
+                                                             V (&acc)[M][N], const Prefetch& prefetch) {
   const int64_t next = PACKED ? MR : 1;
   const float* pairs[(M + 1) / 2];  // every second row of A
 #pragma GCC unroll 8
   for (int i = 0; i < (M + 1) / 2; i++) pairs[i] = a + 2 * i * lda;
   int64_t k = 0;
-  const float* line = ahead.at;
+  const float* line = prefetch.at;
   for (; k + 4 <= K; k += 4) {
-    if constexpr (AHEAD) {
+    if constexpr (PREFETCH) {
 #pragma GCC unroll 8
-      for (int j = 0; j < N; j++) __builtin_prefetch(line + j * ahead.panel, 0, 2);
-      line += ahead.down;
+      for (int j = 0; j < N; j++) __builtin_prefetch(line + j * prefetch.panel, 0, 2);
+      line += prefetch.down;
     }
 #pragma GCC unroll 4
     for (int u = 0; u < 4; u++) tile_step<M, N, PACKED>(pairs, (k + u) * next, lda, b + (k + u) * down, panel, acc);
@@ -68,15 +67,15 @@ static inline __attribute__((always_inline)) void tile_steps(const float* a, int
 }
 template <int M, int N, bool PACKED>
 static inline __attribute__((always_inline)) void tile(const float* a, int64_t lda, const float* b, int64_t down, int64_t panel, int64_t K,
-                                                       V (&acc)[M][N], const Ahead& ahead) {
-  if (ahead.at) tile_steps<M, N, PACKED, true>(a, lda, b, down, panel, K, acc, ahead);
-  else tile_steps<M, N, PACKED, false>(a, lda, b, down, panel, K, acc, ahead);
+                                                       V (&acc)[M][N], const Prefetch& prefetch) {
+  if (prefetch.at) tile_steps<M, N, PACKED, true>(a, lda, b, down, panel, K, acc, prefetch);
+  else tile_steps<M, N, PACKED, false>(a, lda, b, down, panel, K, acc, prefetch);
 }
 
-// Where the columns of a panel lie, and how many there are.
-struct Place { int64_t at; int n; };
-static inline Place place(const Packed& B, int64_t panel) {
-  const int64_t group = panel / B.panels_a_group(), j = (panel - group * B.panels_a_group()) * LANES;
+// The first column of a panel, and the number of its columns.
+struct PanelColumns { int64_t at; int n; };
+static inline PanelColumns panel_columns(const Packed& B, int64_t panel) {
+  const int64_t group = panel / B.panels_per_group(), j = (panel - group * B.panels_per_group()) * LANES;
   const int64_t rest = B.width() - j;
   return {group * B.width() + j, (int)(rest < LANES ? rest : LANES)};
 }
@@ -94,13 +93,13 @@ struct Product {
   int64_t ldc = 0, shift = 0;           // `shift` is added to the column when writing C
   int64_t first_k = 0, K = 0;           // the rows of B that take part; A's columns are counted from the first of them
   bool backwards = false;               // from the last panel to the first
-  bool ahead = false;                   // B is larger than the second cache: it is called for before it is needed
+  bool prefetch = false;                // B exceeds the L2 cache: prefetch its panels
 };
 
-// A group of N panels: where each lies, and whether all are whole.
+// N panels that are multiplied together; whole: none has fewer than 16 columns.
 template <int N> struct Group {
   int64_t panel;
-  Place at[N];
+  PanelColumns at[N];
   bool whole;
 };
 template <int N> static inline Group<N> group_at(const Packed& B, int64_t panel) {
@@ -108,21 +107,21 @@ template <int N> static inline Group<N> group_at(const Packed& B, int64_t panel)
   g.panel = panel;
   g.whole = true;
   for (int j = 0; j < N; j++) {
-    g.at[j] = place(B, panel + j);
+    g.at[j] = panel_columns(B, panel + j);
     g.whole = g.whole && g.at[j].n == LANES;
   }
   return g;
 }
 
-// What becomes of an element when its sum is complete: nothing, or a function of it.
-struct AsItIs {
-  static const bool nothing = true;
+// The function that is applied to a complete sum: here the identity.
+struct NoFinish {
+  static const bool identity = true;
   template <class T> static inline __attribute__((always_inline)) T of(T v) { return v; }
 };
 
-// The same after the tile has been stored, where the registers are too few for its sums and for constants: two rows at a time.
+// Apply it after the tile is stored, two rows at a time: for machines with too few registers for the sums and the constants.
 template <class Finish, int M, int N> static inline void finish_tile(float* to, int64_t ldc, const Group<N>& g) {
-  if constexpr (!Finish::nothing)
+  if constexpr (!Finish::identity)
     for (int j = 0; j < N; j++) {
       const int n = g.at[j].n;
       float* at = to + g.at[j].at;
@@ -136,7 +135,7 @@ template <class Finish, int M, int N> static inline void finish_tile(float* to, 
     }
 }
 
-template <class Finish, int M, int N> static inline void product_tile(const Product& p, const Group<N>& g, int64_t m, int64_t k, int64_t kc, const Ahead& ahead) {
+template <class Finish, int M, int N> static inline void product_tile(const Product& p, const Group<N>& g, int64_t m, int64_t k, int64_t kc, const Prefetch& prefetch) {
   V acc[M][N];
   float* to = p.C + m * p.ldc + p.shift;
   if (k == 0 && !p.start) {
@@ -160,7 +159,7 @@ template <class Finish, int M, int N> static inline void product_tile(const Prod
         for (int j = 0; j < N; j++) acc[i][j] = load_n(from[i] + g.at[j].at, g.at[j].n);
     }
   }
-  tile<M, N, false>(p.A + m * p.lda + k, p.lda, p.B.at + (g.panel * p.B.K + p.first_k + k) * LANES, LANES, p.B.K * LANES, kc, acc, ahead);
+  tile<M, N, false>(p.A + m * p.lda + k, p.lda, p.B.at + (g.panel * p.B.K + p.first_k + k) * LANES, LANES, p.B.K * LANES, kc, acc, prefetch);
   const bool done = k + kc == p.K;
   if (FINISH_IN_REGISTERS && done) {
 #pragma GCC unroll 8
@@ -182,36 +181,35 @@ template <class Finish, int M, int N> static inline void product_tile(const Prod
   if (!FINISH_IN_REGISTERS && done) finish_tile<Finish, M, N>(to, p.ldc, g);
 }
 
-template <class Finish, int M, int N> static inline void tile_of(const Product& p, const Group<N>& g, int rows, int64_t m, int64_t k, int64_t kc, const Ahead& ahead) {
+template <class Finish, int M, int N> static inline void tile_of(const Product& p, const Group<N>& g, int rows, int64_t m, int64_t k, int64_t kc, const Prefetch& prefetch) {
   if constexpr (M * N <= ACCUMULATORS) {
-    if (rows == M) return product_tile<Finish, M, N>(p, g, m, k, kc, ahead);
+    if (rows == M) return product_tile<Finish, M, N>(p, g, m, k, kc, prefetch);
   }
-  if constexpr (M > 1) tile_of<Finish, M - 1, N>(p, g, rows, m, k, kc, ahead);
+  if constexpr (M > 1) tile_of<Finish, M - 1, N>(p, g, rows, m, k, kc, prefetch);
 }
 
-// All row tiles for one group of N panels, a block of k at a time: the block stays in the first cache for all
-// tiles, and so does the part of C that waits between two blocks.
+// All row tiles for one group of N panels, one block of k at a time: the block and the partial sums stay in the L1 cache.
 template <class Finish, int N> static inline void panel_group(const Product& p, int64_t panel, int64_t next) {
   const Group<N> g = group_at<N>(p.B, panel);
   for (int64_t k = 0; k < p.K || k == 0;) {
     const int64_t kc = p.M <= MR ? p.K : (p.K - k < KC + KC / 2 ? p.K - k : KC);
     int64_t tiles = (p.M + MR - 1) / MR;
-    Ahead ahead = {nullptr, LANES, p.B.K * LANES};
-    if (p.ahead && (k + kc < p.K || next >= 0))
-      ahead.at = p.B.at + (k + kc < p.K ? panel * p.B.K + p.first_k + k + kc : next * p.B.K + p.first_k) * LANES;
+    Prefetch prefetch = {nullptr, LANES, p.B.K * LANES};
+    if (p.prefetch && (k + kc < p.K || next >= 0))
+      prefetch.at = p.B.at + (k + kc < p.K ? panel * p.B.K + p.first_k + k + kc : next * p.B.K + p.first_k) * LANES;
     for (int64_t m = 0; tiles > 0; tiles--) {
       const int rows = (int)((p.M - m + tiles - 1) / tiles);  // 17 rows are 6 + 6 + 5, not 8 + 8 + 1
-      tile_of<Finish, MR, N>(p, g, rows, m, k, kc, ahead);
+      tile_of<Finish, MR, N>(p, g, rows, m, k, kc, prefetch);
       m += rows;
-      if (ahead.at) ahead.at += kc / 4 * LANES;
+      if (prefetch.at) prefetch.at += kc / 4 * LANES;
     }
     k += kc;
     if (kc == 0) break;
   }
 }
 
-// The panels in groups of N, what is left in smaller groups. Backwards, the same from the last to the first:
-// where W is larger than a core's cache, going to and fro finds half of it still there.
+// The panels in groups of N, the rest in smaller groups. Backwards, from the last panel to the first: if W exceeds the L2
+// cache, alternating the order finds a part of it still in the cache.
 template <class Finish, int N> static inline void panels(const Product& p, int64_t first, int64_t last) {
   const int64_t whole = (last - first) / N * N;
   if constexpr (N > 1) {
@@ -224,8 +222,8 @@ template <class Finish, int N> static inline void panels(const Product& p, int64
   }
 }
 
-// Few rows take many panels at once, so that enough chains are under way to hide the latency of a product.
-template <class Finish = AsItIs> static inline void product(const Product& p) {
+// Few rows use many panels at once: enough independent chains to hide the latency of a multiply-add.
+template <class Finish = NoFinish> static inline void product(const Product& p) {
   if (p.M <= 0) return;
   const int64_t tiles = (p.M + MR - 1) / MR, rows = (p.M + tiles - 1) / tiles;
   if (rows * 8 <= ACCUMULATORS) panels<Finish, 8>(p, p.first_panel, p.last_panel);
@@ -235,13 +233,13 @@ template <class Finish = AsItIs> static inline void product(const Product& p) {
 
 static void pack(const PackArgs& a, Team team) {
   const Packed& s = a.shape;
-  const Range mine = share(s.panels(), 1, team.index, team.count);
+  const Range mine = partition(s.panels(), 1, team.index, team.count);
   for (int64_t panel = mine.begin; panel < mine.end; panel++) {
-    const Place at = place(s, panel);
+    const PanelColumns at = panel_columns(s, panel);
     float* to = a.to + panel * s.K * LANES;
     if (!a.transposed) {
-      const int64_t FEW = 4;  // so many lines of a row at once, where they lie side by side
-      const Place last = panel + FEW <= mine.end ? place(s, panel + FEW - 1) : at;
+      const int64_t FEW = 4;  // panels that are packed together if their columns are adjacent
+      const PanelColumns last = panel + FEW <= mine.end ? panel_columns(s, panel + FEW - 1) : at;
       if (last.at == at.at + (FEW - 1) * LANES && last.n == LANES) {
         for (int64_t k = 0; k < s.K; k++)
 #pragma GCC unroll 4
@@ -266,7 +264,7 @@ static void pack(const PackArgs& a, Team team) {
   }
 }
 
-// Some rows of a product, against some panels; a block of rows stays in cache while the panels pass.
+// Some rows of a product, times some panels; a block of rows stays in cache for all panels.
 static inline void rows_between(const RowsArgs& a, Range which, int64_t first_panel, int64_t last_panel) {
   const int64_t BLOCK = 64;
   const float* start[BLOCK];
@@ -283,14 +281,14 @@ static inline void rows_between(const RowsArgs& a, Range which, int64_t first_pa
   }
 }
 
-// Rows are shared among the threads; of few rows, the panels.
+// Threads split the rows, or the panels if the rows are few.
 static void rows(const RowsArgs& a, Team team) {
   const int64_t panels = a.B.panels();
   if (a.M <= 64 && panels >= 2 * team.count) {
-    const Range mine = share(panels, 1, team.index, team.count);
+    const Range mine = partition(panels, 1, team.index, team.count);
     return rows_between(a, {0, a.M}, mine.begin, mine.end);
   }
-  rows_between(a, share(a.M, MR, team.index, team.count), 0, panels);
+  rows_between(a, partition(a.M, MR, team.index, team.count), 0, panels);
 }
 
 }  // namespace unspool::UNSPOOL_SET

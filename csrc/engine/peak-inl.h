@@ -12,7 +12,7 @@ static inline double now_seconds() {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// How many fused multiply-adds this thread does when nothing else is in the way.
+// Fused multiply-adds without memory access, in GF/s.
 static double fma_peak(double seconds) {
   const int CHAINS = MR * NP >= 12 ? 12 : MR * NP;
   V acc[CHAINS];

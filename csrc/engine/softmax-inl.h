@@ -1,4 +1,4 @@
-// The output layer, softmax and negative log-likelihood, forwards and backwards in one pass.
+// The output layer, softmax and negative log-likelihood, forward and backward in one pass.
 //
 //   o(t) = c + V h(t)                                              (10.10)
 //   y_hat(t) = softmax(o(t))                                       (10.11)
@@ -10,7 +10,7 @@
 
 namespace unspool::UNSPOOL_SET {
 
-// The largest of a row. A NaN may pass unseen here; it is seen in the sum.
+// The maximum of a row. A NaN may be missed here; it shows in the sum.
 static inline float largest(const float* o, int64_t K) {
   V tops = set1(o[0]);
   int64_t j = 0;
@@ -37,8 +37,8 @@ static inline float exp_row(float* o, int64_t K, float most) {
   return reduce_add(sums);
 }
 
-// Turns rows of logits into their gradients, in place. A few rows at a time, one kind of work after the other: rows do
-// not wait for each other's sums and logarithms.
+// Replace rows of logits by their gradients. Several rows per stage (maximum, exp, log, scale), so that the latencies of
+// sums and logarithms overlap.
 static inline void softmax_rows(const SoftmaxArgs& a, int64_t base, Range mine) {
   const int64_t MOST = 32, FEW = a.K <= 256 ? MOST : 1;
   for (int64_t first = mine.begin; first < mine.end; first += FEW) {
@@ -91,7 +91,7 @@ static inline void add_gradients(const SoftmaxArgs& a, int64_t n, const float* h
   dV.B = h, dV.ldb = a.H;
   dV.C = a.dV__KH, dV.ldc = a.H;
   dV.accumulate = accumulate;
-  dV.room = a.room;
+  dV.scratch = a.scratch;
   dV.gap_at = a.K;
   outer(dV, team);
   if (!a.dc__K) return;
@@ -103,28 +103,28 @@ static inline void add_gradients(const SoftmaxArgs& a, int64_t n, const float* h
   column_sum(dc, team);
 }
 
-// Of every step, a thread takes the rows of the batch that are its own in the recurrence too: they are in its cache.
+// Of every step, a thread takes the same rows of the batch as in the recurrence: they are in its cache.
 static void softmax(const SoftmaxArgs& a, Team team) {
-  if (a.R == 0 && a.dh__RH && !a.accumulate) add_gradients(a, 0, a.h__RH, false, team);  // the sum of nothing
+  if (a.R == 0 && a.dh__RH && !a.accumulate) add_gradients(a, 0, a.h__RH, false, team);  // an empty sum is zero
   for (int64_t top = a.R; top > 0; top -= a.block) {
     const int64_t n = top < a.block ? top : a.block, base = top - n;
     const float* h = a.h__RH + base * a.H;
     for (int64_t step = 0; step < n; step += a.B) {
-      const Range own = share(n - step < a.B ? n - step : a.B, 1, team.index, team.count);
+      const Range own = partition(n - step < a.B ? n - step : a.B, 1, team.index, team.count);
       const Range mine = {step + own.begin, step + own.end};
       rows_between(logits_of(a, n, h), mine, 0, a.Vt.panels());
       softmax_rows(a, base, mine);
       if (a.dh__RH) rows_between(dh_of(a, n, a.dh__RH + base * a.H), mine, 0, a.V.panels());
     }
-    team.barrier->wait();  // also before the room is used again: the next block's rows may be divided otherwise
+    team.barrier->wait();  // also before o is overwritten: the next block's rows may be split differently
     if (!a.dh__RH) continue;
     add_gradients(a, n, h, a.accumulate || top < a.R, team);
     team.barrier->wait();
   }
 }
 
-// Unnormalised probabilities of one row, sharpened by 1/temperature.
-static double weigh(const float* o, int64_t K, float sharpness, float* out) {
+// Unnormalised probabilities of one row: exp((o - max o) / temperature), and their sum.
+static double exp_weights(const float* o, int64_t K, float sharpness, float* out) {
   const V shift = set1(largest(o, K)), by = set1(sharpness);
   for (int64_t j = 0; j < K; j += LANES) store_to(out, j, K, exp((load_to(o, j, K) - shift) * by));
   double sum = 0.0;

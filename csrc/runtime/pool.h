@@ -1,4 +1,4 @@
-// One small pool of threads for everything.
+// The pool of threads that runs all kernels.
 #pragma once
 #include <functional>
 
@@ -6,12 +6,12 @@
 
 namespace unspool {
 
-int threads();                // how many a call uses
-void set_threads(int count);  // 1 … 256
+int threads();                // threads per call, the caller included
+void set_threads(int count);  // 1 … 256; ends surplus workers, after a call that is under way
 
 // Runs body(team) on `threads()` threads, the caller being the first; returns when all are done.
-// When another Python thread holds the pool, the caller does all of it alone: the bits are the same.
-// `most` caps the number of threads where the work is too small to share.
+// While another Python thread uses the pool, the caller runs the body alone, with the same bits.
+// `most` limits the number of threads, for small work.
 void parallel(const std::function<void(Team)>& body, int most = 256);
 
 }  // namespace unspool

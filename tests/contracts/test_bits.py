@@ -28,7 +28,7 @@ from cases import (
     walk,
 )
 from unspool.cells import cell_named
-from unspool.kernels import native
+from unspool.kernels import _native, native
 from unspool.model.network import Model
 from unspool.model.stream import Stream
 from unspool.optimisers.base import Optimiser, OptimiserConfig
@@ -40,6 +40,15 @@ LARGE = {"elman": 640, "gru": 384, "lstm": 320}
 """W takes more than 1.5 MB: units belong to threads."""
 MIDDLE = {"elman": 384, "gru": 224, "lstm": 192}
 """W takes more than 0.5 MB: units belong to threads where the rows are fewer than they."""
+
+
+@pytest.fixture(autouse=True)
+def an_L2_of_one_mebibyte():
+    """The sizes above are for this cache; the machine's own may be another."""
+    found = _native.L2_bytes()
+    _native.set_L2_bytes(2**20)
+    yield
+    _native.set_L2_bytes(found)
 
 
 def floats(rng, *shape):
@@ -93,6 +102,18 @@ def test_a_w_beyond_the_cache_does_not_depend_on_the_threads(cell, keep):
     config = config_of(cell, "dense", LARGE[cell], recurrent_dropout=keep, learn_h0=True)
     case = Windowed(config, tau=4, B=70 if keep else 7, ragged=True)
     for_any_threads(lambda: walk(case))
+
+
+@pytest.mark.parametrize("B", [1, 33])
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_window_does_not_depend_on_the_size_of_the_cache(cell, B):
+    found = []
+    for threads, L2 in ((1, 2**20), (1, 2**26), (2, 2**10), (2, 2**17), (3, 2**17), (3, 2**26)):
+        native.set_threads(threads)
+        _native.set_L2_bytes(L2)  # prefetched or not, split by rows or by units
+        found.append(walk(Windowed(config_of(cell, "one-hot", 96), tau=5, B=B)))
+    for other in found[1:]:
+        same_bits(other, found[0])
 
 
 @pytest.mark.parametrize("B", [1, 2])

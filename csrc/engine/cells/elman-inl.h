@@ -14,7 +14,7 @@
 namespace unspool::UNSPOOL_SET {
 
 template <int A> struct Activated {
-  static const bool nothing = false;
+  static const bool identity = false;
   template <class T> static inline __attribute__((always_inline)) T of(T a) { return activate<A>(a); }  // 10.9
 };
 
@@ -24,7 +24,7 @@ template <int A> static void elman_forward_as(const ForwardArgs& a, Team team) {
   for (int64_t k = 0; k < a.tau; k++) {
     const int64_t t = a.reverse ? a.tau - 1 - k : k;
     const float* h_before = a.hs__tBH + before(a, t);
-    const float* h_seen = operand(a, s, t, team);
+    const float* h_seen = h_for_product(a, s, t, team);
     float* h = a.hs__tBH + after(a, t);
     for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
@@ -36,15 +36,15 @@ template <int A> static void elman_forward_as(const ForwardArgs& a, Team team) {
       for (int64_t i = b; a.lengths__B && i < b + n; i++)
         if (!alive(a, t, i)) copy_units(s, h + i * a.H, h_before + i * a.H);
     }
-    meet(s, team);
+    barrier(s, team);
   }
 }
 
 template <int A> static void elman_backward_as(const BackwardArgs& a, Team team) {
   const Split s = split(a, team);
   float* running = a.dh_start__BH;
-  const bool handed_on = a.lengths__B || a.keep__BH;  // else the product that follows writes over it
-  arrive(a, s, a.dh_end__BH, running);
+  const bool keeps_dh = a.lengths__B || a.recurrent_mask__BH;  // else the product below overwrites dh
+  load_final_gradient(a, s, a.dh_end__BH, running);
   for (int64_t k = a.tau - 1; k >= 0; k--) {
     const int64_t t = a.reverse ? a.tau - 1 - k : k;
     float* da = a.da__tBA + t * a.B * a.H;
@@ -60,13 +60,13 @@ template <int A> static void elman_backward_as(const BackwardArgs& a, Team team)
         if (out) dh = dh + get<T>(out + j, m);
         dh = flush(dh);
         put(da_at + j, m, live ? dh * slope<A>(get<T>(h + j, m)) : none);
-        if (handed_on) put(dh_at + j, m, live ? none : dh);
+        if (keeps_dh) put(dh_at + j, m, live ? none : dh);
       });
     }
-    meet(s, team);
-    carry_back(a, s, da, a.H, 0, a.H, a.keep__BH ? a.spare__BH : running, a.keep__BH || !a.lengths__B, k % 2 == 1);
-    if (a.keep__BH) carry_kept(a, s);
-    if (a.xi__tB) weigh_chain(a, s, t, running);
+    barrier(s, team);
+    carry_back(a, s, da, a.H, 0, a.H, a.recurrent_mask__BH ? a.scratch__BH : running, a.recurrent_mask__BH || !a.lengths__B, k % 2 == 1);
+    if (a.recurrent_mask__BH) carry_back_masked(a, s);
+    if (a.xi__tB) multiply_by_xi(a, s, t, running);
   }
 }
 

@@ -1,4 +1,4 @@
-// The GRU, as PyTorch defines it; gate blocks in the order r z n. The bias d stands inside the reset product.
+// The GRU, as PyTorch defines it; gate blocks in the order r z n. The bias d is inside the reset product.
 //
 //   r(t) = sig(b_r + W_r h(t-1) + U_r x(t))
 //   z(t) = sig(b_z + W_z h(t-1) + U_z x(t))
@@ -6,7 +6,7 @@
 //   n(t) = tanh(b_n + U_n x(t) + r(t) q(t))
 //   h(t) = (1 - z(t)) n(t) + z(t) h(t-1)
 //
-// The tape keeps r z n q, and da holds the gradients of the same four.
+// The tape holds r z n q, and da the gradients of these four.
 #pragma once
 #include "engine/math-inl.h"
 #include "engine/recurrence-inl.h"
@@ -20,7 +20,7 @@ static void gru_forward(const ForwardArgs& a, Team team) {
   for (int64_t i = 0; i < BLOCK; i++) bias[i] = a.parameters[0].value;
   for (int64_t k = 0; k < a.tau; k++) {
     const int64_t t = a.reverse ? a.tau - 1 - k : k;
-    const float* h_seen = operand(a, s, t, team);
+    const float* h_seen = h_for_product(a, s, t, team);
     const float* h_before = a.hs__tBH + before(a, t);
     float* gates = a.tape__tBT + t * a.B * G;
     for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
@@ -40,16 +40,16 @@ static void gru_forward(const ForwardArgs& a, Team team) {
         along(s.units.begin, end, [&](auto kind, int64_t j, int64_t m) {
           using T = decltype(kind);
           const T dr = sigmoid_below(get<T>(row + j, m)), dz = sigmoid_below(get<T>(row + H + j, m));
-          const T over = all<T>(1.0f) / (dr * dz), r = over * dz, z = over * dr;  // two gates share one division
-          const T fresh = tanh(fma(r, get<T>(row + 3 * H + j, m), get<T>(from + j, m)));
+          const T over = all<T>(1.0f) / (dr * dz), r = over * dz, z = over * dr;  // two gates, one division
+          const T candidate = tanh(fma(r, get<T>(row + 3 * H + j, m), get<T>(from + j, m)));
           put(row + j, m, r);
           put(row + H + j, m, z);
-          put(row + 2 * H + j, m, fresh);
-          put(h + j, m, fma(z, get<T>(h_before + i * H + j, m) - fresh, fresh));
+          put(row + 2 * H + j, m, candidate);
+          put(h + j, m, fma(z, get<T>(h_before + i * H + j, m) - candidate, candidate));
         });
       }
     }
-    meet(s, team);
+    barrier(s, team);
   }
 }
 
@@ -57,7 +57,7 @@ static void gru_backward(const BackwardArgs& a, Team team) {
   const Split s = split(a, team);
   const int64_t H = a.H, G = 4 * H, end = s.units.end;
   float* running = a.dh_start__BH;
-  arrive(a, s, a.dh_end__BH, running);
+  load_final_gradient(a, s, a.dh_end__BH, running);
   for (int64_t k = a.tau - 1; k >= 0; k--) {
     const int64_t t = a.reverse ? a.tau - 1 - k : k;
     float* da_t = a.da__tBA + t * a.B * G;
@@ -88,12 +88,12 @@ static void gru_backward(const BackwardArgs& a, Team team) {
         put(dh_at + j, m, dh * z);
       });
     }
-    meet(s, team);
-    float* to = a.keep__BH ? a.spare__BH : running;
-    carry_back(a, s, da_t, G, 0, 2 * H, to, a.keep__BH != nullptr, k % 2 == 1);
+    barrier(s, team);
+    float* to = a.recurrent_mask__BH ? a.scratch__BH : running;
+    carry_back(a, s, da_t, G, 0, 2 * H, to, a.recurrent_mask__BH != nullptr, k % 2 == 1);
     carry_back(a, s, da_t + 3 * H, G, 2 * H, H, to, false, k % 2 == 1);
-    if (a.keep__BH) carry_kept(a, s);
-    if (a.xi__tB) weigh_chain(a, s, t, running);
+    if (a.recurrent_mask__BH) carry_back_masked(a, s);
+    if (a.xi__tB) multiply_by_xi(a, s, t, running);
   }
 }
 

@@ -15,7 +15,7 @@ static void lstm_forward(const ForwardArgs& a, Team team) {
   const float* start[BLOCK];
   for (int64_t k = 0; k < a.tau; k++) {
     const int64_t t = a.reverse ? a.tau - 1 - k : k;
-    const float* h_seen = operand(a, s, t, team);
+    const float* h_seen = h_for_product(a, s, t, team);
     const int64_t past = before(a, t), now = after(a, t);
     float* gates = a.tape__tBT + t * a.B * G;
     for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
@@ -39,7 +39,7 @@ static void lstm_forward(const ForwardArgs& a, Team team) {
           const T di = sigmoid_below(get<T>(row + j, m)), df = sigmoid_below(get<T>(row + H + j, m));
           const T dO = sigmoid_below(get<T>(row + 3 * H + j, m));
           const Fraction<T> t = tanh_fraction(get<T>(row + 2 * H + j, m));
-          const T left = di * df, right = dO * t.below;  // the four gates share one division
+          const T left = di * df, right = dO * t.below;  // four gates, one division
           const T over = all<T>(1.0f) / (left * right), over_left = over * right, over_right = over * left;
           const T i = over_left * df, f = over_left * di;
           const T o = over_right * t.below, g = over_right * dO * t.above;
@@ -53,7 +53,7 @@ static void lstm_forward(const ForwardArgs& a, Team team) {
         });
       }
     }
-    meet(s, team);
+    barrier(s, team);
   }
 }
 
@@ -61,9 +61,9 @@ static void lstm_backward(const BackwardArgs& a, Team team) {
   const Split s = split(a, team);
   const int64_t H = a.H, G = 4 * H, end = s.units.end;
   float *running = a.dh_start__BH, *running_s = a.ds_start__BH;
-  const bool handed_on = a.lengths__B || a.keep__BH;  // else the product that follows writes over dh
-  arrive(a, s, a.dh_end__BH, running);
-  arrive(a, s, a.ds_end__BH, running_s);
+  const bool keeps_dh = a.lengths__B || a.recurrent_mask__BH;  // else the product below overwrites dh
+  load_final_gradient(a, s, a.dh_end__BH, running);
+  load_final_gradient(a, s, a.ds_end__BH, running_s);
   for (int64_t k = a.tau - 1; k >= 0; k--) {
     const int64_t t = a.reverse ? a.tau - 1 - k : k;
     float* da_t = a.da__tBA + t * a.B * G;
@@ -93,14 +93,14 @@ static void lstm_backward(const BackwardArgs& a, Team team) {
         put(da + 2 * H + j, m, ds * i * fnma(g, g, one));
         put(da + 3 * H + j, m, dh * squashed * fnma(o, o, o));
         put(ds_at + j, m, flush(ds * f));
-        if (handed_on) put(dh_at + j, m, none);
+        if (keeps_dh) put(dh_at + j, m, none);
       });
     }
-    meet(s, team);
-    carry_back(a, s, da_t, G, 0, G, a.keep__BH ? a.spare__BH : running, a.keep__BH || !a.lengths__B, k % 2 == 1);
-    if (a.keep__BH) carry_kept(a, s);
-    if (a.xi__tB) weigh_chain(a, s, t, running);
-    if (a.xi__tB) weigh_chain(a, s, t, running_s);
+    barrier(s, team);
+    carry_back(a, s, da_t, G, 0, G, a.recurrent_mask__BH ? a.scratch__BH : running, a.recurrent_mask__BH || !a.lengths__B, k % 2 == 1);
+    if (a.recurrent_mask__BH) carry_back_masked(a, s);
+    if (a.xi__tB) multiply_by_xi(a, s, t, running);
+    if (a.xi__tB) multiply_by_xi(a, s, t, running_s);
   }
 }
 

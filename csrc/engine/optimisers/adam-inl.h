@@ -10,7 +10,7 @@ struct Adam {
 };
 
 static void adam(const UpdateArgs& a, Team team) {
-  const Range mine = share(a.n, LANES, team.index, team.count);
+  const Range mine = partition(a.n, LANES, team.index, team.count);
   const double beta1 = a.settings[Adam::BETA1], beta2 = a.settings[Adam::BETA2];
   const float learning_rate = (float)a.settings[Adam::LEARNING_RATE], decay = (float)a.settings[Adam::DECAY];
   const V scale = set1(a.scale), rest1 = set1((float)(1.0 - beta1)), b2 = set1((float)beta2), rest2 = set1((float)(1.0 - beta2));
@@ -21,7 +21,7 @@ static void adam(const UpdateArgs& a, Team team) {
     const V g = load_to(a.g, j, a.n) * scale;
     const V m0 = load_to(first, j, a.n);
     const V second = fma(g * g, rest2, load_to(second_moment, j, a.n) * b2);
-    const Mask gone = second < set1(0x1p-126f);  // below, both are zero: never one over the square root of the other's zero
+    const Mask gone = second < set1(0x1p-126f);  // then both are zero: m is never divided by the root of a v that is zero
     const V v = select(gone, zero(), second), m = select(gone, zero(), flush(fma(g - m0, rest1, m0)));
     const V p = load_to(a.p, j, a.n) * shrink;
     store_to(first, j, a.n, m);

@@ -10,7 +10,7 @@ struct Sgd {
 };
 
 static void sgd(const UpdateArgs& a, Team team) {
-  const Range mine = share(a.n, LANES, team.index, team.count);
+  const Range mine = partition(a.n, LANES, team.index, team.count);
   const V scale = set1(a.scale), momentum = set1((float)a.settings[Sgd::MOMENTUM]);
   const V rate = set1((float)a.settings[Sgd::LEARNING_RATE]), decay = set1((float)a.settings[Sgd::DECAY]);
   float* velocity = a.states[0];

@@ -327,17 +327,11 @@ def adam(
     """
     if step < 1:
         raise InputError(f"step is {step}; expected 1 or more")
-    settings = {
-        "learning_rate": learning_rate,
-        "beta1": beta1,
-        "beta2": beta2,
-        "epsilon": epsilon,
-        "decay": decay,
-    }
-    settings |= {"correction1": 1.0 - beta1**step, "correction2": (1.0 - beta2**step) ** 0.5}
+    corrections = 1.0 - beta1**step, (1.0 - beta2**step) ** 0.5
     _native.update(
         "adam", as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g"),
-        [as_flat(as_written(m, "m"), "m"), as_flat(as_written(v, "v"), "v")], scale, settings,
+        [as_flat(as_written(m, "m"), "m"), as_flat(as_written(v, "v"), "v")], scale,
+        [learning_rate, beta1, beta2, epsilon, decay, *corrections],
     )  # fmt: skip
 
 
@@ -354,8 +348,7 @@ def sgd(
     """Update p (and the momentum m) in place: p -= learning_rate (momentum m + scale g + decay p)."""
     flat_m = None if m is None else as_flat(as_written(m, "m"), "m")
     flat_p, flat_g = as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g")
-    settings = {"learning_rate": learning_rate, "momentum": momentum, "decay": decay}
-    _native.update("sgd", flat_p, flat_g, [flat_m], scale, settings)
+    _native.update("sgd", flat_p, flat_g, [flat_m], scale, [learning_rate, momentum, decay])
 
 
 def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:
