@@ -117,7 +117,7 @@ def test_a_window_refuses_a_wrong_array_and_names_it(cell, name, wrong):
         assert window.forward(p=value).tau == len(value)
         return
     message = refused(window.forward, **{name: value})
-    named = {"h0": "h0|p", "W": "W|h0", "recurrent_mask": "recurrent_mask|keep"}.get(name, name)
+    named = {"h0": "h0|p", "W": "W|h0"}.get(name, name)
     assert re.search(rf"\b({named})\b", message), message
 
 

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from unspool.kernel import ops
+from unspool.kernels import native
 
 TASKS = "/proc/self/task"
 pytestmark = pytest.mark.skipif(not os.path.isdir(TASKS), reason="the system does not list threads")
@@ -15,12 +15,12 @@ pytestmark = pytest.mark.skipif(not os.path.isdir(TASKS), reason="the system doe
 
 def product():
     a = np.ones((400, 100), np.float32)
-    return ops.matmul(a, a, transpose_b=True)
+    return native.matmul(a, a, transpose_b=True)
 
 
 def threads_at_rest():
     """Return how many threads this process has without workers."""
-    ops.set_threads(1)
+    native.set_threads(1)
     time.sleep(0.1)
     return len(os.listdir(TASKS))
 
@@ -36,12 +36,12 @@ def settles_at(count):
 def test_surplus_workers_end_when_the_number_of_threads_falls():
     alone = threads_at_rest()
     for threads in (5, 2, 4, 3, 1, 6, 1):
-        ops.set_threads(threads)
+        native.set_threads(threads)
         product()
         assert settles_at(alone + threads - 1)
-    ops.set_threads(4)
+    native.set_threads(4)
     product()
-    ops.set_threads(1)  # at once, not at the next product
+    native.set_threads(1)  # at once, not at the next product
     assert settles_at(alone)
 
 
@@ -58,19 +58,19 @@ def test_the_number_of_threads_may_change_while_others_compute():
     for thread in busy:
         thread.start()
     for i in range(200):
-        ops.set_threads(1 + i % 4)
+        native.set_threads(1 + i % 4)
     over.set()
     for thread in busy:
         thread.join()
-    ops.set_threads(1)
+    native.set_threads(1)
     assert not failures and settles_at(alone)
 
 
 def test_a_forked_process_has_workers_of_its_own():
-    ops.set_threads(3)
+    native.set_threads(3)
     expected = product()
     child = os.fork()
     if child == 0:
-        ops.set_threads(2)
+        native.set_threads(2)
         os._exit(0 if np.array_equal(product(), expected) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
