@@ -4,9 +4,8 @@ Every function has a reference implementation of the same name and signature in 
 the specification. Here arrays are float32 and ids int32; other types are refused, since a silent conversion would be a
 silent copy.
 
-Every element of a product is one chain of fused multiply-adds in rising k; sums over rows run from the last
-row to the first. So a result never depends on the number of threads, the other rows of its batch, the cuts between
-windows, or the instruction set.
+Every element of a product is one chain of fused multiply-adds in rising k; sums over rows run from the last row to
+the first. So a result never depends on threads, other rows of a batch, cuts between windows, or the instruction set.
 """
 
 from __future__ import annotations
@@ -112,17 +111,9 @@ def sum_over_time(
     if lookup is not None:
         table, ids = as_written_rows(lookup.table, "table"), as_ids(lookup.ids, "ids")
     _native.outer_product(
-        as_rows(da, "da"),
-        as_rows(past, "past"),
-        as_written(out, "out"),
-        accumulate,
-        table,
-        ids,
-        accumulate_lookup,
-        *gap,
-        None if total is None else as_written(total, "total"),
-        accumulate_total,
-    )
+        as_rows(da, "da"), as_rows(past, "past"), as_written(out, "out"), accumulate, table, ids, accumulate_lookup,
+        *gap, None if total is None else as_written(total, "total"), accumulate_total,
+    )  # fmt: skip
 
 
 def column_sum(a: Floats, *, out: Floats | None = None, accumulate: bool = True) -> Floats:
@@ -173,23 +164,17 @@ def window_forward(
     recurrent_mask  (B, H): dropout mask on h(t-1) in front of W
     """
     act = chosen(activation, ACTIVATIONS, "activation")
-    looked_up = isinstance(p, Lookup)
+    table = ids = values = None
+    if isinstance(p, Lookup):
+        table, ids = as_floats(p.table, "table"), as_ids(p.ids, "ids")
+    else:
+        values = as_floats(p, "p")
     lengths = None if lengths is None else as_ids(lengths, "lengths")
     recurrent_mask = maybe_floats(recurrent_mask, "recurrent_mask")
     hs, ss, gates, h_masked = _native.window_forward(
-        cell.name,
-        act,
-        None if looked_up else as_floats(p, "p"),
-        as_floats(p.table, "table") if isinstance(p, Lookup) else None,
-        as_ids(p.ids, "ids") if isinstance(p, Lookup) else None,
-        None if W is None else pack(W, transposed=True, groups=len(cell.gates)),
-        as_floats(h0, "h0"),
-        maybe_floats(s0, "s0"),
-        _own(cell, extra, forward=True),
-        lengths,
-        reverse,
-        recurrent_mask,
-    )
+        cell.name, act, values, table, ids, None if W is None else pack(W, transposed=True, groups=len(cell.gates)),
+        as_floats(h0, "h0"), maybe_floats(s0, "s0"), _own(cell, extra, forward=True), lengths, reverse, recurrent_mask,
+    )  # fmt: skip
     P = p.table.shape[1] if isinstance(p, Lookup) else p.shape[2]
     return Tape(cell, activation, reverse, lengths, recurrent_mask, hs, ss, gates, h_masked, P)
 
@@ -234,28 +219,15 @@ def window_backward(
     memory traffic, and the tape cannot be used again.
     """
     cell, dh, gates = tape.cell, maybe_floats(dh, "dh"), maybe_floats(tape.gates, "gates")
-    over = None
-    if consume and cell.da_over is not None:
-        over = gates if cell.da_over == "tape" else dh
-        over = over if over is None else as_written(over, "gates" if cell.da_over == "tape" else "dh")
+    over, name = {"tape": (gates, "gates"), "dh": (dh, "dh"), None: (None, "")}[cell.da_over]
+    over = as_written(over, name) if consume and over is not None else None
     da, dh0, ds0 = _native.window_backward(
-        cell.name,
-        chosen(tape.activation, ACTIVATIONS, "activation"),
-        None if W is None else pack(W),
-        as_floats(tape.hs, "hs"),
-        maybe_floats(tape.ss, "ss"),
-        gates,
-        _own(cell, extra, forward=False),
-        tape.P,
-        None if tape.lengths is None else as_ids(tape.lengths, "lengths"),
-        tape.reverse,
-        maybe_floats(tape.recurrent_mask, "recurrent_mask"),
-        dh,
-        maybe_floats(dh_end, "dh_end"),
-        maybe_floats(ds_end, "ds_end"),
-        maybe_floats(xi, "xi"),
-        over,
-    )
+        cell.name, chosen(tape.activation, ACTIVATIONS, "activation"), None if W is None else pack(W),
+        as_floats(tape.hs, "hs"), maybe_floats(tape.ss, "ss"), gates, _own(cell, extra, forward=False), tape.P,
+        None if tape.lengths is None else as_ids(tape.lengths, "lengths"), tape.reverse,
+        maybe_floats(tape.recurrent_mask, "recurrent_mask"), dh, maybe_floats(dh_end, "dh_end"),
+        maybe_floats(ds_end, "ds_end"), maybe_floats(xi, "xi"), over,
+    )  # fmt: skip
     if da is None:
         assert over is not None
         da = over
@@ -358,9 +330,8 @@ def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float)
     n = math.prod(int(n) for n in shape)
     if n > 2**44:
         raise InputError(f"shape is {shape}; the mask would not fit in memory")
-    mask: Floats = _native.dropout_mask(n, seed % 2**64, stream % 2**64, rate)
-    shaped: Floats = mask.reshape(shape)
-    return shaped
+    mask: Floats = _native.dropout_mask(n, seed % 2**64, stream % 2**64, rate).reshape(shape)
+    return mask
 
 
 def scale_rows(x: Floats, mask: Floats) -> Floats:

@@ -1,9 +1,8 @@
 """The kernels in plain NumPy: the specification, in the precision of the arguments.
 
-Every function has the name and the signature of its native implementation in `native`. One line of code per equation
-(numbered as in Goodfellow, Bengio and Courville, *Deep Learning*, chapter 10). The functions also run in float64:
-finite differences check them there, and the native kernels are checked against them. The steps of a recurrence are
-in the file of its cell.
+Every function has the name and the signature of its native implementation in `native`. One line per equation (numbered
+as in Goodfellow, Bengio and Courville, *Deep Learning*, chapter 10). The functions also run in float64: finite differences
+check them there, and the native kernels are checked against them. The steps of a recurrence are in the file of its cell.
 """
 
 from __future__ import annotations
@@ -141,19 +140,16 @@ def _input_part(p: Floats | Lookup, lengths: Ids | None) -> Floats:
     ids = p.ids
     if lengths is not None:
         ids = np.where(np.arange(len(ids))[:, None] < lengths, ids, 0)
-    values: Floats = p.table[ids]
-    return values
+    return p.table[ids]
 
 
 def _alive(tau: int, B: int, lengths: Ids | None) -> NDArray[np.bool_]:
     return np.arange(tau)[:, None] < (np.full(B, tau) if lengths is None else lengths)
 
 
-def _order(tau: int, reverse: bool) -> list[tuple[int, int, int]]:
-    """(t, where the state before step t lies, where the state after it lies), in the order of computation."""
-    if reverse:
-        return [(t, t + 1, t) for t in range(tau - 1, -1, -1)]
-    return [(t, t, t + 1) for t in range(tau)]
+def _order(tau: int, reverse: bool) -> range:
+    """Return the steps in the order of the forward pass."""
+    return range(tau)[:: -1 if reverse else 1]
 
 
 def window_forward(
@@ -177,15 +173,14 @@ def window_forward(
     own = [_parameter(value, transposed=True) for value in extra]
     hs = np.empty((tau + 1, B, H), h0.dtype)
     ss = np.empty_like(hs) if cell.has_cell_state else None
-    columns = cell.tape.of(H, x.shape[2])
-    gates = np.zeros((tau, B, columns), h0.dtype) if columns else None
+    gates = np.zeros((tau, B, cell.tape.of(H, x.shape[2])), h0.dtype) if any(cell.tape) else None
     h_masked = None if recurrent_mask is None else np.empty((tau, B, H), h0.dtype)
     first = tau if reverse else 0
     hs[first] = h0
-    if ss is not None:
-        assert s0 is not None
+    if ss is not None and s0 is not None:
         ss[first] = s0
-    for t, before, after in _order(tau, reverse):
+    for t in _order(tau, reverse):
+        before, after = (t + 1, t) if reverse else (t, t + 1)
         h, s, live = hs[before], None if ss is None else ss[before], alive[t][:, None]
         seen = h if recurrent_mask is None else h * recurrent_mask
         if h_masked is not None:
@@ -201,9 +196,9 @@ def window_forward(
 
 def _parameter(value: Floats | Packed, *, transposed: bool) -> Floats:
     """Return a further parameter in its own shape."""
-    if not isinstance(value, Packed):
-        return value
-    return value.values.T if transposed else value.values
+    if isinstance(value, Packed):
+        return value.values.T if transposed else value.values
+    return value
 
 
 def window_backward(
@@ -232,7 +227,7 @@ def window_backward(
     if cell.has_cell_state:
         ds_t = np.zeros((B, H), hs.dtype) if ds_end is None else ds_end.copy()
     mask = 1 if tape.recurrent_mask is None else tape.recurrent_mask
-    for t, _, _ in reversed(_order(tau, tape.reverse)):
+    for t in reversed(_order(tau, tape.reverse)):
         live = alive[t][:, None]
         if dh is not None:
             dh_t = dh_t + dh[t]
