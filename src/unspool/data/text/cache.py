@@ -21,7 +21,7 @@ from unspool.data.text.source import Source, fingerprint
 from unspool.data.tokens.registry import Described, Tokenizer, describe
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError
-from unspool.storage.files import OPEN_SEAL, checksum_ok, read_bytes, with_checksum, write_atomic
+from unspool.storage.files import CHECKSUM_PLACEHOLDER, checksum_ok, read_bytes, with_checksum, write_atomic
 from unspool.storage.schema import parse_json, read_as
 
 FORMAT = "unspool-corpus-3"
@@ -40,7 +40,7 @@ def write(folder: Path, vocab: Vocab, tokenizer: Tokenizer, parts: list[Part], e
     """Put everything but the ids, which are there already, into the folder."""
     vocab.save(folder / VOCAB)
     content = {
-        "sha256": OPEN_SEAL,
+        "sha256": CHECKSUM_PLACEHOLDER,
         "format": FORMAT,
         "tokenizer": describe(tokenizer),
         "vocab": vocab.sha256,
