@@ -18,6 +18,7 @@ from unspool.baselines.ngram_counts import NgramCounts, count_levels
 from unspool.baselines.ngram_model import NgramModel
 from unspool.data.text.corpus import Corpus
 from unspool.data.text.parts import Part
+from unspool.data.tokens.registry import tokenizer_class
 from unspool.errors import InputError
 from unspool.evaluation.language import Uniform, evaluate, in_reading_order, spread
 from unspool.evaluation.metrics import Metrics, ScoresText, measure
@@ -25,10 +26,8 @@ from unspool.kernels.arrays import Ids, Real
 from unspool.kernels.memory import available
 from unspool.training.events import Baseline, RunConfig
 
-ORDERS = {"char": 6, "byte": 6}
-"""The highest order of these tokens, where none is given."""
-ORDER = 4
-"""The highest order of words, sub-words and all other tokens."""
+CHARACTER_ORDER, ORDER = 6, 4
+"""Default highest order for characters and bytes, and for all other tokens."""
 SHARE = 0.1
 """The share of a time limit that n-grams may take."""
 GROWTH = 2.0
@@ -99,7 +98,7 @@ def default_order(tokens: str, length: int) -> int:
     >>> default_order("char", 10_000), default_order("word", 10_000), default_order("char", 3)
     (6, 4, 3)
     """
-    return min(ORDERS.get(tokens, ORDER), length)
+    return min(CHARACTER_ORDER if tokenizer_class(tokens).one_symbol else ORDER, length)
 
 
 def baselines(corpus: Corpus, config: RunConfig, seconds: float | None = None) -> Scored:

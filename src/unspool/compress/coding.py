@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.compress.frequencies import Whole, frequencies
-from unspool.compress.literals import Interval, Spelling, cut, join
+from unspool.compress.literals import Interval, Spelling, cut
 from unspool.compress.range_coder import Decoder, Encoder
 from unspool.errors import FileError
 from unspool.evaluation.language import WINDOW, no_progress, refuse_no_text
@@ -142,7 +142,7 @@ def decode(
             raise FileError("damaged: more comes out than went in; take it from a copy")
         if (at + 1) % OFTEN == 0 or at + 1 == tokens:
             told(at + 1, tokens)
-    return join(model.tokenizer, found[:: -1 if model.backward else 1])
+    return model.tokenizer.decode_bytes(found[:: -1 if model.backward else 1])
 
 
 def check(model: Model) -> None:

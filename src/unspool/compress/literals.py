@@ -14,24 +14,19 @@ with N characters so far, D of them different. (1,114,112 code points, and a sig
 >>> from unspool.data.tokens.registry import make_tokenizer
 >>> cut(make_tokenizer("char"), b"a\\xff\\xc3\\xa9")
 ['a', '\\udcff', 'é']
->>> join(make_tokenizer("char"), _)
+>>> make_tokenizer("char").decode_bytes(_)
 b'a\\xff\\xc3\\xa9'
 """
 
-import re
 from collections.abc import Iterator
 
 from unspool.compress.range_coder import Decoder
-from unspool.data.tokens.characters import ByteTokenizer
 from unspool.data.tokens.registry import Tokenizer
-from unspool.data.tokens.subword import SubwordTokenizer
 from unspool.errors import FileError, InputError
 
 Interval = tuple[int, int, int]
 """(start, size, total): a choice with the probability size / total."""
 END = 0x110000
-NO_TEXT = re.compile("([\udc80-\udcff])")
-"""What stands for a byte that is not UTF-8."""
 
 
 def cut(tokenizer: Tokenizer, data: bytes) -> list[str]:
@@ -41,15 +36,8 @@ def cut(tokenizer: Tokenizer, data: bytes) -> list[str]:
             f"tokens of the kind {tokenizer.kind!r} do not keep what stands between them, so no file would come "
             "back as it was; use a run that was trained with tokens='char' or 'byte'"
         )
-    if isinstance(tokenizer, ByteTokenizer):
-        return list(data.decode("latin-1"))
-    text = data.decode("utf-8", "surrogateescape")
-    if tokenizer.kind == "char":
-        return list(text)
-    tokens = list[str]()
-    for number, piece in enumerate(NO_TEXT.split(text)):
-        tokens += [piece] if number % 2 else tokenizer.encode_text(piece)
-    if join(tokenizer, tokens) != data:
+    tokens = tokenizer.encode_bytes(data)
+    if tokenizer.decode_bytes(tokens) != data:
         raise InputError(
             f"tokens of the kind {tokenizer.kind!r} do not give this file back as it was; "
             "use a run that was trained with tokens='char' or 'byte'"
@@ -57,23 +45,9 @@ def cut(tokenizer: Tokenizer, data: bytes) -> list[str]:
     return tokens
 
 
-def join(tokenizer: Tokenizer, tokens: list[str]) -> bytes:
-    """Put tokens together to bytes."""
-    if isinstance(tokenizer, ByteTokenizer):
-        return tokenizer.decode_bytes(tokens)
-    if isinstance(tokenizer, SubwordTokenizer):
-        return b"".join(
-            token.encode("utf-8", "surrogateescape")
-            if NO_TEXT.fullmatch(token)
-            else tokenizer.decode_bytes([token])
-            for token in tokens
-        )
-    return "".join(tokens).encode("utf-8", "surrogateescape")
-
-
 def widths(tokenizer: Tokenizer, tokens: list[str]) -> list[int]:
     """Say how many bytes each token stands for."""
-    known = {token: len(join(tokenizer, [token])) for token in set(tokens)}
+    known = {token: len(tokenizer.decode_bytes([token])) for token in set(tokens)}
     return [known[token] for token in tokens]
 
 
@@ -127,7 +101,7 @@ class Spelling:
     """Learns which characters are spelled; both sides have one, and both learn the same."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._of_one = tokenizer.kind in ("char", "byte")
+        self._of_one = tokenizer.one_symbol
         """Whether every token is one character, so that its end need not be said."""
         self._place: dict[int, int] = {}
         self._codes_seen = list[int]()

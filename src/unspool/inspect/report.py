@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from unspool.data.text.clean import Cleaner
-from unspool.data.text.reader import joint_of
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.source import read_text
 from unspool.data.text.sources import Text, as_sources
@@ -117,7 +116,7 @@ def _read(text: Text, settings: TextConfig) -> str:
 
 def _tokens(source: TextModel, text: str) -> list[str]:
     if source.settings.clean:
-        text = "".join(Cleaner(joint_of(source.settings.tokens)).clean([text]))
+        text = "".join(Cleaner(source.tokenizer.line_joint).clean([text]))
     return source.tokenizer.encode_text(text)
 
 

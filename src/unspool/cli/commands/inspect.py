@@ -98,7 +98,7 @@ def inspect_command(
 def _beginning(text: str, source: TextModel, skip: int, characters: int) -> tuple[str, str]:
     """Read as much of a text as is wanted, and not more."""
     sources = resolve(text)
-    errors = "replace" if source.tokenizer.kind == "byte" else source.settings.errors
+    errors = "replace" if source.tokenizer.reads_bytes else source.settings.errors
     found = ""
     for block in iter_text(sources, errors, source.settings.newlines):
         found += block

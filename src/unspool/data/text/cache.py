@@ -18,7 +18,7 @@ import numpy as np
 from unspool.data.text.parts import PARTS, Part
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.source import Source, fingerprint
-from unspool.data.tokens.registry import Described, Tokenizer, describe
+from unspool.data.tokens.registry import Tokenizer, TokenizerFields
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError
 from unspool.storage.files import CHECKSUM_PLACEHOLDER, checksum_ok, read_bytes, with_checksum, write_atomic
@@ -42,7 +42,7 @@ def write(folder: Path, vocab: Vocab, tokenizer: Tokenizer, parts: list[Part], e
     content = {
         "sha256": CHECKSUM_PLACEHOLDER,
         "format": FORMAT,
-        "tokenizer": describe(tokenizer),
+        "tokenizer": tokenizer.to_json(),
         "vocab": vocab.sha256,
         "ids": ids_hash(folder),
         "parts": [
@@ -88,7 +88,7 @@ _Row: TypeAlias = tuple[int, int, int, int, tuple[int, int], tuple[int, int]]
 class _Content(TypedDict):
     """The fields of a prepared corpus."""
 
-    tokenizer: Described
+    tokenizer: TokenizerFields
     vocab: str
     ids: str
     parts: tuple[_Row, _Row, _Row]

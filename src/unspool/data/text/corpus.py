@@ -42,13 +42,12 @@ from unspool.data.text.parts import (
     widths_by_reading,
     widths_by_token,
 )
-from unspool.data.text.reader import TextReader, joint_of
+from unspool.data.text.reader import TextReader
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.source import Names, Source, resolve, source_names
 from unspool.data.tokens.registry import Indexer, Tokenizer, make_tokenizer
-from unspool.data.tokens.subword import SubwordTokenizer, leading
+from unspool.data.tokens.subword import leading
 from unspool.data.tokens.vocab import Vocab
-from unspool.data.tokens.words import SpaceTokenizer
 from unspool.errors import EmptyInput
 from unspool.kernels.arrays import Ids, Whole
 from unspool.storage.files import as_path
@@ -84,14 +83,14 @@ class Corpus:
 
 def encode_text(text: str, vocab: Vocab, tokenizer: Tokenizer, settings: TextConfig) -> Ids:
     """Turn a text into ids, read as the settings say; what is unknown becomes ``<unk>``."""
-    return np.array(vocab[tokenizer.encode_text(as_read(text, settings))], np.int32)
+    return np.array(vocab[tokenizer.encode_text(as_read(text, tokenizer, settings))], np.int32)
 
 
-def as_read(text: str, settings: TextConfig) -> str:
+def as_read(text: str, tokenizer: Tokenizer, settings: TextConfig) -> str:
     """Give a text as the settings read it: its line ends, and cleaned if they say so."""
     if settings.newlines == "lf" or settings.clean:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(Cleaner(joint_of(settings.tokens)).clean([text])) if settings.clean else text
+    return "".join(Cleaner(tokenizer.line_joint).clean([text])) if settings.clean else text
 
 
 def decode_ids(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> str:
@@ -101,14 +100,14 @@ def decode_ids(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> str:
     >>> decode_ids(vocab, make_tokenizer("word"), [2, 3, 0, 1])
     'it is <unk> <eos>'
     """
-    return "".join(spell_ids(vocab, tokenizer, ids))
+    return "".join(decode_id_stream(vocab, tokenizer, ids))
 
 
-def spell_ids(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:
+def decode_id_stream(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:
     """Give the same text piece by piece: one for each id as it comes, and a last one at the end.
 
     >>> vocab = Vocab(list("Ã©"))
-    >>> list(spell_ids(vocab, make_tokenizer("byte"), [1, 2, 1, 0]))
+    >>> list(decode_id_stream(vocab, make_tokenizer("byte"), [1, 2, 1, 0]))
     ['', 'é', '', '\ufffd<unk>', '']
     """
     special = 1 + len(vocab.reserved_tokens) if tokenizer.lossless else 0
@@ -239,7 +238,7 @@ def _learn(tokenizer: Tokenizer, reader: TextReader, groups: list[list[Source]],
 
     With one text to be split, that is its first share of characters.
     """
-    if not isinstance(tokenizer, SubwordTokenizer) or tokenizer.model is not None:
+    if not tokenizer.needs_learning:
         return 0
     characters = sum(map(len, reader.pieces(groups[0])))
     part = characters if len(groups) > 1 else int(share * characters)
@@ -286,7 +285,7 @@ def _widths(
     spans: list[tuple[int, int]],
 ) -> list[tuple[int, int]]:
     """Give the characters and bytes of each part."""
-    if not isinstance(tokenizer, SpaceTokenizer):
+    if tokenizer.lossless:
         return widths_by_token(tokenizer, indexer, counts)
     stops = [[stop for _, stop in spans]] if len(groups) == 1 else [[sum(tokens)] for tokens in per_piece]
     found = [

@@ -20,7 +20,6 @@ from unspool.baselines.language import SHARE, Scored, baselines, has_test
 from unspool.data.batches.text_windows import Batches, random_batches, sequential_batches
 from unspool.data.text.corpus import Corpus, open_corpus, prepare
 from unspool.data.text.source import Names, Source, iter_bytes, resolve, stamps
-from unspool.data.tokens.registry import describe
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import Diverged, FileError, InputError
 from unspool.evaluation.language import NetworkScorer, evaluate, in_reading_order, validation_loss
@@ -389,7 +388,7 @@ def _write_down(
     content = {
         "run": config.to_json(),
         "model": training.model.config.to_json(),
-        "tokenizer": describe(corpus.tokenizer),
+        "tokenizer": corpus.tokenizer.to_json(),
         "vocab": corpus.vocab.sha256,
         "baselines": [asdict(each) for each in scored.live(config.validation_tokens)],
         "left_out": scored.left_out,
