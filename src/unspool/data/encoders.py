@@ -76,7 +76,9 @@ def _token_lists(X: Any, tokens: str) -> list[list[str]]:
         elif isinstance(each, list | tuple | np.ndarray) and all(isinstance(t, str) for t in each):
             rows.append([str(t) for t in each])
         else:
-            raise InputError(f"sequence {number} is {_told(each)}; expected a string or a list of strings")
+            raise InputError(
+                f"sequence {number} is {_describe(each)}; expected a string or a list of strings"
+            )
     return rows
 
 
@@ -109,7 +111,7 @@ def _id_rows(X: Any) -> list[Any]:
     rows = [np.asarray(each) for each in X]
     for number, row in enumerate(rows):
         if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
-            raise InputError(f"sequence {number} is {_told(row)}; expected ids, whole numbers in one row")
+            raise InputError(f"sequence {number} is {_describe(row)}; expected ids, whole numbers in one row")
     return [row.astype(np.int64) for row in rows]
 
 
@@ -339,5 +341,5 @@ def _refuse_tiny(ranges: Any, name: str) -> None:
         )
 
 
-def _told(value: object) -> str:
+def _describe(value: object) -> str:
     return f"of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from unspool.data.text.clean import Cleaner
+from unspool.data.text.decoding import read_text
 from unspool.data.text.settings import TextConfig
-from unspool.data.text.source import read_text
 from unspool.data.text.sources import Text, as_sources
 from unspool.errors import InputError
 from unspool.evaluation.language import in_reading_order

@@ -53,7 +53,7 @@ def test_the_time_column_is_recognised(tmp_path: Path) -> None:
     assert (table.time, table.columns["column 1"].y.tolist()) == (None, [1, 2, 3])
     table = read_timetable(written(tmp_path, "year,b\n3,5\n4,7\n"), time="none")
     assert list(table.columns) == ["year", "b"]
-    with pytest.raises(InputError, match="'b' is no column of times that rise"):
+    with pytest.raises(InputError, match="'b' is not a column of rising times"):
         read_timetable(written(tmp_path, "a,b\n1,x\n2,y\n"), time="b")
 
 
@@ -114,7 +114,7 @@ def test_a_step_without_a_row_is_missing_too(tmp_path: Path) -> None:
         ("2020-01-01\n2020-01-02\n2020-01-02\n2020-01-03", "row 3 .* does not come after the row above"),
         (
             "2020-01-01 00:00\n2020-01-01 01:00\n2020-01-01 02:30\n2020-01-01 03:00",
-            "row 3 .* no whole number of steps",
+            "row 3 .* not a whole number of steps",
         ),
     ],
 )

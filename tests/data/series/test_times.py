@@ -62,7 +62,7 @@ def test_times_that_cannot_be_read_are_never_numbered(tmp_path: Path, content: s
     with pytest.raises(InputError, match=f"{message}.*, or say time='none'"):
         read(tmp_path, content)
     assert read(tmp_path, content, time="none").time is None
-    with pytest.raises(InputError, match=r"day or the month first|is no column of times that rise"):
+    with pytest.raises(InputError, match=r"day or the month first|is not a column of rising times"):
         read(tmp_path, content, time=content.split("\n")[0].replace("v", "").strip(","))
 
 

@@ -19,7 +19,7 @@ from unspool.cli.terminal import terminal
 from unspool.compress import CompressionResult, compress
 from unspool.compress.coding import Coded
 from unspool.compress.other_programs import OTHERS, growth
-from unspool.data.text.source import BOM
+from unspool.data.text.decoding import BOM
 from unspool.errors import InputError
 from unspool.plots.compression import draw_growth
 from unspool.storage.files import is_special, read_bytes

@@ -14,7 +14,8 @@ from rich.table import Table
 from unspool.cli.options import Flag, Replacing
 from unspool.cli.outputs import check_output_folder, output_folder
 from unspool.cli.terminal import terminal
-from unspool.data.text.source import iter_text, resolve, source_names, text_source
+from unspool.data.text.decoding import iter_text
+from unspool.data.text.source import resolve, source_names, text_source
 from unspool.errors import EmptyInput
 from unspool.inspect.graph.picture import save_graph
 from unspool.inspect.page.charts import describe_unit, path_chart, pretty, surprise_chart, units_chart

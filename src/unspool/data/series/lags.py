@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unspool.data.text.source import read_text
+from unspool.data.text.decoding import read_text
 from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Real
 

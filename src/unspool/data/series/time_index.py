@@ -84,7 +84,7 @@ class TimeIndex:
 
 
 def read_clock(times: Sequence[str]) -> TimeIndex | None:
-    """Learn the clock of a column; None where it is no column of times that rise."""
+    """Learn the clock of a column; None where it is not a column of rising times."""
     if len(times) < 2:
         return None
     found = format_of(times)

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from unspool.data.text.clean import Cleaner
+from unspool.data.text.decoding import iter_bytes, iter_text
 from unspool.data.text.settings import TextConfig
-from unspool.data.text.source import Source, iter_bytes, iter_text
+from unspool.data.text.source import Source
 from unspool.data.tokens.registry import Indexer, Tokenizer
 from unspool.kernels.arrays import Codes
 

@@ -19,7 +19,8 @@ import numpy as np
 from unspool.baselines.language import SHARE, Scored, baselines, has_test
 from unspool.data.batches.text_windows import Batches, random_batches, sequential_batches
 from unspool.data.text.corpus import Corpus, open_corpus, prepare
-from unspool.data.text.source import Names, Source, iter_bytes, resolve, stamps
+from unspool.data.text.decoding import iter_bytes
+from unspool.data.text.source import Names, Source, resolve, stamps
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import Diverged, FileError, InputError
 from unspool.evaluation.language import NetworkScorer, evaluate, in_reading_order, validation_loss
