@@ -55,13 +55,13 @@ class Stepwise:
         """Give n forecasts of so many steps, each from y[:origin]."""
         z = self.change.forward(y)
         w = (self.change.differences(z) - self.mean) / self.spread
-        at = origins[:, None] - self.change.lost - self.model.tau + np.arange(self.model.tau)
+        at = origins[:, None] - self.change.dropped - self.model.tau + np.arange(self.model.tau)
         window = w[at]  # n tau
         found = np.empty((len(origins), steps))
         for k in range(steps):
             found[:, k] = self.model.predict(window)
             window = np.column_stack([window[:, 1:], found[:, k]])
-        return self.change.back(self.change.undo(found * self.spread + self.mean, z, origins))
+        return self.change.inverse(self.change.undo(found * self.spread + self.mean, z, origins))
 
 
 def fit_autoregressive(y: Real, change: Transform, second: int = 1) -> Stepwise:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from unspool.data.batches.examples import Examples
-from unspool.data.encoders import Encoder, ValueEncoder, as_sequences, learn_coder
+from unspool.data.encoders import Encoder, ValueEncoder, as_sequences, fit_encoder
 from unspool.errors import InputError
 from unspool.kernels.arrays import CellName, Floats
 from unspool.model.sequence_config import FitConfig, Head, SequenceConfig, Shape
@@ -161,7 +161,7 @@ class Estimator:
                 f"{type(self).__name__} requires y to be passed, but the target y is None: one for each sequence"
             )
         rows = self._many(as_sequences(X))
-        coder = learn_coder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
+        coder = fit_encoder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
         x = coder.encode(rows)
         targets, head, outputs = self._learn_targets(y, x)
         self.network_ = Network.initialise(self.network_config(coder, head, outputs), self.seed)

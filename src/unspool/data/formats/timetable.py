@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from unspool.data.formats.long_table import refuse_blocks, refuse_long, refuse_restarting_count
 from unspool.data.formats.table import Column, Table, as_number, comma_hint, read_table
-from unspool.data.series.time_index import TimeIndex, fault, read_clock
+from unspool.data.series.time_index import TimeIndex, first_fault, infer_time_index
 from unspool.data.series.times import day_is_unclear, format_of, look_like_times
 from unspool.errors import InputError
 from unspool.kernels.arrays import Real
@@ -99,7 +99,7 @@ def read_timetable(
     table = read_table(path, delimiter)
     table.refuse_missing(columns or ())
     at = _time_column(table, time, columns)
-    clock = read_clock(table.text(at)) if at is not None else None
+    clock = infer_time_index(table.text(at)) if at is not None else None
     if at is not None and clock is None and time is not None:
         _refuse(table, at, "", numbers=True)
         raise InputError(f"{table.name}: column {table.names[at]!r} is not a column of rising times")
@@ -145,7 +145,7 @@ def _time_column(table: Table, time: Column | None, columns: Sequence[Column] | 
 
 def _counts_rows(table: Table) -> bool:
     """Return whether the first column holds integers that rise by equal steps."""
-    clock, values = read_clock(table.text(0)), [as_number(field) for field in table.text(0)]
+    clock, values = infer_time_index(table.text(0)), [as_number(field) for field in table.text(0)]
     whole = all(value is not None and value == value // 1 for value in values)
     return clock is not None and clock.kind == "numbers" and whole and _rises(clock.numbers(table.text(0)))
 
@@ -154,7 +154,7 @@ def _is_clock(table: Table, i: int, *, named: bool) -> bool:
     """Return whether a column holds the times; raise InputError if it is mostly times but unusable."""
     times = table.text(i)
     _refuse_unclear(table, i)
-    clock = read_clock(times) if named or format_of(times) else None
+    clock = infer_time_index(times) if named or format_of(times) else None
     if clock is None:
         _refuse(table, i)
         return False
@@ -167,7 +167,7 @@ def _is_clock(table: Table, i: int, *, named: bool) -> bool:
 
 def _refuse(table: Table, column: int, hint: str = IGNORE, *, numbers: bool = False) -> None:
     """Raise InputError if a column is mostly times, with the first row that is wrong."""
-    if (found := fault(table.text(column), numbers=numbers)) is not None:
+    if (found := first_fault(table.text(column), numbers=numbers)) is not None:
         row, why = found
         if "row" in why:
             _refuse_long(table, column)
