@@ -16,7 +16,7 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
-from unspool.baselines.language import SHARE, Scored, baselines, has_test
+from unspool.baselines.language import TIME_FRACTION, Scored, baselines, has_test
 from unspool.data.batches.text_windows import Batches, random_batches, sequential_batches
 from unspool.data.text.corpus import Corpus, open_corpus, prepare
 from unspool.data.text.decoding import iter_bytes
@@ -79,7 +79,7 @@ def run(
         before = stamps([*sources, *(held_out or [])])
         corpus = prepared(config, sources, held_out, folder)
         yield CorpusReady(corpus)
-        scored = baselines(corpus, config, None if "steps" in given else SHARE * 60 * config.minutes)
+        scored = baselines(corpus, config, None if "steps" in given else TIME_FRACTION * 60 * config.minutes)
         config, bias = chosen_bptt(corpus, replace(config, settings=corpus.settings))
         config = plan(corpus, config, clock)
         training = build_state(corpus, config)
