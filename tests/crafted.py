@@ -341,7 +341,7 @@ def _container_cases(folder: Path) -> Iterator[Case]:
     changes: list[tuple[str, Any]] = [
         (name, n) for name in ("length", "tokens") for n in (0, 1, 2999, 2**24, 2**40, 2**62, 2**70)
     ]
-    changes += [("way", way) for way in ("network", "counted", "stored")] + [
+    changes += [("mode", mode) for mode in ("network", "counted", "stored")] + [
         ("payload", b) for b in (b"", b"\xff" * 500)
     ]
     changes += [("name", name) for name in ("", "../x", "a\0b", "x" * 300)] + [("identity", b"\0" * 8)]

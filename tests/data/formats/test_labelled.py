@@ -220,7 +220,7 @@ def test_pictures_and_labels_go_together(tmp_path: Path) -> None:
     labels.write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 1, 7]))
     with pytest.raises(InputError, match=r"2 images, but .* has 1 labels"):
         read_images(images, labels)
-    with pytest.raises(InputError, match="expected n pictures"):
+    with pytest.raises(InputError, match="expected n images"):
         read_images(labels, labels)
     labels.write_bytes(b"text")
     with pytest.raises(InputError, match="not an idx file"):
