@@ -55,7 +55,7 @@ def test_any_flipped_bit_and_any_cut_is_refused(
     else:
         damaged = bytearray(arrays_file[:at])
     (tmp_path / "damaged").write_bytes(damaged)
-    with pytest.raises(FileError, match=r"damaged or changed|not a file"):
+    with pytest.raises(FileError, match=r"damaged or edited|not a file"):
         read_arrays(tmp_path / "damaged")
 
 

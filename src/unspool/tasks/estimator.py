@@ -20,7 +20,7 @@ import numpy as np
 
 from unspool.cells import TASK_DEFAULT, CellName
 from unspool.data.batches.examples import Examples
-from unspool.data.encoders import Encoder, ValueEncoder, as_sequences, learn_coder
+from unspool.data.encoders import Encoder, ValueEncoder, as_sequences, fit_encoder
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.model.sequence_config import FitConfig, Head, SequenceConfig, Shape
@@ -162,7 +162,7 @@ class Estimator:
                 f"{type(self).__name__} requires y to be passed, but the target y is None: one for each sequence"
             )
         rows = self._many(as_sequences(X))
-        coder = learn_coder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
+        coder = fit_encoder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
         x = coder.encode(rows)
         targets, head, outputs = self._learn_targets(y, x)
         self.network_ = Network.initialise(self.network_config(coder, head, outputs), self.seed)

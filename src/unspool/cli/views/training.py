@@ -38,13 +38,6 @@ from unspool.training.events import (
 MARGIN = 13
 MANY = 20_000
 """Of characters, a vocabulary of this size is worth a word."""
-KINDS = {
-    "char": "one for each character",
-    "byte": "one for each byte",
-    "word": "one for each word or mark",
-    "space": "one for whatever stands between blanks",
-    "jieba": "one for each Chinese word",
-}
 
 
 @dataclass(frozen=True)
@@ -171,7 +164,7 @@ class View:
         characters = sum(part.characters for part in corpus.parts)
         self._stage("text", f"{characters:,} characters")
         self._line(Text(repr(text[:56]) + " …", "dim"))
-        self._stage("tokens", KINDS.get(corpus.settings.tokens, corpus.settings.tokens))
+        self._stage("tokens", corpus.tokenizer.summary)
         shown = corpus.vocab.to_tokens(corpus.train.ids[4:18].tolist())
         self._line(Text("  ".join(map(repr, shown)) + "  …", "dim"))
         self._stage(
@@ -183,7 +176,7 @@ class View:
         self._line(Text("  ".join(frequent) + "  …", "dim"))
         parts = [part for part in corpus.parts if len(part.ids)]
         self._line(Text("  ".join(f"{part.name} {len(part.ids):,}" for part in parts), "dim"))
-        if len(corpus.vocab) >= MANY and corpus.settings.tokens == "char":
+        if len(corpus.vocab) >= MANY and corpus.tokenizer.one_symbol:
             rare = "so many different characters: --min-freq 2 makes those that occur once unknown, and all faster"
             self._line(Text(rare, "yellow"))
 
