@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from unspool.plots.per_step import draw_arriving
+from unspool.plots.per_step import draw_per_step
 from unspool.tasks import SequenceClassifier
 
 
@@ -38,7 +38,7 @@ def main() -> None:
     print(f"{len(test)} pictures held out, pixel by pixel: accuracy {model.score(test, truth):.4f}")
     shown = [int(np.flatnonzero(truth == digit)[0]) for digit in (0, 3, 7, 9)]
     steps = model.predict_proba_steps(test[shown])
-    draw_arriving([test[i].reshape(8, 8) for i in shown], steps, [str(k) for k in range(10)], options.out)
+    draw_per_step([test[i].reshape(8, 8) for i in shown], steps, [str(k) for k in range(10)], options.out)
     print(f"drawn into {options.out}")
 
 
