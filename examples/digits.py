@@ -1,9 +1,9 @@
-"""Pictures as sequences: the 8×8 digits of scikit-learn, one pixel a step, and the answer as the pixels arrive.
+"""Classify images as sequences: the 8×8 digits of scikit-learn, one pixel per step, with the prediction after each pixel.
 
     python examples/digits.py [--out digits.png] [--epochs 60]
 
-Needs scikit-learn for the pictures and matplotlib for the figure. Pixels are read row after row; any other
-order, rows instead of pixels, or several channels a pixel are other arrangements of the same array:
+Needs scikit-learn for the images and matplotlib for the plot. Pixels are read row by row; other orders, rows instead of
+pixels, or several channels per pixel are other shapes of the same array:
 
     pixels    (n, 64, 1)     rows    (n, 8, 8)     colours    (n, 64, 3)     any order    x[:, order]
 """
