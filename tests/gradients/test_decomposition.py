@@ -23,7 +23,7 @@ def kernels(case):
     output = model.forward(case.x, case.start, lengths=case.lengths)
     loss = model.loss(output, case.y, gradient=gradient)
     model.backward(output, loss.dh, gradient)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     return loss, gradient.values
 
 
@@ -208,7 +208,7 @@ def test_the_bias_by_lag_is_the_bias_of_a_gradient_that_looks_back_so_far():
             y[-1] = ids[t + 1]
             loss = model.loss(output, y, gradient=gradient)
             model.backward(output, loss.dh, gradient)
-        model.finish(gradient)
+        model.fold_input_tables(gradient)
     recurrent = [name for name in full.values if name.startswith("layer")]
     missing, whole = (
         np.sqrt(sum(np.linalg.norm(part[name]) ** 2 for name in recurrent))
@@ -247,7 +247,7 @@ def test_the_shares_of_the_other_patterns_add_up_to_the_gradient_of_the_kernels(
         apart = decompose_gradient(case.model, case.x, y, lengths=case.lengths)
         gradient = case.model.gradient()
         backpropagate(case.model, case.x, y, None, gradient, lengths=case.lengths)
-        case.model.finish(gradient)
+        case.model.fold_input_tables(gradient)
         for name in apart.names:
             total = apart.shares(name).sum(axis=0)
             np.testing.assert_allclose(gradient.values[name], total, rtol=1e-4, atol=1e-5, err_msg=name)

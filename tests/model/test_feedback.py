@@ -59,8 +59,8 @@ def test_gradients_pass_through_the_output_fed_back_as_autograd_finds_them(kind,
     loss.backward()
     gradient = case.model.gradient()
     passed = backpropagate(case.model, case.x, case.y, None, gradient, masks=case.masks)
-    case.model.add_initial_state_gradient(passed.starts, gradient)
-    case.model.finish(gradient)
+    case.model.add_initial_state_gradient(passed.d_initial_state, gradient)
+    case.model.fold_input_tables(gradient)
     assert passed.loss.sum == pytest.approx(loss.item(), rel=1e-5)
     for name, parameter in p.items():
         theirs = parameter.grad.numpy()
@@ -92,7 +92,7 @@ def test_any_cut_of_the_window_gives_the_same_bits(kind):
         backpropagate(
             case.model, case.x, case.y, case.start, gradient, lengths=case.lengths, masks=case.masks, memory=memory
         )  # fmt: skip
-        case.model.finish(gradient)
+        case.model.fold_input_tables(gradient)
     assert (few.flat == all_kept.flat).all()
 
 
@@ -100,7 +100,7 @@ def test_the_shares_of_the_steps_add_up_to_the_gradient():
     case = Windowed(fed("one-hot", hidden=5), tau=6, B=2)
     gradient = case.model.gradient()
     backpropagate(case.model, case.x, case.y, None, gradient)
-    case.model.finish(gradient)
+    case.model.fold_input_tables(gradient)
     apart = decompose_gradient(case.model, case.x, case.y)
     for name in apart.names:
         np.testing.assert_allclose(apart.gradient(name), gradient.values[name], rtol=1e-3, atol=1e-5)
@@ -183,7 +183,7 @@ def test_evaluation_and_the_stream_compute_the_same_bits(feedback, kind):
         y = ids[None, t + 1 : t + 2].T
         state = None if t == 0 else output.state  # noqa: F821
         output = case.model.forward(ids[t : t + 1, None], state, y=y)
-        assert (case.model.scores(output)[0, 0] == stream.logits()).all()
+        assert (case.model.logits(output)[0, 0] == stream.logits()).all()
         if t == 20:
             other = Stream(case.model)
             other.restore([(h, s) for h, s in stream.state()])

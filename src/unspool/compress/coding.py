@@ -158,7 +158,7 @@ def read_windows(model: Model, ids: Ids, told: Told = no_progress) -> tuple[Choi
     for at in range(0, len(ids) - 1, window):
         here = ids[at : at + window + 1, None]  # tau+1 1
         output = model.forward(here[:-1], state, weights=weights, y=here[1:])
-        found.append(_choices(frequencies(model.scores(output, weights)[:, 0]), here[1:, 0]))
+        found.append(_choices(frequencies(model.logits(output, weights)[:, 0]), here[1:, 0]))
         log_probs.append(-model.loss(output, here[1:], weights=weights).per_target[:, 0])
         state = output.state
         told(min(at + window + 1, len(ids)), len(ids))

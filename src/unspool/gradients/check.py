@@ -128,7 +128,7 @@ def by_hand(model: Model, x: Floats | Ids, y: Ids) -> Gradients:
     gradient, weights = model.gradient(), model.weights()
     passed = backpropagate(model, x, y, None, gradient, scale=1 / y.size, weights=weights)
     model.add_initial_state_gradient(passed.d_initial_state, gradient)
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     return {name: value.astype(np.float64) for name, value in gradient.values.items()}
 
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from unspool.data.tokens.registry import Tokenizer
 from unspool.errors import InputError
-from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
 from unspool.model.network import Model
 from unspool.model.values import State
@@ -90,7 +89,7 @@ def read(model: Model, ids: Ids, pieces: list[str], *, window: int = WINDOW) -> 
                 parts.setdefault(f"layer{layer}.s", []).append(tape.ss[1:, 0].copy())
         count = min(len(here), len(ids) - 1 - at)
         if count:
-            p = _softmax(native.matmul(output.h[:count, 0], weights.V[0], start=model.parameters["c"]))
+            p = _softmax(weights.output(output.h[:count, 0]))
             places = slice(at + 1, at + 1 + count)
             surprise[places] = -np.log(np.maximum(p[np.arange(count), ids[places]], 1e-300))
             expected[places] = best = _largest(p, k)

@@ -35,6 +35,7 @@ from unspool.kernels.machine import kernel_info as kernel_info
 from unspool.kernels.machine import set_threads as set_threads
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
+DTYPE = np.float32
 Packed = _native.Panels
 Stream = _native.Stream
 CELLS: dict[str, int] = {"elman": 0, "lstm": 1, "gru": 2}

@@ -7,6 +7,8 @@ too: finite differences check it there, and the native kernels are checked again
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,23 +16,42 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import Activation, CellName, Floats, Ids
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
-Packed = np.ndarray
+DTYPE = np.float64
+
+
+class Packed(NamedTuple):
+    """A matrix and the side from which a product reads it."""
+
+    matrix: Floats
+    """W as it was given."""
+    transposed: bool
+
+    @property
+    def right(self) -> Floats:
+        """The right side of a product."""
+        return self.matrix.T if self.transposed else self.matrix
+
+
 GATES = {"elman": 1, "lstm": 4, "gru": 3}
 
 
 def zeros(shape: tuple[int, ...]) -> Floats:
     """Return zeros."""
-    return np.zeros(shape, np.float32)
+    return np.zeros(shape, DTYPE)
 
 
-def pack(W: Floats, *, transposed: bool = False, groups: int = 1) -> Floats:
-    """Return W as it is: packing is a matter of layout only."""
-    return W
+def pack(W: Floats | Packed, *, transposed: bool = False, groups: int = 1) -> Packed:
+    """Return W (K, N), or W^T of W (N, K), for products with rows on the left: nothing is moved."""
+    return W if isinstance(W, Packed) else Packed(W, transposed)
+
+
+def _matrix(W: Floats | Packed) -> Floats:
+    return W.matrix if isinstance(W, Packed) else W
 
 
 def matmul(
     a: Floats,
-    b: Floats,
+    b: Floats | Packed,
     *,
     transpose_a: bool = False,
     transpose_b: bool = False,
@@ -39,7 +60,8 @@ def matmul(
     accumulate: bool = True,
 ) -> Floats:
     """Return a b, or of either side its transpose; sums begin at `start`, or go to `out`."""
-    c: Floats = (a.T if transpose_a else a) @ (b.T if transpose_b else b)
+    b = b.right if isinstance(b, Packed) else b.T if transpose_b else b
+    c: Floats = (a.T if transpose_a else a) @ b
     if start is not None:
         c = start + c
     return c if out is None else _into(out, c, accumulate)
@@ -147,7 +169,7 @@ def _order(tau: int, reverse: bool) -> list[tuple[int, int, int]]:
 def window_forward(
     cell: CellName,
     p: Floats | Lookup,
-    W: Floats,
+    W: Floats | Packed,
     h0: Floats,
     *,
     s0: Floats | None = None,
@@ -160,13 +182,14 @@ def window_forward(
     """Take h0 (B, H) through a window; p is b + U x(t), as values (tau, B, G H) or as a `Lookup`."""
     if cell not in GATES:
         raise InputError(f"cell is {cell!r}; expected one of {', '.join(GATES)}")
-    x = _input_part(p, lengths)
+    x, W = _input_part(p, lengths), _matrix(W)
     tau, B, H = len(x), *h0.shape
     alive = _alive(tau, B, lengths)
-    hs = np.empty((tau + 1, B, H), h0.dtype)
+    dtype = np.result_type(x, h0)
+    hs = np.empty((tau + 1, B, H), dtype)
     ss = None if s0 is None or cell != "lstm" else np.empty_like(hs)
-    gates = None if cell == "elman" else np.zeros((tau, B, 4 * H), h0.dtype)
-    kept = None if keep is None else np.empty((tau, B, H), h0.dtype)
+    gates = None if cell == "elman" else np.zeros((tau, B, 4 * H), dtype)
+    kept = None if keep is None else np.empty((tau, B, H), dtype)
     first = tau if reverse else 0
     hs[first] = h0
     if ss is not None and s0 is not None:
@@ -208,7 +231,7 @@ def gru_step(x: Floats, wh: Floats, d: Floats, h: Floats) -> tuple[Floats, Float
 
 def window_backward(
     tape: Tape,
-    W: Floats,
+    W: Floats | Packed,
     *,
     dh: Floats | None = None,
     dh_end: Floats | None = None,
@@ -220,7 +243,7 @@ def window_backward(
 
     With `consume`, da is written over the tape's gates, or over dh where there are none.
     """
-    hs, H = tape.hs, tape.hs.shape[2]
+    hs, H, W = tape.hs, tape.hs.shape[2], _matrix(W)
     tau, B = tape.tau, hs.shape[1]
     alive = _alive(tau, B, tape.lengths)
     da = np.zeros((tau, B, H if tape.cell == "elman" else 4 * H), hs.dtype)
@@ -276,7 +299,7 @@ def _gru_step_back(gates: Floats, h_before: Floats, dh: Floats) -> tuple[Floats,
 
 def softmax_cross_entropy(
     h: Floats,
-    V: Floats,
+    V: Floats | tuple[Packed, Packed],
     c: Floats | None,
     y: Ids,
     *,
@@ -286,6 +309,7 @@ def softmax_cross_entropy(
     accumulate: bool = True,
 ) -> Loss:
     """Score targets y (rows,) or (tau, B) under softmax(c + V h); negative targets are masked."""
+    V = V[0].matrix if isinstance(V, tuple) else V
     shape, h, y = h.shape, h.reshape(y.size, h.shape[-1]), y.reshape(-1)
     o = h @ V.T + (0 if c is None else c)  # 10.10
     top = o.max(axis=1, keepdims=True)

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Backward, Lookup, Tape
 from unspool.model.config import ModelConfig
@@ -75,7 +74,7 @@ class Gradient:
         if not self.config.feeds_logits:
             return self.values[name]
         if self.fed_back is None:
-            self.fed_back = native.zeros((self.config.hidden, self.config.hidden))
+            self.fed_back = self.values.zeros((self.config.hidden, self.config.hidden))
         return self.fed_back
 
     def to_add(self, *names: str) -> tuple[list[Floats], bool]:
@@ -96,12 +95,12 @@ class Gradient:
                 table = values.stored(at + "U")
             if table is None or not self.config.uses_input_table:
                 continue
-            native.column_sum(table, out=values[at + "b"], accumulate=self.holds(at + "b"))
+            weights.backend.column_sum(table, out=values[at + "b"], accumulate=self.holds(at + "b"))
             if E is not None:
-                native.matmul(
+                weights.backend.matmul(
                     E, table, transpose_a=True, out=values.stored(at + "U"), accumulate=self.holds(at + "U")
                 )
-                self._add_to_E(native.matmul(weights.U, table, transpose_b=True).T)
+                self._add_to_E(weights.backend.matmul(weights.U, table, transpose_b=True).T)
         if self.embedded is not None:
             self._add_to_E(self.embedded)
         for name in values.shapes.keys() - self.written:
@@ -126,12 +125,10 @@ def by_rows(gradient: Gradients) -> list[tuple[slice, Gradient]]:
     return [(slice(b, b + 1), each) for b, each in enumerate(gradient)]
 
 
-def bptt(
+def layer_backward(
     weights: LayerWeights,
-    layer: int,
     x: Floats | Ids,
     tape: Tape,
-    gradient: Gradients,
     *,
     dh: Floats | None,
     dh_end: Floats | None = None,
@@ -140,24 +137,30 @@ def bptt(
     want_dx: bool = True,
     consume: bool = False,
 ) -> tuple[Floats | None, Backward]:
-    """Add one window's gradients of U, W, b and d; return that of x and those of the starting state.
-
-    With a gradient for each row, row b adds to the b-th alone, with the same bits as a batch of that one row.
-    """
-    back = native.window_backward(
+    """Return the gradient of x, where there is one, and those of the pre-activations and of the initial state."""
+    back = weights.backend.window_backward(
         tape, weights.W_backward, dh=dh, dh_end=dh_end, ds_end=ds_end, xi=xi, consume=consume
     )
-    if x.ndim == 3:
-        x = values_without_padding(x, tape.lengths)
-    for rows, each in by_rows(gradient):
-        _add_sums(weights, layer, x[:, rows], tape.h_before[:, rows], back.da[:, rows], each)
     if x.ndim == 2 or not want_dx:
         return None, back
     da = back.da.reshape(-1, back.da.shape[2])[:, : len(weights.b)]
-    return native.matmul(da, weights.U_backward).reshape(x.shape), back
+    return weights.backend.matmul(da, weights.U_backward).reshape(x.shape), back
 
 
-def _add_sums(
+def add_layer_gradient(
+    weights: LayerWeights, layer: int, x: Floats | Ids, tape: Tape, da: Floats, gradient: Gradients
+) -> None:
+    """Add one window's gradients of U, W, b and d.
+
+    With a gradient for each row, row b adds to the b-th alone, with the same bits as a batch of that one row.
+    """
+    if x.ndim == 3:
+        x = values_without_padding(x, tape.lengths)
+    for rows, each in by_rows(gradient):
+        add_sums(weights, layer, x[:, rows], tape.h_before[:, rows], da[:, rows], each)
+
+
+def add_sums(
     weights: LayerWeights, layer: int, x: Floats | Ids, h_before: Floats, da: Floats, gradient: Gradient
 ) -> None:
     """Add the sums over all steps and rows: ∇W, ∇U, ∇b and ∇d."""
@@ -168,7 +171,7 @@ def _add_sums(
         table, held = table_gradient(weights, gradient, at)
         looked_up = Lookup(table, x.reshape(-1))
     dd = None if weights.d is None else gradient.values[at + "d"]
-    native.sum_over_time(
+    weights.backend.sum_over_time(
         da,
         h_before.reshape(rows, h_before.shape[2]),
         gradient.recurrent(at + "W"),
@@ -181,9 +184,9 @@ def _add_sums(
     if looked_up is not None:
         return
     da, inputs = da[:, : len(weights.b)], x.reshape(rows, x.shape[2])
-    native.column_sum(da, out=gradient.values[at + "b"], accumulate=gradient.holds(at + "b"))
+    weights.backend.column_sum(da, out=gradient.values[at + "b"], accumulate=gradient.holds(at + "b"))
     dU = gradient.values.stored(at + "U")
-    native.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.holds(at + "U"))
+    weights.backend.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.holds(at + "U"))
 
 
 def table_gradient(weights: LayerWeights, gradient: Gradient, at: str) -> tuple[Floats, bool]:
@@ -191,7 +194,7 @@ def table_gradient(weights: LayerWeights, gradient: Gradient, at: str) -> tuple[
     if weights.E is None:
         return gradient.values.stored(at + "U"), gradient.holds(at + "U")
     if weights.reverse not in gradient.tables:
-        gradient.tables[weights.reverse] = native.zeros((len(weights.E), len(weights.b)))
+        gradient.tables[weights.reverse] = weights.backend.zeros((len(weights.E), len(weights.b)))
     return gradient.tables[weights.reverse], True
 
 
@@ -199,4 +202,4 @@ def values_without_padding(x: Floats, lengths: Ids | None) -> Floats:
     """Beyond a row's length there may be anything, NaN included; zero times NaN would not be zero."""
     if lengths is None:
         return x
-    return np.where((np.arange(len(x))[:, None] < lengths)[:, :, None], x, np.float32(0))
+    return np.where((np.arange(len(x))[:, None] < lengths)[:, :, None], x, x.dtype.type(0))

@@ -16,7 +16,6 @@ from unspool.data.batches.examples import SequenceBatch
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.elementwise import sigmoid, softmax
 from unspool.model.attention import attend
-from unspool.model.heads import output
 from unspool.model.sequence_config import BOS, EOS, UNK
 from unspool.model.sequence_network import Network, NetworkWeights
 from unspool.model.values import State
@@ -56,7 +55,7 @@ class Decoder:
         if weights.attention is not None:
             ones = np.ones(len(self.lengths), np.int32)
             h, _ = attend(weights.attention, self.e, h, self.lengths, ones)
-        return output(np.ascontiguousarray(h[0]), weights.V, self.network.parameters["c"])
+        return weights.output(np.ascontiguousarray(h[0]))
 
     def choose(self, rows: Ids) -> None:
         """Go on with these rows, each any number of times."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from unspool.kernels import native
 from unspool.kernels.arrays import Floats, cached_attribute
+from unspool.kernels.backend import Backend
 from unspool.model.config import ModelConfig
+from unspool.model.output_layer import OutputLayer
 from unspool.model.parameters import Parameters, prefix
 from unspool.model.unroll import LayerWeights
 
 
-def recurrence(config: ModelConfig, p: Parameters) -> tuple[Floats, Floats]:
+def recurrence(config: ModelConfig, p: Parameters, backend: Backend) -> tuple[Floats, Floats]:
     """Return W (H, H) and b (H,) of the network of figure 10.3 that computes the states of one of figure 10.4.
 
     R o(t-1) = R (c + V h(t-1)), so that W = R V and b is b + R c. Where tokens are fed back, W is R itself (H, K).
@@ -20,7 +21,7 @@ def recurrence(config: ModelConfig, p: Parameters) -> tuple[Floats, Floats]:
     if not config.feeds_logits:
         return p[at + "R"], p[at + "b"]
     R, V = p.stored(at + "R"), p["E" if config.tied else "V"]
-    return native.matmul(R, V, transpose_a=True), native.matmul(p["c"][None], R, start=p[at + "b"])[0]
+    return backend.matmul(R, V, transpose_a=True), backend.matmul(p["c"][None], R, start=p[at + "b"])[0]
 
 
 @dataclass
@@ -29,6 +30,7 @@ class Weights:
 
     config: ModelConfig
     parameters: Parameters
+    backend: Backend
 
     @cached_attribute
     def layers(self) -> list[list[LayerWeights]]:
@@ -43,11 +45,14 @@ class Weights:
         at, config = prefix(layer, reverse), self.config
         E = p["E"] if layer == 0 and config.embedding and config.uses_input_table else None
         d = p[at + "d"] if at + "d" in p.shapes else None
-        W, b = recurrence(config, p) if config.pattern == "output" else (p[at + "W"], p[at + "b"])
-        return LayerWeights(config.cell, config.activation, reverse, p.stored(at + "U"), W, b, d, E)
+        fed_back = config.pattern == "output"
+        W, b = recurrence(config, p, self.backend) if fed_back else (p[at + "W"], p[at + "b"])
+        return LayerWeights(
+            config.cell, config.activation, reverse, p.stored(at + "U"), W, b, d, E, self.backend
+        )
 
     @cached_attribute
-    def V(self) -> tuple[native.Packed, native.Packed]:
-        """The output's matrix, for o(t) and for the gradient of h(t)."""
+    def output(self) -> OutputLayer:
+        """The output layer, V packed for both passes."""
         V = self.parameters["E" if self.config.tied else "V"]
-        return native.pack(V, transposed=True), native.pack(V)
+        return OutputLayer.of(V, self.parameters["c"], self.backend)

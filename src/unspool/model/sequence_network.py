@@ -19,14 +19,13 @@ import numpy as np
 
 from unspool.data.batches.examples import SequenceBatch
 from unspool.errors import InputError
-from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Loss
 from unspool.model.attention import AttentionTape, AttentionWeights, attend, attend_backward
-from unspool.model.bptt import Gradient
-from unspool.model.heads import head_loss, output
 from unspool.model.network import Model
+from unspool.model.output_layer import OutputLayer
 from unspool.model.parameters import Parameters
+from unspool.model.pooling import POOLS
 from unspool.model.sequence_config import BOS, SequenceConfig
 from unspool.model.sequence_layout import Part, initialise_network
 from unspool.model.values import Masks, Output, State
@@ -34,7 +33,7 @@ from unspool.options import at_least
 
 
 class NetworkWeights:
-    """All parameters laid out for the kernels. Made once an update; stale when the parameters change."""
+    """All parameters in the layout of the kernels: made once per update, stale when the parameters change."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -47,10 +46,10 @@ class NetworkWeights:
         )
 
     @cached_property
-    def V(self) -> tuple[native.Packed, native.Packed]:
-        """The head's matrix, for o and for the gradient of h."""
-        V = self._network.parameters["V"]
-        return native.pack(V, transposed=True), native.pack(V)
+    def output(self) -> OutputLayer:
+        """The output layer, V packed for both passes."""
+        p = self._network.parameters
+        return OutputLayer.of(p["V"], p["c"], self._network.encoder.backend)
 
 
 class NetworkGradient:
@@ -58,26 +57,17 @@ class NetworkGradient:
 
     def __init__(self, network: Network) -> None:
         self.values = network.parameters.like()
-        self.encoder = _gradient(network.encoder, Part(self.values, "encoder."))
-        self.decoder = _gradient(network.decoder, Part(self.values, "decoder.")) if network.decoder else None
+        self.encoder = network.encoder.gradient(Part(self.values, "encoder."))
+        self.decoder = network.decoder.gradient(Part(self.values, "decoder.")) if network.decoder else None
         self.attention = Part(self.values, "attention.")
 
     def clear(self) -> None:
-        """Back to zero, for the next update."""
-        for name in ("V", "c"):
-            self.values[name][:] = 0
-        for value in self.attention.values():
+        """Set the gradient to zero, for the next update."""
+        for value in (self.values["V"], self.values["c"], *self.attention.values()):
             value[:] = 0
         for part in (self.encoder, self.decoder):
             if part is not None:
                 part.clear()
-
-
-def _gradient(model: Model, values: Parameters) -> Gradient:
-    gradient = Gradient(model.config, values)
-    if model.config.embedding and not model.config.uses_input_table:
-        gradient.embedded = native.zeros(model.parameters["E"].shape)
-    return gradient
 
 
 class NetworkMasks(NamedTuple):
@@ -88,11 +78,10 @@ class NetworkMasks(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What the encoder leaves: all its outputs, and what the head or the decoder takes from it."""
+    """The output of the encoder, and the number of steps of each row."""
 
     output: Output
     lengths: Ids
-    mask: Floats | None  # B width, the last layer's dropout
 
 
 @dataclass(frozen=True)
@@ -118,6 +107,7 @@ class Network:
 
     def __init__(self, config: SequenceConfig, parameters: Parameters) -> None:
         self.config, self.parameters = config, parameters
+        self.head, self.pooling = config.output_head, POOLS[config.pool]
         self.encoder = Model(config.encoder, Part(parameters, "encoder."))
         self.decoder = Model(config.decoder, Part(parameters, "decoder.")) if config.decoder else None
 
@@ -156,18 +146,7 @@ class Network:
         lengths = None if bool((batch.lengths == len(batch.x)).all()) else batch.lengths
         mask = masks.encoder if masks else None
         made = self.encoder.forward(batch.x, lengths=lengths, masks=mask, weights=weights.encoder)
-        last = mask.outputs[-1] if mask and mask.outputs else None
-        return Read(made, batch.lengths, last)
-
-    def summary(self, read: Read) -> Floats:
-        """Return what one answer is made from, B width: the last layer's end, or the mean of its steps."""
-        if self.config.pool == "mean":
-            h = np.where(_live(read)[:, :, None], read.output.h, np.float32(0))
-            tau, B, width = h.shape
-            return native.column_sum(h.reshape(tau, B * width)).reshape(B, width) * _share(read)
-        ends = [tape.h_end for tape in read.output.tape[-1].directions]
-        h = ends[0] if len(ends) == 1 else np.concatenate(ends, axis=1)
-        return h if read.mask is None else h * read.mask
+        return Read(made, batch.lengths)
 
     def start(self, read: Read) -> State:
         """Return the decoder's state before its first step: the encoder's ends, both directions added."""
@@ -183,7 +162,8 @@ class Network:
         if self.config.aligned:
             return Forward(read, np.ascontiguousarray(read.output.h))
         if not self.config.decodes:
-            return Forward(read, np.ascontiguousarray(self.summary(read)))
+            pooled = self.pooling.forward(read.output, read.lengths, self.encoder.backend)
+            return Forward(read, np.ascontiguousarray(pooled))
         assert self.decoder and weights.decoder
         if batch.y is None or batch.written is None:
             raise InputError("a decoder needs targets to be trained on: sequences, one for each input")
@@ -218,13 +198,12 @@ class Network:
         weights = weights or self.weights()
         made = self.forward(batch, weights, masks)
         assert batch.y is not None
-        scale = 1.0 / max(1, _targets(self.config, batch.y))
+        self.head.check_targets(made.h, batch.y)
         if gradient is None:
-            return head_loss(self.config, made.h, batch.y, weights.V, self.parameters["c"])
+            return self.head.loss(weights.output, made.h, batch.y)
+        scale = 1.0 / max(1, int(self.head.loss.is_scored(batch.y).sum()))
         dV, dc = gradient.values["V"], gradient.values["c"]
-        loss = head_loss(
-            self.config, made.h, batch.y, weights.V, self.parameters["c"], scale=scale, dV=dV, dc=dc
-        )
+        loss = self.head.loss(weights.output, made.h, batch.y, scale=scale, dV=dV, dc=dc)
         if math.isfinite(loss.sum):
             assert loss.dh is not None
             self.backward(made, loss.dh, weights, gradient)
@@ -241,10 +220,10 @@ class Network:
             below = dh
         elif config.decodes:
             below, d_final_state = self._through_decoder(made, dh, weights, gradient)
-        elif config.pool == "mean":
-            below = np.where(_live(read)[:, :, None], dh * _share(read), np.float32(0))
         else:
-            d_final_state = self._to_ends(dh if read.mask is None else dh * read.mask)
+            below, d_ends = self.pooling.backward(read.output, read.lengths, dh)
+            lower = [(None, None)] * (self.encoder.config.directions * (config.layers - 1))
+            d_final_state = d_ends and [*lower, *((d_end, None) for d_end in d_ends)]
         dx, _ = self.encoder.backward(
             read.output,
             below,
@@ -253,14 +232,8 @@ class Network:
             weights=weights.encoder,
             want_dx=config.dense,
         )
-        self.encoder.finish(gradient.encoder, weights.encoder)
+        self.encoder.fold_input_tables(gradient.encoder, weights.encoder)
         return dx
-
-    def _to_ends(self, dh: Floats) -> list[tuple[Floats | None, None]]:
-        """Hand the gradient of the summary to the ends of the last layer's directions."""
-        D, H = self.encoder.config.directions, self.config.hidden
-        below: list[tuple[Floats | None, None]] = [(None, None)] * (D * (self.config.layers - 1))
-        return below + [(np.ascontiguousarray(dh[:, i * H : (i + 1) * H]), None) for i in range(D)]
 
     def _through_decoder(
         self, made: Forward, dh: Floats, weights: NetworkWeights, gradient: NetworkGradient
@@ -271,27 +244,13 @@ class Network:
             assert weights.attention
             de, dh = attend_backward(weights.attention, made.attended, dh, gradient.attention)
         _, starts = self.decoder.backward(made.written, dh, gradient.decoder, weights=weights.decoder)
-        self.decoder.finish(gradient.decoder, weights.decoder)
+        self.decoder.fold_input_tables(gradient.decoder, weights.decoder)
         return de, [part for part in starts for _ in range(self.encoder.config.directions)]
 
     def outputs(self, batch: SequenceBatch, weights: NetworkWeights | None = None) -> Floats:
         """Return o, B K or tau B K, of a shape without a decoder."""
         weights = weights or self.weights()
-        return output(self.forward(batch, weights).h, weights.V, self.parameters["c"])
-
-
-def _targets(config: SequenceConfig, y: Floats | Ids) -> int:
-    return int((y >= 0).sum() if config.head == "classes" else (~np.isnan(y)).sum())
-
-
-def _live(read: Read) -> Any:
-    return np.arange(len(read.output.h))[:, None] < read.lengths  # tau B
-
-
-def _share(read: Read) -> Floats:
-    """Return 1 / length of every row, B 1."""
-    share: Floats = (1 / np.maximum(read.lengths, 1)).astype(np.float32)[:, None]
-    return share
+        return weights.output(self.forward(batch, weights).h)
 
 
 def _sum(parts: list[Floats | None]) -> Floats | None:

@@ -235,7 +235,7 @@ def as_hidden(model: Model) -> Model:
         return model
     config = hidden_config(model.config)
     parameters = Parameters(shapes_of(config))
-    W, b = recurrence(model.config, model.parameters)
+    W, b = recurrence(model.config, model.parameters, model.backend)
     for name, value in (dict(model.parameters) | {AT + "W": W, AT + "b": b}).items():
         if name in parameters.shapes:
             parameters[name][:] = value

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from unspool.kernels import native
 from unspool.kernels.arrays import Activation, CellName, Floats, Ids, cached_attribute
+from unspool.kernels.backend import Backend, Packed
 from unspool.kernels.tape import Lookup, Tape
 
 
@@ -21,33 +21,34 @@ class LayerWeights:
     b: Floats  # G*H
     d: Floats | None  # H
     E: Floats | None  # K X, where the input is tokens with an embedding
+    backend: Backend
 
     @cached_attribute
     def table(self) -> Floats:
         """b + U x for every token: a step of one-hot or embedded input is a row of it. K G*H."""
         if self.E is not None:
-            return native.matmul(self.E, self.U, start=self.b)
-        return native.shift_rows(self.U, self.b)
+            return self.backend.matmul(self.E, self.U, start=self.b)
+        return self.backend.shift_rows(self.U, self.b)
 
     @cached_attribute
-    def U_forward(self) -> native.Packed:
+    def U_forward(self) -> Packed:
         """U as b + U x(t) needs it."""
-        return native.pack(self.U)
+        return self.backend.pack(self.U)
 
     @cached_attribute
-    def U_backward(self) -> native.Packed:
+    def U_backward(self) -> Packed:
         """U as the gradient of x(t) needs it."""
-        return native.pack(self.U, transposed=True)
+        return self.backend.pack(self.U, transposed=True)
 
     @cached_attribute
-    def W_forward(self) -> native.Packed:
+    def W_forward(self) -> Packed:
         """W as the recurrence needs it."""
-        return native.pack(self.W, transposed=True, groups=native.GATES[self.cell])
+        return self.backend.pack(self.W, transposed=True, groups=len(self.W) // self.W.shape[1])
 
     @cached_attribute
-    def W_backward(self) -> native.Packed:
+    def W_backward(self) -> Packed:
         """W as BPTT needs it."""
-        return native.pack(self.W)
+        return self.backend.pack(self.W)
 
 
 def unroll(
@@ -64,9 +65,9 @@ def unroll(
         p = Lookup(weights.table, x)
     else:
         tau, B, X = x.shape
-        p = native.matmul(x.reshape(tau * B, X), weights.U_forward, start=weights.b)
+        p = weights.backend.matmul(x.reshape(tau * B, X), weights.U_forward, start=weights.b)
         p = p.reshape(tau, B, len(weights.b))
-    return native.window_forward(
+    return weights.backend.window_forward(
         weights.cell,
         p,
         weights.W_forward,
