@@ -21,7 +21,7 @@ class Window:
     x: np.ndarray
     y: np.ndarray
     lengths: np.ndarray | None = None
-    fresh: bool = True
+    reset: bool = True
 
 
 def _numbers(count: int, start: int) -> np.ndarray:

@@ -22,7 +22,7 @@ def everything(case, memory, xi=None, carry_after=None):
     model.fold_input_tables(gradient)
     found = {name: gradient.values.stored(name).copy() for name in gradient.values}
     found |= {"sum": np.float64(passed.loss.sum), "count": passed.loss.count, "each": passed.loss.per_target}
-    for name in ("state", "at", "starts"):
+    for name in ("state", "at", "d_initial_state"):
         found |= named(getattr(passed, name), name)
     return found
 

@@ -158,7 +158,7 @@ def test_training_goes_on_to_the_same_bits_from_a_saved_state():
             restored = CarriedState()
             restored.restore(past.state())
             past = restored
-            list(train(model, piece, optimiser, past=past))
+            list(train(model, piece, optimiser, carried=past))
         return model.parameters.flat
 
     assert (trained(batches) == trained(batches[:3], batches[3:])).all()
