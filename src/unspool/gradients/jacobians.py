@@ -22,12 +22,13 @@ import numpy as np
 
 from unspool.errors import InputError
 from unspool.gradients.linear import spectral_radius
+from unspool.kernels import reference
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.reference import slope
 from unspool.kernels.tape import Tape
+from unspool.model.equivalent import as_hidden, refuse_feedback
 from unspool.model.network import Model
 from unspool.model.parameters import prefix
-from unspool.model.twin import Twin, as_hidden, refuse_feedback
 from unspool.model.values import State
 
 EXACT = 256
@@ -122,9 +123,9 @@ def influence(
             f"{wanted[-1]} Jacobians of {width} by {width} need {width**2 * 8 * wanted[-1] / 2**30:.1f} GiB: "
             "choose a shorter lag"
         )
-    twin = Twin.of(model).as_hidden
-    tape = twin.forward(x[:, row : row + 1], _row(state, row)).tapes[layer][0]
-    W = twin.letters[prefix(layer, False) + "W"]
+    exact_model = as_hidden(model.on(reference))
+    tape = exact_model.forward(x[:, row : row + 1], _row(state, row)).tape[layer].directions[0]
+    W = exact_model.parameters[prefix(layer, False) + "W"]
     ends = sorted({int(t) for t in np.linspace(wanted[-1] - 1, tau - 1, places)}) if wanted[-1] else [tau - 1]
     measure = _by_products if exact else _by_vectors
     rng = np.random.default_rng(seed)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copyreg
 from dataclasses import dataclass
 
 from unspool.kernels.arrays import Floats, cached_attribute
 from unspool.kernels.backend import Backend
+from unspool.kernels.machine import refuse_copy
 from unspool.model.config import ModelConfig
 from unspool.model.output_layer import OutputLayer
 from unspool.model.parameters import Parameters, prefix
@@ -56,3 +58,7 @@ class Weights:
         """The output layer, V packed for both passes."""
         V = self.parameters["E" if self.config.tied else "V"]
         return OutputLayer.of(V, self.parameters["c"], self.backend)
+
+
+for packed in (Weights, LayerWeights):
+    copyreg.pickle(packed, refuse_copy)

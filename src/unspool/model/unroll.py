@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from unspool.cells import cell_named
 from unspool.kernels.arrays import Activation, CellName, Floats, Ids, cached_attribute
 from unspool.kernels.backend import Backend, Packed
 from unspool.kernels.tape import Lookup, Tape
@@ -43,7 +44,7 @@ class LayerWeights:
     @cached_attribute
     def W_forward(self) -> Packed:
         """W as the recurrence needs it."""
-        return self.backend.pack(self.W, transposed=True, groups=len(self.W) // self.W.shape[1])
+        return self.backend.pack(self.W, transposed=True, groups=len(cell_named(self.cell).gates))
 
     @cached_attribute
     def W_backward(self) -> Packed:
