@@ -46,7 +46,7 @@ def test_every_node_of_the_unfolded_graph_has_the_bits_of_the_loop_for_any_tau(s
     found = trace(w.model, w.x, w.y)
     logits = native.matmul(
         output.h.reshape(-1, output.h.shape[2]),
-        w.model.weights().V[0],
+        w.model.weights().output.V[0],
         start=w.model.parameters["c"],
     ).reshape(w.tau, w.B, -1)
     for t in range(w.tau):
