@@ -1,11 +1,11 @@
-"""A network from sequences to answers: encoder, perhaps decoder and attention, head; with its gradient.
+"""A network from sequences to outputs: encoder, optional decoder and attention, head; and its gradient.
 
-    x(1) … x(τ) ─▶ encoder ─▶ h(1) … h(τ) ─▶ pool ─▶ head            one answer
-                                        └──▶ head at every h(t)       an answer a step
+    x(1) … x(τ) ─▶ encoder ─▶ h(1) … h(τ) ─▶ pool ─▶ head            one output
+                                        └──▶ head at every h(t)       an output per step
                                         └──▶ decoder ─▶ attention ─▶ head     a sequence of another length
 
-Rows stop at their own lengths: the state is frozen there, so the last state is the state at the row's end.
-The gradient on one answer may come from any module behind it: the head hands back ∇h, BPTT takes it from there.
+A row's state is frozen after its last step, so the final state is the state at the row's end. Encoder and decoder are
+models of `unspool.model.network`; head, loss and pooling are shared with language models.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True)
 class Forward:
-    """A batch on its way: what the head reads, and all that its gradient needs."""
+    """The forward pass of a batch: the input of the head, and all that the backward pass needs."""
 
     read: Read
     h: Floats  # B width, or tau B width
@@ -95,7 +95,7 @@ class Forward:
 
 
 class Network:
-    """Parameters and what to do with them.
+    """A config and parameters, and the forward and backward pass through them.
 
     >>> config = SequenceConfig("many-to-one", "classes", inputs=2, dense=True, outputs=3, hidden=8)
     >>> network = Network.initialise(config, seed=0)
@@ -118,7 +118,7 @@ class Network:
         return Network(config, initialise_network(config, np.random.default_rng(seed)))
 
     def weights(self) -> NetworkWeights:
-        """Lay the parameters out for the kernels, as they are now."""
+        """Return the current parameters in the layout of the kernels."""
         return NetworkWeights(self)
 
     def gradient(self) -> NetworkGradient:
@@ -142,14 +142,14 @@ class Network:
         return NetworkMasks(self.encoder.masks(B, seed=seed, step=2 * step), decoder)
 
     def read(self, batch: SequenceBatch, weights: NetworkWeights, masks: NetworkMasks | None = None) -> Read:
-        """Take the input through the encoder."""
+        """Run the encoder."""
         lengths = None if bool((batch.lengths == len(batch.x)).all()) else batch.lengths
         mask = masks.encoder if masks else None
         made = self.encoder.forward(batch.x, lengths=lengths, masks=mask, weights=weights.encoder)
         return Read(made, batch.lengths)
 
-    def start(self, read: Read) -> State:
-        """Return the decoder's state before its first step: the encoder's ends, both directions added."""
+    def initial_state(self, read: Read) -> State:
+        """Return the decoder's initial state: the encoder's final states, summed over directions."""
         D, ends = self.encoder.config.directions, read.output.state
         parts = [ends[layer * D : (layer + 1) * D] for layer in range(self.config.layers)]
         return [(_sum([h for h, _ in part]), _sum([s for _, s in part])) for part in parts]  # type: ignore[misc]
@@ -157,7 +157,7 @@ class Network:
     def forward(
         self, batch: SequenceBatch, weights: NetworkWeights, masks: NetworkMasks | None = None
     ) -> Forward:
-        """Take a batch to where the head reads; a decoder reads the targets before (teacher forcing)."""
+        """Compute the input of the head; a decoder reads the targets before (teacher forcing)."""
         read = self.read(batch, weights, masks)
         if self.config.aligned:
             return Forward(read, np.ascontiguousarray(read.output.h))
@@ -168,8 +168,8 @@ class Network:
         if batch.y is None or batch.written is None:
             raise InputError("a decoder needs targets to be trained on: sequences, one for each input")
         made = self.decoder.forward(
-            self.before(batch.y),
-            self.start(read),
+            self.shift_right(batch.y),
+            self.initial_state(read),
             lengths=batch.written,
             masks=masks.decoder if masks else None,
             weights=weights.decoder,
@@ -179,8 +179,8 @@ class Network:
         h, tape = attend(weights.attention, read.output.h, made.h, batch.lengths, batch.written)
         return Forward(read, h, made, tape)
 
-    def before(self, y: Floats | Ids) -> Floats | Ids:
-        """Return what the decoder reads: the targets, one step late, behind <bos> or zeros."""
+    def shift_right(self, y: Floats | Ids) -> Floats | Ids:
+        """Return the decoder's input: the targets one step later, after <bos> or zeros."""
         if self.config.tokens_out:
             return np.concatenate([np.full((1, y.shape[1]), BOS, np.int32), np.maximum(y[:-1], 0)])
         first = np.zeros((1, *y.shape[1:]), np.float32)
@@ -194,7 +194,7 @@ class Network:
         masks: NetworkMasks | None = None,
         gradient: NetworkGradient | None = None,
     ) -> Loss:
-        """Score a batch; with `gradient`, that of the mean loss is written into it."""
+        """Return the loss of a batch; with `gradient`, write the gradient of the mean loss into it."""
         weights = weights or self.weights()
         made = self.forward(batch, weights, masks)
         assert batch.y is not None
@@ -212,7 +212,7 @@ class Network:
     def backward(
         self, made: Forward, dh: Floats, weights: NetworkWeights, gradient: NetworkGradient
     ) -> Floats | None:
-        """Take the gradient of what the head reads back to all parameters; return that of values read."""
+        """Add the gradients of all parameters but V and c from that of the head's input; return that of dense x."""
         read, config = made.read, self.config
         d_final_state: Any = None
         below: Floats | None = None
@@ -248,7 +248,7 @@ class Network:
         return de, [part for part in starts for _ in range(self.encoder.config.directions)]
 
     def outputs(self, batch: SequenceBatch, weights: NetworkWeights | None = None) -> Floats:
-        """Return o, B K or tau B K, of a shape without a decoder."""
+        """Return o (B, K) or (tau, B, K) of a network without a decoder."""
         weights = weights or self.weights()
         return weights.output(self.forward(batch, weights).h)
 
