@@ -23,8 +23,9 @@ from unspool.errors import InputError
 from unspool.kernels import reference
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Tape
-from unspool.model.bptt import Gradient, add_layer_gradient, layer_backward
 from unspool.model.equivalent import as_hidden, refuse_feedback, with_output_every_step
+from unspool.model.gradient import Gradient
+from unspool.model.layer import add_layer_gradient, layer_backward
 from unspool.model.network import Model
 from unspool.model.parameters import prefix
 from unspool.model.values import State
@@ -127,7 +128,7 @@ class _Window:
                 dh_end=_in_one_row(dh_end)[0],
                 ds_end=None if ds_end is None else _in_one_row(ds_end)[0],
             )
-            add_layer_gradient(of, layer, x, one, back.da, gradient)
+            add_layer_gradient(of, x, one, back.da, gradient)
             self.carried[layer] = (
                 back.dh0.reshape(shape)[1:],
                 None if back.ds0 is None else back.ds0.reshape(shape)[1:],
@@ -173,4 +174,5 @@ def _as_one_step(tape: Tape, n: int) -> Tape:
         None if tape.ss is None else pairs(tape.ss),
         None if tape.gates is None else tape.gates[:n].reshape(1, rows, -1),
         None,
+        tape.P,
     )

@@ -24,10 +24,10 @@ import numpy as np
 from unspool.errors import InputError
 from unspool.kernels import reference
 from unspool.kernels.arrays import Floats, Ids
-from unspool.kernels.tape import Tape
-from unspool.model.bptt import add_layer_gradient
+from unspool.kernels.tape import Lookup, Tape
 from unspool.model.equivalent import with_output_every_step
 from unspool.model.feedback import AT, add_feedback_gradient
+from unspool.model.layer import add_layer_gradient, input_part, layer_backward
 from unspool.model.layer_names import layer_directions
 from unspool.model.network import LayerGradient, Model
 from unspool.model.packed import Weights
@@ -76,22 +76,18 @@ class GradientDecomposition:
     def a(self, layer: int = 0, reverse: bool = False) -> Floats:
         """a(t) = b + W h(t-1) + U x(t), tau B G*H; the GRU's third block is b_n + U_n x(t) + r q."""
         of, made = self.weights.layers[layer][reverse], self.output.tape[layer]
-        tape, x = made.directions[reverse], made.x
-        from_x: Floats = of.table[x] if x.ndim == 2 else x @ of.U + of.b
+        tape, p = made.directions[reverse], input_part(of, made.x)
+        from_x: Floats = p.table[p.ids] if isinstance(p, Lookup) else p
         if made.before is not None:
             R = self.model.parameters.stored(AT + "R")
             from_y: Floats = (made.before >= 0)[:, :, None] * R[np.maximum(made.before, 0)]
             return from_x + from_y
-        from_h: Floats = tape.h_before @ of.W.T
-        if of.d is not None and tape.gates is not None:
-            H = self.model.config.hidden
-            r, q = tape.gates[:, :, :H], tape.gates[:, :, 3 * H :]
-            from_h[:, :, 2 * H :] = r * q
-        return from_x + from_h
+        assert of.W is not None
+        return of.cell.pre_activations(from_x, tape.h_before @ of.W.T, tape.gates)
 
     def da(self, layer: int = 0, reverse: bool = False) -> Floats:
         """∇a(t), tau B G*H."""
-        return self.layers[layer].backs[reverse].da[:, :, : len(self.weights.layers[layer][reverse].b)]
+        return self.layers[layer].backs[reverse].da[:, :, : self.output.tape[layer].directions[reverse].P]
 
     def dh(self, layer: int = 0, reverse: bool = False) -> Floats:
         """∇h(t), tau B H: the sum of the gradients from its output and from all later steps (10.20, 10.21)."""
@@ -100,9 +96,11 @@ class GradientDecomposition:
         found = np.zeros(tape.h.shape) if arriving is None else arriving.copy()
         if made.before is not None:
             return found
-        W, ds = self.weights.layers[layer][reverse].W_backward, None
+        of, ds = self.weights.layers[layer][reverse], None
         for t in range(tape.tau - 1) if reverse else range(tape.tau - 1, 0, -1):
-            back = self.model.backend.window_backward(one_step(tape, t), W, dh_end=found[t], ds_end=ds)
+            back = layer_backward(
+                of, made.x[t : t + 1], one_step(tape, t), dh=None, dh_end=found[t], ds_end=ds
+            )[1]
             found[t + 1 if reverse else t - 1] += back.dh0
             ds = back.ds0
         return found
@@ -115,7 +113,7 @@ class GradientDecomposition:
         if not 0 <= t < tau:
             raise InputError(f"step {t} is beyond the window; expected 0 to {tau - 1}")
         gradient, here = self.model.gradient(), slice(t, t + 1)
-        dV, dc = gradient.zeroed("E" if self.model.config.tied else "V"), gradient.zeroed("c")
+        dV, dc = gradient.accumulator("E" if self.model.config.tied else "V"), gradient.accumulator("c")
         self.weights.output.backward(self.h[here], self.do[here], dV, dc)  # 10.22, 10.24
         for layer, reverse in layer_directions(self.model.config):
             if not (name.startswith(prefix(layer, reverse)) or self.model.config.feeds_logits):
@@ -125,7 +123,7 @@ class GradientDecomposition:
             if made.before is not None:
                 add_feedback_gradient(of, made.x[here], made.before[here], step, da, gradient)
             else:
-                add_layer_gradient(of, layer, made.x[here], step, da, gradient)  # 10.23, 10.26, 10.28
+                add_layer_gradient(of, made.x[here], step, da, gradient)  # 10.23, 10.26, 10.28
         self.model.fold_input_tables(gradient, self.weights)
         return gradient.values[name]
 

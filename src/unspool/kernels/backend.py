@@ -6,10 +6,12 @@ network takes one of them as an argument and runs the same code on both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from unspool.kernels import native, reference
-from unspool.kernels.arrays import Activation, CellName, Floats, Ids
+from unspool.kernels.arrays import Activation, Floats, Ids
+from unspool.kernels.recurrence import Recurrence
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
 Packed = Any
@@ -51,10 +53,11 @@ class Backend(Protocol):
         accumulate: bool,
         lookup: Lookup | None = None,
         accumulate_lookup: bool = True,
-        d: Floats | None = None,
-        accumulate_d: bool = True,
+        gap: tuple[int, int] = (0, 0),
+        total: Floats | None = None,
+        accumulate_total: bool = True,
     ) -> None:
-        """Add the gradients of W, of a table and of d over all steps."""
+        """Add the gradients of W, of a table and of a vector over all steps."""
 
     def column_sum(self, a: Floats, *, out: Floats | None = None, accumulate: bool = True) -> Floats:
         """Return the sum over rows."""
@@ -82,17 +85,17 @@ class Backend(Protocol):
 
     def window_forward(
         self,
-        cell: CellName,
+        cell: Recurrence,
         p: Floats | Lookup,
         W: Any,
         h0: Floats,
         *,
         s0: Floats | None = None,
-        d: Floats | None = None,
+        extra: Sequence[Any] = (),
         lengths: Ids | None = None,
         activation: Activation = "tanh",
         reverse: bool = False,
-        keep: Floats | None = None,
+        recurrent_mask: Floats | None = None,
     ) -> Tape:
         """Run one layer over a window."""
 
@@ -101,6 +104,7 @@ class Backend(Protocol):
         tape: Tape,
         W: Any,
         *,
+        extra: Sequence[Any] = (),
         dh: Floats | None = None,
         dh_end: Floats | None = None,
         ds_end: Floats | None = None,

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.cells import cell_named
 from unspool.errors import InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.backend import BACKENDS, Backend, backend_name
 from unspool.kernels.tape import Backward, Loss
-from unspool.model.bptt import Gradient, Gradients, add_layer_gradient, by_rows, layer_backward
 from unspool.model.config import ModelConfig
 from unspool.model.feedback import (
     AT,
@@ -32,12 +32,13 @@ from unspool.model.feedback import (
     shift_right,
     unroll_feedback,
 )
+from unspool.model.gradient import Gradient, Gradients, by_rows
 from unspool.model.heads.classes import Classes
 from unspool.model.inputs import as_int32, check_input, check_state, without_padding
+from unspool.model.layer import add_layer_gradient, fold_input_tables, layer_backward, layer_forward
 from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters, initialise, prefix
 from unspool.model.pooling import POOLS
-from unspool.model.unroll import unroll
 from unspool.model.values import LayerTape, Masks, Output, State
 from unspool.options import at_least
 
@@ -88,9 +89,7 @@ class Model:
     def table(self) -> Floats:
         """Return b + U x for every token, K G*H: what the first layer adds to W h(t-1)."""
         first = self.weights().layers[0][0]
-        if not self.config.embedding:
-            return self.backend.shift_rows(first.U, first.b)
-        return self.backend.matmul(self.parameters["E"], first.U, start=first.b)
+        return first.table_of(self.parameters["E"] if self.config.embedding else first.E)
 
     def gradient(self, values: Parameters | None = None) -> Gradient:
         """Return a gradient of zero; its values are written to `values` where given."""
@@ -104,7 +103,7 @@ class Model:
         B = at_least("B", B, 0)
         if self.config.feeds_tokens:
             return [(np.full(B, NOTHING, np.int32), None)]
-        cell_state = self.config.cell == "lstm"
+        cell_state = cell_named(self.config.cell).has_cell_state
         state: State = []
         for layer in range(self.config.layers):
             for reverse in range(self.config.directions):
@@ -167,8 +166,8 @@ class Model:
             made = []
             for i, weights_of in enumerate(directions):
                 at = layer * config.directions + i
-                keep = masks.of_state(at, config.feeds_logits) if masks else None
-                made.append(unroll(weights_of, x, *state[at], lengths, keep))
+                recurrent_mask = masks.of_state(at, config.feeds_logits) if masks else None
+                made.append(layer_forward(weights_of, x, *state[at], lengths, recurrent_mask))
                 ends.append((made[-1].h_end, made[-1].s_end))
             mask = masks.outputs[layer] if masks and masks.outputs else None
             tapes.append(LayerTape(x, made, mask))
@@ -227,7 +226,7 @@ class Model:
         layer, y = (weights or self.weights()).output, as_int32(y, "y")
         if gradient is None:
             return self.head.loss(layer, h, y, scale=scale)
-        (dV, dc), held = gradient.to_add("E" if self.config.tied else "V", "c")
+        (dV, dc), held = gradient.accumulators("E" if self.config.tied else "V", "c")
         return self.head.loss(layer, h, y, scale=scale, dV=dV, dc=dc, accumulate=held)
 
     def head_input(self, output: Output) -> Floats:
@@ -247,7 +246,7 @@ class Model:
         h = self.head_input(output)
         if np.shape(do) != (*h.shape[:-1], self.config.outputs):
             raise InputError(f"do has shape {np.shape(do)}; expected {(*h.shape[:-1], self.config.outputs)}")
-        dV, dc = gradient.zeroed("E" if self.config.tied else "V"), gradient.zeroed("c")
+        dV, dc = gradient.accumulator("E" if self.config.tied else "V"), gradient.accumulator("c")
         return (weights or self.weights()).output.backward(h, do, dV, dc)
 
     def backward(
@@ -282,7 +281,7 @@ class Model:
                 if tape.before is not None:
                     add_feedback_gradient(of, tape.x, tape.before, tape.directions[i], back.da, gradient)
                 else:
-                    add_layer_gradient(of, layer, tape.x, tape.directions[i], back.da, gradient)
+                    add_layer_gradient(of, tape.x, tape.directions[i], back.da, gradient)
                 d_initial[layer * config.directions + i] = (back.dh0, back.ds0)
         self._add_embedded(output, dx, gradient)
         return dx, self.initial_state(output.h.shape[1]) if config.feeds_tokens else d_initial
@@ -358,15 +357,15 @@ class Model:
             return
         for i, (dh0, ds0) in enumerate(d_initial):
             at = prefix(i // self.config.directions, bool(i % self.config.directions))
-            self.backend.column_sum(dh0, out=gradient.zeroed(at + "h0"))
+            self.backend.column_sum(dh0, out=gradient.accumulator(at + "h0"))
             if ds0 is not None:
-                self.backend.column_sum(ds0, out=gradient.zeroed(at + "s0"))
+                self.backend.column_sum(ds0, out=gradient.accumulator(at + "s0"))
 
     def fold_input_tables(self, gradient: Gradient, weights: Weights | None = None) -> None:
         """Add the gradients of input tables to those of U, b and E: once per update, after the last window."""
         weights = weights or self.weights()
         E = self.parameters["E"] if self.config.embedding else None
-        gradient.finish(E, weights.layers[0])
+        fold_input_tables(gradient, E, weights.layers[0])
         if self.config.feeds_logits:
             fold_feedback(self.parameters, gradient, self.backend)
 

@@ -1,8 +1,11 @@
-// exp, tanh, sigmoid and log as fixed polynomials: the same operations in the same order everywhere.
-// Included inside an instruction set's own namespace.
+// exp, tanh, sigmoid and log as fixed polynomials: the same operations in the same order on every instruction set.
+#pragma once
+#include "engine/simd-inl.h"
 
-// Gradients that vanish through time are zero below this: otherwise they would wander through the denormal
-// numbers, where every operation costs a hundred times more.
+namespace unspool::UNSPOOL_SET {
+
+// Smaller gradients are set to zero: vanishing gradients would become denormal numbers, on which every operation is a
+// hundred times slower.
 static const float TINY = 0x1p-90f;
 template <class T> static inline T flush(T v) { return select(abs(v) < all<T>(TINY), all<T>(0.0f), v); }
 
@@ -20,8 +23,8 @@ template <class T> static inline T exp(T x) {
   return fma(e, r, all<T>(1.0f)) * power_of_two(magic);
 }
 
-// sigmoid(x) = 1 / (1 + exp(-x)). The denominator by itself, so that several gates can share one division, which
-// costs as much as ten products. Gates that share are held at x >= -22: four denominators never overflow.
+// sigmoid(x) = 1 / (1 + exp(-x)). Returns the denominator, so that several gates can use one division, which
+// costs as much as ten products. Such gates are clamped to x >= -22: the product of four denominators does not overflow.
 template <class T> static inline T sigmoid_below(T x, float least = -22.0f) {
   x = at_least(at_most(x, 87.0f), least);
   const T magic = fnma(x, all<T>(LOG2E), all<T>(MAGIC)), n = magic - all<T>(MAGIC);
@@ -84,3 +87,5 @@ template <int A, class T> static inline T slope(T h) {
   if constexpr (A == SIGMOID) return fnma(h, h, h);
   return all<T>(1.0f);
 }
+
+}  // namespace unspool::UNSPOOL_SET

@@ -3,22 +3,28 @@
 //   [i f g o](t) = [sig sig tanh sig](b + W h(t-1) + U x(t))
 //   s(t) = f(t) s(t-1) + i(t) g(t)
 //   h(t) = o(t) tanh(s(t))
+#pragma once
+#include "engine/math-inl.h"
+#include "engine/recurrence-inl.h"
 
-static void lstm_forward(const WindowArgs& a, Team team) {
-  const Split s = split(a, 4, team);
+namespace unspool::UNSPOOL_SET {
+
+static void lstm_forward(const ForwardArgs& a, Team team) {
+  const Split s = split(a, team);
   const int64_t H = a.H, G = 4 * H, end = s.units.end;
   const float* start[BLOCK];
   for (int64_t k = 0; k < a.tau; k++) {
     const int64_t t = a.reverse ? a.tau - 1 - k : k;
-    const float* h_seen = operand(a, s, t, team);
+    const float* h_seen = h_for_product(a, s, t, team);
     const int64_t past = before(a, t), now = after(a, t);
-    float* gates = a.gates__tBG + t * a.B * G;
+    float* gates = a.tape__tBT + t * a.B * G;
     for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
-      start_rows(a, G, t, b, n, start);
-      gate_panels(a.W, s, 0, 4, [&](int64_t first, int64_t last) {
-        product({n, h_seen + b * H, H, a.W, first, last, start, 0, gates + b * G, G, 0, 0, H, k % 2 == 1, s.ahead});
-      });
+      start_rows(a, t, b, n, start);
+      Product p = product_with_W(a, s, h_seen + b * H, n, k % 2 == 1);
+      p.start = start;
+      p.C = gates + b * G, p.ldc = G;
+      gate_panels(p, s, 0, 4, [&] { product(p); });
       for (int64_t r = b; r < b + n; r++) {
         float* row = gates + r * G;
         const float* s_past = a.ss__tBH + past + r * H;
@@ -33,7 +39,7 @@ static void lstm_forward(const WindowArgs& a, Team team) {
           const T di = sigmoid_below(get<T>(row + j, m)), df = sigmoid_below(get<T>(row + H + j, m));
           const T dO = sigmoid_below(get<T>(row + 3 * H + j, m));
           const Fraction<T> t = tanh_fraction(get<T>(row + 2 * H + j, m));
-          const T left = di * df, right = dO * t.below;  // the four gates share one division
+          const T left = di * df, right = dO * t.below;  // four gates, one division
           const T over = all<T>(1.0f) / (left * right), over_left = over * right, over_right = over * left;
           const T i = over_left * df, f = over_left * di;
           const T o = over_right * t.below, g = over_right * dO * t.above;
@@ -47,22 +53,22 @@ static void lstm_forward(const WindowArgs& a, Team team) {
         });
       }
     }
-    meet(s, team);
+    barrier(s, team);
   }
 }
 
-static void lstm_backward(const WindowArgs& a, Team team) {
-  const Split s = split(a, 4, team);
+static void lstm_backward(const BackwardArgs& a, Team team) {
+  const Split s = split(a, team);
   const int64_t H = a.H, G = 4 * H, end = s.units.end;
   float *running = a.dh_start__BH, *running_s = a.ds_start__BH;
-  const bool handed_on = a.lengths__B || a.keep__BH;  // else the product that follows writes over dh
-  arrive(a, s, a.dh_end__BH, running);
-  arrive(a, s, a.ds_end__BH, running_s);
+  const bool keeps_dh = a.lengths__B || a.recurrent_mask__BH;  // else the product below overwrites dh
+  load_final_gradient(a, s, a.dh_end__BH, running);
+  load_final_gradient(a, s, a.ds_end__BH, running_s);
   for (int64_t k = a.tau - 1; k >= 0; k--) {
     const int64_t t = a.reverse ? a.tau - 1 - k : k;
-    float* da_t = a.da__tBG + t * a.B * G;
+    float* da_t = a.da__tBA + t * a.B * G;
     for (int64_t b = s.rows.begin; b < s.rows.end; b++) {
-      const float* row = a.gates__tBG + (t * a.B + b) * G;
+      const float* row = a.tape__tBT + (t * a.B + b) * G;
       const float *s_past = a.ss__tBH + before(a, t) + b * H, *s_now = a.ss__tBH + after(a, t) + b * H;
       const float* out = a.dh__tBH ? a.dh__tBH + (t * a.B + b) * H : nullptr;
       const bool live = alive(a, t, b);
@@ -87,13 +93,30 @@ static void lstm_backward(const WindowArgs& a, Team team) {
         put(da + 2 * H + j, m, ds * i * fnma(g, g, one));
         put(da + 3 * H + j, m, dh * squashed * fnma(o, o, o));
         put(ds_at + j, m, flush(ds * f));
-        if (handed_on) put(dh_at + j, m, none);
+        if (keeps_dh) put(dh_at + j, m, none);
       });
     }
-    meet(s, team);
-    carry_back(a, s, da_t, G, 0, G, a.keep__BH ? a.spare__BH : running, a.keep__BH || !a.lengths__B, k % 2 == 1);
-    if (a.keep__BH) carry_kept(a, s);
-    if (a.xi__tB) weigh_chain(a, s, t, running);
-    if (a.xi__tB) weigh_chain(a, s, t, running_s);
+    barrier(s, team);
+    carry_back(a, s, da_t, G, 0, G, a.recurrent_mask__BH ? a.scratch__BH : running, a.recurrent_mask__BH || !a.lengths__B, k % 2 == 1);
+    if (a.recurrent_mask__BH) carry_back_masked(a, s);
+    if (a.xi__tB) multiply_by_xi(a, s, t, running);
+    if (a.xi__tB) multiply_by_xi(a, s, t, running_s);
   }
 }
+
+static constexpr Cell lstm_cell() {
+  Cell cell{};
+  cell.name = "lstm";
+  cell.gates = 4;
+  cell.has_W = true;
+  cell.has_cell_state = true;
+  cell.tape = {4, 0};  // i f g o
+  cell.da = {4, 0};
+  cell.W_gap_at = 4;
+  cell.da_over = Cell::TAPE;
+  cell.forward = lstm_forward;
+  cell.backward = lstm_backward;
+  return cell;
+}
+
+}  // namespace unspool::UNSPOOL_SET

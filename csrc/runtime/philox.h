@@ -1,3 +1,4 @@
+// Counter-based random numbers.
 #pragma once
 #include <cstdint>
 
@@ -15,6 +16,14 @@ static inline void philox(uint32_t c[4], uint32_t k0, uint32_t k1) {
     k0 += 0x9E3779B9u;
     k1 += 0xBB67AE85u;
   }
+}
+
+// The `index`-th number of a seed's sequence, in [0, 1).
+static inline double uniform(uint64_t seed, uint64_t index) {
+  uint32_t c[4] = {(uint32_t)index, (uint32_t)(index >> 32), 0u, 0x64726177u};
+  philox(c, (uint32_t)seed, (uint32_t)(seed >> 32));
+  const uint64_t bits = ((uint64_t)c[0] << 21) ^ (uint64_t)(c[1] >> 11);
+  return (double)bits * 0x1p-53;
 }
 
 }  // namespace unspool

@@ -1,11 +1,11 @@
-// What a kernel's body knows of the threads that run it: its own number, how many there are, and a barrier.
+// The threads that run a kernel's body: index of this thread, number of threads, barrier.
 #pragma once
 #include <atomic>
 #include <cstdint>
 
 namespace unspool {
 
-// Spins for a short while, then lets others run: more threads than cores is slow, never stuck.
+// Spins for a short while, then yields: more threads than cores is slow, but no deadlock.
 struct Barrier {
   explicit Barrier(int count) : count(count), waiting(0), generation(0) {}
   void wait();  // in pool.cpp
@@ -19,9 +19,9 @@ struct Team {
   Barrier* barrier;
 };
 
-// The part of 0 … n that belongs to `index` of `count`, cut at multiples of `grain`.
+// The part of 0 … n for thread `index` of `count`, cut at multiples of `grain`.
 struct Range { int64_t begin, end; };
-static inline Range share(int64_t n, int64_t grain, int index, int count) {
+static inline Range partition(int64_t n, int64_t grain, int index, int count) {
   const int64_t units = (n + grain - 1) / grain;
   const int64_t begin = units * index / count * grain, end = units * (index + 1) / count * grain;
   return {begin < n ? begin : n, end < n ? end : n};

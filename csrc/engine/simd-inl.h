@@ -1,11 +1,22 @@
 // Sixteen floats as one value, on every instruction set.
 //
-// The kernels are written once, in terms of `V`, and compiled once an instruction set. A reduction across
-// lanes always runs over sixteen lanes in the same tree, whatever the register width: so the width of the
-// machine never shows in a result. `fma` is always the fused operation; nothing else is ever contracted
+// The kernels are written once, in terms of `V`, and compiled once per instruction set. A reduction across
+// lanes uses the same tree over sixteen lanes for every register width, so that the width never changes a
+// result. `fma` is always the fused operation; nothing else is ever contracted
 // (-ffp-contract=off), so every bit is decided here and not by the compiler.
 //
-// Included inside an instruction set's own namespace (see kernels.cpp): no two sets share a symbol.
+// Everything is in an instruction set's own namespace (see kernels.cpp): no two sets share a symbol.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(UNSPOOL_AVX512) || defined(UNSPOOL_AVX2)
+#include <immintrin.h>
+#elif defined(UNSPOOL_NEON)
+#include <arm_neon.h>
+#endif
+
+namespace unspool::UNSPOOL_SET {
 
 struct V;      // 16 floats
 struct Mask;   // 16 booleans
@@ -32,7 +43,7 @@ static inline V abs(V a) {
 }
 static inline Mask operator<(V a, V b) { return {_mm512_cmp_ps_mask(a.x, b.x, _CMP_LT_OQ)}; }
 static inline V select(Mask m, V yes, V no) { return {_mm512_mask_blend_ps(m.m, no.x, yes.x)}; }
-// Of two, the second where either is NaN: so that clamping never hides a NaN.
+// If either is NaN, the second: clamping never hides a NaN.
 static inline V lesser(V a, V b) { return {_mm512_min_ps(a.x, b.x)}; }
 static inline V greater(V a, V b) { return {_mm512_max_ps(a.x, b.x)}; }
 // 2^n for a float that holds 1.5*2^23 + n.
@@ -119,7 +130,7 @@ static inline V power_of_two(V magic) {
   UNSPOOL_QUARTERS(vreinterpretq_f32_u32(vshlq_n_u32(vaddq_u32(vreinterpretq_u32_f32(magic.q[i]), vdupq_n_u32(127)), 23)));
 }
 
-#else  // plain: one float after the other, slow and right
+#else  // plain: scalar code
 
 struct V { float f[16]; };
 struct Mask { bool b[16]; };
@@ -165,9 +176,9 @@ static const int LANES = 16;
 
 static inline V zero() { return set1(0.0f); }
 
-// sum += a b, where sum stays in the register that it has: left alone, the compiler copies sums about, or reads b anew for
-// every row of a tile. The second form spreads a number of the memory over the lanes in the same instruction. The order of
-// the factors is the same in both: it decides which of two NaNs is handed on.
+// sum += a b, with sum in a fixed register: otherwise the compiler copies sums between registers, or reloads b for every row
+// of a tile. The second form broadcasts a number from memory in the same instruction. The order of the factors is the same
+// in both: it decides which of two NaNs is the result.
 #if defined(UNSPOOL_AVX512) && !defined(UNSPOOL_SANITIZE)
 static inline void add_product(V& sum, V a, V b) { asm("vfmadd231ps %2, %1, %0" : "+v"(sum.x) : "v"(b.x), "v"(a.x)); }
 static inline void add_product(V& sum, const float* a, V b) { asm("vfmadd231ps %2%{1to16%}, %1, %0" : "+v"(sum.x) : "v"(b.x), "m"(*a)); }
@@ -224,8 +235,7 @@ static inline float reduce_max(V v) {
 }
 #endif
 
-// Two of them side by side. A function of a Pair is two independent chains of operations, interleaved: where one
-// waits for a result, the other goes on.
+// Two vectors. A function of a Pair is two independent, interleaved chains of operations, which hides latency.
 struct Pair { V a, b; };
 static inline Pair fma(Pair x, Pair y, Pair z) { return {fma(x.a, y.a, z.a), fma(x.b, y.b, z.b)}; }
 static inline Pair fnma(Pair x, Pair y, Pair z) { return {fnma(x.a, y.a, z.a), fnma(x.b, y.b, z.b)}; }
@@ -246,7 +256,7 @@ template <class T> static inline T all(float f);
 template <> inline __attribute__((always_inline)) V all<V>(float f) { return set1(f); }
 template <> inline __attribute__((always_inline)) Pair all<Pair>(float f) { return {set1(f), set1(f)}; }
 
-// Read or write a V as far as n goes, or a whole Pair.
+// Load or store the first n lanes of a V, or a whole Pair.
 template <class T> static inline T get(const float* p, int64_t n);
 template <> inline __attribute__((always_inline)) V get<V>(const float* p, int64_t n) { return n >= LANES ? load(p) : load_n(p, (int)n); }
 template <> inline __attribute__((always_inline)) Pair get<Pair>(const float* p, int64_t) { return {load(p), load(p + LANES)}; }
@@ -256,14 +266,14 @@ static inline void put(float* p, int64_t n, V v) {
 }
 static inline void put(float* p, int64_t, Pair v) { store(p, v.a); store(p + LANES, v.b); }
 
-// Calls body(T, j, n) along begin … end: pairs as far as they go, then single vectors, the last of them partial.
+// Calls body(T, j, n) for begin … end: first pairs, then single vectors, the last one partial.
 template <class Body> static inline void along(int64_t begin, int64_t end, Body body) {
   int64_t j = begin;
   for (; j + 2 * LANES <= end; j += 2 * LANES) body(Pair{}, j, 2 * LANES);
   for (; j < end; j += LANES) body(V{}, j, end - j);
 }
 
-// The columns j … j+15 of a row of n, as far as they exist.
+// The columns j … j+15 of a row of n; columns beyond the row read as zero.
 static inline V load_to(const float* row, int64_t j, int64_t n) { return get<V>(row + j, n - j); }
 static inline void store_to(float* row, int64_t j, int64_t n, V v) { put(row + j, n - j, v); }
 
@@ -286,3 +296,5 @@ static inline void transpose_block(const float* from, int64_t stride, float* to)
       *(Four*)(r + 48) = __builtin_shufflevector(AB, CD, 2, 3, 6, 7);
     }
 }
+
+}  // namespace unspool::UNSPOOL_SET
