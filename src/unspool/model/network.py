@@ -94,17 +94,16 @@ class Model:
         B = at_least("B", B, 0)
         if self.config.feeds_tokens:
             return [(np.full(B, NOTHING, np.int32), None)]
-        cell_state = cell_named(self.config.cell).has_cell_state
-        state: State = []
+        cell_state, state = cell_named(self.config.cell).has_cell_state, State()
         for layer in range(self.config.layers):
             for reverse in range(self.config.directions):
                 at = prefix(layer, bool(reverse))
-                h0, s0 = (self._initial(at + letter, B) for letter in ("h0", "s0"))
-                state.append((h0, s0 if cell_state else None))
+                s0 = self._initial(at + "s0", B) if cell_state else None
+                state.append((self._initial(at + "h0", B), s0))
         return state
 
     def _initial(self, name: str, B: int) -> Floats:
-        if name in self.parameters.shapes:
+        if self.config.learn_h0:
             return np.tile(self.parameters[name], (B, 1))
         return np.zeros((B, self.config.hidden), self.backend.DTYPE)
 
