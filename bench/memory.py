@@ -31,7 +31,7 @@ def step(model: Model, x: np.ndarray, y: np.ndarray, memory: str) -> tuple[float
     gradient = model.gradient()
     begin = time.perf_counter()
     backpropagate(model, x, y, None, gradient, scale=1 / y.size, memory=memory)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     return time.perf_counter() - begin, gradient.flat
 
 

@@ -26,7 +26,7 @@ def at_once(model: Model, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     output = model.forward(x, weights=weights, y=y)
     loss = model.loss(output, y, scale=1 / y.size, weights=weights, gradient=gradient)
     model.backward(output, loss.dh, gradient, weights=weights)
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     return gradient.flat
 
 
@@ -39,7 +39,7 @@ def step_by_step(model: Model, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     for t in range(len(x) - 1, -1, -1):
         loss = model.loss(outputs[t], y[t : t + 1], scale=1 / y.size, weights=weights, gradient=gradient)
         model.backward(outputs[t], loss.dh, gradient, weights=weights)
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     return gradient.flat
 
 

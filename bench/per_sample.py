@@ -41,7 +41,7 @@ def made(case: dict[str, Any]) -> tuple[Model, Any, Any]:
 def whole(model: Model, x: Any, y: Any) -> Any:
     gradient, weights = model.gradient(), model.weights()
     backpropagate(model, x, y, None, gradient, weights=weights)
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     return gradient.flat
 
 

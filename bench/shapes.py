@@ -146,7 +146,7 @@ def score(network: Network, batches: list[SequenceBatch]) -> float:
     right, weights = [], network.weights()
     for batch in batches:
         if network.config.decodes:
-            written = beam(network, batch, weights, longest=len(batch.y) + 4)
+            written = beam(network, batch, weights, max_length=len(batch.y) + 4)
             truth = [batch.y[: n - 1, b].tolist() for b, n in enumerate(batch.written)]
             right.append([each.tokens.tolist() == row for each, row in zip(written, truth, strict=True)])
         else:

@@ -59,7 +59,7 @@ def unspool_step(case: dict[str, Any]) -> Any:
         output = model.forward(x, weights=weights)
         loss = model.loss(output, y, scale=1 / y.size, weights=weights, gradient=gradient)
         model.backward(output, loss.dh, gradient, weights=weights, consume=True)
-        model.finish(gradient, weights)
+        model.fold_input_tables(gradient, weights)
 
     return step
 

@@ -67,7 +67,7 @@ def gradient_of(model: Model, window: Window, how: Truncation, step: int = 0) ->
             model, segment.x, segment.y, segment.state, gradient, scale=1 / window.y.size,
             xi=how.xi(tau, B, seed=1, step=step), carry_after=segment.carry_after,
         )  # fmt: skip
-        model.finish(gradient)
+        model.fold_input_tables(gradient)
         carried.leave(segment, passed.at)
         total += gradient.flat
     parts = model.parameters.like()

@@ -43,7 +43,7 @@ def main() -> None:
     )
     apart = decompose_gradient(model, ids[:-1], ids[1:])
     print("t  reads  L(t)   share of ∇V   ∇W     ∇U")
-    norms = {name: apart.share_norms(name) for name in ("V", "layer0.W", "layer0.U")}
+    norms = {name: apart.contribution_norms(name) for name in ("V", "layer0.W", "layer0.U")}
     for t, letter in enumerate(args.sentence[:-1]):
         shares = "   ".join(f"{norm[t]:.2f}" for norm in norms.values())
         print(f"{t + 1:2} {letter!r:5} {apart.L[t, 0]:6.2f}   {shares}")

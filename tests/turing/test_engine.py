@@ -36,7 +36,7 @@ def network(name: str) -> MachineNetwork:
 def read_all(made: Automaton, model: Model, words: list[str]) -> list[list[str]]:
     """Read words of one length side by side."""
     x = np.concatenate([word_ids(made, word) for word in words], axis=1)
-    o = model.scores(model.forward(x))
+    o = model.logits(model.forward(x))
     assert set(np.unique(o)) <= {0.0, 1.0} and (o.sum(axis=2) == 1).all()
     return [[made.states[k] for k in row] for row in o.argmax(axis=2).T.tolist()]
 
@@ -129,7 +129,7 @@ def test_the_model_of_a_machine_says_its_state() -> None:
     model = machine_model(made)
     silence = made.start + 1
     x = np.array([*made.inputs("abba"), *[silence] * 15], np.int32)[:, None]
-    o = model.scores(model.forward(x))[len("abba") :, 0]
+    o = model.logits(model.forward(x))[len("abba") :, 0]
     assert [made.machine.states[k] for k in o.argmax(axis=1)] == [
         t.state for t in exact_states(made, "abba", 99)
     ]

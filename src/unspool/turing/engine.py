@@ -34,7 +34,7 @@ def automaton_model(automaton: Automaton) -> Model:
     >>> model = automaton_model(thirds)
     >>> model.config.hidden, model.config.activation
     (7, 'relu')
-    >>> model.scores(model.forward(word_ids(thirds, "110")))[:, 0].tolist()  # 1, 3, 6: remainders 1, 0, 0
+    >>> model.logits(model.forward(word_ids(thirds, "110")))[:, 0].tolist()  # 1, 3, 6: remainders 1, 0, 0
     [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
     states, symbols, rules = automaton.states, automaton.symbols, automaton.rules
@@ -72,7 +72,7 @@ def word_ids(automaton: Automaton, word: str) -> Ids:
 def read_states(automaton: Automaton, model: Model, word: str) -> list[str | None]:
     """Return the states of an automaton according to a model, before the first symbol and after each; None if it is not one-hot."""
     start = model.parameters["V"] @ model.parameters["layer0.h0"]
-    o = np.vstack([start, model.scores(model.forward(word_ids(automaton, word)))[:, 0]])
+    o = np.vstack([start, model.logits(model.forward(word_ids(automaton, word)))[:, 0]])
     one_hot = (o.max(axis=1) == 1) & (np.count_nonzero(o, axis=1) == 1)
     return [automaton.states[k] if sure else None for k, sure in zip(o.argmax(axis=1), one_hot, strict=True)]
 
