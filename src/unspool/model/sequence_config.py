@@ -14,8 +14,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from unspool.cells import TASK_DEFAULT, CellName, cell_named, names_with
 from unspool.errors import InputError
-from unspool.kernels.arrays import CellName
 from unspool.model.config import ModelConfig
 from unspool.options import (
     MOST_STEPS,
@@ -53,7 +53,7 @@ class SequenceConfig:
     """How many classes, or how many numbers."""
     dense: bool = False
     """Whether the input is values rather than tokens."""
-    cell: CellName = "gru"
+    cell: CellName = TASK_DEFAULT
     """elman, gru or lstm."""
     hidden: int = 64
     """H, the units of a layer and direction."""
@@ -90,8 +90,10 @@ class SequenceConfig:
             raise InputError(
                 f"pool={self.pool!r} goes with many-to-one: the other shapes have nothing to pool"
             )
-        if self.remember and self.cell == "elman":
-            raise InputError("remember goes with the gates of a gru or an lstm; elman has none")
+        if self.remember and not cell_named(self.cell).forget_gate:
+            raise InputError(
+                f"remember goes with the gates of {names_with('forget_gate')}; {self.cell} has none"
+            )
         if self.decodes and self.head == "classes" and self.outputs <= EOS:
             raise InputError("a decoder of tokens needs <unk>, <bos>, <eos> and at least one token more")
         self.encoder, self.decoder  # noqa: B018 - making them checks the rest

@@ -18,10 +18,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from unspool.cells import TASK_DEFAULT, CellName
 from unspool.data.batches.examples import Examples
 from unspool.data.encoders import Encoder, ValueEncoder, as_sequences, fit_encoder
 from unspool.errors import InputError
-from unspool.kernels.arrays import CellName, Floats
+from unspool.kernels.arrays import Floats
 from unspool.model.sequence_config import FitConfig, Head, SequenceConfig, Shape
 from unspool.model.sequence_network import Network
 from unspool.options import at_least, refuse_unknown
@@ -46,7 +47,7 @@ class Estimator:
     run_kind: ClassVar[str]
     """What a run's config calls it."""
 
-    cell: CellName = "gru"
+    cell: CellName = TASK_DEFAULT
     """elman, gru or lstm."""
     hidden: int = 64
     """H, the units of a layer and direction."""

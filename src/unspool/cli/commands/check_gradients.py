@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
+from unspool.cells import PLAIN, CellName
 from unspool.cli.options import Flag
 from unspool.cli.terminal import terminal
 from unspool.errors import InputError
@@ -30,8 +31,8 @@ MOST = 100_000_000
 class Options:
     """What `check-gradients` is given."""
 
-    cell: Literal["elman", "gru", "lstm"] = "elman"
-    """elman, gru or lstm."""
+    cell: CellName = PLAIN
+    """The recurrence."""
     hidden: int = 16
     """Units of a layer."""
     layers: int = 1

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unspool.baselines.language import baselines_to_plot
+from unspool.cells import cell_named
 from unspool.cli.views.chart import chart
 from unspool.cli.views.comparison import PARTS, chosen_line, crossed, measures_table, rows_of, verdict
 from unspool.cli.views.speed import Speed
@@ -197,7 +198,7 @@ class View:
         assert self.corpus is not None
         for name, row in (("x", first.x[:40, 0]), ("y", first.y[:40, 0])):
             self._line(Text(f"{name} {self.corpus.decode(row.tolist())[:60]!r} …", "dim"))
-        tape = made.layers * bytes_of_tape(made.cell, recipe.tau, recipe.B, made.hidden) / 2**20
+        tape = made.layers * bytes_of_tape(cell_named(made.cell), recipe.tau, recipe.B, made.hidden) / 2**20
         sizes = [f"H = {made.hidden}"] + ([f"{made.layers} layers"] if made.layers > 1 else [])
         sizes += [f"token table of width {made.embedding}{', tied' * made.tied}"] if made.embedding else []
         sizes += [made.activation] * (made.activation != "tanh") + ["h(0) learned"] * made.learn_h0

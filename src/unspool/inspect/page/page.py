@@ -12,6 +12,7 @@ from importlib.resources import files
 
 import numpy as np
 
+from unspool.cells import cell_named
 from unspool.inspect.graph.picture import CSS, draw_graph
 from unspool.inspect.page.charts import (
     KINDS,
@@ -75,7 +76,7 @@ def _header(report: InspectReport) -> str:
     config, reading = report.model.config, report.reading
     layers = f", {config.layers} layers" if config.layers > 1 else ""
     facts = [
-        ("network", f"{config.cell.upper() if config.cell != 'elman' else 'Elman'}", f"<i>H</i> = {config.hidden}{layers}"),
+        ("network", cell_named(config.cell).title, f"<i>H</i> = {config.hidden}{layers}"),
         ("parameters", f"{report.model.parameters.count:,}", ""),
         ("tokens", report.source.tokenizer.kind.partition(":")[0], f"<i>K</i> = {config.outputs:,}"),
         ("read", f"{len(reading.ids):,}", _unknown(report)),
@@ -228,13 +229,13 @@ def _states(report: InspectReport) -> str:
 
 
 def _memory(report: InspectReport) -> str:
-    back = report.back
+    back, cell = report.back, cell_named(report.model.config.cell)
     if back is None:
         return ""
     lead = (
         "Left, the influence of a change of the state <i>k</i> steps later: the norm of "
         "d<i>h</i><sup>(t)</sup>/d<i>h</i><sup>(t−k)</sup>"
-        + (" (for the LSTM of <i>h</i> and <i>s</i> together)" if report.model.config.cell == "lstm" else "")
+        + (f" (for the {cell.title} of <i>h</i> and <i>s</i> together)" if cell.has_cell_state else "")
         + ", trained and untrained. Right, the contribution of each lag to ∇<i>W</i>, and the bias of backpropagation through "
         "only <i>K</i> steps."
     )

@@ -25,13 +25,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from unspool.cells import TASK_DEFAULT, CellName
 from unspool.data.series.checks import check_series
 from unspool.data.series.season import guess_season, guess_second_season
 from unspool.data.series.transform import Transform, choose_transform
 from unspool.data.series.windows import WindowSpec, fit_scale, origins_of, plan_windows, to_series
 from unspool.errors import InputError
 from unspool.evaluation.intervals import USUAL, errors_to_come, fewest_errors, level_reached, refuse_level
-from unspool.kernels.arrays import CellName, Real, Whole
+from unspool.kernels.arrays import Real, Whole
 from unspool.kernels.memory import require_memory
 from unspool.model.memory import bytes_of_training, count_parameters
 from unspool.model.sequence_network import Network
@@ -73,7 +74,7 @@ class Forecaster:
     """(d, D): ordinary and seasonal, each 0 or 1."""
     window: int = 0
     """How many values the network reads; 0: chosen."""
-    cell: CellName = "gru"
+    cell: CellName = TASK_DEFAULT
     """elman, gru or lstm."""
     hidden: int = 0
     """H of the network; 0: 16, 32 or 48, by the number of windows."""
