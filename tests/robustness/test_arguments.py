@@ -81,7 +81,7 @@ INTEGERS = {
     "TextModel.generate": ("length", lambda n: text_model().generate("she", n)),
     "Vocab.min_freq": ("min_freq", lambda n: Vocab(["a"], n)),
     "prepare.min_freq": ("min_freq", lambda n: prepare(text_source(TEXT), min_freq=n)),
-    "FitConfig.B": ("B", lambda n: FitConfig(B=n)),
+    "FitConfig.B": ("B", lambda n: FitConfig(batch_size=n)),
     "FitConfig.steps": ("steps", lambda n: FitConfig(steps=n)),
     "FitConfig.patience": ("patience", lambda n: FitConfig(validation=0.1, patience=n)),
     "SequenceConfig.hidden": (
@@ -115,17 +115,23 @@ INTEGERS = {
     ),
     "LanguageModel.hidden": (
         "hidden",
-        lambda n: LanguageModel(hidden=n, steps=1, batch=2, window=8).fit(TEXT),
+        lambda n: LanguageModel(hidden=n, steps=1, batch_size=2, window=8).fit(TEXT),
     ),
-    "LanguageModel.steps": ("steps", lambda n: LanguageModel(hidden=2, steps=n, batch=2, window=8).fit(TEXT)),
-    "LanguageModel.batch": ("batch", lambda n: LanguageModel(hidden=2, steps=1, batch=n, window=8).fit(TEXT)),
+    "LanguageModel.steps": (
+        "steps",
+        lambda n: LanguageModel(hidden=2, steps=n, batch_size=2, window=8).fit(TEXT),
+    ),
+    "LanguageModel.batch": (
+        "batch",
+        lambda n: LanguageModel(hidden=2, steps=1, batch_size=n, window=8).fit(TEXT),
+    ),
     "LanguageModel.window": (
         "window",
-        lambda n: LanguageModel(hidden=2, steps=1, batch=2, window=n).fit(TEXT),
+        lambda n: LanguageModel(hidden=2, steps=1, batch_size=2, window=n).fit(TEXT),
     ),
     "LanguageModel.seed": (
         "seed",
-        lambda n: LanguageModel(hidden=2, steps=1, batch=2, window=8, seed=n).fit(TEXT),
+        lambda n: LanguageModel(hidden=2, steps=1, batch_size=2, window=8, seed=n).fit(TEXT),
     ),
 }
 
@@ -263,7 +269,7 @@ def test_every_part_of_the_recipe_is_an_argument_of_a_language_model():
     with pytest.raises(UnknownArgument, match="no argument 'plans'"):
         LanguageModel(plans=())
     with pytest.raises(InputError, match="batch and B are two names"):
-        LanguageModel(batch=2, B=3, steps=1).fit(TEXT)
+        LanguageModel(batch_size=2, B=3, steps=1).fit(TEXT)
 
 
 def test_the_package_lists_its_public_names_alone():
@@ -305,8 +311,8 @@ def test_the_command_line_puts_its_options_in_the_place_of_arguments():
 def test_a_validation_part_of_its_own_is_the_advice_and_it_works():
     short = "she sells"
     with pytest.raises(UnspoolError, match=r"valid part has 1 tokens.*as valid="):
-        LanguageModel(hidden=4, steps=1, batch=1, window=2).fit(short)
-    model = LanguageModel(hidden=4, steps=1, batch=1, window=2).fit(short, valid="sea shells")
+        LanguageModel(hidden=4, steps=1, batch_size=1, window=2).fit(short)
+    model = LanguageModel(hidden=4, steps=1, batch_size=1, window=2).fit(short, valid="sea shells")
     assert model.measure_.targets == 9
     with pytest.raises(InputError, match=r"valid is 'shore\.txt'.*pathlib\.Path"):
         LanguageModel(hidden=4, steps=1).fit(TEXT, valid="shore.txt")

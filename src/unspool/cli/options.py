@@ -1,18 +1,24 @@
-"""Options that several commands have in common: each stands here once, with its help under it.
+"""Options of commands: made from the declarations of hyper-parameters, and those that several commands share.
 
-A command's own class puts these together, adds what it alone has, and gives other defaults where it needs them;
-cyclopts makes an option of every field.
+    @option_class
+    class Options(FitOptions):
+        hidden: int = HIDDEN.field(64)          --hidden, with the declared help, group and former names
+        plot: OfOutput[Path | None] = None      an option without a declaration: its docstring is the help
 
-    class Options(Shown, Saved): …      the help lists what Saved has first, then what Shown has
+A command's class inherits from these classes and adds its own options; the help lists the last base class first.
 """
 
-from dataclasses import dataclass, fields
+import types
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, fields
+from inspect import get_annotations
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, dataclass_transform, get_args
 
 from cyclopts import Group, Parameter
 
 from unspool.kernels.native import set_threads
+from unspool.options import Option, option_of
 
 Flag: TypeAlias = Annotated[bool, Parameter(negative="")]
 """Without a second option that takes the first one back."""
@@ -28,18 +34,66 @@ FileOrDash: TypeAlias = Annotated[Path | None, Parameter(allow_leading_hyphen=Tr
 """A file, or - for standard output."""
 
 T = TypeVar("T")
-TEXT = Group("Text", sort_key=1)
-DATA = Group("Data", sort_key=1)
-TIME = Group("Time", sort_key=2)
-NETWORK = Group("Network", sort_key=3)
-TRAINING = Group("Training", sort_key=4)
-OUTPUT = Group("Output", sort_key=5)
+ORDER = {"Text": 1, "Data": 1, "Time": 2, "Network": 3, "Training": 4, "Output": 5}
+"""The headings in the help of a command, and their places."""
+GROUPS = {name: Group(name, sort_key=place) for name, place in ORDER.items()}
+TEXT, DATA, TIME, NETWORK, TRAINING, OUTPUT = GROUPS.values()
 OfText: TypeAlias = Annotated[T, Parameter(group=TEXT)]
 OfData: TypeAlias = Annotated[T, Parameter(group=DATA)]
 OfTime: TypeAlias = Annotated[T, Parameter(group=TIME)]
 OfNetwork: TypeAlias = Annotated[T, Parameter(group=NETWORK)]
 OfTraining: TypeAlias = Annotated[T, Parameter(group=TRAINING)]
 OfOutput: TypeAlias = Annotated[T, Parameter(group=OUTPUT)]
+
+
+FORMER: dict[str, tuple[str, Mapping[str, str]]] = {}
+"""Former names of the options made so far: the name of today, and values that were called otherwise."""
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def option_class(kind: type[T] | None = None, *, groups: Mapping[str, Group] = GROUPS) -> Any:
+    """Make a frozen dataclass whose fields are options; a declaration gives its fields choices, names and a group."""
+
+    def made(kind: type[T]) -> type[T]:
+        hints = get_annotations(kind)
+        for name, hint in hints.items():
+            field = kind.__dict__.get(name)
+            option = option_of(field) if isinstance(field, Field) else None
+            if option is not None:
+                base, *more = (
+                    (hint.__origin__, *hint.__metadata__) if hasattr(hint, "__metadata__") else (hint,)
+                )
+                if option.choices:
+                    optional = types.NoneType in get_args(base)
+                    base = Literal[option.choices] | None if optional else Literal[option.choices]
+                hints[name] = Annotated[base, _parameter(option, groups), *more]
+        kind.__annotations__ = hints
+        return Parameter(name="*")(dataclass(frozen=True, kw_only=True)(kind))
+
+    return made if kind is None else made(kind)
+
+
+def _parameter(option: Option[Any], groups: Mapping[str, Group]) -> Parameter:
+    """Return how cyclopts names and shows an option."""
+    names = dict.fromkeys(
+        _dashed(name) for name in (option.option or option.name, option.name, *option.former)
+    )
+    FORMER.update({_dashed(old): (_dashed(option.name), values) for old, values in option.former.items()})
+    return Parameter(name=[*names], group=groups.get(option.group), negative="" if option.single else None)
+
+
+def _dashed(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+@option_class
+class ConfigFile:
+    """Options from a file."""
+
+    config_file: Annotated[
+        Path | None, Parameter(name="--config", group=Group("Config file", sort_key=0))
+    ] = None
+    """Read options from this file (.toml, .json), for example hidden = 128; the command line takes precedence."""
 
 
 @Parameter(name="*")

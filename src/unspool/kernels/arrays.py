@@ -23,7 +23,7 @@ Codes: TypeAlias = NDArray[Any]
 Floats = NDArray[Any]
 """An array of float32, or of float64 in the NumPy twins."""
 
-CellName = Literal["elman", "lstm", "gru"]
+CellName = Literal["elman", "gru", "lstm"]
 Activation = Literal["tanh", "relu", "sigmoid", "identity"]
 
 

@@ -2,50 +2,44 @@
 
 import json as jsonlib
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
-from unspool.cli.options import Flag
+from unspool.cli.options import ConfigFile, Flag, option_class
 from unspool.cli.terminal import terminal
 from unspool.errors import InputError
 from unspool.gradients.check import EXACT, HAND, Compared, check_gradients
-from unspool.kernels.arrays import Activation
+from unspool.kernels.arrays import Activation, CellName
+from unspool.model import options as network
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
+from unspool.model.values import Feedback
 from unspool.options import at_least
 from unspool.storage import run_folder
 from unspool.training import store
+from unspool.training.options import SEED
 
 MOST = 100_000_000
 """The most weights, and the most values of a window, that a check allocates."""
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Options:
+@option_class
+class Options(ConfigFile):
     """What `check-gradients` is given."""
 
-    cell: Literal["elman", "gru", "lstm"] = "elman"
-    """elman, gru or lstm."""
-    hidden: int = 16
-    """Units of a layer."""
-    layers: int = 1
-    """How many layers."""
-    pattern: str = "10.3"
-    """10.3 (hidden), 10.4 (output) or 10.5 (last)."""
-    feedback: Literal["token", "logits"] = "token"
-    """What pattern 10.4 feeds back: token, the target before, or logits, the real-valued o(t-1)."""
-    activation: Activation = "tanh"
-    """The Elman cell's."""
-    h0: Literal["zero", "learned"] = "zero"
-    """The state before the first step."""
-    bidirectional: Flag = False
-    """Both directions."""
+    cell: CellName = network.CELL.field("elman")
+    hidden: int = network.HIDDEN.field(16)
+    layers: int = network.LAYERS.field(1)
+    pattern: str = network.PATTERN.field("10.3", help="10.3 (hidden), 10.4 (output) or 10.5 (last).")
+    feedback: Feedback = network.FEEDBACK.field("token")
+    activation: Activation = network.ACTIVATION.field("tanh")
+    h0: network.InitialState = network.H0.field("zero")
+    bidirectional: Flag = network.BIDIRECTIONAL.field(False)
     vocabulary: int = 12
     """How many tokens."""
     steps: int = 12
@@ -54,8 +48,7 @@ class Options:
     """Rows of the random window."""
     values: int = 24
     """How many values of each parameter are nudged for the differences."""
-    seed: int = 0
-    """Where the fresh model, the window and the choice of values come from."""
+    seed: int = SEED.field(0)
     json: Flag = False
     """Print JSON."""
 

@@ -21,7 +21,7 @@ from unspool.cli.forecast_columns import (
     settings_of,
     values_of,
 )
-from unspool.cli.options import Flag, OfData, OfOutput, OutputOptions
+from unspool.cli.options import Flag, OfData, OfOutput, OutputOptions, option_class
 from unspool.cli.outputs import output
 from unspool.cli.terminal import terminal
 from unspool.cli.views.forecast import (
@@ -40,6 +40,7 @@ from unspool.evaluation.intervals import check_level
 from unspool.plots.forecast import draw_backtest
 from unspool.tasks.forecast.backtest import Backtesting, holdout_backtest
 from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.tasks.forecast.options import LEVEL
 from unspool.tasks.forecast.store import ForecastRun, load, save
 
 app = App(
@@ -69,7 +70,7 @@ class Backtested(OutputOptions, Forecasting):
     """Draw forecasts over the truth, and the errors by steps ahead, into this file (.png, .svg, .pdf)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_class
 class Asked(OutputOptions):
     """What `forecast predict` is given."""
 
@@ -79,8 +80,7 @@ class Asked(OutputOptions):
     """What stands between the fields [default: guessed]."""
     steps: OfData[int | None] = None
     """How many steps ahead [default: the horizon of the run]."""
-    level: OfOutput[float] = 0.8
-    """The share of what comes that the band should hold."""
+    level: float = LEVEL.field(0.8)
     json: OfOutput[Flag] = False
     """Print JSON instead of CSV."""
     plot: OfOutput[Path | None] = None

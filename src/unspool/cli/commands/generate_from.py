@@ -3,7 +3,6 @@
 import json as jsonlib
 import math
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NotRequired, TypeAlias, TypedDict
 
@@ -17,19 +16,23 @@ from unspool.baselines.ngram_counts import count_ngrams
 from unspool.cli.checks import refuse_broken, refuse_unknown
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
-from unspool.cli.options import DATA, CommonOptions, OfData, OfNetwork, OfOutput, OfTime, OfTraining
+from unspool.cli.options import DATA, CommonOptions, OfData, OfOutput, option_class
 from unspool.cli.predict import columns_of_fit, load_fitted
 from unspool.cli.terminal import terminal, title
 from unspool.data.formats.conditioned import Conditioned, read_conditioned
 from unspool.data.formats.labelled import DefaultColumns
+from unspool.data.options import TOKENS
 from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import error_rate
+from unspool.model import options as network
 from unspool.model.sequence_config import BOS
+from unspool.optimisers.options import LEARNING_RATE
 from unspool.options import at_least
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.tasks.writers import SequenceGenerator
+from unspool.training import options as training
 
 app = App(name="generate-from", help="Generate text from a class or a vector, learned from examples.")
 Names: TypeAlias = Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)]
@@ -41,7 +44,7 @@ ORDER = 3
 """Of the n-grams that the network is compared with."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_class
 class Options(FitOptions):
     """What `generate-from fit` is given."""
 
@@ -53,21 +56,19 @@ class Options(FitOptions):
     """The columns of numbers to generate from, instead of a class."""
     delimiter: OfData[str | None] = None
     """The character between the fields of a table [default: guessed]."""
-    tokens: OfData[str] = "char"
-    """How texts are cut: char, word, byte …"""
+    tokens: OfData[str] = TOKENS.field("char")
     hold_out: OfData[float] = 0.1
-    minutes: OfTime[float] = 3.0
-    hidden: OfNetwork[int] = 96
-    dropout: OfNetwork[float] = 0.0
+    minutes: float = training.MINUTES.field(3.0)
+    hidden: int = network.HIDDEN.field(96)
+    dropout: float = network.DROPOUT.field(0.0)
     bidirectional: Annotated[bool, Parameter(parse=False)] = False
-    batch: OfTraining[int] = 64
-    learning_rate: OfTraining[float] = 4e-3
-    validation: OfTraining[float] = 0.05
+    batch_size: int = training.BATCH_SIZE.field(64, key="batch")
+    learning_rate: float = LEARNING_RATE.field(4e-3)
+    validation: float = training.VALIDATION.field(0.05)
     plot: Annotated[Path | None, Parameter(parse=False)] = None
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@option_class
 class Asked(CommonOptions):
     """What `generate-from predict` is given."""
 

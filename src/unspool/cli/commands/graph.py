@@ -1,14 +1,14 @@
 """`unspool graph`: a network as a graph, folded and unfolded, in a picture or in words."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 from cyclopts import Parameter
 
-from unspool.cli.options import Flag, Replacing
+from unspool.cli.options import ConfigFile, Flag, Replacing, option_class
 from unspool.cli.outputs import check_outputs, output, write_output
 from unspool.errors import InputError
 from unspool.inspect.graph.build import fold
@@ -19,6 +19,7 @@ from unspool.inspect.graph.systems import driven, plain
 from unspool.inspect.graph.trace import Trace, trace
 from unspool.inspect.reading import pieces_of, visible
 from unspool.kernels.arrays import Activation
+from unspool.model import options as network
 from unspool.model.config import PATTERNS, ModelConfig
 from unspool.tasks.language.text_model import TextModel
 
@@ -27,9 +28,8 @@ CELLS = ("elman", "gru", "lstm")
 SUFFIXES = (".svg", ".json", ".dot", ".gv", ".mmd", ".md")
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Options:
+@option_class
+class Options(ConfigFile):
     """What `graph` is given."""
 
     out: Path | None = None
@@ -41,18 +41,13 @@ class Options:
     """With a run: what it reads."""
     cell: str | None = None
     """elman, gru, lstm; or plain and driven, the dynamical systems s(t) = f(s(t-1); θ) and f(s(t-1), x(t); θ)."""
-    hidden: int = 128
-    """H."""
+    hidden: int = network.HIDDEN.field(128)
     inputs: int = 65
     """How many tokens there are."""
-    layers: int = 1
-    """How many layers stand on each other."""
-    bidirectional: Flag = False
-    """Whether each layer also reads from the end to the beginning."""
-    embedding: int = 0
-    """The width of the token table E; 0: one-hot tokens."""
-    activation: Activation = "tanh"
-    """The Elman network's: tanh, relu, sigmoid or identity."""
+    layers: int = network.LAYERS.field(1)
+    bidirectional: Flag = network.BIDIRECTIONAL.field(False)
+    embedding: int = network.EMBEDDING.field(0)
+    activation: Activation = network.ACTIVATION.field("tanh")
     pattern: Literal["10.3", "10.4", "10.5"] = "10.3"
     """The figure of the book: 10.3, an output at every step; 10.4, only the output comes back; 10.5, one output at
     the end."""

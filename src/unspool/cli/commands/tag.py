@@ -19,7 +19,7 @@ from unspool.cli.checks import (
 )
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
-from unspool.cli.options import OfData, OfNetwork, OfTime, OfTraining, OutputOptions
+from unspool.cli.options import OfData, OutputOptions, option_class
 from unspool.cli.predict import columns_of_fit, load_fitted
 from unspool.cli.terminal import terminal, title
 from unspool.cli.views.scores import draw_scores, show_scores
@@ -27,7 +27,9 @@ from unspool.data.formats.tagged import DefaultTagColumns, Tagged, read_tagged
 from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import score
+from unspool.model.options import EMBEDDING
 from unspool.tasks.predictors import SequenceTagger
+from unspool.training.options import BATCH_SIZE, EPOCHS
 
 app = App(name="tag", help="A label for every step: words to their parts of speech, and the like.")
 
@@ -46,13 +48,13 @@ class Columns:
     """What stands between the fields of a table [default: guessed]."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_class
 class Options(FitOptions, Columns):
     """What `tag fit` is given."""
 
-    epochs: OfTime[int] = 30
-    embedding: OfNetwork[int] = 32
-    batch: OfTraining[int] = 16
+    epochs: int = EPOCHS.field(30)
+    embedding: int = EMBEDDING.field(32)
+    batch_size: int = BATCH_SIZE.field(16, key="batch")
 
 
 @dataclass(frozen=True, kw_only=True)

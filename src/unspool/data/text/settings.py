@@ -2,32 +2,29 @@
 
 from dataclasses import dataclass
 
+from unspool.data import options as o
 from unspool.data.text.source import check_reading
 from unspool.errors import InputError
-from unspool.options import at_least
+from unspool.options import check_fields
 
 
 @dataclass(frozen=True)
 class TextConfig:
     """Tokens, cleaning, parts, vocabulary and reading."""
 
-    tokens: str = "char"
-    """The kind of tokens, see ``tokens``."""
-    clean: bool = False
-    """Keep only the letters A-Z, in lower case, as common lecture notes do."""
-    split: tuple[float, float, float] | None = (0.9, 0.05, 0.05)
-    """What share of the tokens goes to train, valid and test, in this order; None: chosen by `split_for`."""
-    min_freq: int = 0
-    """Tokens rarer than this in the training part are unknown."""
-    reserved: tuple[str, ...] = ()
-    """Tokens that have ids though no text contains them."""
-    errors: str = "strict"
-    """What to do with bytes that are not UTF-8: ``strict`` or ``replace``."""
-    newlines: str = "keep"
-    """Line ends: ``keep`` them, or make them ``lf``."""
+    tokens: str = o.TOKENS.field("char")
+    clean: bool = o.CLEAN.field(False)
+    split: o.Split | None = o.SPLIT.field(
+        (0.9, 0.05, 0.05), help="Fractions of the tokens for train, valid and test."
+    )
+    min_freq: int = o.MIN_FREQ.field(0)
+    reserved: tuple[str, ...] = o.RESERVED.field(())
+    errors: str = o.ERRORS.field("strict")
+    newlines: str = o.NEWLINES.field("keep")
 
     def __post_init__(self) -> None:
         check_reading(self.errors, self.newlines)
+        check_fields(self)
         if self.split is not None and (
             len(self.split) != 3
             or not min(self.split) >= 0
@@ -37,7 +34,6 @@ class TextConfig:
             raise InputError(
                 f"split: expected three shares that add up to 1, the first above 0, got {self.split}"
             )
-        at_least("min_freq", self.min_freq, 0)
         if isinstance(self.reserved, str):
             raise InputError(
                 f"reserved is one string, {self.reserved!r}; expected a tuple of tokens: ({self.reserved!r},)"
