@@ -20,9 +20,9 @@ from unspool.data.batches.examples import Examples
 from unspool.data.formats.idx import read_images
 from unspool.kernels.native import kernel_info
 from unspool.model.sequence_config import SequenceConfig
-from unspool.training.recipe import FitConfig
 from unspool.model.sequence_network import Network
 from unspool.training.fit import evaluate, fit
+from unspool.training.recipe import FitConfig
 
 
 def main() -> None:

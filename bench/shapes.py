@@ -27,12 +27,12 @@ from unspool.kernels.native import set_threads
 from unspool.model.decode import beam
 from unspool.model.network import Model
 from unspool.model.sequence_config import BOS, EOS, SequenceConfig
-from unspool.training.recipe import FitConfig
 from unspool.model.sequence_network import Network
 from unspool.optimisers.base import Optimiser, OptimiserConfig
 from unspool.optimisers.schedule import Cosine
 from unspool.torch.state_dict import to_torch
 from unspool.training.fit import cycle_batches, update
+from unspool.training.recipe import FitConfig
 
 ONES = [
     "zero",

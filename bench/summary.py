@@ -20,10 +20,10 @@ from table import save, show
 from unspool.data.batches.examples import Examples
 from unspool.inspect.probe import probe
 from unspool.model.sequence_config import SequenceConfig
-from unspool.training.recipe import FitConfig
 from unspool.model.sequence_network import Network
 from unspool.tasks import SequenceTranslator
 from unspool.training.fit import evaluate, fit
+from unspool.training.recipe import FitConfig
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 

@@ -93,7 +93,7 @@ class Arguments:
 
     def __new__(cls, *args: Any, **params: Any) -> Self:
         """Refuse an argument that the class does not have, with the name that was probably meant."""
-        refuse_unknown(cls.__name__, params, [field.name for field in fields(cls)])  # type: ignore[arg-type]
+        _refuse_arguments(cls, params)
         return super().__new__(cls)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Arguments:
 
     def set_params(self, **params: Any) -> Self:
         """Change the constructor's arguments."""
-        refuse_unknown(type(self).__name__, params, self.get_params())
+        _refuse_arguments(type(self), params)
         for name, value in params.items():
             setattr(self, name, value)
         return self
@@ -111,6 +111,19 @@ class Arguments:
         usual = {field.name: field.default for field in fields(self)}  # type: ignore[arg-type]
         given = [f"{name}={value!r}" for name, value in self.get_params().items() if value != usual[name]]
         return f"{type(self).__name__}({', '.join(given)})"
+
+
+def _refuse_arguments(kind: Any, params: Iterable[str]) -> None:
+    """Raise for an argument that a class does not have: a former name, or one that is misspelt."""
+    former = {
+        old: field.name
+        for field in fields(kind)
+        if (option := option_of(field))
+        for old in (option.option, *option.former)
+    }
+    for name in set(params) & set(former):
+        raise UnknownArgument(f"{kind.__name__} has no argument {name!r}; it is now {former[name]!r}")
+    refuse_unknown(kind.__name__, params, [field.name for field in fields(kind)])
 
 
 def check_values(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:

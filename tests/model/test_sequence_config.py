@@ -7,9 +7,9 @@ from unspool.data.batches.examples import Examples
 from unspool.errors import Diverged, InputError
 from unspool.inspect.probe import probe
 from unspool.model.sequence_config import SequenceConfig
-from unspool.training.recipe import FitConfig
 from unspool.model.sequence_network import Network
 from unspool.training.fit import evaluate, fit
+from unspool.training.recipe import FitConfig
 
 
 def config(**more):
