@@ -69,7 +69,11 @@ def test_the_same_config_gives_the_same_bits_kept_or_not(config: RunConfig, tmp_
 
 def test_minutes_become_numbers_that_are_written_down(config: RunConfig, tmp_path: Path) -> None:
     timed = RunConfig(
-        config.sources, None, config.settings, minutes=0.01, given={"hidden": 8, "batch_size": 4, "window": 16}
+        config.sources,
+        None,
+        config.settings,
+        minutes=0.01,
+        given={"hidden": 8, "batch_size": 4, "window": 16},
     )
     planned = next(event for event in run(timed, out=tmp_path / "run") if isinstance(event, TrainingPlanned))
     written = run_folder.read_config(tmp_path / "run", "language")["run"]

@@ -56,7 +56,7 @@ class TrainOptions(ConfigFile):
     )
     steps: int | None = o.STEPS.field(
         None,
-        help="Number of updates, instead of minutes: with the other numbers that a run prints, it repeats it bit for bit.",
+        help="Number of updates, instead of minutes: with the other numbers that a run prints, they repeat it bit for bit.",
     )
     backward: bool = o.BACKWARD.field(False)
     cell: CellName | None = network.CELL.field(None)
