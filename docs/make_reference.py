@@ -161,6 +161,7 @@ CHINESE_CHECKS = {
     "a whole number, 1 to 100": "整数 1 … 100",
     "a whole number, 1 to 1,000,000": "整数 1 … 1,000,000",
     "a whole number, 1 to 10,000,000,000": "整数 1 … 10,000,000,000",
+    "a whole number, 0 to 10,000,000,000": "整数 0 … 10,000,000,000",
 }
 
 

@@ -1,13 +1,14 @@
 """Declare a hyper-parameter once: name, type, help and check; configs, estimators and commands are made from it.
 
-    HIDDEN = Option[int]("hidden", "H, the number of hidden units.", whole(1), group="Network")
+    HIDDEN = Option("hidden", "H, the hidden units.", whole(1), group="Network")     in model/options.py
 
+    @declared(network)                      the declarations of model/options.py, by the names of the fields
     @dataclass(frozen=True)
     class ModelConfig:
-        hidden: int = HIDDEN.field(128)                 a config: its default, the declared help and check
+        hidden: int = 128
 
         def __post_init__(self) -> None:
-            check_fields(self)                          every check, from the declarations
+            check_fields(self)              every check, from the declarations
 
 A declaration stands in the package that uses the number: `data.options`, `model.options`, `optimisers.options`,
 `training.options`, `tasks.forecast.options`. Fields keep the declaration as metadata. The command line makes its
@@ -22,11 +23,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from numbers import Integral, Real
-from typing import Any, Generic, Self, TypeVar, overload
+from types import MappingProxyType, ModuleType
+from typing import Any, Generic, Self, TypeVar
 
 from unspool.errors import InputError, UnknownArgument
 
 T = TypeVar("T")
+D = TypeVar("D")
 C = TypeVar("C")
 MOST_STEPS = 10**10
 """The most updates of a training, or tokens of a text to write: months at a thousandth of a second each."""
@@ -71,16 +74,42 @@ class Option(Generic[T]):
         if self.check is None and self.choices:
             object.__setattr__(self, "check", choice(*self.choices))
 
-    @overload
-    def field(self, default: None, *, help: str = ..., key: str = ...) -> T | None: ...
-    @overload
-    def field(self, default: T = ..., *, help: str = ..., key: str = ...) -> T: ...
-    def field(self, default: Any = MISSING, *, help: str = "", key: str = "") -> Any:
-        """Return a field of a dataclass; `help` replaces the declared text, `key` is the name in JSON."""
-        metadata: dict[str, Any] = {"option": self, "help": help or self.help}
-        if key:
-            metadata |= {"key": key, "values": self.former.get(key, {})}
+    def field(self, default: D, help: str = "") -> T | D:
+        """Return a field of a dataclass that has another name, or another help text."""
+        metadata = self.metadata() | ({"help": help} if help else {})
         return dataclasses.field(default=default, metadata=metadata)
+
+    def metadata(self, key: str = "") -> dict[str, Any]:
+        """Return what a field keeps of its declaration; `key` is the name in JSON, if it is no former name."""
+        key = key or next(iter(self.former), "")
+        found = {"option": self, "help": self.help}
+        return found | {"key": key, "values": self.former.get(key, {})} if key else found
+
+
+def declared(
+    *modules: ModuleType, keys: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[type[C]], type[C]]:
+    """Give the fields of a dataclass the declarations of their names in the modules; `keys` are names in JSON."""
+
+    def made(kind: type[C]) -> type[C]:
+        declare(kind, declarations(*modules), keys)
+        return kind
+
+    return made
+
+
+def declarations(*modules: ModuleType) -> dict[str, Option[Any]]:
+    """Return the declarations in some modules, by name."""
+    return {
+        each.name: each for module in modules for each in vars(module).values() if isinstance(each, Option)
+    }
+
+
+def declare(kind: Any, known: Mapping[str, Option[Any]], keys: Mapping[str, str]) -> None:
+    """Attach declarations to the fields of a dataclass that have none."""
+    for field in fields(kind):
+        if field.name in known and option_of(field) is None:
+            field.metadata = MappingProxyType(known[field.name].metadata(keys.get(field.name, "")))
 
 
 def option_of(field: dataclasses.Field[Any]) -> Option[Any] | None:

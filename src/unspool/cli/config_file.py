@@ -27,7 +27,9 @@ KINDS = {
 
 def read_config_file(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
     """Add the options of the file that `--config` names to those of the command line."""
-    asked = next((each for each in arguments if OPTION in each.names and each.tokens), None)
+    asked = next(
+        (each for each in arguments if OPTION in each.names and each.tokens and each.tokens[-1].value), None
+    )
     if asked is None:
         return
     path = Path(asked.tokens[-1].value)

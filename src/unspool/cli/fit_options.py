@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from unspool.cli.options import (
     DATA,
-    NETWORK,
+    DECLARED,
     ConfigFile,
     OfData,
     OfOutput,
@@ -19,12 +19,9 @@ from unspool.cli.options import (
 )
 from unspool.errors import FileError
 from unspool.kernels.arrays import CellName
-from unspool.model import options as network
-from unspool.optimisers import options as optimiser
-from unspool.options import key_of, to_json
+from unspool.options import declarations, key_of, to_json
 from unspool.storage.schema import read_as
 from unspool.tasks.forecast import options as forecast
-from unspool.training import options as training
 
 Column: TypeAlias = str | None
 """A column's name, or its number from 0."""
@@ -35,6 +32,9 @@ def as_column(name: Column) -> Any:
     return int(name) if name is not None and name.isdecimal() else name
 
 
+OF_FORECASTS = DECLARED | declarations(forecast)
+
+
 @option_class
 class SequenceOptions(ConfigFile):
     """How a network for sequences is fitted and judged."""
@@ -43,20 +43,20 @@ class SequenceOptions(ConfigFile):
     """A file of the same kind to judge by, instead of sequences held out."""
     hold_out: OfData[float] = 0.2
     """The share of the sequences that is judged by and not learned from."""
-    minutes: float = training.MINUTES.field(2.0)
-    epochs: int = training.EPOCHS.field(60)
-    steps: int | None = training.STEPS.field(None)
-    cell: CellName = network.CELL.field("gru")
-    hidden: int = network.HIDDEN.field(64)
-    layers: int = network.LAYERS.field(1)
-    bidirectional: bool = network.BIDIRECTIONAL.field(True)
-    embedding: int = network.EMBEDDING.field(0)
-    dropout: float = network.DROPOUT.field(0.3)
-    batch_size: int = training.BATCH_SIZE.field(32, key="batch")
-    learning_rate: float = optimiser.LEARNING_RATE.field(5e-3)
-    validation: float = training.VALIDATION.field(0.1)
-    patience: int = training.PATIENCE.field(10)
-    seed: int = training.SEED.field(0)
+    minutes: float = 2.0
+    epochs: int = 60
+    steps: int | None = None
+    cell: CellName = "gru"
+    hidden: int = 64
+    layers: int = 1
+    bidirectional: bool = True
+    embedding: int = 0
+    dropout: float = 0.3
+    batch_size: int = 32
+    learning_rate: float = 5e-3
+    validation: float = 0.1
+    patience: int = 10
+    seed: int = 0
     out: OfOutput[Path]
     """The folder to make: the model, its vocabulary, settings and log, and all that is needed to go on later."""
 
@@ -96,7 +96,7 @@ class FitOptions(RunOptions, SequenceOptions):
         return cls(**made | passing)
 
 
-@option_class
+@option_class(known=OF_FORECASTS)
 class Forecasting(ConfigFile):
     """What a series is taken for, and how it is learned."""
 
@@ -108,16 +108,14 @@ class Forecasting(ConfigFile):
     """Missing values: refuse, interpolate (and take it for observed) or mask (interpolate to read, never learn)."""
     delimiter: OfData[str | None] = None
     """What stands between the fields [default: guessed]."""
-    horizon: int = forecast.HORIZON.field(12)
-    season: str = forecast.SEASON.field("guess")
-    power: forecast.Power = forecast.POWER.field("guess")
-    differences: str = forecast.DIFFERENCES.field("guess")
-    steps: int = training.STEPS.field(0, help="Updates of each network; 0: chosen by the length.")
-    cell: CellName = network.CELL.field("gru")
-    hidden: int = network.HIDDEN.field(0, help="H, the hidden units; 0: chosen by the length.")
-    members: int = forecast.MEMBERS.field(0)
-    window: Annotated[int, Parameter(group=NETWORK)] = training.WINDOW.field(
-        0, help="Values that a network reads; 0: three seasons, or what a second season needs."
-    )
-    seed: int = training.SEED.field(0)
-    level: float = forecast.LEVEL.field(0.8)
+    horizon: int = 12
+    season: str = "guess"
+    power: forecast.Power = "guess"
+    differences: str = "guess"
+    steps: int = 0
+    cell: CellName = "gru"
+    hidden: int = 0
+    members: int = 0
+    window: int = 0
+    seed: int = 0
+    level: float = 0.8

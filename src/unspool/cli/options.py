@@ -2,23 +2,27 @@
 
     @option_class
     class Options(FitOptions):
-        hidden: int = HIDDEN.field(64)          --hidden, with the declared help, group and former names
+        hidden: int = 64                        declared: --hidden, with the help, group and former names
         plot: OfOutput[Path | None] = None      an option without a declaration: its docstring is the help
 
 A command's class inherits from these classes and adds its own options; the help lists the last base class first.
 """
 
-import types
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
 from inspect import get_annotations
 from pathlib import Path
+from types import NoneType
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, dataclass_transform, get_args
 
 from cyclopts import Group, Parameter
 
+from unspool.data import options as data
 from unspool.kernels.native import set_threads
-from unspool.options import Option, option_of
+from unspool.model import options as network
+from unspool.optimisers import options as optimiser
+from unspool.options import Option, declarations, declare, option_of
+from unspool.training import options as training
 
 Flag: TypeAlias = Annotated[bool, Parameter(negative="")]
 """Without a second option that takes the first one back."""
@@ -44,31 +48,43 @@ OfTime: TypeAlias = Annotated[T, Parameter(group=TIME)]
 OfNetwork: TypeAlias = Annotated[T, Parameter(group=NETWORK)]
 OfTraining: TypeAlias = Annotated[T, Parameter(group=TRAINING)]
 OfOutput: TypeAlias = Annotated[T, Parameter(group=OUTPUT)]
+Own: TypeAlias = Annotated[T, Parameter()]
+"""An option of one command that has the name of a declared hyper-parameter and another meaning."""
 
 
+DECLARED = declarations(network, optimiser, training, data)
 FORMER: dict[str, tuple[str, Mapping[str, str]]] = {}
 """Former names of the options made so far: the name of today, and values that were called otherwise."""
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
-def option_class(kind: type[T] | None = None, *, groups: Mapping[str, Group] = GROUPS) -> Any:
+def option_class(
+    kind: type[T] | None = None,
+    *,
+    groups: Mapping[str, Group] = GROUPS,
+    known: Mapping[str, Option[Any]] = DECLARED,
+) -> Any:
     """Make a frozen dataclass whose fields are options; a declaration gives its fields choices, names and a group."""
 
     def made(kind: type[T]) -> type[T]:
-        hints = get_annotations(kind)
+        hints, found = get_annotations(kind), {}
         for name, hint in hints.items():
-            field = kind.__dict__.get(name)
-            option = option_of(field) if isinstance(field, Field) else None
+            own, *more = (hint.__origin__, *hint.__metadata__) if hasattr(hint, "__metadata__") else (hint,)
+            default = kind.__dict__.get(name)
+            option = option_of(default) if isinstance(default, Field) else None if more else known.get(name)
             if option is not None:
-                base, *more = (
-                    (hint.__origin__, *hint.__metadata__) if hasattr(hint, "__metadata__") else (hint,)
-                )
+                found[name] = option
                 if option.choices:
-                    optional = types.NoneType in get_args(base)
-                    base = Literal[option.choices] | None if optional else Literal[option.choices]
-                hints[name] = Annotated[base, _parameter(option, groups), *more]
+                    own = (
+                        Literal[option.choices] | None
+                        if NoneType in get_args(own)
+                        else Literal[option.choices]
+                    )
+                hints[name] = Annotated[own, _parameter(option, groups), *more]
         kind.__annotations__ = hints
-        return Parameter(name="*")(dataclass(frozen=True, kw_only=True)(kind))
+        options = Parameter(name="*")(dataclass(frozen=True, kw_only=True)(kind))
+        declare(options, found, {name: option.option for name, option in found.items()})
+        return options
 
     return made if kind is None else made(kind)
 

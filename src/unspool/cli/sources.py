@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
-from unspool.cli.options import OfText, option_class
+from unspool.cli.options import GROUPS, TEXT, OfText, option_class
 from unspool.data import options as data
 from unspool.data.text.source import files_in
 
@@ -27,15 +27,15 @@ def files_read(text: Iterable[str], *more: str | None) -> list[Path]:
     return [path for name in names if name != "-" for path in files_in(name)]
 
 
-@option_class
+@option_class(groups=GROUPS | {"Data": TEXT})
 class Reading:
     """How the texts are read."""
 
-    tokens: str = data.TOKENS.field("char")
+    tokens: str = "char"
     valid: OfText[str | None] = None
     """A file that is the validation part; TEXT is the training part then."""
-    split: data.Split | None = data.SPLIT.field(None)
-    clean: bool = data.CLEAN.field(False)
-    min_freq: int = data.MIN_FREQ.field(0)
-    errors: str = data.ERRORS.field("strict")
-    newlines: str = data.NEWLINES.field("keep")
+    split: data.Split | None = None
+    clean: bool = False
+    min_freq: int = 0
+    errors: str = "strict"
+    newlines: str = "keep"

@@ -9,7 +9,7 @@ Split: TypeAlias = tuple[float, float, float]
 _text: Any = partial(Option, group="Text")
 _data: Any = partial(Option, group="Data")
 
-TOKENS: Option[str] = _text(
+TOKENS: Option[str] = _data(
     "tokens",
     "Tokens: char, word, byte, space (text already split into tokens), jieba, subword:N or subword:FILE.",
 )

@@ -7,9 +7,9 @@ from typing import Any
 
 from unspool.errors import InputError
 from unspool.kernels.arrays import Activation, CellName
-from unspool.model import options as o
+from unspool.model import options
 from unspool.model.values import Feedback, Pattern
-from unspool.options import check_fields, to_json
+from unspool.options import check_fields, declared, to_json
 
 INPUT_TABLE_LIMIT = 1024
 """Up to this many tokens the whole table E Uᵀ + b is computed once an update; beyond, rows in use only."""
@@ -17,6 +17,7 @@ PATTERNS: dict[str, Pattern] = {"10.3": "hidden", "10.4": "output", "10.5": "las
 """The figures of the textbook, and what they are called here."""
 
 
+@declared(options)
 @dataclass(frozen=True)
 class ModelConfig:
     """A recurrent network.
@@ -27,23 +28,23 @@ class ModelConfig:
     'last'
     """
 
-    inputs: int = o.INPUTS.field()
-    outputs: int = o.OUTPUTS.field()
-    cell: CellName = o.CELL.field("lstm")
-    hidden: int = o.HIDDEN.field(128)
-    layers: int = o.LAYERS.field(1)
-    bidirectional: bool = o.BIDIRECTIONAL.field(False)
-    activation: Activation = o.ACTIVATION.field("tanh")
-    dense: bool = o.DENSE.field(False)
-    embedding: int = o.EMBEDDING.field(0)
-    tied: bool = o.TIED.field(False)
-    dropout: float = o.DROPOUT.field(0.0)
-    recurrent_dropout: float = o.RECURRENT_DROPOUT.field(0.0)
-    learn_h0: bool = o.LEARN_H0.field(False)
+    inputs: int
+    outputs: int
+    cell: CellName = "lstm"
+    hidden: int = 128
+    layers: int = 1
+    bidirectional: bool = False
+    activation: Activation = "tanh"
+    dense: bool = False
+    embedding: int = 0
+    tied: bool = False
+    dropout: float = 0.0
+    recurrent_dropout: float = 0.0
+    learn_h0: bool = False
     pattern: Pattern = "hidden"
     """hidden (figure 10.3): h(t) reads h(t-1), an output at every step; output (10.4): h(t) reads only the previous
     output; last (10.5): h(t) reads h(t-1), one output after the whole sequence. The figures' numbers are accepted."""
-    feedback: Feedback = o.FEEDBACK.field("token")
+    feedback: Feedback = "token"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pattern", PATTERNS.get(self.pattern, self.pattern))

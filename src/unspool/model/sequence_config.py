@@ -16,7 +16,7 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import CellName
 from unspool.model import options as o
 from unspool.model.config import ModelConfig
-from unspool.options import build, check_choice, check_fields, key_of, to_json
+from unspool.options import build, check_choice, check_fields, declared, key_of, to_json
 
 Shape = Literal["one-to-one", "one-to-many", "many-to-one", "many-to-many", "encoder-decoder"]
 Head = Literal["classes", "numbers", "distribution"]
@@ -26,6 +26,7 @@ UNK, BOS, EOS = 0, 1, 2
 """Where a decoder gives tokens: the ids of <unk>, of <bos>, which it reads first, and of <eos>, which ends a row."""
 
 
+@declared(o)
 @dataclass(frozen=True)
 class SequenceConfig:
     """A network from sequences to answers.
@@ -38,20 +39,20 @@ class SequenceConfig:
     """What goes in and what comes out: see above."""
     head: Head
     """classes (cross-entropy), numbers (squared error) or a distribution (mean and spread)."""
-    inputs: int = o.INPUTS.field()
-    outputs: int = o.OUTPUTS.field()
-    dense: bool = o.DENSE.field(False)
-    cell: CellName = o.CELL.field("gru")
-    hidden: int = o.HIDDEN.field(64)
-    layers: int = o.LAYERS.field(1)
-    bidirectional: bool = o.BIDIRECTIONAL.field(False)
-    embedding: int = o.EMBEDDING.field(0)
-    dropout: float = o.DROPOUT.field(0.0)
-    recurrent_dropout: float = o.RECURRENT_DROPOUT.field(0.0)
-    pool: o.Pool = o.POOL.field("last")
-    attention: o.Attention = o.ATTENTION.field("none")
-    chrono_steps: int = o.CHRONO_STEPS.field(0, key="remember")
-    floor: float = o.FLOOR.field(1e-3)
+    inputs: int
+    outputs: int
+    dense: bool = False
+    cell: CellName = "gru"
+    hidden: int = 64
+    layers: int = 1
+    bidirectional: bool = False
+    embedding: int = 0
+    dropout: float = 0.0
+    recurrent_dropout: float = 0.0
+    pool: o.Pool = "last"
+    attention: o.Attention = "none"
+    chrono_steps: int = 0
+    floor: float = 1e-3
 
     def __post_init__(self) -> None:
         check_choice("shape", self.shape, SHAPES)

@@ -13,10 +13,11 @@ from unspool.errors import Diverged, InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats
 from unspool.model.parameters import Parameters
-from unspool.optimisers import options as o
-from unspool.options import at_least, check_fields
+from unspool.optimisers import options
+from unspool.options import at_least, check_fields, declared
 
 
+@declared(options)
 @dataclass(frozen=True)
 class OptimiserConfig:
     """How parameters follow their gradient.
@@ -25,14 +26,14 @@ class OptimiserConfig:
     'sgd'
     """
 
-    learning_rate: float = o.LEARNING_RATE.field(2e-3)
-    kind: str = o.OPTIMISER.field("adam")
-    beta1: float = o.BETA1.field(0.9)
-    beta2: float = o.BETA2.field(0.999)
-    epsilon: float = o.EPSILON.field(1e-8)
-    momentum: float = o.MOMENTUM.field(0.0)
-    decay: float = o.DECAY.field(0.0)
-    clip: float = o.CLIP.field(1.0)
+    learning_rate: float = 2e-3
+    kind: str = options.OPTIMISER.field("adam")
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    momentum: float = 0.0
+    decay: float = 0.0
+    clip: float = 1.0
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -26,7 +26,7 @@ from unspool.model import options as network
 from unspool.model.sequence_config import Head, SequenceConfig, Shape
 from unspool.model.sequence_network import Network
 from unspool.optimisers import options as optimiser
-from unspool.options import Arguments, build, check_values
+from unspool.options import Arguments, build, check_values, declared
 from unspool.storage import run_folder
 from unspool.storage.files import as_path
 from unspool.training import options as training
@@ -40,6 +40,7 @@ SCORED = 256
 """Rows side by side in predictions."""
 
 
+@declared(network, optimiser, training, data)
 @dataclass(eq=False, repr=False, kw_only=True)
 class Estimator(Arguments):
     """The arguments of every estimator."""
@@ -50,27 +51,27 @@ class Estimator(Arguments):
     run_kind: ClassVar[str]
     """What a run's config calls it."""
 
-    cell: CellName = network.CELL.field("gru")
-    hidden: int = network.HIDDEN.field(64)
-    layers: int = network.LAYERS.field(1)
-    bidirectional: bool = network.BIDIRECTIONAL.field(False)
-    embedding: int = network.EMBEDDING.field(0)
-    dropout: float = network.DROPOUT.field(0.0)
-    recurrent_dropout: float = network.RECURRENT_DROPOUT.field(0.0)
-    chrono_steps: int = network.CHRONO_STEPS.field(0, key="remember")
-    epochs: int = training.EPOCHS.field(30)
-    steps: int | None = training.STEPS.field(None)
-    minutes: float | None = training.MINUTES.field(None)
-    batch_size: int = training.BATCH_SIZE.field(32)
-    learning_rate: float = optimiser.LEARNING_RATE.field(3e-3)
-    clip: float = optimiser.CLIP.field(1.0)
-    decay: float = optimiser.DECAY.field(0.0)
-    validation: float = training.VALIDATION.field(0.0)
-    patience: int = training.PATIENCE.field(0)
-    seed: int = training.SEED.field(0)
-    inputs: str = data.INPUTS.field("auto")
-    tokens: str = data.TOKENS.field("char")
-    standardise: bool = data.STANDARDISE.field(True)
+    cell: CellName = "gru"
+    hidden: int = 64
+    layers: int = 1
+    bidirectional: bool = False
+    embedding: int = 0
+    dropout: float = 0.0
+    recurrent_dropout: float = 0.0
+    chrono_steps: int = 0
+    epochs: int = 30
+    steps: int | None = None
+    minutes: float | None = None
+    batch_size: int = 32
+    learning_rate: float = 3e-3
+    clip: float = 1.0
+    decay: float = 0.0
+    validation: float = 0.0
+    patience: int = 0
+    seed: int = 0
+    inputs: str = "auto"
+    tokens: str = "char"
+    standardise: bool = True
 
     def fit(self, X: Any, y: Any = None, *, run: str | Path | None = None) -> Self:
         """Learn from sequences X and targets y; kept in a run, the same call goes on with what was interrupted."""

@@ -22,9 +22,11 @@ from unspool.kernels.elementwise import softmax
 from unspool.model import options as network
 from unspool.model.heads import mean_and_std, output
 from unspool.model.sequence_config import Head, Shape
+from unspool.options import declared
 from unspool.tasks.estimator import SCORED, Estimator, labels_of, refuse_none
 
 
+@declared(network)
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceClassifier(Estimator):
     """Many-to-one: a sequence to a class. Sequences of length one make it one-to-one."""
@@ -32,8 +34,8 @@ class SequenceClassifier(Estimator):
     shape: ClassVar[Shape] = "many-to-one"
     kind: ClassVar[str] = "classifier"
     run_kind: ClassVar[str] = "classify"
-    pool: network.Pool = network.POOL.field("last")
-    prior_correction: float = network.PRIOR_CORRECTION.field(0.0, key="balance")
+    pool: network.Pool = "last"
+    prior_correction: float = 0.0
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         labels = labels_of(y, len(x))
@@ -90,16 +92,17 @@ def refuse_constant(y: Any, names: Sequence[str] | None = None) -> None:
         )
 
 
+@declared(network)
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceRegressor(Estimator):
     """A sequence to numbers: after the last step, or at every step; with their spread where wanted."""
 
     kind: ClassVar[str] = "regressor"
     run_kind: ClassVar[str] = "regress"
-    every_step: bool = network.EVERY_STEP.field(False)
-    spread: bool = network.SPREAD.field(False)
-    floor: float = network.FLOOR.field(1e-3)
-    pool: network.Pool = network.POOL.field("last")
+    every_step: bool = False
+    spread: bool = False
+    floor: float = 1e-3
+    pool: network.Pool = "last"
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]

@@ -26,11 +26,12 @@ from unspool.model.decode import Hypothesis, beam, draw, roll_out
 from unspool.model.heads import mean_and_std
 from unspool.model.sequence_config import EOS, Head, Shape
 from unspool.model.sequence_network import NetworkWeights
-from unspool.options import at_least
+from unspool.options import at_least, declared
 from unspool.tasks.estimator import SCORED, Estimator
 from unspool.training.fit import evaluate
 
 
+@declared(network)
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceTranslator(Estimator):
     """Encoder-decoder: a sequence to a sequence of another length, of tokens or of numbers."""
@@ -38,10 +39,10 @@ class SequenceTranslator(Estimator):
     shape: ClassVar[Shape] = "encoder-decoder"
     kind: ClassVar[str] = "translator"
     run_kind: ClassVar[str] = "translate"
-    attention: network.Attention = network.ATTENTION.field("none")
-    beam: int = network.BEAM.field(1)
-    spread: bool = network.SPREAD.field(False)
-    longest: int | None = network.LONGEST.field(None)
+    attention: network.Attention = "none"
+    beam: int = 1
+    spread: bool = False
+    longest: int | None = None
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         if isinstance(y, str):

@@ -12,8 +12,8 @@ from unspool.evaluation.metrics import Metrics
 from unspool.gradients.backpropagate import Recompute
 from unspool.gradients.truncation import AUTO, TOLERANCE, Truncation
 from unspool.model.network import Model
-from unspool.optimisers.options import OPTIMISER
-from unspool.options import check_fields, key_of, to_json
+from unspool.optimisers import options as optimisers
+from unspool.options import check_fields, declared, key_of, to_json
 from unspool.storage.schema import read_as
 from unspool.training import options as o
 from unspool.training.loop import Report
@@ -23,6 +23,7 @@ WHOLE = TextConfig(split=None)
 """Characters; the split is chosen by the length of the text."""
 
 
+@declared(optimisers, o)
 @dataclass(frozen=True)
 class RunConfig:
     """All that a run depends on, besides the text."""
@@ -38,16 +39,16 @@ class RunConfig:
     """The fields of the recipe that the user has fixed."""
     recipe: Recipe | None = None
     """All numbers of the training; None until they are chosen."""
-    batches: str = o.BATCHES.field("sequential")
-    bptt: str = o.BPTT.field("full")
-    bptt_tolerance: float = o.BPTT_TOLERANCE.field(TOLERANCE)
-    recompute: Recompute = o.RECOMPUTE.field("none", key="memory")
-    optimiser: str = OPTIMISER.field("adam")
-    backward: bool = o.BACKWARD.field(False)
-    validations: int = o.VALIDATIONS.field(12)
-    validation_tokens: int = o.VALIDATION_TOKENS.field(0)
-    order: int | None = o.ORDER.field(None)
-    seed: int = o.SEED.field(0)
+    batches: str = "sequential"
+    bptt: str = "full"
+    bptt_tolerance: float = TOLERANCE
+    recompute: Recompute = "none"
+    optimiser: str = "adam"
+    backward: bool = False
+    validations: int = 12
+    validation_tokens: int = 0
+    order: int | None = None
+    seed: int = 0
 
     def __post_init__(self) -> None:
         check_fields(self)

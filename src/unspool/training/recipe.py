@@ -24,7 +24,7 @@ from unspool.model.config import INPUT_TABLE_LIMIT, ModelConfig
 from unspool.model.values import Feedback
 from unspool.optimisers import options as optimiser
 from unspool.optimisers.schedule import Plans, refuse_plans
-from unspool.options import POSITIVE, check_choice, check_fields, check_values, key_of, to_json
+from unspool.options import POSITIVE, check_choice, check_fields, check_values, declared, key_of, to_json
 from unspool.training import options as o
 
 SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
@@ -42,51 +42,55 @@ HALF = 5.0
 ROWS, TAU = 16, 64
 """Rows and steps of a window: small ones, and so many updates."""
 GATES = {"elman": 1, "gru": 3, "lstm": 4}
+KEYS = {"batch_size": "B", "window": "tau", "warmup_fraction": "warmup"}
+"""Names in the JSON of a run."""
 MEASUREMENTS = 3
 """At most so many sizes are tried out."""
 
 
+@declared(network, optimiser, o, keys=KEYS)
 @dataclass(frozen=True)
 class Recipe:
     """The numbers of a training, all fixed before its first update: with them it can be repeated to the bit."""
 
-    cell: CellName = network.CELL.field("gru")
-    hidden: int = network.HIDDEN.field(256)
-    layers: int = network.LAYERS.field(1)
-    embedding: int = network.EMBEDDING.field(0)
-    tied: bool = network.TIED.field(False)
-    dropout: float = network.DROPOUT.field(0.2)
-    recurrent_dropout: float = network.RECURRENT_DROPOUT.field(0.0)
-    batch_size: int = o.BATCH_SIZE.field(16, key="B")
-    window: int = o.WINDOW.field(64, key="tau")
-    learning_rate: float = optimiser.LEARNING_RATE.field(6e-3)
-    clip: float = optimiser.CLIP.field(1.0)
-    decay: float = optimiser.DECAY.field(0.0)
-    warmup: int = o.WARMUP.field(100)
-    steps: int = o.STEPS.field(1000)
-    plans: Plans = o.PLANS.field(())
-    activation: Activation = network.ACTIVATION.field("tanh")
-    h0: network.InitialState = network.H0.field("zero")
-    pattern: str = network.PATTERN.field("10.3")
-    feedback: Feedback = network.FEEDBACK.field("token")
+    cell: CellName = "gru"
+    hidden: int = 256
+    layers: int = 1
+    embedding: int = 0
+    tied: bool = False
+    dropout: float = 0.2
+    recurrent_dropout: float = 0.0
+    batch_size: int = 16
+    window: int = 64
+    learning_rate: float = 6e-3
+    clip: float = 1.0
+    decay: float = 0.0
+    warmup: int = 100
+    steps: int = 1000
+    plans: Plans = ()
+    activation: Activation = "tanh"
+    h0: network.InitialState = "zero"
+    pattern: str = "10.3"
+    feedback: Feedback = "token"
 
 
+@declared(optimiser, o, keys=KEYS)
 @dataclass(frozen=True)
 class FitConfig:
     """How long and how fast a network for sequences is fitted."""
 
-    epochs: int = o.EPOCHS.field(30)
-    steps: int | None = o.STEPS.field(None)
-    minutes: float | None = o.MINUTES.field(None)
-    batch_size: int = o.BATCH_SIZE.field(32, key="B")
-    learning_rate: float = optimiser.LEARNING_RATE.field(3e-3)
-    clip: float = optimiser.CLIP.field(1.0)
-    decay: float = optimiser.DECAY.field(0.0)
-    warmup_fraction: float = o.WARMUP_FRACTION.field(0.05, key="warmup")
-    validation: float = o.VALIDATION.field(0.0)
-    patience: int = o.PATIENCE.field(0)
-    validations: int = o.VALIDATIONS.field(40)
-    seed: int = o.SEED.field(0)
+    epochs: int = 30
+    steps: int | None = None
+    minutes: float | None = None
+    batch_size: int = 32
+    learning_rate: float = 3e-3
+    clip: float = 1.0
+    decay: float = 0.0
+    warmup_fraction: float = 0.05
+    validation: float = 0.0
+    patience: int = 0
+    validations: int = 40
+    seed: int = 0
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
-from unspool.cli.options import ConfigFile, Flag, option_class
+from unspool.cli.options import ConfigFile, Flag, Own, option_class
 from unspool.cli.terminal import terminal
 from unspool.errors import InputError
 from unspool.gradients.check import EXACT, HAND, Compared, check_gradients
@@ -22,7 +22,6 @@ from unspool.model.values import Feedback
 from unspool.options import at_least
 from unspool.storage import run_folder
 from unspool.training import store
-from unspool.training.options import SEED
 
 MOST = 100_000_000
 """The most weights, and the most values of a window, that a check allocates."""
@@ -32,23 +31,23 @@ MOST = 100_000_000
 class Options(ConfigFile):
     """What `check-gradients` is given."""
 
-    cell: CellName = network.CELL.field("elman")
-    hidden: int = network.HIDDEN.field(16)
-    layers: int = network.LAYERS.field(1)
+    cell: CellName = "elman"
+    hidden: int = 16
+    layers: int = 1
     pattern: str = network.PATTERN.field("10.3", help="10.3 (hidden), 10.4 (output) or 10.5 (last).")
-    feedback: Feedback = network.FEEDBACK.field("token")
-    activation: Activation = network.ACTIVATION.field("tanh")
-    h0: network.InitialState = network.H0.field("zero")
+    feedback: Feedback = "token"
+    activation: Activation = "tanh"
+    h0: network.InitialState = "zero"
     bidirectional: Flag = network.BIDIRECTIONAL.field(False)
     vocabulary: int = 12
     """How many tokens."""
-    steps: int = 12
+    steps: Own[int] = 12
     """Steps of the random window."""
     rows: int = 3
     """Rows of the random window."""
     values: int = 24
     """How many values of each parameter are nudged for the differences."""
-    seed: int = SEED.field(0)
+    seed: int = 0
     json: Flag = False
     """Print JSON."""
 

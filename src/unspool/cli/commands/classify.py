@@ -26,13 +26,11 @@ from unspool.cli.options import OfData, OutputOptions, option_class
 from unspool.cli.predict import columns_of_fit, load_fitted
 from unspool.cli.terminal import terminal, title
 from unspool.cli.views.scores import draw_scores, show_scores
-from unspool.data import options as data_options
 from unspool.data.formats.labelled import DefaultColumns, Labelled, may_hold_images, read_labelled
 from unspool.data.split import split_stratified
 from unspool.errors import InputError
 from unspool.evaluation.scores import score
 from unspool.model import options as network
-from unspool.optimisers.options import LEARNING_RATE
 from unspool.tasks.predictors import SequenceClassifier
 
 By: TypeAlias = Literal["rows", "pixels"]
@@ -57,14 +55,14 @@ class Columns:
 class Options(FitOptions, Columns):
     """What `classify fit` is given."""
 
-    tokens: OfData[str] = data_options.TOKENS.field("char")
+    tokens: str = "char"
     hold_out: OfData[float] = 0.2
     """The share of each class that is judged by and not learned from."""
-    learning_rate: float = LEARNING_RATE.field(3e-3)
-    recurrent_dropout: float = network.RECURRENT_DROPOUT.field(0.0)
-    chrono_steps: int = network.CHRONO_STEPS.field(0, key="remember")
-    pool: network.Pool = network.POOL.field("last")
-    prior_correction: float = network.PRIOR_CORRECTION.field(0.0, key="balance")
+    learning_rate: float = 3e-3
+    recurrent_dropout: float = 0.0
+    chrono_steps: int = 0
+    pool: network.Pool = "last"
+    prior_correction: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

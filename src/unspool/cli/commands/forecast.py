@@ -11,7 +11,7 @@ from typing import Literal
 from cyclopts import App
 
 from unspool.cli.checks import check_before
-from unspool.cli.fit_options import Forecasting
+from unspool.cli.fit_options import OF_FORECASTS, Forecasting
 from unspool.cli.forecast_columns import (
     about,
     check_all,
@@ -40,7 +40,6 @@ from unspool.evaluation.intervals import check_level
 from unspool.plots.forecast import draw_backtest
 from unspool.tasks.forecast.backtest import Backtesting, holdout_backtest
 from unspool.tasks.forecast.forecaster import Forecaster
-from unspool.tasks.forecast.options import LEVEL
 from unspool.tasks.forecast.store import ForecastRun, load, save
 
 app = App(
@@ -70,7 +69,7 @@ class Backtested(OutputOptions, Forecasting):
     """Draw forecasts over the truth, and the errors by steps ahead, into this file (.png, .svg, .pdf)."""
 
 
-@option_class
+@option_class(known=OF_FORECASTS)
 class Asked(OutputOptions):
     """What `forecast predict` is given."""
 
@@ -80,7 +79,7 @@ class Asked(OutputOptions):
     """What stands between the fields [default: guessed]."""
     steps: OfData[int | None] = None
     """How many steps ahead [default: the horizon of the run]."""
-    level: float = LEVEL.field(0.8)
+    level: float = 0.8
     json: OfOutput[Flag] = False
     """Print JSON instead of CSV."""
     plot: OfOutput[Path | None] = None

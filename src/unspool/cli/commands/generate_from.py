@@ -21,18 +21,14 @@ from unspool.cli.predict import columns_of_fit, load_fitted
 from unspool.cli.terminal import terminal, title
 from unspool.data.formats.conditioned import Conditioned, read_conditioned
 from unspool.data.formats.labelled import DefaultColumns
-from unspool.data.options import TOKENS
 from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import error_rate
-from unspool.model import options as network
 from unspool.model.sequence_config import BOS
-from unspool.optimisers.options import LEARNING_RATE
 from unspool.options import at_least
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.tasks.writers import SequenceGenerator
-from unspool.training import options as training
 
 app = App(name="generate-from", help="Generate text from a class or a vector, learned from examples.")
 Names: TypeAlias = Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)]
@@ -56,15 +52,15 @@ class Options(FitOptions):
     """The columns of numbers to generate from, instead of a class."""
     delimiter: OfData[str | None] = None
     """The character between the fields of a table [default: guessed]."""
-    tokens: OfData[str] = TOKENS.field("char")
+    tokens: str = "char"
     hold_out: OfData[float] = 0.1
-    minutes: float = training.MINUTES.field(3.0)
-    hidden: int = network.HIDDEN.field(96)
-    dropout: float = network.DROPOUT.field(0.0)
+    minutes: float = 3.0
+    hidden: int = 96
+    dropout: float = 0.0
     bidirectional: Annotated[bool, Parameter(parse=False)] = False
-    batch_size: int = training.BATCH_SIZE.field(64, key="batch")
-    learning_rate: float = LEARNING_RATE.field(4e-3)
-    validation: float = training.VALIDATION.field(0.05)
+    batch_size: int = 64
+    learning_rate: float = 4e-3
+    validation: float = 0.05
     plot: Annotated[Path | None, Parameter(parse=False)] = None
 
 

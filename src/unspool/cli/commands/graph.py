@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from cyclopts import Parameter
 
-from unspool.cli.options import ConfigFile, Flag, Replacing, option_class
+from unspool.cli.options import ConfigFile, Flag, Own, Replacing, option_class
 from unspool.cli.outputs import check_outputs, output, write_output
 from unspool.errors import InputError
 from unspool.inspect.graph.build import fold
@@ -39,19 +39,19 @@ class Options(ConfigFile):
     """For how many steps it is unfolded [default: 3, or the length of the text]."""
     text: str | None = None
     """With a run: what it reads."""
-    cell: str | None = None
+    cell: Own[str | None] = None
     """elman, gru, lstm; or plain and driven, the dynamical systems s(t) = f(s(t-1); θ) and f(s(t-1), x(t); θ)."""
-    hidden: int = network.HIDDEN.field(128)
-    inputs: int = 65
+    hidden: int = 128
+    inputs: Own[int] = 65
     """How many tokens there are."""
-    layers: int = network.LAYERS.field(1)
+    layers: int = 1
     bidirectional: Flag = network.BIDIRECTIONAL.field(False)
-    embedding: int = network.EMBEDDING.field(0)
-    activation: Activation = network.ACTIVATION.field("tanh")
-    pattern: Literal["10.3", "10.4", "10.5"] = "10.3"
+    embedding: int = 0
+    activation: Activation = "tanh"
+    pattern: Own[Literal["10.3", "10.4", "10.5"]] = "10.3"
     """The figure of the book: 10.3, an output at every step; 10.4, only the output comes back; 10.5, one output at
     the end."""
-    feedback: Literal["logits", "target", "token"] | None = None
+    feedback: Own[Literal["logits", "target", "token"] | None] = None
     """What pattern 10.4 feeds back: logits, the output o(t-1) as in the book; target, y(t-1) (teacher forcing); token, the
     most probable output k(t-1) (running freely) [default: logits; a picture shows logits and target]."""
     folded: Flag = False

@@ -20,7 +20,6 @@ from unspool.cli.outputs import output
 from unspool.cli.predict import columns_of_fit, load_fitted
 from unspool.cli.terminal import terminal, title
 from unspool.cli.views.regression import show_regression
-from unspool.data import options as data_options
 from unspool.data.encoders import ValueEncoder
 from unspool.data.formats.numeric import USUAL, Columns, Measured, read_measured
 from unspool.data.split import split_random
@@ -28,7 +27,6 @@ from unspool.errors import FileError, InputError
 from unspool.evaluation.regression import score_numbers
 from unspool.kernels.arrays import Real
 from unspool.model import options as network
-from unspool.optimisers.options import LEARNING_RATE
 from unspool.plots.predictions import draw_predictions
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
@@ -73,13 +71,13 @@ class Options(FitOptions):
     """The character between the fields of a table [default: guessed]."""
     by: OfData[By | None] = None
     """What a step of an image is: one of its rows, or one of its pixels [default: rows]."""
-    tokens: OfData[str] = data_options.TOKENS.field("char")
-    dropout: float = network.DROPOUT.field(0.0)
-    recurrent_dropout: float = network.RECURRENT_DROPOUT.field(0.0)
-    chrono_steps: int = network.CHRONO_STEPS.field(0, key="remember")
-    pool: network.Pool = network.POOL.field("last")
-    spread: bool = network.SPREAD.field(False)
-    learning_rate: float = LEARNING_RATE.field(3e-3)
+    tokens: str = "char"
+    dropout: float = 0.0
+    recurrent_dropout: float = 0.0
+    chrono_steps: int = 0
+    pool: network.Pool = "last"
+    spread: bool = False
+    learning_rate: float = 3e-3
     plot: OfOutput[Path | None] = None
     """Draw predictions over the truth into this file (.png, .svg, .pdf)."""
 

@@ -27,9 +27,7 @@ from unspool.data.formats.tagged import DefaultTagColumns, Tagged, read_tagged
 from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import score
-from unspool.model.options import EMBEDDING
 from unspool.tasks.predictors import SequenceTagger
-from unspool.training.options import BATCH_SIZE, EPOCHS
 
 app = App(name="tag", help="A label for every step: words to their parts of speech, and the like.")
 
@@ -52,9 +50,9 @@ class Columns:
 class Options(FitOptions, Columns):
     """What `tag fit` is given."""
 
-    epochs: int = EPOCHS.field(30)
-    embedding: int = EMBEDDING.field(32)
-    batch_size: int = BATCH_SIZE.field(16, key="batch")
+    epochs: int = 30
+    embedding: int = 32
+    batch_size: int = 16
 
 
 @dataclass(frozen=True, kw_only=True)

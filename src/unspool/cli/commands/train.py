@@ -30,7 +30,6 @@ from unspool.gradients.backpropagate import Recompute
 from unspool.kernels.arrays import Activation, CellName
 from unspool.model import options as network
 from unspool.model.values import Feedback
-from unspool.optimisers import options as optimisers
 from unspool.optimisers.schedule import Plans
 from unspool.options import build
 from unspool.tasks.language.run import run
@@ -58,33 +57,33 @@ class TrainOptions(ConfigFile):
         None,
         help="Number of updates, instead of minutes: with the other numbers that a run prints, they repeat it bit for bit.",
     )
-    backward: bool = o.BACKWARD.field(False)
-    cell: CellName | None = network.CELL.field(None)
-    activation: Activation | None = network.ACTIVATION.field(None)
-    h0: network.InitialState | None = network.H0.field(None)
-    pattern: str | None = network.PATTERN.field(None)
-    feedback: Feedback | None = network.FEEDBACK.field(None)
-    hidden: int | None = network.HIDDEN.field(None)
-    layers: int | None = network.LAYERS.field(None)
-    embedding: int | None = network.EMBEDDING.field(None)
-    tied: bool | None = network.TIED.field(None)
-    dropout: float | None = network.DROPOUT.field(None)
-    recurrent_dropout: float | None = network.RECURRENT_DROPOUT.field(None)
-    batch_size: int | None = o.BATCH_SIZE.field(None)
-    window: int | None = o.WINDOW.field(None)
-    batches: o.Batches = o.BATCHES.field("sequential")
-    bptt: str = o.BPTT.field("full")
-    recompute: Recompute = o.RECOMPUTE.field("none")
-    optimiser: str = optimisers.OPTIMISER.field("adam")
-    learning_rate: float | None = optimisers.LEARNING_RATE.field(None)
-    warmup: int | None = o.WARMUP.field(None)
-    plans: str = o.PLANS.field("")
-    clip: float | None = optimisers.CLIP.field(None)
-    decay: float | None = optimisers.DECAY.field(None)
-    seed: int = o.SEED.field(0)
-    validations: int = o.VALIDATIONS.field(12)
-    validation_tokens: int = o.VALIDATION_TOKENS.field(0)
-    order: int | None = o.ORDER.field(None)
+    backward: bool = False
+    cell: CellName | None = None
+    activation: Activation | None = None
+    h0: network.InitialState | None = None
+    pattern: str | None = None
+    feedback: Feedback | None = None
+    hidden: int | None = None
+    layers: int | None = None
+    embedding: int | None = None
+    tied: bool | None = None
+    dropout: float | None = None
+    recurrent_dropout: float | None = None
+    batch_size: int | None = None
+    window: int | None = None
+    batches: o.Batches = "sequential"
+    bptt: str = "full"
+    recompute: Recompute = "none"
+    optimiser: str = "adam"
+    learning_rate: float | None = None
+    warmup: int | None = None
+    plans: str = ""
+    clip: float | None = None
+    decay: float | None = None
+    seed: int = 0
+    validations: int = 12
+    validation_tokens: int = 0
+    order: int | None = None
 
     def config(self, text: Sequence[str], reading: Reading) -> RunConfig:
         """Give the run that is asked for, with all that is not given left open."""

@@ -18,14 +18,12 @@ from unspool.cli.outputs import output
 from unspool.cli.predict import columns_of_fit, load_fitted
 from unspool.cli.terminal import terminal, title
 from unspool.data.formats.pairs import Pairs, read_pairs
-from unspool.data.options import TOKENS
 from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import error_rate
 from unspool.model import options as network
 from unspool.plots.attention import draw_weights
 from unspool.tasks.writers import SequenceTranslator
-from unspool.training import options as training
 
 app = App(name="translate", help="A text to a text of another length, learned from pairs.")
 SHOWN = 8
@@ -45,15 +43,15 @@ class Columns:
 class Options(FitOptions, Columns):
     """What `translate fit` is given."""
 
-    tokens: OfData[str] = TOKENS.field("char")
+    tokens: str = "char"
     hold_out: OfData[float] = 0.1
-    minutes: float = training.MINUTES.field(3.0)
-    hidden: int = network.HIDDEN.field(96)
-    dropout: float = network.DROPOUT.field(0.0)
-    attention: network.Attention = network.ATTENTION.field("general")
-    batch_size: int = training.BATCH_SIZE.field(64, key="batch")
-    validation: float = training.VALIDATION.field(0.05)
-    beam: int = network.BEAM.field(1)
+    minutes: float = 3.0
+    hidden: int = 96
+    dropout: float = 0.0
+    attention: network.Attention = "general"
+    batch_size: int = 64
+    validation: float = 0.05
+    beam: int = 1
     plot: OfOutput[Path | None] = None
     """Draw where the decoder looks for the first pair held out (.png, .svg, .pdf): needs attention."""
 

@@ -2,25 +2,24 @@
 
 from dataclasses import dataclass
 
-from unspool.data import options as o
+from unspool.data import options
 from unspool.data.text.source import check_reading
 from unspool.errors import InputError
-from unspool.options import check_fields
+from unspool.options import check_fields, declared
 
 
+@declared(options)
 @dataclass(frozen=True)
 class TextConfig:
     """Tokens, cleaning, parts, vocabulary and reading."""
 
-    tokens: str = o.TOKENS.field("char")
-    clean: bool = o.CLEAN.field(False)
-    split: o.Split | None = o.SPLIT.field(
-        (0.9, 0.05, 0.05), help="Fractions of the tokens for train, valid and test."
-    )
-    min_freq: int = o.MIN_FREQ.field(0)
-    reserved: tuple[str, ...] = o.RESERVED.field(())
-    errors: str = o.ERRORS.field("strict")
-    newlines: str = o.NEWLINES.field("keep")
+    tokens: str = "char"
+    clean: bool = False
+    split: options.Split | None = (0.9, 0.05, 0.05)
+    min_freq: int = 0
+    reserved: tuple[str, ...] = ()
+    errors: str = "strict"
+    newlines: str = "keep"
 
     def __post_init__(self) -> None:
         check_reading(self.errors, self.newlines)

@@ -37,7 +37,7 @@ from unspool.model import options as network
 from unspool.model.memory import bytes_of_training, count_parameters
 from unspool.model.sequence_network import Network
 from unspool.optimisers import options as optimiser
-from unspool.options import POSITIVE, Arguments, at_least, check_values
+from unspool.options import POSITIVE, Arguments, at_least, check_values, declared
 from unspool.tasks.forecast import options as o
 from unspool.tasks.forecast.ensemble import (
     FittedMember,
@@ -63,29 +63,24 @@ class Progress(NamedTuple):
     loss: float
 
 
+@declared(network, optimiser, training, o)
 @dataclass(eq=False, repr=False, kw_only=True)
 class Forecaster(Arguments):
     """Forecasts a series some steps ahead; scikit-learn's conventions for arguments."""
 
-    horizon: int = o.HORIZON.field(12)
-    season: int | str = o.SEASON.field("guess")
-    power: str = o.POWER.field("guess")
-    differences: o.Differences = o.DIFFERENCES.field("guess")
-    window: int = training.WINDOW.field(
-        0, help="Values that a network reads; 0: three seasons, or what a second season needs."
-    )
-    cell: CellName = network.CELL.field("gru")
-    hidden: int = network.HIDDEN.field(
-        0, help="H, the hidden units; 0: 16, 32 or 48, by the number of windows."
-    )
-    members: int = o.MEMBERS.field(0)
-    steps: int = training.STEPS.field(
-        0, help="Updates of each network; 0: six passes over the windows, 400 to 2,400."
-    )
-    noise: float = o.NOISE.field(-1.0)
-    learning_rate: float = optimiser.LEARNING_RATE.field(8e-3)
-    calibration: float = o.CALIBRATION.field(0.2)
-    seed: int = training.SEED.field(0)
+    horizon: int = 12
+    season: int | str = "guess"
+    power: str = "guess"
+    differences: o.Differences = "guess"
+    window: int = 0
+    cell: CellName = "gru"
+    hidden: int = 0
+    members: int = 0
+    steps: int = 0
+    noise: float = -1.0
+    learning_rate: float = 8e-3
+    calibration: float = 0.2
+    seed: int = 0
 
     def fit(self, y: Any, scored: Any = None) -> Self:
         """Learn from a series."""

@@ -1,9 +1,12 @@
 """The hyper-parameters of forecasts that other tasks do not have."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from unspool.options import FRACTION, INSIDE_UNIT, Option, number, whole
+from unspool.model import options as network
+from unspool.options import FRACTION, INSIDE_UNIT, MOST_STEPS, Option, number, whole
+from unspool.training import options as training
 
 Power = Literal["guess", "none", "root", "log"]
 Differences: TypeAlias = tuple[int, int] | str
@@ -18,6 +21,17 @@ POWER: Option[Power] = _data(
 DIFFERENCES: Option[Any] = _data(
     "differences", "d,D: ordinary and seasonal differences, each 0 or 1; guess: by autocorrelations."
 )
+WINDOW = replace(
+    training.WINDOW, help="Values that a network reads; 0: three seasons, or what a second season needs.",
+    check=whole(0), group="Network",
+)  # fmt: skip
+HIDDEN = replace(
+    network.HIDDEN, help="H, the hidden units; 0: 16, 32 or 48, by the number of windows.", check=whole(0)
+)
+STEPS = replace(
+    training.STEPS, help="Updates of each network; 0: six passes over the windows, 400 to 2,400.",
+    check=whole(0, MOST_STEPS),
+)  # fmt: skip
 MEMBERS: Option[int] = Option(
     "members", "Networks to average; 0: 4, or 2 for 5,000 windows and more.", whole(0, 1000), group="Network"
 )

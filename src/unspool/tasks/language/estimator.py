@@ -26,7 +26,7 @@ from unspool.model.generate import TEMPERATURE, Sampling
 from unspool.model.values import Feedback
 from unspool.optimisers import options as optimisers
 from unspool.optimisers.schedule import Plans
-from unspool.options import Arguments, build
+from unspool.options import Arguments, build, declared
 from unspool.storage.files import as_path
 from unspool.tasks.language.run import run
 from unspool.tasks.language.text_model import TextModel
@@ -43,6 +43,7 @@ from unspool.training.events import (
 from unspool.training.recipe import Recipe
 
 
+@declared(text, network, optimisers, o)
 @dataclass(eq=False, repr=False, kw_only=True)
 class LanguageModel(Arguments):
     """A language model from a text, with the conventions of scikit-learn; its arguments are the options of `unspool train`.
@@ -54,42 +55,42 @@ class LanguageModel(Arguments):
     `curve_` ((updates, nats in training, nats of the validation part)) and `measure_` (the held-out part).
     """
 
-    minutes: float = o.MINUTES.field(1.0)
-    tokens: str = text.TOKENS.field("char")
-    seed: int = o.SEED.field(0)
-    backward: bool = o.BACKWARD.field(False)
-    batches: str = o.BATCHES.field("sequential")
-    bptt: str = o.BPTT.field("full")
-    bptt_tolerance: float = o.BPTT_TOLERANCE.field(TOLERANCE)
-    recompute: Recompute = o.RECOMPUTE.field("none")
-    optimiser: str = optimisers.OPTIMISER.field("adam")
-    split: text.Split | None = text.SPLIT.field(None)
-    clean: bool = text.CLEAN.field(False)
-    min_freq: int = text.MIN_FREQ.field(0)
-    errors: str = text.ERRORS.field("strict")
-    newlines: str = text.NEWLINES.field("keep")
-    validations: int = o.VALIDATIONS.field(12)
-    validation_tokens: int = o.VALIDATION_TOKENS.field(0)
-    order: int | None = o.ORDER.field(None)
-    cell: CellName | None = network.CELL.field(None)
-    hidden: int | None = network.HIDDEN.field(None)
-    layers: int | None = network.LAYERS.field(None)
-    embedding: int | None = network.EMBEDDING.field(None)
-    tied: bool | None = network.TIED.field(None)
-    dropout: float | None = network.DROPOUT.field(None)
-    recurrent_dropout: float | None = network.RECURRENT_DROPOUT.field(None)
-    batch_size: int | None = o.BATCH_SIZE.field(None)
-    window: int | None = o.WINDOW.field(None)
-    learning_rate: float | None = optimisers.LEARNING_RATE.field(None)
-    clip: float | None = optimisers.CLIP.field(None)
-    decay: float | None = optimisers.DECAY.field(None)
-    warmup: int | None = o.WARMUP.field(None)
-    steps: int | None = o.STEPS.field(None)
-    plans: Plans | None = o.PLANS.field(None)
-    activation: Activation | None = network.ACTIVATION.field(None)
-    h0: network.InitialState | None = network.H0.field(None)
-    pattern: str | None = network.PATTERN.field(None)
-    feedback: Feedback | None = network.FEEDBACK.field(None)
+    minutes: float = 1.0
+    tokens: str = "char"
+    seed: int = 0
+    backward: bool = False
+    batches: str = "sequential"
+    bptt: str = "full"
+    bptt_tolerance: float = TOLERANCE
+    recompute: Recompute = "none"
+    optimiser: str = "adam"
+    split: text.Split | None = None
+    clean: bool = False
+    min_freq: int = 0
+    errors: str = "strict"
+    newlines: str = "keep"
+    validations: int = 12
+    validation_tokens: int = 0
+    order: int | None = None
+    cell: CellName | None = None
+    hidden: int | None = None
+    layers: int | None = None
+    embedding: int | None = None
+    tied: bool | None = None
+    dropout: float | None = None
+    recurrent_dropout: float | None = None
+    batch_size: int | None = None
+    window: int | None = None
+    learning_rate: float | None = None
+    clip: float | None = None
+    decay: float | None = None
+    warmup: int | None = None
+    steps: int | None = None
+    plans: Plans | None = None
+    activation: Activation | None = None
+    h0: network.InitialState | None = None
+    pattern: str | None = None
+    feedback: Feedback | None = None
     out: str | Path | None = None
     """A folder to save the run in."""
     show: Callable[[Event], object] | None = None
