@@ -3,17 +3,18 @@
 import json
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from cyclopts import App, Argument, ArgumentCollection, Token
 
-from unspool.cli.options import FORMER
 from unspool.cli.usage_errors import nearest, parts_of
 from unspool.errors import FileError, InputError
 
 OPTION = "--config"
+FORMER: dict[str, tuple[str, Mapping[str, str]]] = {}
+"""Former names of the options of the command: the name of today, and values that were called otherwise."""
 RUN_KEYS = {"format", "kind"}
 """The config.json of a run has these keys."""
 KINDS = {

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, dataclass_transf
 
 from cyclopts import Group, Parameter
 
+from unspool.cli.config_file import FORMER
 from unspool.data import options as data
 from unspool.kernels.native import set_threads
 from unspool.model import options as network
@@ -53,8 +54,6 @@ Own: TypeAlias = Annotated[T, Parameter()]
 
 
 DECLARED = declarations(network, optimiser, training, data)
-FORMER: dict[str, tuple[str, Mapping[str, str]]] = {}
-"""Former names of the options made so far: the name of today, and values that were called otherwise."""
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)

@@ -34,7 +34,7 @@ class RunConfig:
     """The validation part, where it is not the end of the sources."""
     settings: TextConfig = WHOLE
     """How the text becomes tokens, and where it is split."""
-    minutes: float = o.MINUTES.field(2.5, help="Time limit in minutes, if the recipe leaves the steps open.")
+    minutes: float = 3.0
     given: dict[str, Any] = field(default_factory=dict)
     """The fields of the recipe that the user has fixed."""
     recipe: Recipe | None = None

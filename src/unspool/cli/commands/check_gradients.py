@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
-from unspool.cli.options import ConfigFile, Flag, Own, option_class
+from unspool.cli.options import ConfigFile, Flag, option_class
 from unspool.cli.terminal import terminal
 from unspool.errors import InputError
 from unspool.gradients.check import EXACT, HAND, Compared, check_gradients
@@ -41,9 +41,9 @@ class Options(ConfigFile):
     bidirectional: Flag = network.BIDIRECTIONAL.field(False)
     vocabulary: int = 12
     """How many tokens."""
-    steps: Own[int] = 12
+    window: Annotated[int, Parameter(name="--steps")] = 12
     """Steps of the random window."""
-    rows: int = 3
+    batch_size: Annotated[int, Parameter(name="--rows")] = 3
     """Rows of the random window."""
     values: int = 24
     """How many values of each parameter are nudged for the differences."""
@@ -77,16 +77,16 @@ def check_command(
     """
     at_least("seed", options.seed, 0)
     model = options.fresh() if run is None else _trained(run)
-    if options.steps * options.rows * model.config.hidden > MOST:
+    if options.window * options.batch_size * model.config.hidden > MOST:
         raise InputError(
-            f"steps {options.steps:,} and rows {options.rows:,} are too many to check; choose fewer"
+            f"steps {options.window:,} and rows {options.batch_size:,} are too many to check; choose fewer"
         )
     console = terminal(quiet=options.json)
     with console.status("comparing …") as status:
         found = check_gradients(
             model,
-            tau=options.steps,
-            B=options.rows,
+            tau=options.window,
+            B=options.batch_size,
             nudged=options.values,
             seed=options.seed,
             told=lambda name: status.update(f"{name} …"),

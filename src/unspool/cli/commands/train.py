@@ -97,7 +97,7 @@ class TrainOptions(ConfigFile):
             sources=tuple(text),
             valid=None if valid is None else (valid,),
             settings=TextConfig(**settings),
-            minutes=3.0 if self.minutes is None else self.minutes,
+            minutes=RunConfig.minutes if self.minutes is None else self.minutes,
             given=self._given(),
         )
 
