@@ -17,13 +17,7 @@ FORMER: dict[str, tuple[str, Mapping[str, str]]] = {}
 """Former names of the options of the command: the name of today, and values that were called otherwise."""
 RUN_KEYS = {"format", "kind"}
 """The config.json of a run has these keys."""
-KINDS = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "a string",
-    list: "a list",
-}
+KINDS = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def read_config_file(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
