@@ -20,6 +20,7 @@ import numpy as np
 
 from table import save, show
 from unspool import Model, ModelConfig
+from unspool.cells import cell_named
 from unspool.kernels.tape import bytes_of_tape
 
 TAUS = [32, 64, 128, 256, 512, 1024, 2048, 4096, 8192]
@@ -84,7 +85,7 @@ def main() -> None:
         slope, start = np.polyfit(taus, times, 1, w=1 / times)  # relative errors count alike
         for tau, time_of in zip(TAUS, times, strict=True):
             tape = measured_tape(cell, tau, args.batch, args.hidden)
-            formula = bytes_of_tape(cell, tau, args.batch, args.hidden)
+            formula = bytes_of_tape(cell_named(cell), tau, args.batch, args.hidden)
             off = time_of / (start + slope * tau) - 1
             beside = "" if tape is None else f"{100 * (tape / formula - 1):+.1f} %"
             rows.append([cell, tau, time_of * 1e3, f"{100 * off:+.1f} %", formula, tape or "", beside])

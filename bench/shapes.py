@@ -302,7 +302,7 @@ def spelled(n: int) -> str:
 
 def one_to_many() -> Task:
     words = [spelled(n) for n in range(100)]
-    coder = TokenEncoder.learn(words, tokens="char")
+    coder = TokenEncoder.fit(words, tokens="char")
     x = [np.array([n], np.int32) for n in range(100)]
     y = [np.append(ids, EOS).astype(np.int32) for ids in coder.encode(words)]
     config = SequenceConfig("one-to-many", "classes", 100, coder.size, hidden=96, embedding=32)
@@ -311,7 +311,7 @@ def one_to_many() -> Task:
 
 def encoder_decoder() -> Task:
     (x, y), (test, truth) = pairs(6000, np.random.default_rng(0), 500)
-    source, target = TokenEncoder.learn(x, tokens="char"), TokenEncoder.learn(y, tokens="char")
+    source, target = TokenEncoder.fit(x, tokens="char"), TokenEncoder.fit(y, tokens="char")
     train, held = (
         Examples(source.encode(a), [np.append(ids, EOS).astype(np.int32) for ids in target.encode(b)])
         for a, b in ((x, y), (test, truth))

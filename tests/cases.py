@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from unspool import cells
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.values import Masks
 from unspool.optimisers.base import Optimiser, OptimiserConfig
 from unspool.training.loop import update
 
-CELLS = ("elman", "gru", "lstm")
+CELLS = tuple(cells.CELLS)
 INPUTS = {
     "one-hot": {"inputs": 11, "outputs": 11},
     "embedded": {"inputs": 13, "outputs": 13, "embedding": 6},
@@ -73,7 +74,10 @@ class Windowed:
         def values():
             return (rng.standard_normal((self.B, self.config.hidden)) * size).astype(np.float32)
 
-        return [(values(), values() if self.config.cell == "lstm" else None) for _ in range(parts)]
+        return [
+            (values(), values() if cells.cell_named(self.config.cell).has_cell_state else None)
+            for _ in range(parts)
+        ]
 
 
 def rows_of(state, rows):

@@ -5,6 +5,7 @@ import pytest
 
 import torch
 from cases import CELLS, Windowed, config_of
+from unspool.cells import cell_named
 from unspool.errors import InputError
 from unspool.gradients.backpropagate import backpropagate
 from unspool.gradients.by_lag import gradient_by_lag
@@ -86,7 +87,7 @@ def test_the_gradient_of_every_state_is_what_a_nudge_of_it_finds(cell, reverse):
     apart = decompose_gradient(case.model, case.x, case.y, lengths=case.lengths)
     tape, back = apart.seen.tapes[0][reverse], apart.backs[0][reverse]
     dh = apart.dh(0, reverse)
-    ds = np.zeros(dh.shape[1:]) if cell == "lstm" else None
+    ds = np.zeros(dh.shape[1:]) if cell_named(cell).has_cell_state else None
     order = list(range(4)) if not reverse else [3, 2, 1, 0]
     for place, t in enumerate(order):  # what arrives at h(t), by taking only the later steps back
         later = order[place + 1 :]
@@ -122,19 +123,19 @@ def test_a_share_that_is_not_there_is_refused():
 @pytest.mark.parametrize("activation", ["tanh", "relu", "sigmoid", "identity"])
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_steps_jacobian_is_what_the_backward_pass_does_to_every_unit_vector(cell, activation):
-    if cell != "elman" and activation != "tanh":
+    if not cell_named(cell).has_activation and activation != "tanh":
         return
     case = Windowed(config_of(cell, "one-hot", 4, activation=activation), tau=3, B=1)
     twin = Twin.of(case.model)
     tape = twin.forward(case.x, case.start).tapes[0][0]
-    W, width = twin.letters["layer0.W"], 8 if cell == "lstm" else 4
+    W, width = twin.letters["layer0.W"], 4 * twin.cell.parts
     product = np.eye(width)
     for t in (2, 1, 0):
         product = product @ jacobian(tape, W, t)
     for i, unit in enumerate(np.eye(width)):
-        ds = unit[None, 4:] if cell == "lstm" else None
+        ds = unit[None, 4:] if width > 4 else None
         back = reference.window_backward(tape, W, dh_end=unit[None, :4], ds_end=ds)
-        row = back.dh0[0] if cell != "lstm" else np.concatenate([back.dh0[0], back.ds0[0]])
+        row = back.dh0[0] if width == 4 else np.concatenate([back.dh0[0], back.ds0[0]])
         np.testing.assert_allclose(product[i], row, rtol=1e-11, atol=1e-13)
 
 

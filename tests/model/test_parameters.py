@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cases import CELLS, INPUTS, config_of
-from unspool.cells.cell import orthogonal
+from unspool.cells.initialise import orthogonal
 from unspool.errors import InputError
 from unspool.model.network import Model
 from unspool.model.parameters import Parameters, initialise, shapes_of

@@ -20,8 +20,9 @@ from unspool.data.formats import ts as timeseries
 from unspool.data.formats.idx import read_idx
 from unspool.data.series import lags as series
 from unspool.data.text.corpus import prepare
+from unspool.data.text.decoding import read_file, read_text
 from unspool.data.text.settings import TextConfig
-from unspool.data.text.source import read_file, read_text, resolve, text_source
+from unspool.data.text.source import resolve, text_source
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import InputError, UnknownArgument, UnspoolError

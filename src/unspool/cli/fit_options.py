@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, get_type_hints
 
 from cyclopts import Parameter
 
+from unspool.cells import TASK_DEFAULT, CellName
 from unspool.cli.options import (
     DATA,
     DECLARED,
@@ -18,7 +19,6 @@ from unspool.cli.options import (
     option_class,
 )
 from unspool.errors import FileError
-from unspool.kernels.arrays import CellName
 from unspool.options import declarations, key_of, to_json
 from unspool.storage.schema import read_as
 from unspool.tasks.forecast import options as forecast
@@ -46,7 +46,7 @@ class SequenceOptions(ConfigFile):
     minutes: float = 2.0
     epochs: int = 60
     steps: int | None = None
-    cell: CellName = "gru"
+    cell: CellName = TASK_DEFAULT
     hidden: int = 64
     layers: int = 1
     bidirectional: bool = True
@@ -113,7 +113,7 @@ class Forecasting(ConfigFile):
     power: forecast.Power = "guess"
     differences: str = "guess"
     steps: int = 0
-    cell: CellName = "gru"
+    cell: CellName = TASK_DEFAULT
     hidden: int = 0
     members: int = 0
     window: int = 0

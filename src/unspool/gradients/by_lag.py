@@ -102,9 +102,9 @@ class _Walk:
         self.top: Floats | None = seen.do(y) @ twin.V  # tau B H
         self.dh_out = self.top
         shape = seen.tapes[0][0].h.shape
-        lstm = twin.config.cell == "lstm"
+        two = twin.cell.has_cell_state
         self.carried = [
-            (np.zeros(shape), np.zeros(shape) if lstm else None) for _ in range(twin.config.layers)
+            (np.zeros(shape), np.zeros(shape) if two else None) for _ in range(twin.config.layers)
         ]
 
     def step(self, lag: int) -> tuple[list[float], Floats]:
@@ -120,7 +120,8 @@ class _Walk:
             one = _as_one_step(tape, n)
             back = reference.window_backward(
                 one,
-                self.twin.letters[at + "W"],
+                self.twin.letters.get(at + "W"),
+                extra=self.twin.extra(at),
                 dh_end=arriving.reshape(one.hs.shape[1:]),
                 ds_end=None if ds is None else ds.reshape(one.hs.shape[1:]),
             )
@@ -147,7 +148,8 @@ class _Walk:
             np.add.at(columns.T, x.reshape(-1), to_x)
             parts.append(columns)
         parts.append(to_x.sum(axis=0))
-        return [*parts, da[:, 3 * H :].sum(axis=0)] if self.twin.config.cell == "gru" else parts
+        taped = None if tape.gates is None else tape.gates[:n].reshape(len(da), -1)
+        return parts + [each.gradient(da, taped, H, to_x.shape[1]) for each in self.twin.cell.extra]
 
     def whole(self) -> Floats:
         """Return the whole gradient, in the order of the parts."""
@@ -179,4 +181,5 @@ def _as_one_step(tape: Tape, n: int) -> Tape:
         None if tape.ss is None else pairs(tape.ss),
         None if tape.gates is None else tape.gates[:n].reshape(1, rows, -1),
         None,
+        tape.P,
     )

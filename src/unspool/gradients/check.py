@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from unspool.cells import cell_named
 from unspool.errors import MissingExtra
 from unspool.gradients.backpropagate import backpropagate
 from unspool.kernels.arrays import Floats, Ids
@@ -156,8 +157,9 @@ def by_twins(model: Model, x: Floats | Ids, y: Ids) -> Gradients:
             elif not config.feeds_logits:
                 found[at + "W"] += twin.recurrent(da).T @ tape.h_before.reshape(len(da), H)
             found[at + "b"] += to_x.sum(axis=0)
-            if config.cell == "gru":
-                found[at + "d"] += da[:, 3 * H :].sum(axis=0)
+            taped = None if tape.gates is None else tape.gates.reshape(len(da), tape.gates.shape[2])
+            for each in twin.cell.extra:
+                found[at + each.name] += each.gradient(da, taped, H, to_x.shape[1])
             if inputs.ndim == 2:
                 np.add.at(found[at + "U"].T, inputs.reshape(-1), to_x)
             else:
@@ -261,21 +263,22 @@ def _torch_layer(
     h0, s0 = (
         p[at + n].expand(1, B, H) if at + n in p else torch.zeros(1, B, H).double() for n in ("h0", "s0")
     )
-    if config.cell == "elman" and config.activation in ("sigmoid", "identity"):  # PyTorch's layer has neither
+    cell = cell_named(config.cell)
+    if cell.has_activation and config.activation in ("sigmoid", "identity"):  # PyTorch's layer has neither
         states, act = [h0[0]], _activation(torch, config.activation)
         for x_t in x:
             states.append(act(p[at + "b"] + x_t @ p[at + "U"].T + states[-1] @ p[at + "W"].T))
         h, end = torch.stack(states[1:]), states[-1]
     else:
-        kind = {"elman": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}[config.cell]
-        more = {"nonlinearity": config.activation} if config.cell == "elman" else {}
-        second = torch.zeros_like(p[at + "b"])
-        if config.cell == "gru":
-            second = torch.cat([second[: 2 * H], p[at + "d"]])
+        assert cell.torch is not None
+        more = {"nonlinearity": config.activation} if cell.has_activation else {}
+        zero = torch.zeros(H).double()
+        inner = cell.torch.inner_biases
+        second = torch.cat([p[at + inner[gate]] if gate in inner else zero for gate in cell.gates])
         ours = {"weight_ih": "U", "weight_hh": "W", "bias_ih": "b"}
         given = {f"{n}_{torch_suffix(0, False)}": p[at + letter] for n, letter in ours.items()}
         given[f"bias_hh_{torch_suffix(0, False)}"] = second
-        net = kind(x.shape[2], H, **more).double()
-        h, state = torch.func.functional_call(net, given, (x, (h0, s0) if config.cell == "lstm" else h0))
-        end = (state[0] if config.cell == "lstm" else state)[0]
+        net = getattr(torch.nn, cell.torch.name)(x.shape[2], H, **more).double()
+        h, state = torch.func.functional_call(net, given, (x, (h0, s0) if cell.has_cell_state else h0))
+        end = (state[0] if cell.has_cell_state else state)[0]
     return h.flip(0) if reverse else h, end

@@ -79,14 +79,7 @@ class GradientDecomposition:
             return fed
         U, W, b = (self.twin.as_hidden.letters[at + letter] for letter in "UWb")
         from_x = b + (U.T[x] if x.ndim == 2 else x @ U.T)
-        from_h = tape.h_before @ W.T
-        if tape.cell == "gru":
-            assert tape.gates is not None
-            H = self.twin.config.hidden
-            r, q = tape.gates[:, :, :H], tape.gates[:, :, 3 * H :]
-            from_h[:, :, 2 * H :] = r * q
-        found: Floats = from_x + from_h
-        return found
+        return self.twin.cell.pre_activations(from_x, tape.h_before @ W.T, tape.gates)
 
     def da(self, layer: int = 0, reverse: bool = False) -> Floats:
         """∇a(t), tau B G*H."""
@@ -102,16 +95,15 @@ class GradientDecomposition:
         alive = np.ones(found.shape[:2], bool)
         if tape.lengths is not None:
             alive = np.arange(tape.tau)[:, None] < tape.lengths
-        W = self.twin.as_hidden.letters[prefix(layer, reverse) + "W"]
+        twin, at = self.twin.as_hidden, prefix(layer, reverse)
+        W, cell, extra = twin.letters[at + "W"], twin.cell, twin.extra(at)
         carried = self.twin.recurrent(back.da) @ W  # from step t to h(t-1)
         later = range(tape.tau - 1, 0, -1) if not reverse else range(tape.tau - 1)
         for t in later:
             before = t + 1 if reverse else t - 1
-            direct = 0.0
-            if tape.cell == "gru":
-                assert tape.gates is not None
-                direct = found[t] * tape.gates[t, :, tape.h.shape[2] : 2 * tape.h.shape[2]]
-            found[before] += np.where(alive[t][:, None], carried[t] + direct, found[t])
+            direct = cell.step_back(tape.step(t), found[t], np.zeros_like(found[t]), extra)[1]
+            passed = carried[t] if direct is None else carried[t] + direct
+            found[before] += np.where(alive[t][:, None], passed, found[t])
         return found
 
     def share(self, name: str, t: int) -> Floats:
@@ -149,8 +141,10 @@ class GradientDecomposition:
             return back.da[t].T @ one_hot
         if letter == "W":
             return self.twin.recurrent(back.da[t]).T @ tape.h_before[t]  # 10.26
-        if letter == "d":
-            return back.da[t, :, 3 * H :].sum(axis=0)
+        for each in self.twin.cell.extra:
+            if letter == each.name:
+                taped = None if tape.gates is None else tape.gates[t]
+                return each.gradient(back.da[t], taped, H, self.twin.gates * H)
         da = back.da[t, :, : self.twin.gates * H]
         if letter == "b":
             return da.sum(axis=0)  # 10.23

@@ -29,7 +29,7 @@ from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.memory import available
 from unspool.kernels.tape import Loss
-from unspool.model.bptt import Gradient
+from unspool.model.gradient import Gradient
 from unspool.model.inputs import as_int32, check_input, describe
 from unspool.model.network import Model
 from unspool.model.packed import Weights
@@ -57,7 +57,7 @@ class PerSample(Mapping[str, Floats]):
     def __getitem__(self, name: str) -> Floats:
         """Return the gradients of a parameter, B and the parameter's shape."""
         row = self.row(0) if len(self.flat) else Parameters(self.shapes)
-        stored = self.flat[:, row.places[name]].reshape(len(self.flat), *row.stored(name).shape)
+        stored = self.flat[:, row.slices[name]].reshape(len(self.flat), *row.stored(name).shape)
         return stored.swapaxes(1, 2) if name.endswith(TRANSPOSED) else stored
 
     def __iter__(self) -> Iterator[str]:
@@ -187,7 +187,7 @@ class _Window:
         h, config = self.model.head_input(output), self.model.config
         found = []
         for b, gradient in enumerate(gradients):
-            (dV, dc), held = gradient.to_add("E" if config.tied else "V", "c")
+            (dV, dc), held = gradient.accumulators("E" if config.tied else "V", "c")
             here = np.ascontiguousarray(h[..., b, :].reshape(-1, 1, h.shape[-1]))
             found.append(
                 native.softmax_cross_entropy(

@@ -120,7 +120,7 @@ def pieces_of(tokenizer: Tokenizer, tokens: list[str]) -> list[str]:
     >>> pieces_of(make_tokenizer("byte"), make_tokenizer("byte").encode_text("añ"))
     ['a', 'ñ', '']
     """
-    if tokenizer.kind == "byte":
+    if tokenizer.reads_bytes:
         return _bytes(tokens)
     if tokenizer.lossless:
         return [tokenizer.decode([token]) for token in tokens]

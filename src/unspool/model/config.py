@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from unspool.cells import DEFAULT, CellName, cell_named, names_with
 from unspool.errors import InputError
-from unspool.kernels.arrays import Activation, CellName
+from unspool.kernels.arrays import Activation
 from unspool.model import options
 from unspool.model.values import Feedback, Pattern
 from unspool.options import check_fields, declared, to_json
@@ -30,7 +31,7 @@ class ModelConfig:
 
     inputs: int
     outputs: int
-    cell: CellName = "lstm"
+    cell: CellName = DEFAULT
     hidden: int = 128
     layers: int = 1
     bidirectional: bool = False
@@ -52,9 +53,9 @@ class ModelConfig:
             known = ", ".join(f"{name} ({number})" for number, name in PATTERNS.items())
             raise InputError(f"pattern is {self.pattern!r}; expected one of {known}")
         check_fields(self)
-        if self.activation != "tanh" and self.cell != "elman":
+        if self.activation != "tanh" and not cell_named(self.cell).has_activation:
             raise InputError(
-                f"activation={self.activation!r} goes with cell='elman'; the {self.cell} has its own"
+                f"activation={self.activation!r} goes with cell={names_with('has_activation')!r}; the {self.cell} has its own"
             )
         if self.dense and (self.embedding or self.tied):
             raise InputError("embedding and tied go with tokens; leave them out where dense=True")
@@ -73,9 +74,9 @@ class ModelConfig:
 
     def _check_feedback(self) -> None:
         """Where the output is the only way back, there is no state to gate, drop, learn or read backwards."""
-        if self.cell != "elman":
+        if not cell_named(self.cell).reads_output:
             raise InputError(
-                f"pattern='output' (10.4) goes with cell='elman'; the {self.cell} is made of its own state"
+                f"pattern='output' (10.4) goes with cell={names_with('reads_output')!r}; the {self.cell} is made of its own state"
             )
         for name, plain in (("layers", 1), ("bidirectional", False), ("recurrent_dropout", 0.0)):
             if getattr(self, name) != plain:

@@ -34,9 +34,9 @@ from unspool.errors import InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Tape
-from unspool.model.bptt import Gradient, Gradients, by_rows, table_gradient, values_without_padding
+from unspool.model.gradient import Gradient, Gradients, by_rows
+from unspool.model.layer import LayerWeights, table_gradient, values_without_padding
 from unspool.model.parameters import Parameters, prefix
-from unspool.model.unroll import LayerWeights
 
 AT = prefix(0, False)
 NOTHING = -1
@@ -158,13 +158,13 @@ def bptt_feedback(
 def _add_sums(weights: LayerWeights, x: Floats | Ids, before: Ids, da: Floats, gradient: Gradient) -> None:
     """Add the sums over all steps and rows: ∇R, ∇U and ∇b."""
     da, known = da.reshape(-1, da.shape[2]), before.reshape(-1)
-    dR, seen = gradient.zeroed(AT + "R"), known >= 0
+    dR, seen = gradient.accumulator(AT + "R"), known >= 0
     native.scatter_add(dR, *((known, da) if seen.all() else (known[seen], da[seen])))
     if x.ndim == 2:
-        table, held = table_gradient(weights, gradient, AT)
+        table, held = table_gradient(weights, gradient)
         native.scatter_add(table, x.reshape(-1), da, accumulate=held)
         return
-    native.column_sum(da, out=gradient.values[AT + "b"], accumulate=gradient.holds(AT + "b"))
+    native.column_sum(da, out=gradient.values[AT + "b"], accumulate=gradient.claim(AT + "b"))
     dU = gradient.values.stored(AT + "U")
     inputs = x.reshape(len(da), x.shape[2])
-    native.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.holds(AT + "U"))
+    native.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.claim(AT + "U"))

@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.cells import cell_named
 from unspool.errors import InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Loss
-from unspool.model.bptt import Gradient, Gradients, bptt, by_rows
 from unspool.model.config import ModelConfig
 from unspool.model.feedback import (
     AT,
@@ -26,10 +26,11 @@ from unspool.model.feedback import (
     shift_right,
     unroll_feedback,
 )
+from unspool.model.gradient import Gradient, Gradients, by_rows
 from unspool.model.inputs import as_int32, check_input, check_state, describe, without_padding
+from unspool.model.layer import fold_input_tables, layer_backward, layer_forward
 from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters, initialise, prefix
-from unspool.model.unroll import unroll
 from unspool.model.values import LayerTape, Masks, Output, State
 from unspool.options import at_least
 
@@ -59,9 +60,7 @@ class Model:
     def table(self) -> Floats:
         """Return b + U x for every token, K G*H: what the first layer adds to W h(t-1)."""
         first = self.weights().layers[0][0]
-        if not self.config.embedding:
-            return native.shift_rows(first.U, first.b)
-        return native.matmul(self.parameters["E"], first.U, start=first.b)
+        return first.table_of(self.parameters["E"] if self.config.embedding else first.E)
 
     def gradient(self, values: Parameters | None = None) -> Gradient:
         """Return a gradient of zero; its values are written to `values` where given."""
@@ -75,7 +74,7 @@ class Model:
         B = at_least("B", B, 0)
         if self.config.feeds_tokens:
             return [(np.full(B, NOTHING, np.int32), None)]
-        cell_state = self.config.cell == "lstm"
+        cell_state = cell_named(self.config.cell).has_cell_state
         state: State = []
         for layer in range(self.config.layers):
             for reverse in range(self.config.directions):
@@ -141,8 +140,8 @@ class Model:
             made = []
             for i, weights_of in enumerate(directions):
                 at = layer * config.directions + i
-                keep = masks.of_state(at, config.feeds_logits) if masks else None
-                made.append(unroll(weights_of, x, *state[at], lengths, keep))
+                recurrent_mask = masks.of_state(at, config.feeds_logits) if masks else None
+                made.append(layer_forward(weights_of, x, *state[at], lengths, recurrent_mask))
                 ends.append((made[-1].h_end, made[-1].s_end))
             mask = masks.outputs[layer] if masks and masks.outputs else None
             tapes.append(LayerTape(x, made, mask))
@@ -204,7 +203,7 @@ class Model:
         c, y = self.parameters["c"], as_int32(y, "y")
         if gradient is None:
             return native.softmax_cross_entropy(h, weights.V, c, y, scale=scale)
-        (dV, dc), held = gradient.to_add("E" if self.config.tied else "V", "c")
+        (dV, dc), held = gradient.accumulators("E" if self.config.tied else "V", "c")
         return native.softmax_cross_entropy(h, weights.V, c, y, scale=scale, dV=dV, dc=dc, accumulate=held)
 
     def head_input(self, output: Output) -> Floats:
@@ -227,9 +226,9 @@ class Model:
             raise InputError(f"do has shape {np.shape(do)}; expected {(*h.shape[:-1], self.config.outputs)}")
         weights = weights or self.weights()
         rows = do.reshape(-1, self.config.outputs)
-        dV = gradient.zeroed("E" if self.config.tied else "V")
+        dV = gradient.accumulator("E" if self.config.tied else "V")
         native.matmul(rows, h.reshape(len(rows), -1), transpose_a=True, out=dV)
-        native.column_sum(rows, out=gradient.zeroed("c"))
+        native.column_sum(rows, out=gradient.accumulator("c"))
         return native.matmul(rows, weights.V[1]).reshape(h.shape)
 
     def backward(
@@ -275,9 +274,8 @@ class Model:
                 at = layer * config.directions + i
                 part = dh if dh is None or config.directions == 1 else dh[:, :, i * H : (i + 1) * H]
                 dh_end, ds_end = (None, None) if d_final_state is None else d_final_state[at]
-                dx, back = bptt(
+                dx, back = layer_backward(
                     weights_of,
-                    layer,
                     made.x,
                     made.directions[i],
                     gradient,
@@ -333,15 +331,15 @@ class Model:
             return
         for i, (dh0, ds0) in enumerate(starts):
             at = prefix(i // self.config.directions, bool(i % self.config.directions))
-            native.column_sum(dh0, out=gradient.zeroed(at + "h0"))
+            native.column_sum(dh0, out=gradient.accumulator(at + "h0"))
             if ds0 is not None:
-                native.column_sum(ds0, out=gradient.zeroed(at + "s0"))
+                native.column_sum(ds0, out=gradient.accumulator(at + "s0"))
 
     def finish(self, gradient: Gradient, weights: Weights | None = None) -> None:
         """Fold what was summed aside into the gradient: once an update, after the last window."""
         weights = weights or self.weights()
         E = self.parameters["E"] if self.config.embedding else None
-        gradient.finish(E, weights.layers[0])
+        fold_input_tables(gradient, E, weights.layers[0])
         if self.config.feeds_logits:
             fold_feedback(self.parameters, gradient)
 

@@ -3,8 +3,8 @@
 from functools import partial
 from typing import Any, Literal, get_args
 
-from unspool.cells import CELLS
-from unspool.kernels.arrays import Activation, CellName
+from unspool.cells import CELLS, CellName
+from unspool.kernels.arrays import Activation
 from unspool.model.values import Feedback
 from unspool.options import FRACTION, POSITIVE, TRUTH, UNIT, Option, whole
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from unspool.cells import TASK_DEFAULT, CellName, cell_named, names_with
 from unspool.errors import InputError
-from unspool.kernels.arrays import CellName
 from unspool.model import options as o
 from unspool.model.config import ModelConfig
 from unspool.options import build, check_choice, check_fields, declared, key_of, to_json
@@ -42,7 +42,7 @@ class SequenceConfig:
     inputs: int
     outputs: int
     dense: bool = False
-    cell: CellName = "gru"
+    cell: CellName = TASK_DEFAULT
     hidden: int = 64
     layers: int = 1
     bidirectional: bool = False
@@ -64,8 +64,10 @@ class SequenceConfig:
             raise InputError(
                 f"pool={self.pool!r} goes with many-to-one: the other shapes have nothing to pool"
             )
-        if self.chrono_steps and self.cell == "elman":
-            raise InputError("chrono_steps goes with the gates of a gru or an lstm; elman has none")
+        if self.chrono_steps and not cell_named(self.cell).forget_gate:
+            raise InputError(
+                f"chrono_steps goes with the gates of {names_with('forget_gate')}; {self.cell} has none"
+            )
         if self.decodes and self.head == "classes" and self.outputs <= EOS:
             raise InputError("a decoder of tokens needs <unk>, <bos>, <eos> and at least one token more")
         self.encoder, self.decoder  # noqa: B018 - making them checks the rest

@@ -23,7 +23,7 @@ from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Loss
 from unspool.model.attention import AttentionTape, AttentionWeights, attend, attend_backward
-from unspool.model.bptt import Gradient
+from unspool.model.gradient import Gradient
 from unspool.model.heads import head_loss, output
 from unspool.model.network import Model
 from unspool.model.parameters import Parameters

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unspool.cells import cell_named
+from unspool.cells.cell import Cell
 from unspool.errors import InputError
 from unspool.kernels import reference
 from unspool.kernels.arrays import Floats, Ids
@@ -136,7 +138,7 @@ class Twin:
         a = a + (before >= 0)[:, :, None] * R.T[np.maximum(before, 0)]
         h = reference.activate(a, self.config.activation)
         hs = np.concatenate([np.zeros((1, *h.shape[1:])), h])
-        tape = Tape("elman", self.config.activation, False, lengths, None, hs, None, None, None)
+        tape = Tape(self.cell, self.config.activation, False, lengths, None, hs, None, None, None)
         return ForwardResult([x], [[tape]], h, h @ self.V.T + self.letters["c"], before)
 
     def _unroll(
@@ -148,12 +150,12 @@ class Twin:
         U, b = self.letters[at + "U"], self.letters[at + "b"]
         p = b + (U.T[x] if x.ndim == 2 else x @ U.T)
         return reference.window_forward(
-            config.cell,
+            self.cell,
             p,
-            self.letters[at + "W"],
+            self.letters.get(at + "W"),
             h0.astype(np.float64),
             s0=None if s0 is None else s0.astype(np.float64),
-            d=self.letters.get(at + "d"),
+            extra=self.extra(at),
             lengths=lengths,
             activation=config.activation,
             reverse=bool(direction),
@@ -163,7 +165,7 @@ class Twin:
         """Return the state of a layer before the first step."""
         zero = np.zeros(self.config.hidden)
         h0 = np.tile(self.letters.get(at + "h0", zero), (B, 1))
-        return h0, np.tile(self.letters.get(at + "s0", zero), (B, 1)) if self.config.cell == "lstm" else None
+        return h0, np.tile(self.letters.get(at + "s0", zero), (B, 1)) if self.cell.has_cell_state else None
 
     def backward(
         self, seen: ForwardResult, dh: Floats | None, d_final_state: State | None = None
@@ -189,7 +191,12 @@ class Twin:
                     (None, None) if d_final_state is None else d_final_state[layer * config.directions + i]
                 )
                 back = reference.window_backward(
-                    tape, self.letters[at + "W"], dh=part, dh_end=dh_end, ds_end=ds_end
+                    tape,
+                    self.letters.get(at + "W"),
+                    extra=self.extra(at),
+                    dh=part,
+                    dh_end=dh_end,
+                    ds_end=ds_end,
                 )
                 row.append((part, back))
                 dx = back.da[:, :, : self.gates * H] @ self.letters[at + "U"]
@@ -206,14 +213,22 @@ class Twin:
         return arriving
 
     @property
+    def cell(self) -> Cell:
+        """The recurrence of its layers."""
+        return cell_named(self.config.cell)
+
+    def extra(self, at: str) -> list[Floats]:
+        """Return the further parameters of a layer."""
+        return [self.letters[at + each.name] for each in self.cell.extra]
+
+    @property
     def gates(self) -> int:
         """G, the gate blocks of the cell."""
-        return reference.GATES[self.config.cell]
+        return len(self.cell.gates)
 
     def recurrent(self, da: Floats) -> Floats:
-        """Return the part of da that meets W: for the GRU that of q stands in the place of n's."""
-        H = self.config.hidden
-        return np.delete(da, slice(2 * H, 3 * H), axis=-1) if self.config.cell == "gru" else da
+        """Return the columns of da that are multiplied with W."""
+        return self.cell.da_of_W(da, self.config.hidden)
 
 
 def hidden_config(config: ModelConfig) -> ModelConfig:

@@ -17,11 +17,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from unspool.cells import TASK_DEFAULT, CellName
 from unspool.data import options as data
 from unspool.data.batches.examples import Examples
-from unspool.data.encoders import Encoder, ValueEncoder, as_sequences, learn_coder
+from unspool.data.encoders import Encoder, ValueEncoder, as_sequences, fit_encoder
 from unspool.errors import InputError
-from unspool.kernels.arrays import CellName, Floats
+from unspool.kernels.arrays import Floats
 from unspool.model import options as network
 from unspool.model.sequence_config import Head, SequenceConfig, Shape
 from unspool.model.sequence_network import Network
@@ -51,7 +52,7 @@ class Estimator(Arguments):
     run_kind: ClassVar[str]
     """What a run's config calls it."""
 
-    cell: CellName = "gru"
+    cell: CellName = TASK_DEFAULT
     hidden: int = 64
     layers: int = 1
     bidirectional: bool = False
@@ -122,7 +123,7 @@ class Estimator(Arguments):
             )
         check_values(self, self.get_params())
         rows = self._many(as_sequences(X))
-        coder = learn_coder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
+        coder = fit_encoder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
         x = coder.encode(rows)
         targets, head, outputs = self._learn_targets(y, x)
         self.network_ = Network.initialise(self.network_config(coder, head, outputs), self.seed)

@@ -112,7 +112,7 @@ class SequenceRegressor(Estimator):
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         head: Head = "distribution" if self.spread else "numbers"
         if self.every_step:
-            self.target_coder_ = ValueEncoder.learn(y, name="y")
+            self.target_coder_ = ValueEncoder.fit(y, name="y")
             refuse_constant(np.concatenate([np.reshape(each, (-1, self.target_coder_.size)) for each in y]))
             return self.target_coder_.encode(y), head, self.target_coder_.size
         try:
@@ -125,7 +125,7 @@ class SequenceRegressor(Estimator):
             )
         self.single_ = numbers.ndim == 1
         rows = numbers.reshape(len(x), 1, -1)
-        self.target_coder_ = ValueEncoder.learn(rows, name="y")
+        self.target_coder_ = ValueEncoder.fit(rows, name="y")
         refuse_constant(rows[:, 0])
         return self.target_coder_.encode(rows)[:, 0], head, rows.shape[2]
 
@@ -143,7 +143,7 @@ class SequenceRegressor(Estimator):
             return self._shaped([coder.decode(o) for o in found]), None
         parts = [mean_and_std(config, o)[:2] for o in found]
         means = self._shaped([coder.decode(mean) for mean, _ in parts])
-        return means, self._shaped([spread * coder.spread for _, spread in parts])
+        return means, self._shaped([spread * coder.std for _, spread in parts])
 
     def _shaped(self, rows: list[Floats]) -> Any:
         """Return numbers as the targets came: (n,), (n, O), or one array (tau, O) a sequence."""

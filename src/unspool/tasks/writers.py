@@ -51,11 +51,11 @@ class SequenceTranslator(Estimator):
         if len(y) != len(x):
             raise InputError(f"there are {len(x)} inputs and {len(y)} targets; expected as many")
         if holds_tokens(y):
-            self.target_coder_: Encoder = TokenEncoder.learn(y, tokens=self.tokens)
+            self.target_coder_: Encoder = TokenEncoder.fit(y, tokens=self.tokens)
             rows = self.target_ids(y)
             self.longest_ = 2 * max(map(len, rows)) if self.longest is None else self.longest
             return rows, "classes", self.target_coder_.size
-        self.target_coder_ = ValueEncoder.learn(y, name="y")
+        self.target_coder_ = ValueEncoder.fit(y, name="y")
         rows = list(self.target_coder_.encode(y))
         self.longest_ = max(map(len, rows)) if self.longest is None else self.longest
         return rows, "distribution" if self.spread else "numbers", self.target_coder_.size
@@ -85,7 +85,7 @@ class SequenceTranslator(Estimator):
         if config.head == "numbers":
             return coder.decode(o), None
         mean, spread, _ = mean_and_std(config, o)
-        return coder.decode(mean), spread * coder.spread
+        return coder.decode(mean), spread * coder.std
 
     def _numbers(self, batch: SequenceBatch, weights: NetworkWeights) -> list[Floats]:
         return list(roll_out(self.network_, batch, weights, steps=self.longest_).swapaxes(0, 1))

@@ -13,7 +13,7 @@ from unspool.errors import Diverged, InputError
 from unspool.gradients.backpropagate import Recompute, WindowResult, backpropagate
 from unspool.gradients.truncation import FULL, CarriedState, Segment, Truncation, Window
 from unspool.kernels import native
-from unspool.model.bptt import Gradient
+from unspool.model.gradient import Gradient
 from unspool.model.network import Model
 from unspool.model.values import State
 from unspool.optimisers.base import Optimiser

@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from unspool.cells import PLAIN, TASK_DEFAULT, CellName, cell_named
 from unspool.errors import InputError
-from unspool.kernels.arrays import Activation, CellName
+from unspool.kernels.arrays import Activation
 from unspool.model import options as network
 from unspool.model.config import INPUT_TABLE_LIMIT, ModelConfig
 from unspool.model.values import Feedback
@@ -41,7 +42,6 @@ HALF = 5.0
 """After how many epochs half of it is reached."""
 ROWS, TAU = 16, 64
 """Rows and steps of a window: small ones, and so many updates."""
-GATES = {"elman": 1, "gru": 3, "lstm": 4}
 KEYS = {"batch_size": "B", "window": "tau", "warmup_fraction": "warmup"}
 """Names in the JSON of a run."""
 MEASUREMENTS = 3
@@ -53,7 +53,7 @@ MEASUREMENTS = 3
 class Recipe:
     """The numbers of a training, all fixed before its first update: with them it can be repeated to the bit."""
 
-    cell: CellName = "gru"
+    cell: CellName = TASK_DEFAULT
     hidden: int = 256
     layers: int = 1
     embedding: int = 0
@@ -170,8 +170,9 @@ def _check_network(given: Mapping[str, Any]) -> None:
 
 
 def _cell(given: Mapping[str, Any]) -> CellName:
-    """Choose the cell where it is not given: what only an Elman network has makes it one."""
-    return "elman" if given.get("pattern") == "10.4" or given.get("activation", "tanh") != "tanh" else "gru"
+    """Choose the cell if it is not given: the plain one if only that can be meant."""
+    plain = given.get("pattern") == "10.4" or given.get("activation", "tanh") != "tanh"
+    return PLAIN if plain else TASK_DEFAULT
 
 
 def weights(recipe: Recipe, vocabulary: int) -> tuple[int, int]:
@@ -180,11 +181,11 @@ def weights(recipe: Recipe, vocabulary: int) -> tuple[int, int]:
     >>> weights(Recipe(cell="gru", hidden=512), vocabulary=65)
     (786432, 819712)
     """
-    G, H, L = GATES[recipe.cell], recipe.hidden, recipe.layers
+    cell, H = cell_named(recipe.cell), recipe.hidden
     read = (
         recipe.embedding if vocabulary > INPUT_TABLE_LIMIT else 0
     )  # else a row of a table, which costs nothing
-    inside = G * H * (L * H + (L - 1) * H + read)
+    inside = cell.weights(read, H) + (recipe.layers - 1) * cell.weights(H, H)
     return inside, inside + vocabulary * H
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from unspool.cells import PLAIN
 from unspool.kernels.arrays import Floats, Ids
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
@@ -39,7 +40,7 @@ def automaton_model(automaton: Automaton) -> Model:
     states, symbols, rules = automaton.states, automaton.symbols, automaton.rules
     units = _entered(automaton)
     H = len(units) + 1  # and the one of the start
-    model = _empty(ModelConfig(inputs=len(symbols), outputs=len(states), cell="elman", activation="relu", hidden=H, learn_h0=True))  # fmt: skip
+    model = _empty(ModelConfig(inputs=len(symbols), outputs=len(states), cell=PLAIN, activation="relu", hidden=H, learn_h0=True))  # fmt: skip
     U, W, b, h0 = (model.parameters[f"layer0.{name}"] for name in ("U", "W", "b", "h0"))
     leads_to = [*(q for q, _ in units), automaton.start]
     for i, (q, a) in enumerate(units):  # (1)
@@ -80,7 +81,7 @@ def machine_model(network: MachineNetwork) -> Model:
     """Return a network as a model: tokens are its inputs and one more, which says nothing; scores are its states."""
     H, inputs = len(network.units), network.U.shape[1]
     states = network.machine.states
-    model = _empty(ModelConfig(inputs=inputs + 1, outputs=len(states), cell="elman", activation="relu", hidden=2 * H))  # fmt: skip
+    model = _empty(ModelConfig(inputs=inputs + 1, outputs=len(states), cell=PLAIN, activation="relu", hidden=2 * H))  # fmt: skip
     U, W, b = (model.parameters[f"layer0.{name}"] for name in ("U", "W", "b"))
     W[:] = np.block([[as_floats(network.W), -as_floats(network.W)]] * 2)  # (2)
     U[:, :inputs] = np.vstack([as_floats(network.U)] * 2)

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from unspool.cells.elman import CELL as ELMAN
 from unspool.kernels import reference
 from unspool.kernels.arrays import Floats
 from unspool.kernels.tape import Lookup
@@ -88,7 +89,7 @@ def states(network: MachineNetwork, word: str, precision: Precision) -> Iterator
             hs = model.forward(x, [(h, None)], weights=weights).h
         else:
             hs = reference.window_forward(
-                "elman", Lookup(table.astype(precision), x), W, h, activation="relu"
+                ELMAN, Lookup(table.astype(precision), x), W, h, activation="relu"
             ).h
         h = hs[-1]
         values = hs[:, 0, :H] - hs[:, 0, H:]

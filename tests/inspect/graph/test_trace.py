@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import CELLS, INPUTS, Windowed, config_of
+from unspool.cells.operations import fma
 from unspool.errors import InputError
-from unspool.inspect.graph.operations import fma
 from unspool.inspect.graph.trace import trace
 from unspool.kernels import native
 from unspool.model.config import ModelConfig

@@ -10,11 +10,12 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
+from unspool.cells import PLAIN, CellName
 from unspool.cli.options import ConfigFile, Flag, option_class
 from unspool.cli.terminal import terminal
 from unspool.errors import InputError
 from unspool.gradients.check import EXACT, HAND, Compared, check_gradients
-from unspool.kernels.arrays import Activation, CellName
+from unspool.kernels.arrays import Activation
 from unspool.model import options as network
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
@@ -31,7 +32,7 @@ MOST = 100_000_000
 class Options(ConfigFile):
     """What `check-gradients` is given."""
 
-    cell: CellName = "elman"
+    cell: CellName = PLAIN
     hidden: int = 16
     layers: int = 1
     pattern: str = network.PATTERN.field("10.3", help="10.3 (hidden), 10.4 (output) or 10.5 (last).")

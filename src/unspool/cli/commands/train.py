@@ -7,6 +7,7 @@ from typing import Any
 
 from cyclopts import Group
 
+from unspool.cells import CellName
 from unspool.cli.checks import check_before
 from unspool.cli.follow import follow
 from unspool.cli.options import (
@@ -27,7 +28,7 @@ from unspool.cli.views.training import View
 from unspool.data.text.settings import TextConfig
 from unspool.errors import InputError
 from unspool.gradients.backpropagate import Recompute
-from unspool.kernels.arrays import Activation, CellName
+from unspool.kernels.arrays import Activation
 from unspool.model import options as network
 from unspool.model.values import Feedback
 from unspool.optimisers.schedule import Plans

@@ -99,7 +99,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
         model.beam = options.beam
     known = columns_of_fit(run, "translate", data).get("columns")
     usual = None if known is None else (known[0], known[1])
-    read: Pairs = read_pairs(data, options.columns, need_targets=False, usual=usual)
+    read: Pairs = read_pairs(data, options.columns, need_targets=False, defaults=usual)
     written = model.predict_scored(read.sources)
     if options.plot is not None:
         _draw(model, read.sources[0], options.plot, force=options.force)

@@ -1,9 +1,9 @@
-"""How a text is to be prepared: everything besides the text that its ids depend on."""
+"""Settings of a prepared text: everything besides the text that determines its ids."""
 
 from dataclasses import dataclass
 
 from unspool.data import options
-from unspool.data.text.source import check_reading
+from unspool.data.text.decoding import check_reading
 from unspool.errors import InputError
 from unspool.options import check_fields, declared
 
@@ -11,7 +11,7 @@ from unspool.options import check_fields, declared
 @declared(options)
 @dataclass(frozen=True)
 class TextConfig:
-    """Tokens, cleaning, parts, vocabulary and reading."""
+    """Tokens, cleaning, splits, vocabulary and decoding."""
 
     tokens: str = "char"
     clean: bool = False
@@ -31,7 +31,7 @@ class TextConfig:
             or not abs(sum(self.split) - 1) <= 1e-9
         ):
             raise InputError(
-                f"split: expected three shares that add up to 1, the first above 0, got {self.split}"
+                f"split is {self.split}; expected three fractions that add up to 1, the first above 0"
             )
         if isinstance(self.reserved, str):
             raise InputError(

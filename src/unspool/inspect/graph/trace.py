@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from unspool.cells.operations import Reads
 from unspool.errors import InputError
 from unspool.inspect.graph.build import fold
-from unspool.inspect.graph.operations import OPERATIONS, Reads
+from unspool.inspect.graph.operations import OPERATIONS
 from unspool.inspect.graph.structure import At, Unfolded
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids

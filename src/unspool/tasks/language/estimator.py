@@ -14,13 +14,14 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Self
 
+from unspool.cells import CellName
 from unspool.data import options as text
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.sources import Texts, as_sources
 from unspool.errors import InputError
 from unspool.gradients.backpropagate import Recompute
 from unspool.gradients.truncation import TOLERANCE
-from unspool.kernels.arrays import Activation, CellName
+from unspool.kernels.arrays import Activation
 from unspool.model import options as network
 from unspool.model.generate import TEMPERATURE, Sampling
 from unspool.model.values import Feedback
