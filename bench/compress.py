@@ -1,8 +1,8 @@
-"""Lossless compression with a run: bits written beside bits promised, other programs, and the speed of both ways.
+"""Benchmark lossless compression with a run: bits written, cross-entropy, other programs, and speed in both directions.
 
-Every file is compressed, read back and compared to the byte. "Promised" is the network's cross-entropy of the tokens
-but the first, as `unspool evaluate` reports it; "over" is what the coder writes beyond that and the first token's log2 K
-(unknown tokens spelled out apart). Times are processor time of this process, one thread; the best of the rounds.
+Each file is compressed, decompressed and compared. "Promised" is the cross-entropy of the network over all tokens except the
+first, as in `unspool evaluate`; "over" is the excess of the coder beyond that and the log2 K bits of the first token, without
+literals. Times are processor time of this process with one thread, the best of the rounds.
 
     python bench/compress.py RUN FILE … [--rounds 3]
 """

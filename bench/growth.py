@@ -1,8 +1,8 @@
-"""Time and memory as the window grows: both are linear in tau.
+"""Measure time and memory against the length of the window: both are linear in tau.
 
-The time of a training step is fitted by a line; each point's distance from it is printed. The tape's bytes are
-measured as the growth of a fresh process's resident memory while it holds the tape, and compared with the
-formula in `unspool.kernels.tape.bytes_of_tape` (from 1,024 steps on: below, a page or two of others would count).
+A line is fitted to the time of a training step, and the residual of each point is printed. The size of the tape is the growth
+of the resident memory of a new process that holds it, compared with `unspool.kernels.tape.bytes_of_tape` (from 1,024 steps on;
+below, single pages matter).
 
     python bench/growth.py [--hidden 128] [--batch 16] [--rounds 5]
 """
@@ -34,7 +34,7 @@ def seconds(model: Model, x: np.ndarray, y: np.ndarray) -> float:
     output = model.forward(x, weights=weights)
     loss = model.loss(output, y, scale=1 / y.size, weights=weights, gradient=gradient)
     model.backward(output, loss.dh, gradient, weights=weights)
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     return time.perf_counter() - begin
 
 
@@ -43,7 +43,7 @@ def resident() -> int:
 
 
 def hold_a_tape(cell: str, tau: int, B: int, H: int) -> None:
-    """Print by how many bytes this process grows when it reads a window and keeps the tape."""
+    """Print the growth of this process in bytes when it runs a window and holds the tape."""
     model = Model.initialise(ModelConfig(inputs=K, outputs=K, cell=cell, hidden=H), seed=0)
     x = np.zeros((tau, B), np.int32)
     model.forward(x[:2])

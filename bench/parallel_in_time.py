@@ -1,6 +1,6 @@
-"""All time steps at once, by fixed-point iteration, against one step after the other.
+"""Compare parallel-in-time fixed-point iteration with sequential steps.
 
-A recurrence h(t) = f(h(t-1), x(t)) over T steps is a system of T equations. Its solution can be found for all t at once:
+A recurrence h(t) = f(h(t-1), x(t)) over T steps is a system of T equations. It can be solved for all t in parallel:
 
     sweep        h(t) ← f(h(t-1), x(t)) for every t in one product: T rows instead of T products of one row    (1)
     correction   e(t) = r(t) + D(t) e(t-1),  r(t) = f(h(t-1), x(t)) - h(t),  h(t) ← h(t) + e(t)               (2)
@@ -51,7 +51,7 @@ class Window:
         return self._states(tape)[1:, 0]
 
     def sweep(self, state: np.ndarray) -> Tape:
-        """Apply (1) to all states at once."""
+        """Apply (1) to all states in one product."""
         before = np.concatenate([np.zeros_like(state[:1]), state[:-1]])
         h, s = np.ascontiguousarray(before[:, : self.H]), np.ascontiguousarray(before[:, self.H :])
         return layer_forward(self.weights, self.ids[None, :], h, s if self.has_s else None, None, None)

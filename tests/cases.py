@@ -67,7 +67,7 @@ class Windowed:
         self.start = self._states(rng, parts, 0.5)
         self.d_final_state = self._states(rng, parts, 0.1)
         if config.learn_h0:
-            self.start = self.model.start(B)
+            self.start = self.model.initial_state(B)
         self.masks = self.model.masks(B, seed=self.seed, step=3)
 
     def _states(self, rng, parts, size):
@@ -141,7 +141,7 @@ def walk(case, cuts=(), rows=slice(None), model=None):
         dh.insert(0, loss.dh)
         dx.insert(0, back)
     model.add_initial_state_gradient(arriving, gradient)
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     found |= named(arriving, "d_start")
     found |= {"h": np.concatenate([output.h for output in outputs])}
     found |= {"each": np.concatenate(each), "dh": np.concatenate(dh)}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cases import CELLS, config_of
 from unspool.compress import coding, compress, decompress, identity, model_within
-from unspool.compress.coding import decode, encode, flags_of, read_windows
+from unspool.compress.coding import decode, encode, flags_of, read_choices
 from unspool.compress.container import MARK, VERSION, Container
 from unspool.compress.frequencies import frequencies
 from unspool.compress.literals import Counts, LiteralCoder, tokenize
@@ -120,7 +120,7 @@ def test_windows_and_single_steps_see_the_same_frequencies(cell, kind, monkeypat
         native.choose_isa(isa)
         native.set_threads(threads)
         monkeypatch.setattr(coding, "VALUES", window * K)
-        choices, of_unknown, _ = read_windows(model, ids)
+        choices, of_unknown, _ = read_choices(model, ids)
         for mine, other in zip((*choices, of_unknown), expected, strict=True):
             assert (mine == other).all()
 

@@ -454,7 +454,7 @@ def trained_in_pieces(config, cuts):
             _, arriving = model.backward(output, loss.dh, gradient, d_final_state=arriving, weights=weights)
         if reset:
             model.add_initial_state_gradient(arriving, gradient)
-        model.finish(gradient, weights)
+        model.fold_input_tables(gradient, weights)
         optimiser.update(model.parameters, gradient.flat)
     return {"parameters": model.parameters.flat}
 

@@ -171,7 +171,7 @@ def test_a_gradient_in_two_windows_is_that_of_one(cell, tied):
             _, d_final_state = model.backward(
                 output, loss.dh, gradient, d_final_state=d_final_state, consume=True
             )
-        model.finish(gradient)
+        model.fold_input_tables(gradient)
         found.append({name: gradient.values[name].copy() for name in gradient.values})
     for name, value in found[0].items():
         assert np.isfinite(value).all() and np.array_equal(value, found[1][name]), name
@@ -201,7 +201,7 @@ def test_consuming_changes_no_gradient_of_a_model(cell, more, threads):
             output = model.forward(x, masks=model.masks(3, seed=1, step=0))
             loss = model.loss(output, y, gradient=gradient)
             _, starts = model.backward(output, loss.dh, gradient, consume=consume)
-            model.finish(gradient)
+            model.fold_input_tables(gradient)
             found.append([gradient.flat.copy(), *(part for state in starts for part in state)])
     for one, two in zip(*found, strict=True):
         assert one is two is None or np.array_equal(one, two)
@@ -212,8 +212,8 @@ def test_a_gradient_that_nothing_was_added_to_is_zero():
     x, gradient = np.array([[0], [3], [1]], np.int32), model.gradient()
     output = model.forward(x)
     model.backward(output, model.loss(output, x, gradient=gradient).dh, gradient)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     assert gradient.flat.any()
     gradient.clear()
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     assert not gradient.flat.any()

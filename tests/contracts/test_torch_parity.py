@@ -65,7 +65,7 @@ def compare(cell, tau, B, H, *, X=5, layers=1, bidirectional=False, activation="
     out = model.forward(x, state, lengths=lengths)
     gradient = model.gradient()
     dx, d_start = model.backward(out, dh, gradient, d_final_state=d_final_state, want_dx=True)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
 
     h = out.h
     if lengths is not None:

@@ -98,7 +98,7 @@ def test_every_parameters_gradient_equals_finite_differences(config):
     assert loss.sum * 0.01 == pytest.approx(loss64(case, letters), rel=1e-5)
     _, starts = model.backward(out, loss.dh, gradient)
     model.add_initial_state_gradient(starts, gradient)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     assert set(gradient.values) == set(letters)
     for name in letters:
         places, slopes = differences(case, letters, name)
@@ -118,7 +118,7 @@ def test_the_gradient_of_a_learned_start_is_the_sum_over_the_rows():
 def test_a_model_without_a_learned_start_starts_at_zero_and_takes_no_gradient_of_it():
     model = Model.initialise(config_of("lstm", "one-hot", 4), seed=0)
     gradient = model.gradient()
-    assert all(not part.any() for pair in model.start(2) for part in pair)
+    assert all(not part.any() for pair in model.initial_state(2) for part in pair)
     model.add_initial_state_gradient([(np.ones((2, 4), np.float32),) * 2], gradient)
     assert not gradient.flat.any()
 
@@ -271,9 +271,9 @@ def test_a_tape_takes_the_bytes_that_its_formula_says():
 def test_a_state_of_another_model_is_refused():
     model = Model.initialise(config_of("lstm", "one-hot", 6, layers=2), seed=0)
     with pytest.raises(InputError, match="2"):
-        model.forward(np.zeros((2, 1), np.int32), model.start(1)[:1])
+        model.forward(np.zeros((2, 1), np.int32), model.initial_state(1)[:1])
     with pytest.raises(InputError, match="h0"):
         model.forward(
             np.zeros((2, 1), np.int32),
-            Model.initialise(config_of("lstm", "one-hot", 5, layers=2), 0).start(1),
+            Model.initialise(config_of("lstm", "one-hot", 5, layers=2), 0).initial_state(1),
         )

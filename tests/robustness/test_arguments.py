@@ -72,7 +72,7 @@ INTEGERS = {
     "ModelConfig.layers": ("layers", lambda n: ModelConfig(inputs=5, outputs=5, layers=n)),
     "ModelConfig.embedding": ("embedding", lambda n: ModelConfig(inputs=5, outputs=5, embedding=n)),
     "Model.fresh": ("seed", lambda n: Model.initialise(CONFIG, n)),
-    "Model.start": ("B", lambda n: Model.initialise(CONFIG, 0).start(n)),
+    "Model.initial_state": ("B", lambda n: Model.initialise(CONFIG, 0).initial_state(n)),
     "sequential_batches.B": ("B", lambda n: sequential_batches(IDS, n, 2, rng())),
     "random_batches.tau": ("tau", lambda n: random_batches(IDS, 2, n, rng())),
     "Truncation.K1": ("K1", lambda n: Truncation("truncated", n, 9)),

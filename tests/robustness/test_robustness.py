@@ -421,11 +421,11 @@ def test_windows_without_steps_or_rows_are_windows_too(cell, kind, tau, B):
     d_final_state = [(np.ones_like(h), None if s is None else np.ones_like(s)) for h, s in out.state]
     _, starts = model.backward(out, loss.dh, gradient, d_final_state=d_final_state)
     model.add_initial_state_gradient(starts, gradient)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     assert loss.count == tau * B and out.h.shape == (tau, B, 10)
     assert np.isfinite(gradient.flat).all()
     if tau == 0:
-        for (h, _), (dh, _), (start, _) in zip(out.state, starts, model.start(B), strict=True):
+        for (h, _), (dh, _), (start, _) in zip(out.state, starts, model.initial_state(B), strict=True):
             assert np.array_equal(h, start) and np.array_equal(dh, np.ones_like(h))
 
 

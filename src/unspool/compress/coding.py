@@ -27,8 +27,9 @@ from unspool.compress.frequencies import Whole, frequencies
 from unspool.compress.literals import Interval, LiteralCoder, tokenize
 from unspool.compress.range_coder import Decoder, Encoder
 from unspool.errors import FileError
-from unspool.evaluation.language import WINDOW, no_progress, refuse_no_text
+from unspool.evaluation.language import WINDOW, no_progress
 from unspool.evaluation.metrics import measure
+from unspool.evaluation.read import read_windows, require_text_model
 from unspool.kernels.arrays import Ids, Real
 from unspool.model.network import Model
 from unspool.model.stream import Stream
@@ -91,7 +92,7 @@ def encode(model: TextModel, data: bytes, *, on_progress: OnProgress = no_progre
     check_model(model.model)
     tokens = tokenize(model.tokenizer, data)[:: -1 if model.backward else 1]
     ids = np.fromiter((model.vocab.token_to_idx.get(token, 0) for token in tokens), np.int32, len(tokens))
-    choices, of_unknown, log_probs = read_windows(model.model, ids, on_progress)
+    choices, of_unknown, log_probs = read_choices(model.model, ids, on_progress)
     unknown = ids == model.vocab.unk
     flags, known = flags_of(unknown), without_unknown(choices, of_unknown, unknown)
     bits = {"counted": flags.bits + known.bits, "network": choices.bits}
@@ -152,22 +153,21 @@ def decode(
 
 def check_model(model: Model) -> None:
     """Raise InputError for a network that cannot run token by token."""
-    refuse_no_text(model.config, "compress")
+    require_text_model(model.config, "compress")
 
 
-def read_windows(
+def read_choices(
     model: Model, ids: Ids, on_progress: OnProgress = no_progress
 ) -> tuple[Choices, Whole, Real]:
     """Return the interval of each token, the frequency of <unk> at each, and log P of all tokens except the first."""
-    K, weights, state = model.config.outputs, model.weights(), None
+    K = model.config.outputs
     window, log_probs = max(1, min(WINDOW, VALUES // K)), [np.zeros(0)]
     found = [_choices(np.ones((len(ids[:1]), K), np.int64), ids[:1])]
-    for at in range(0, len(ids) - 1, window):
-        here = ids[at : at + window + 1, None]  # tau+1 1
-        output = model.forward(here[:-1], state, weights=weights, y=here[1:])
-        found.append(_choices(frequencies(model.scores(output, weights)[:, 0]), here[1:, 0]))
-        log_probs.append(-model.loss(output, here[1:], weights=weights).per_target[:, 0])
-        state = output.state
+    for at, y, output, weights in read_windows(
+        model, ids[:-1, None], ids[1:, None], window=window, what="compress"
+    ):
+        found.append(_choices(frequencies(model.logits(output, weights)[:, 0]), y[:, 0]))
+        log_probs.append(-model.loss(output, y, weights=weights).per_target[:, 0])
         on_progress(min(at + window + 1, len(ids)), len(ids))
     start, size, total, of_unknown = map(np.concatenate, zip(*found, strict=True))
     return Choices(start, size, total), of_unknown, np.concatenate(log_probs)

@@ -144,7 +144,7 @@ def _recomputed(
 ) -> WindowResult:
     if there.model.config.bidirectional:
         raise InputError("recompute='sqrt' needs a model that reads in one direction; use recompute='none'")
-    befores, end, at = [], state or there.model.start(there.x.shape[1]), None
+    befores, end, at = [], state or there.model.initial_state(there.x.shape[1]), None
     for begin, stop in edges:
         befores.append(end)
         at = end if begin == carry_after else at

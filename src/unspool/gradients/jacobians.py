@@ -18,11 +18,11 @@ from unspool.cells import cell_named
 from unspool.cells.cell import Cell
 from unspool.errors import InputError
 from unspool.gradients.linear import spectral_radius
+from unspool.kernels import reference
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Tape
+from unspool.model.equivalent import as_hidden, refuse_feedback
 from unspool.model.network import Model
-from unspool.model.parameters import prefix
-from unspool.model.twin import Twin, as_hidden, refuse_feedback
 from unspool.model.values import State
 
 EXACT = 256
@@ -94,9 +94,12 @@ def influence(
             f"{wanted[-1]} Jacobians of {width} by {width} need {width**2 * 8 * wanted[-1] / 2**30:.1f} GiB: "
             "choose a shorter lag"
         )
-    twin = Twin.of(model).as_hidden
-    tape = twin.forward(x[:, row : row + 1], _row(state, row)).tapes[layer][0]
-    W, extra = twin.letters.get(prefix(layer, False) + "W"), twin.extra(prefix(layer, False))
+    exact_model = as_hidden(model.on(reference))
+    weights, output = (
+        exact_model.weights().layers[layer][0],
+        exact_model.forward(x[:, row : row + 1], _row(state, row)),
+    )
+    tape, W, extra = output.tape[layer].directions[0], weights.W, weights.extra
     ends = sorted({int(t) for t in np.linspace(wanted[-1] - 1, tau - 1, places)}) if wanted[-1] else [tau - 1]
     measure = _by_products if exact else _by_vectors
     rng = np.random.default_rng(seed)

@@ -179,7 +179,7 @@ class _Window:
             if self.state is None:
                 own = [(h[b : b + 1], None if s is None else s[b : b + 1]) for h, s in starts]
                 model.add_initial_state_gradient(own, each)
-            model.finish(each, self.weights)
+            model.fold_input_tables(each, self.weights)
         return losses
 
     def _losses(self, output: Output, y: Ids, gradients: list[Gradient]) -> list[Loss]:
@@ -189,10 +189,10 @@ class _Window:
         for b, gradient in enumerate(gradients):
             (dV, dc), held = gradient.accumulators("E" if config.tied else "V", "c")
             here = np.ascontiguousarray(h[..., b, :].reshape(-1, 1, h.shape[-1]))
+            targets = np.ascontiguousarray(y[..., b]).reshape(-1, 1)
             found.append(
-                native.softmax_cross_entropy(
-                    here, self.weights.V, self.model.parameters["c"], np.ascontiguousarray(y[..., b]).reshape(-1, 1),
-                    scale=self.scale, dV=dV, dc=dc, accumulate=held,
+                self.model.head.loss(
+                    self.weights.output, here, targets, scale=self.scale, dV=dV, dc=dc, accumulate=held
                 )
-            )  # fmt: skip
+            )
         return found

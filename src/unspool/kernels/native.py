@@ -36,6 +36,7 @@ from unspool.kernels.machine import set_threads as set_threads
 from unspool.kernels.recurrence import Extra, Recurrence
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
+DTYPE = np.float32
 Packed = _native.Panels
 Stream = _native.Stream
 ACTIVATIONS: dict[str, int] = {"tanh": 0, "relu": 1, "sigmoid": 2, "identity": 3}

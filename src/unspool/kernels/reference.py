@@ -19,6 +19,8 @@ from unspool.kernels.philox import philox
 from unspool.kernels.recurrence import Recurrence
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
+DTYPE = np.float64
+
 
 class Packed(NamedTuple):
     """A matrix (K, N) for products with rows on the left."""
@@ -28,7 +30,7 @@ class Packed(NamedTuple):
 
 def zeros(shape: tuple[int, ...]) -> Floats:
     """Return zeros."""
-    return np.zeros(shape, np.float32)
+    return np.zeros(shape, DTYPE)
 
 
 def pack(W: Floats | Packed, *, transposed: bool = False, groups: int = 1) -> Packed:
@@ -171,10 +173,11 @@ def window_forward(
     alive = _alive(tau, B, lengths)
     W_t = None if W is None else pack(W, transposed=True).values
     own = [_parameter(value, transposed=True) for value in extra]
-    hs = np.empty((tau + 1, B, H), h0.dtype)
+    dtype = np.result_type(x, h0)
+    hs = np.empty((tau + 1, B, H), dtype)
     ss = np.empty_like(hs) if cell.has_cell_state else None
-    gates = np.zeros((tau, B, cell.tape.of(H, x.shape[2])), h0.dtype) if any(cell.tape) else None
-    h_masked = None if recurrent_mask is None else np.empty((tau, B, H), h0.dtype)
+    gates = np.zeros((tau, B, cell.tape.of(H, x.shape[2])), dtype) if any(cell.tape) else None
+    h_masked = None if recurrent_mask is None else np.empty((tau, B, H), dtype)
     first = tau if reverse else 0
     hs[first] = h0
     if ss is not None and s0 is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from unspool.kernels import native
 from unspool.kernels.arrays import Floats
 from unspool.model.config import ModelConfig
 from unspool.model.parameters import Parameters
@@ -67,7 +66,7 @@ class Gradient:
         if not self.config.feeds_logits:
             return self.values[name]
         if self.fed_back is None:
-            self.fed_back = native.zeros((self.config.hidden, self.config.hidden))
+            self.fed_back = self.values.zeros((self.config.hidden, self.config.hidden))
         return self.fed_back
 
     def add_to_E(self, part: Floats) -> None:

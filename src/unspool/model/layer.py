@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from unspool.cells.cell import Cell
-from unspool.kernels import native
 from unspool.kernels.arrays import Activation, Floats, Ids, cached_attribute
+from unspool.kernels.backend import Backend, Packed
 from unspool.kernels.recurrence import Extra
 from unspool.kernels.tape import Backward, Lookup, Tape
 from unspool.model.gradient import Gradient, Gradients, by_rows
@@ -42,6 +42,7 @@ class LayerWeights:
     extra: tuple[Floats, ...]
     """The further parameters of the cell."""
     E: Floats | None  # K X, if the input is tokens with an embedding
+    backend: Backend
 
     @cached_attribute
     def table(self) -> Floats:
@@ -53,41 +54,53 @@ class LayerWeights:
         if self.U is None or self.b is None:
             assert E is not None
             return E
-        return native.shift_rows(self.U, self.b) if E is None else native.matmul(E, self.U, start=self.b)
+        backend = self.backend
+        return backend.shift_rows(self.U, self.b) if E is None else backend.matmul(E, self.U, start=self.b)
 
     @cached_attribute
-    def U_forward(self) -> native.Packed:
+    def U_forward(self) -> Packed:
         """U packed for b + U x(t)."""
         assert self.U is not None
-        return native.pack(self.U)
+        return self.backend.pack(self.U)
 
     @cached_attribute
-    def U_backward(self) -> native.Packed:
+    def U_backward(self) -> Packed:
         """U packed for the gradient of x(t)."""
         assert self.U is not None
-        return native.pack(self.U, transposed=True)
+        return self.backend.pack(self.U, transposed=True)
 
     @cached_attribute
-    def W_forward(self) -> native.Packed | None:
+    def W_forward(self) -> Packed | None:
         """W packed for the recurrence."""
         if self.W is None:
             return None
-        return native.pack(self.W, transposed=True, groups=len(self.cell.gates))
+        return self.backend.pack(self.W, transposed=True, groups=len(self.cell.gates))
 
     @cached_attribute
-    def W_backward(self) -> native.Packed | None:
+    def W_backward(self) -> Packed | None:
         """W packed for the backward pass."""
-        return None if self.W is None else native.pack(self.W)
+        return None if self.W is None else self.backend.pack(self.W)
 
     @cached_attribute
-    def extra_forward(self) -> list[Floats | native.Packed]:
+    def extra_forward(self) -> list[Floats | Packed]:
         """The further parameters for the recurrence, matrices packed."""
-        return [each if each.ndim == 1 else native.pack(each, transposed=True) for each in self.extra]
+        return [each if each.ndim == 1 else self.backend.pack(each, transposed=True) for each in self.extra]
 
     @cached_attribute
-    def extra_backward(self) -> list[Floats | native.Packed]:
+    def extra_backward(self) -> list[Floats | Packed]:
         """The further parameters for the backward pass, matrices packed."""
-        return [each if each.ndim == 1 else native.pack(each) for each in self.extra]
+        return [each if each.ndim == 1 else self.backend.pack(each) for each in self.extra]
+
+
+def input_part(weights: LayerWeights, x: Floats | Ids) -> Floats | Lookup:
+    """Return p(t) = b + U x(t) of all steps, as values (tau, B, P) or as rows of a table."""
+    if x.ndim == 2:
+        return Lookup(weights.table, x)
+    if weights.U is None:
+        return x
+    tau, B, X = x.shape
+    p = weights.backend.matmul(x.reshape(tau * B, X), weights.U_forward, start=weights.b)
+    return p.reshape(tau, B, p.shape[1])
 
 
 def layer_forward(
@@ -99,18 +112,9 @@ def layer_forward(
     recurrent_mask: Floats | None,
 ) -> Tape:
     """Run a layer over the window x: tokens (tau, B) or values (tau, B, X)."""
-    p: Floats | Lookup
-    if x.ndim == 2:
-        p = Lookup(weights.table, x)
-    elif weights.U is None:
-        p = x
-    else:
-        tau, B, X = x.shape
-        p = native.matmul(x.reshape(tau * B, X), weights.U_forward, start=weights.b)
-        p = p.reshape(tau, B, p.shape[1])
-    return native.window_forward(
+    return weights.backend.window_forward(
         weights.cell,
-        p,
+        input_part(weights, x),
         weights.W_forward,
         h0,
         s0=s0,
@@ -126,7 +130,6 @@ def layer_backward(
     weights: LayerWeights,
     x: Floats | Ids,
     tape: Tape,
-    gradient: Gradients,
     *,
     dh: Floats | None,
     dh_end: Floats | None = None,
@@ -135,11 +138,8 @@ def layer_backward(
     want_dx: bool = True,
     consume: bool = False,
 ) -> tuple[Floats | None, Backward]:
-    """Add one window's gradients of the layer's parameters; return those of x and of the initial state.
-
-    With one gradient per row, row b adds to the b-th only, bit-identical to a batch of that one row.
-    """
-    back = native.window_backward(
+    """Return the gradient of x, if there is one, and those of the pre-activations and of the initial state."""
+    back = weights.backend.window_backward(
         tape,
         weights.W_backward,
         extra=weights.extra_backward,
@@ -149,16 +149,25 @@ def layer_backward(
         xi=xi,
         consume=consume,
     )
+    if x.ndim == 2 or not want_dx:
+        return None, back
+    da = back.da.reshape(-1, back.da.shape[2])[:, : tape.P]
+    dx = da if weights.U is None else weights.backend.matmul(da, weights.U_backward)
+    return dx.reshape(x.shape), back
+
+
+def add_layer_gradient(
+    weights: LayerWeights, x: Floats | Ids, tape: Tape, da: Floats, gradient: Gradients
+) -> None:
+    """Add one window's gradients of the layer's parameters.
+
+    With one gradient per row, row b adds to the b-th only, bit-identical to a batch of that one row.
+    """
     if x.ndim == 3:
         x = values_without_padding(x, tape.lengths)
     for rows, each in by_rows(gradient):
         taped = None if tape.gates is None else tape.gates[:, rows]
-        _add_sums(weights, x[:, rows], tape.h_before[:, rows], taped, back.da[:, rows], tape.P, each)
-    if x.ndim == 2 or not want_dx:
-        return None, back
-    da = back.da.reshape(-1, back.da.shape[2])[:, : tape.P]
-    dx = da if weights.U is None else native.matmul(da, weights.U_backward)
-    return dx.reshape(x.shape), back
+        _add_sums(weights, x[:, rows], tape.h_before[:, rows], taped, da[:, rows], tape.P, each)
 
 
 def _add_sums(
@@ -181,7 +190,7 @@ def _add_sums(
     if weights.W is not None:
         first, gap = cell.W_gap
         end = (len(cell.gates) + gap) * H
-        native.sum_over_time(
+        weights.backend.sum_over_time(
             da if da.shape[1] == end else da[:, :end],
             h_before.reshape(rows, H),
             gradient.recurrent(prefix + "W"),
@@ -193,30 +202,30 @@ def _add_sums(
             accumulate_total=fused is not None and gradient.claim(prefix + fused.name),
         )
     elif lookup is not None:
-        native.scatter_add(lookup.table, lookup.ids, da[:, :P], accumulate=accumulate)
+        weights.backend.scatter_add(lookup.table, lookup.ids, da[:, :P], accumulate=accumulate)
     for each in cell.extra:
         if each is not fused:
-            _add_extra(each, da, taped, gradient, prefix, H, P)
+            _add_extra(weights, each, da, taped, gradient, H, P)
     if lookup is not None or weights.U is None:
         return
     da, inputs = da[:, :P], x.reshape(rows, x.shape[2])
-    native.column_sum(da, out=gradient.values[prefix + "b"], accumulate=gradient.claim(prefix + "b"))
+    weights.backend.column_sum(da, out=gradient.values[prefix + "b"], accumulate=gradient.claim(prefix + "b"))
     dU = gradient.values.stored(prefix + "U")
-    native.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.claim(prefix + "U"))
+    weights.backend.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.claim(prefix + "U"))
 
 
 def _add_extra(
-    each: Extra, da: Floats, taped: Floats | None, gradient: Gradient, prefix: str, H: int, P: int
+    weights: LayerWeights, each: Extra, da: Floats, taped: Floats | None, gradient: Gradient, H: int, P: int
 ) -> None:
     """Add the gradient of a further parameter: sums of columns of da, or outer products with columns of the tape."""
-    own, name = each.columns_of_da(da, H, P), prefix + each.name
+    own, name = each.columns_of_da(da, H, P), weights.prefix + each.name
     out, accumulate = gradient.values[name], gradient.claim(name)
     if not any(each.columns):
-        native.column_sum(own, out=out, accumulate=accumulate)
+        weights.backend.column_sum(own, out=out, accumulate=accumulate)
         return
     assert taped is not None
     read = each.columns_of_tape(taped.reshape(len(da), taped.shape[2]), H, P)
-    native.matmul(own, read, transpose_a=True, out=out, accumulate=accumulate)
+    weights.backend.matmul(own, read, transpose_a=True, out=out, accumulate=accumulate)
 
 
 def table_gradient(weights: LayerWeights, gradient: Gradient) -> tuple[Floats, bool]:
@@ -225,7 +234,7 @@ def table_gradient(weights: LayerWeights, gradient: Gradient) -> tuple[Floats, b
         name = weights.prefix + "U"
         return gradient.values.stored(name), gradient.claim(name)
     if weights.reverse not in gradient.tables:
-        gradient.tables[weights.reverse] = native.zeros(weights.table.shape)
+        gradient.tables[weights.reverse] = weights.backend.zeros(weights.table.shape)
     return gradient.tables[weights.reverse], True
 
 
@@ -233,7 +242,7 @@ def values_without_padding(x: Floats, lengths: Ids | None) -> Floats:
     """Return x with zeros beyond each row's length: padding may be NaN, and zero times NaN is not zero."""
     if lengths is None:
         return x
-    return np.where((np.arange(len(x))[:, None] < lengths)[:, :, None], x, np.float32(0))
+    return np.where((np.arange(len(x))[:, None] < lengths)[:, :, None], x, x.dtype.type(0))
 
 
 def fold_input_tables(gradient: Gradient, E: Floats | None, first: list[LayerWeights]) -> None:
@@ -250,10 +259,12 @@ def fold_input_tables(gradient: Gradient, E: Floats | None, first: list[LayerWei
             if E is not None:
                 gradient.add_to_E(table)
             continue
-        native.column_sum(table, out=values[b], accumulate=gradient.claim(b))
+        weights.backend.column_sum(table, out=values[b], accumulate=gradient.claim(b))
         if E is not None:
-            native.matmul(E, table, transpose_a=True, out=values.stored(U), accumulate=gradient.claim(U))
-            gradient.add_to_E(native.matmul(weights.U, table, transpose_b=True).T)
+            weights.backend.matmul(
+                E, table, transpose_a=True, out=values.stored(U), accumulate=gradient.claim(U)
+            )
+            gradient.add_to_E(weights.backend.matmul(weights.U, table, transpose_b=True).T)
     if gradient.embedded is not None:
         gradient.add_to_E(gradient.embedded)
     for name in values.shapes.keys() - gradient.written:

@@ -5,6 +5,7 @@ from typing import Any, Literal, get_args
 
 from unspool.cells import CELLS, CellName
 from unspool.kernels.arrays import Activation
+from unspool.model.pooling import POOLS
 from unspool.model.values import Feedback
 from unspool.options import FRACTION, POSITIVE, TRUTH, UNIT, Option, whole
 
@@ -51,7 +52,7 @@ FEEDBACK: Option[Feedback] = _network(
     choices=get_args(Feedback),
 )
 POOL: Option[Pool] = _network(
-    "pool", "Predict from the last state or from the mean of all states.", choices=get_args(Pool)
+    "pool", "Predict from the last state or from the mean of all states.", choices=tuple(POOLS)
 )
 ATTENTION: Option[Attention] = _network(
     "attention", "Attention of the decoder over the states of the encoder: none, or its score function.",

@@ -117,8 +117,17 @@ class Parameters(Mapping[str, Floats]):
         return hashlib.sha256(np.ascontiguousarray(self.flat).tobytes()).hexdigest()
 
     def like(self) -> Parameters:
-        """Return zeros of the same shapes: a gradient, or the state of an optimiser."""
-        return Parameters(self.shapes)
+        """Return zeros of the same shapes and precision: a gradient, or an optimiser's memory."""
+        zeros = Parameters(self.shapes)
+        return zeros if self.flat.dtype == zeros.flat.dtype else zeros.astype(self.flat.dtype.type)
+
+    def zeros(self, shape: tuple[int, ...]) -> Floats:
+        """Return zeros of the precision of these parameters."""
+        return native.zeros(shape) if self.flat.dtype == np.float32 else np.zeros(shape, self.flat.dtype)
+
+    def astype(self, dtype: type[Any]) -> Parameters:
+        """Return a copy in another precision."""
+        return Parameters(self.shapes, self.flat.astype(dtype))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle only the flat vector: the views are made again for the copy."""

@@ -16,12 +16,13 @@ from unspool.cells import TASK_DEFAULT, CellName, cell_named, names_with
 from unspool.errors import InputError
 from unspool.model import options as o
 from unspool.model.config import ModelConfig
+from unspool.model.heads import HEADS
+from unspool.model.heads.base import Head as OutputHead
 from unspool.options import build, check_choice, check_fields, declared, key_of, to_json
 
 Shape = Literal["one-to-one", "one-to-many", "many-to-one", "many-to-many", "encoder-decoder"]
 Head = Literal["classes", "numbers", "distribution"]
 SHAPES = ("one-to-one", "one-to-many", "many-to-one", "many-to-many", "encoder-decoder")
-HEADS = ("classes", "numbers", "distribution")
 UNK, BOS, EOS = 0, 1, 2
 """Where a decoder gives tokens: the ids of <unk>, of <bos>, which it reads first, and of <eos>, which ends a row."""
 
@@ -56,7 +57,7 @@ class SequenceConfig:
 
     def __post_init__(self) -> None:
         check_choice("shape", self.shape, SHAPES)
-        check_choice("head", self.head, HEADS)
+        check_choice("head", self.head, tuple(HEADS))
         check_fields(self)
         if self.attention != "none" and not self.decodes:
             raise InputError(f"attention goes with a decoder, and {self.shape} has none")
@@ -68,7 +69,7 @@ class SequenceConfig:
             raise InputError(
                 f"chrono_steps goes with the gates of {names_with('forget_gate')}; {self.cell} has none"
             )
-        if self.decodes and self.head == "classes" and self.outputs <= EOS:
+        if self.tokens_out and self.outputs <= EOS:
             raise InputError("a decoder of tokens needs <unk>, <bos>, <eos> and at least one token more")
         self.encoder, self.decoder  # noqa: B018 - making them checks the rest
 
@@ -85,12 +86,17 @@ class SequenceConfig:
     @property
     def tokens_out(self) -> bool:
         """Whether the decoder gives tokens."""
-        return self.decodes and self.head == "classes"
+        return self.decodes and self.output_head.is_discrete
+
+    @property
+    def output_head(self) -> OutputHead:
+        """The head: the meaning of the output, and its loss."""
+        return HEADS[self.head](self.outputs, self.floor)
 
     @property
     def K(self) -> int:
-        """The width of the output: a distribution has a mean and a spread for every number."""
-        return 2 * self.outputs if self.head == "distribution" else self.outputs
+        """The width of the output."""
+        return self.output_head.K
 
     @property
     def encoder(self) -> ModelConfig:

@@ -36,6 +36,11 @@ class Part(Parameters):
         self.flat, self.matrices = whole.flat, whole.matrices
         self._of = whole, at
 
+    def astype(self, dtype: type[Any]) -> Parameters:
+        """Return this part of a copy of the whole in another precision."""
+        whole, at = self._of
+        return Part(whole.astype(dtype), at)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the whole; this stays a view into it."""
         return Part, self._of

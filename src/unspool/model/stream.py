@@ -43,7 +43,7 @@ class Stream:
             self._after = _native(model, weights, table + model.parameters.stored(AT + "R"))
             self.restore([(np.zeros(config.hidden, np.float32), None)])
         else:
-            self.restore([(h[0], None if s is None else s[0]) for h, s in model.start(1)])
+            self.restore([(h[0], None if s is None else s[0]) for h, s in model.initial_state(1)])
 
     @property
     def _reader(self) -> native.Stream:
@@ -140,4 +140,4 @@ def _native(model: Model, weights: Weights, table: Floats) -> native.Stream:
                 [each.copy() if isinstance(each, np.ndarray) else each for each in layer.extra_forward],
             )
         )
-    return native.Stream(layers, weights.V[0], model.parameters["c"].copy(), [weights])
+    return native.Stream(layers, weights.output.V[0], model.parameters["c"].copy(), [weights])

@@ -143,7 +143,7 @@ def _update(
         )
     if segment.state is None:
         model.add_initial_state_gradient(passed.d_initial_state, gradient)
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     norm = optimiser.update(model.parameters, gradient.flat, rate=schedule(step))
     return passed, Report(step + 1, loss.mean, norm, loss.count, passed.state)
 

@@ -2,7 +2,6 @@
 
 import json as jsonlib
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from unspool.cells import PLAIN, CellName
 from unspool.cli.options import ConfigFile, Flag, option_class
 from unspool.cli.terminal import terminal
 from unspool.errors import InputError
-from unspool.gradients.check import EXACT, HAND, Compared, check_gradients
+from unspool.gradients.check import EXACT, FLOAT32, Compared, check_gradients
 from unspool.kernels.arrays import Activation
 from unspool.model import options as network
 from unspool.model.config import ModelConfig
@@ -88,14 +87,13 @@ def check_command(
             model,
             tau=options.window,
             B=options.batch_size,
-            nudged=options.values,
+            probed=options.values,
             seed=options.seed,
-            told=lambda name: status.update(f"{name} …"),
+            on_progress=lambda name: status.update(f"{name} …"),
         )
     good = all(each.agrees for each in found)
     if options.json:
-        rows = [asdict(each) | {"agrees": each.agrees} for each in found]
-        print(jsonlib.dumps({"agree": good, "parameters": rows}))
+        print(jsonlib.dumps({"agree": good, "parameters": [each.to_json() for each in found]}))
     else:
         console.print(_table(found))
         console.print(_verdict(found, good), soft_wrap=True)
@@ -117,11 +115,11 @@ def _table(found: list[Compared]) -> Table:
         table.add_column(name, justify="right")
     for each in found:
         errors = (
-            (each.hand_and_differences, HAND), (each.hand_and_torch, HAND),
-            (each.twins_and_differences, EXACT), (each.twins_and_torch, EXACT),
+            (each.native_and_differences, FLOAT32), (each.native_and_torch, FLOAT32),
+            (each.reference_and_differences, EXACT), (each.reference_and_torch, EXACT),
         )  # fmt: skip
         shape = " ".join(map(str, each.shape))
-        table.add_row(each.name, shape, str(each.nudged), *(_cell(error, limit) for error, limit in errors))
+        table.add_row(each.name, shape, str(each.probed), *(_cell(error, limit) for error, limit in errors))
     return table
 
 
@@ -132,8 +130,8 @@ def _cell(error: float | None, limit: float) -> Text:
 
 
 def _verdict(found: list[Compared], good: bool) -> str:
-    torch = "" if found and found[0].hand_and_torch is not None else "; PyTorch is not installed"
-    limits = f"worst relative error at most {HAND:g} in float32 and {EXACT:g} in float64"
+    torch = "" if found and found[0].native_and_torch is not None else "; PyTorch is not installed"
+    limits = f"worst relative error at most {FLOAT32:g} in float32 and {EXACT:g} in float64"
     if good:
         return f"all {len(found)} parameters agree ({limits}{torch})"
     wrong = ", ".join(each.name for each in found if not each.agrees)

@@ -22,7 +22,7 @@ from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import error_rate
 from unspool.model import options as network
-from unspool.plots.attention import draw_weights
+from unspool.plots.attention import draw_attention
 from unspool.tasks.writers import SequenceTranslator
 
 app = App(name="translate", help="A text to a text of another length, learned from pairs.")
@@ -117,7 +117,7 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
 
 def _draw(model: SequenceTranslator, source: str, plot: Path, *, force: bool) -> None:
     with output(plot, force=force) as unfinished:
-        draw_weights(*model.attention_of(source), unfinished)
+        draw_attention(*model.attention_of(source), unfinished)
 
 
 def _refuse_beam(beam: int) -> None:

@@ -334,7 +334,7 @@ def walk(
             return
     part = corpus.test if has_test(corpus) else corpus.valid
     model = best.model()
-    judged = evaluate(NetworkScorer(model, told=policy.told), part, backward=config.backward)
+    judged = evaluate(NetworkScorer(model, on_progress=policy.told), part, backward=config.backward)
     writer.conclude(part.name, judged, training)
     yield Evaluated(model, part.name, judged, training.best_step)
 
