@@ -19,9 +19,10 @@ from table import save, show
 from unspool.data.batches.examples import Examples
 from unspool.data.formats.idx import read_images
 from unspool.kernels.native import kernel_info
-from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.training.fit import evaluate, fit
+from unspool.training.fit_config import FitConfig
 
 
 def main() -> None:

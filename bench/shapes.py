@@ -26,12 +26,15 @@ from unspool.data.encoders import TokenEncoder
 from unspool.kernels.native import set_threads
 from unspool.model.decode import beam
 from unspool.model.network import Model
-from unspool.model.sequence_config import BOS, EOS, FitConfig, SequenceConfig
+from unspool.model.sequence_config import BOS, EOS, SequenceConfig
 from unspool.model.sequence_network import Network
-from unspool.optimisers.base import Optimiser, OptimiserConfig
-from unspool.optimisers.schedule import Cosine
+from unspool.optimisers.adam import Adam
+from unspool.optimisers.schedules.cosine import Cosine
 from unspool.torch.state_dict import to_torch
-from unspool.training.fit import cycle_batches, update
+from unspool.training.fit import cycle_batches
+from unspool.training.fit_config import FitConfig
+from unspool.training.loop import updates
+from unspool.training.objectives import SequenceObjective
 
 ONES = [
     "zero",
@@ -134,10 +137,9 @@ def spent(updates: Iterator[None]) -> float:
 
 
 def learn(network: Network, batches: list[SequenceBatch], fit: FitConfig) -> Iterator[None]:
-    optimiser = Optimiser(OptimiserConfig(learning_rate=fit.learning_rate, clip=1.0))
+    optimiser = Adam(learning_rate=fit.learning_rate, clip=1.0)
     rate = Cosine(len(batches), warmup=max(1, len(batches) // 20))
-    for step, batch in enumerate(batches):
-        update(network, batch, optimiser, seed=0, rate=rate(step))
+    for _ in updates(SequenceObjective(network), batches, optimiser, schedule=rate):
         yield
 
 

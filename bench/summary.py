@@ -19,10 +19,11 @@ import numpy as np
 from table import save, show
 from unspool.data.batches.examples import Examples
 from unspool.inspect.probe import probe
-from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.tasks import SequenceTranslator
 from unspool.training.fit import evaluate, fit
+from unspool.training.fit_config import FitConfig
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 

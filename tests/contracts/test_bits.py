@@ -29,7 +29,7 @@ from cases import (
 from unspool.kernels import native
 from unspool.model.network import Model
 from unspool.model.stream import Stream
-from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.optimisers.adam import Adam
 
 THREADS = (2, 3, 5)
 SETS = native.kernel_info()["available"]
@@ -411,7 +411,7 @@ def test_ten_training_steps_end_in_the_same_parameters_for_any_threads_and_instr
 
 def trained_in_pieces(config, cuts):
     """Train as `trained` does, every window in pieces."""
-    model, optimiser = Model.initialise(config, seed=4), Optimiser(OptimiserConfig(decay=0.01, clip=0.5))
+    model, optimiser = Model.initialise(config, seed=4), Adam(decay=0.01, clip=0.5)
     gradient, state = model.gradient(), None
     for batch in batches(config):
         weights, reset = model.weights(), batch.reset

@@ -6,9 +6,10 @@ import pytest
 from unspool.data.batches.examples import Examples
 from unspool.errors import Diverged, InputError
 from unspool.inspect.probe import probe
-from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.training.fit import evaluate, fit
+from unspool.training.fit_config import FitConfig
 
 
 def config(**more):

@@ -59,14 +59,14 @@ def test_the_bias_is_that_of_the_gradient_by_lag(cell: str) -> None:
 
 def test_the_gradient_is_the_one_that_truncated_training_follows() -> None:
     """Windows of 4 steps: the sum of the updates of plain SGD at a rate of almost nothing."""
-    from unspool import Optimiser, OptimiserConfig
+    from unspool import SGD
     from unspool.data.batches.text_windows import Batch
 
     model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=6), seed=0)
     before = {name: np.array(model.parameters[name], np.float64) for name in model.parameters.shapes}
     ids = window(16)
     expected = truncated_gradient(model, ids[:-1], ids[1:], 4)
-    sgd = Optimiser(OptimiserConfig(kind="sgd", learning_rate=1e-3, momentum=0.0, clip=0.0))
+    sgd = SGD(learning_rate=1e-3, momentum=0.0, clip=0.0)
     windows = [Batch(ids[:-1], ids[1:], True)]
     for _ in train(model, windows, sgd, bptt=Truncation.parse("truncated:4")):
         pass

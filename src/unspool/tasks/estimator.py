@@ -22,7 +22,7 @@ from unspool.data.batches.examples import Examples
 from unspool.data.encoders import Encoder, ValueEncoder, as_sequences, learn_coder
 from unspool.errors import InputError
 from unspool.kernels.arrays import CellName, Floats
-from unspool.model.sequence_config import FitConfig, Head, SequenceConfig, Shape
+from unspool.model.sequence_config import Head, SequenceConfig, Shape
 from unspool.model.sequence_network import Network
 from unspool.options import at_least, refuse_unknown
 from unspool.storage import run_folder
@@ -30,6 +30,7 @@ from unspool.storage.files import as_path
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.fit import FitReport, fit, plan
 from unspool.training.fit_checkpoint import ARRAYS, LEARNED, create_run, fit_with_checkpoints, load_plan
+from unspool.training.fit_config import FitConfig
 from unspool.training.provenance import provenance
 
 SCORED = 256
@@ -71,7 +72,7 @@ class Estimator:
     batch_size: int = 32
     """Rows side by side in training."""
     learning_rate: float = 3e-3
-    """Adam's, at its highest."""
+    """The highest learning rate."""
     clip: float = 1.0
     """The largest norm of a gradient."""
     decay: float = 0.0
@@ -88,6 +89,10 @@ class Estimator:
     """How strings are cut: char, word, byte, …"""
     standardise: bool = True
     """Whether values are brought to mean 0 and spread 1, channel by channel."""
+    optimiser: str = "adam"
+    """The name of an optimiser: adam or sgd."""
+    schedule: str = "cosine"
+    """The learning-rate schedule after the warm-up: cosine or constant."""
 
     def __new__(cls, *args: Any, **params: Any) -> Self:
         """Refuse an argument that the estimator does not have, with the name that was probably meant."""
@@ -222,6 +227,8 @@ class Estimator:
             validation=self.validation,
             patience=self.patience,
             seed=self.seed,
+            optimiser=self.optimiser,
+            schedule=self.schedule,
         )
 
     def _examples(self, X: Any) -> Examples:

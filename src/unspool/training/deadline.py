@@ -6,7 +6,7 @@ the clock, in t seconds of training, and with r seconds left without those for l
 
     steps = s + r · n / t                                                               (1)
 
-What was done so far stays as it was done; the rest of the schedule is stretched or pressed (`unspool.optimisers.schedule`). All
+What was done so far stays as it was done; the rest of the schedule is stretched or pressed (`unspool.optimisers.schedules`). All
 these numbers are written down, and so the run can be repeated to the bit.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from unspool.optimisers.schedule import Cosine
+from unspool.optimisers.schedules import make_schedule
 from unspool.training.events import RunConfig
 from unspool.training.state import TrainingState
 
@@ -46,11 +46,7 @@ class StepBudget:
     @config.setter
     def config(self, config: RunConfig) -> None:
         recipe, self._config = config.fixed, config
-        self._rate = Cosine(
-            recipe.steps,
-            warmup=max(1, min(recipe.warmup, recipe.steps)),
-            plans=recipe.plans,
-        )
+        self._rate = make_schedule(config.schedule, recipe.steps, recipe.warmup, plans=recipe.plans)
         self.looks = self._dues(lambda steps: due(steps, config.validations))
         """After which updates to look at the validation part."""
         self.draws = self._dues(lambda steps: {round(steps * at) for at in SAMPLES})

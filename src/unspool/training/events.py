@@ -12,6 +12,8 @@ from unspool.evaluation.metrics import Metrics
 from unspool.gradients.backpropagate import Memory
 from unspool.gradients.truncation import AUTO, TOLERANCE, Truncation
 from unspool.model.network import Model
+from unspool.optimisers import check_optimiser
+from unspool.optimisers.schedules import check_schedule
 from unspool.options import check_choice, check_inside_unit, check_integers, check_order, is_number
 from unspool.storage.schema import read_as
 from unspool.training.loop import Report
@@ -48,6 +50,8 @@ class RunConfig:
     """Which states are kept for the way back: all (full), or every √tau-th (sqrt)."""
     optimiser: str = "adam"
     """adam or sgd."""
+    schedule: str = "cosine"
+    """The learning-rate schedule after the warm-up: cosine or constant."""
     backward: bool = False
     """Whether the text is read in reverse time."""
     validations: int = 12
@@ -65,6 +69,8 @@ class RunConfig:
             object.__setattr__(self, "order", check_order(self.order))
         check_choice("batches", self.batches, ("sequential", "random"))
         check_choice("memory", self.memory, ("full", "sqrt"))
+        check_optimiser(self.optimiser)
+        check_schedule(self.schedule)
         check_inside_unit("bptt_tolerance", self.bptt_tolerance)
         if not isinstance(self.given, dict):
             raise InputError(

@@ -13,7 +13,6 @@ import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from itertools import count, islice
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,21 +22,15 @@ from unspool.kernels.memory import require_memory
 from unspool.kernels.tape import Loss
 from unspool.model.attention import MIXED, SCORES
 from unspool.model.memory import bytes_of_training
-from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
-from unspool.optimisers.base import Optimiser, OptimiserConfig
-from unspool.optimisers.schedule import Cosine
+from unspool.optimisers.adam import Adam
+from unspool.optimisers.schedules import make_schedule
+from unspool.training.fit_config import FitConfig
 from unspool.training.fit_state import FitState
+from unspool.training.loop import Report, updates
+from unspool.training.objectives import SequenceObjective
 from unspool.training.timing import measure_update_rate
-
-
-class Update(NamedTuple):
-    """One update, seen from outside."""
-
-    loss: float
-    """The mean of the batch, before the update."""
-    norm: float
-    """The gradient's global norm, before clipping."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +48,6 @@ class FitReport:
     """The mean loss of the rows set aside, where they have just been scored."""
     best: bool = False
     """Whether that was the best so far."""
-
-
-def update(network: Network, batch: SequenceBatch, optimiser: Optimiser, *, seed: int, rate: float) -> Update:
-    """One step of the walk: network, loss, gradient, update."""
-    step = optimiser.step
-    gradient = network.gradient_to_write()
-    masks = network.masks(batch.B, seed=seed, step=step)
-    loss = network.loss(batch, weights=network.weights(), masks=masks, gradient=gradient)
-    if not math.isfinite(loss.sum):
-        raise Diverged(
-            f"the loss is {loss.sum} at step {step + 1}: lower the learning rate, "
-            "or look for values in the input that are not finite"
-        )
-    return Update(loss.mean, optimiser.update(network.parameters, gradient.values.flat, rate=rate))
 
 
 def split_validation(n: int, share: float, seed: int) -> tuple[Rows, Rows]:
@@ -148,12 +127,12 @@ def per_epoch(n: int, config: FitConfig) -> int:
     return -(-kept // config.B)
 
 
-def timed_updates(network: Network, examples: Examples, config: FitConfig) -> Iterator[Update]:
+def timed_updates(network: Network, examples: Examples, config: FitConfig) -> Iterator[Report]:
     """Train a copy, to see how long updates take."""
     copy = Network.initialise(network.config, seed=0)
-    optimiser = Optimiser(OptimiserConfig())
-    for batch in cycle_batches(examples, config, aligned=network.config.aligned):
-        yield update(copy, batch, optimiser, seed=0, rate=1.0)
+    optimiser = Adam()
+    batches = cycle_batches(examples, config, aligned=network.config.aligned)
+    return updates(SequenceObjective(copy), batches, optimiser)
 
 
 def fit(
@@ -169,14 +148,16 @@ def fit(
     assert config.steps is not None
     epoch = per_epoch(len(examples), config)
     state = state or FitState.initial(network, config)
-    schedule = Cosine(config.steps, warmup=max(1, round(config.warmup * config.steps)))
+    schedule = make_schedule(config.schedule, config.steps, round(config.warmup * config.steps))
     every = max(epoch, -(-config.steps // config.validations))
     batches = cycle_batches(examples.part(train), config, aligned=network.config.aligned, done=state.step)
+    objective = SequenceObjective(network, config.seed)
+    reports = updates(objective, batches, state.optimiser, schedule=schedule)
     if state.ended(config):
         yield FitReport(state.step, config.steps, state.loss, state.seconds)
     while not state.ended(config):
-        begin, rate = time.perf_counter(), schedule(state.step)
-        made = update(network, next(batches), state.optimiser, seed=config.seed, rate=rate)
+        begin = time.perf_counter()
+        made = next(reports)
         state.seconds += time.perf_counter() - begin
         state.loss += (made.loss - state.loss) / min(state.step, epoch)
         now = FitReport(state.step, config.steps, state.loss, state.seconds)

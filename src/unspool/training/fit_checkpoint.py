@@ -24,7 +24,7 @@ import numpy as np
 from unspool.data.batches.examples import Examples
 from unspool.data.encoders import Encoder, TokenEncoder, ValueEncoder
 from unspool.errors import FileError, InputError
-from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_layout import shapes_of_network
 from unspool.model.sequence_network import Network
 from unspool.storage import run_folder, tensors
@@ -34,6 +34,7 @@ from unspool.storage.schema import read_as
 from unspool.training import store
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.fit import FitReport, fit
+from unspool.training.fit_config import FitConfig
 from unspool.training.fit_state import FitState, Saved
 from unspool.training.provenance import provenance
 

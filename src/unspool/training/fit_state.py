@@ -15,11 +15,12 @@ import numpy as np
 
 from unspool.errors import Diverged, FileError, InputError
 from unspool.kernels.arrays import Floats
-from unspool.model.sequence_config import FitConfig
 from unspool.model.sequence_network import Network
-from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.optimisers import make_optimiser
+from unspool.optimisers.base import Optimiser
 from unspool.storage.log import Mark
 from unspool.storage.tensors import check_array
+from unspool.training.fit_config import FitConfig
 
 
 class Saved(TypedDict):
@@ -55,8 +56,8 @@ class FitState:
         """Begin before the first update."""
         return FitState(
             network,
-            Optimiser(
-                OptimiserConfig(learning_rate=config.learning_rate, clip=config.clip, decay=config.decay)
+            make_optimiser(
+                config.optimiser, learning_rate=config.learning_rate, clip=config.clip, decay=config.decay
             ),
         )
 
@@ -88,7 +89,7 @@ class FitState:
         """Give all numbers that are arrays, under names."""
         memory = self.optimiser.state()
         found = {"parameters": self.network.parameters.flat, "best": self.flat} | memory
-        return {name: found[name] for name in ("parameters", "best", "m", "v") if found[name] is not None}
+        return {name: array for name, array in found.items() if isinstance(array, np.ndarray)}
 
     def about(self) -> dict[str, Any]:
         """Give everything else, ready for JSON."""
@@ -107,7 +108,7 @@ class FitState:
         for name in {"parameters", *arrays}:
             check_array(arrays, name, flat.shape, path)
         try:
-            self.optimiser.restore({"step": about["step"], "m": arrays.get("m"), "v": arrays.get("v")})
+            self.optimiser.restore({"step": about["step"]} | dict(arrays))
         except InputError as error:
             raise FileError(f"{path}: damaged or crafted: {error}") from error
         if about["since"] < 0:

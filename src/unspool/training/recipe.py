@@ -21,8 +21,8 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import Activation, CellName
 from unspool.model.config import INPUT_TABLE_LIMIT, ModelConfig
 from unspool.model.values import Feedback
-from unspool.optimisers.base import OptimiserConfig
-from unspool.optimisers.schedule import Plans, refuse_plans
+from unspool.optimisers.adam import Adam
+from unspool.optimisers.schedules.base import Plans, refuse_plans
 from unspool.options import MOST_STEPS, at_least, check_choice, check_fraction
 
 SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
@@ -77,7 +77,7 @@ class Recipe:
     steps: int = 1000
     """How many updates; the learning rate ends with the last."""
     plans: Plans = ()
-    """Where the number of updates was changed on the way, as the pace turned out: see `unspool.optimisers.schedule`."""
+    """Where the number of updates was changed on the way, as the pace turned out: see `unspool.optimisers.schedules`."""
     activation: Activation = "tanh"
     """The Elman cell's: tanh, relu, sigmoid or identity."""
     h0: Literal["zero", "learned"] = "zero"
@@ -138,7 +138,7 @@ def check(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("dropout", "recurrent_dropout"):
         check_fraction(name, given.get(name, 0.0))
     _check_network(given)
-    OptimiserConfig(**{name: given[name] for name in ("learning_rate", "clip", "decay") if name in given})
+    Adam(**{name: given[name] for name in ("learning_rate", "clip", "decay") if name in given})
     return plain
 
 

@@ -62,7 +62,7 @@ class TrainingState:
         """Give all numbers that are arrays, under names."""
         memory = self.optimiser.state()
         found = {"parameters": self.model.parameters.flat}
-        found |= {name: memory[name] for name in ("m", "v") if memory[name] is not None}
+        found |= {name: array for name, array in memory.items() if name != "step"}
         return found | self.carried.state()
 
     def about(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class TrainingState:
             check_array(arrays, name, flat.shape, path)
         check_past(self.model.config, arrays, path)
         try:
-            self.optimiser.restore({"step": about["step"], "m": arrays.get("m"), "v": arrays.get("v")})
+            self.optimiser.restore({"step": about["step"]} | dict(arrays))
             self.batches.restore(about["batches"])
         except InputError as error:
             raise FileError(f"{path}: damaged or crafted: {error}") from error

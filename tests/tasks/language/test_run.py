@@ -9,7 +9,7 @@ import pytest
 from unspool.data.text.settings import TextConfig
 from unspool.errors import Diverged, FileError, InputError
 from unspool.evaluation.language import log_prob, validation_loss
-from unspool.optimisers.schedule import Cosine
+from unspool.optimisers.schedules.cosine import Cosine
 from unspool.storage import run_folder, tensors
 from unspool.storage.log import read_log
 from unspool.tasks.language.run import resume, run

@@ -17,7 +17,7 @@ from unspool.cli.views.training import View
 from unspool.data.text.settings import TextConfig
 from unspool.errors import InputError
 from unspool.kernels.arrays import Activation
-from unspool.optimisers.schedule import Plans
+from unspool.optimisers.schedules.base import Plans
 from unspool.tasks.language.run import run
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import RunConfig

@@ -23,9 +23,10 @@ from unspool.data.series.windows import WindowScale, WindowSpec, origins_of, rea
 from unspool.kernels.arrays import CellName, Floats, Real, Whole
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
-from unspool.optimisers.base import Optimiser, OptimiserConfig
-from unspool.optimisers.schedule import Cosine
-from unspool.training.fit import update
+from unspool.optimisers import make_optimiser
+from unspool.optimisers.schedules import make_schedule
+from unspool.training.loop import updates
+from unspool.training.objectives import SequenceObjective
 
 STEPS_AT_ONCE = 2**18
 """So many steps of windows are read at a time: a window's answer does not depend on the windows beside it."""
@@ -41,6 +42,8 @@ class MemberConfig:
     B: int
     noise: float
     learning_rate: float
+    optimiser: str = "adam"
+    schedule: str = "cosine"
 
     @staticmethod
     def chosen(
@@ -52,11 +55,13 @@ class MemberConfig:
         steps: int,
         noise: float,
         learning_rate: float,
+        optimiser: str = "adam",
+        schedule: str = "cosine",
     ) -> MemberConfig:
         """Choose what is not given by the number of windows and values.
 
         >>> MemberConfig.chosen(61, 120, cell="gru", hidden=0, steps=0, noise=-1, learning_rate=8e-3)
-        Recipe(cell='gru', hidden=16, steps=400, B=32, noise=0.45643546458763845, learning_rate=0.008)
+        MemberConfig(cell='gru', hidden=16, steps=400, B=32, noise=0.45643546458763845, learning_rate=0.008, optimiser='adam', schedule='cosine')
         """
         B = 32 if windows < 2000 else 64
         return MemberConfig(
@@ -66,6 +71,8 @@ class MemberConfig:
             B,
             min(0.6, 5 / float(np.sqrt(values))) if noise < 0 else noise,  # (1)
             learning_rate,
+            optimiser,
+            schedule,
         )
 
 
@@ -122,12 +129,13 @@ def train_network(
     origins = origins_of(layout, len(z))
     x, level, spread = read_windows(layout, units, z, origins, 0)
     y = _scored(read_targets(layout, units, z, origins, level, spread), known, origins).astype(np.float32)
-    optimiser = Optimiser(OptimiserConfig(learning_rate=recipe.learning_rate, decay=0.05))
-    schedule, rng = Cosine(recipe.steps, warmup=max(1, recipe.steps // 10)), np.random.default_rng([seed, 3])
-    for step in range(recipe.steps):
-        rows = rng.integers(len(origins), size=recipe.B)
-        batch = _noisy(x, y, rows, layout.fold, recipe.noise, rng)
-        yield update(network, batch, optimiser, seed=seed, rate=schedule(step)).loss
+    optimiser = make_optimiser(recipe.optimiser, learning_rate=recipe.learning_rate, decay=0.05)
+    schedule = make_schedule(recipe.schedule, recipe.steps, recipe.steps // 10)
+    rng = np.random.default_rng([seed, 3])
+    drawn = (rng.integers(len(origins), size=recipe.B) for _ in range(recipe.steps))
+    batches = (_noisy(x, y, rows, layout.fold, recipe.noise, rng) for rows in drawn)
+    for report in updates(SequenceObjective(network, seed), batches, optimiser, schedule=schedule):
+        yield report.loss
 
 
 def sizes_of_errors(fitted: FittedMember, z: Real, known: NDArray[np.bool_], count: int) -> Real:

@@ -35,6 +35,8 @@ from unspool.kernels.arrays import CellName, Real, Whole
 from unspool.kernels.memory import require_memory
 from unspool.model.memory import bytes_of_training, count_parameters
 from unspool.model.sequence_network import Network
+from unspool.optimisers import check_optimiser
+from unspool.optimisers.schedules import check_schedule
 from unspool.options import MOST_STEPS, at_least, check_positive, refuse_unknown
 from unspool.tasks.forecast.ensemble import (
     FittedMember,
@@ -84,11 +86,15 @@ class Forecaster:
     noise: float = -1.0
     """The noise on what is read; below 0: chosen."""
     learning_rate: float = 8e-3
-    """Adam's, at its highest."""
+    """The highest learning rate."""
     calibration: float = 0.2
     """The share of the series at its end that intervals are learned from; 0: none."""
     seed: int = 0
     """Where all random numbers come from."""
+    optimiser: str = "adam"
+    """The name of an optimiser: adam or sgd."""
+    schedule: str = "cosine"
+    """The learning-rate schedule after the warm-up: cosine or constant."""
 
     def __new__(cls, *args: Any, **params: Any) -> Self:
         """Refuse an argument that the class does not have, with the name that was probably meant."""
@@ -229,6 +235,8 @@ class Forecaster:
         ):
             at_least(name, getattr(self, name), 0, most)
         check_positive("learning_rate", self.learning_rate)
+        check_optimiser(self.optimiser)
+        check_schedule(self.schedule)
         if self.horizon >= len(values):
             raise InputError(
                 f"horizon is {self.horizon}, longer than the series, which has {len(values)} values"
@@ -315,4 +323,6 @@ class Forecaster:
             steps=self.steps,
             noise=self.noise,
             learning_rate=self.learning_rate,
+            optimiser=self.optimiser,
+            schedule=self.schedule,
         )

@@ -41,7 +41,7 @@ GIVEN = (
     "learning_rate", "clip", "decay", "warmup", "steps", "activation", "h0", "pattern", "feedback",
 )  # fmt: skip
 """The parts of the recipe that may be fixed."""
-RUN = ("minutes", "seed", "backward", "batches", "bptt", "bptt_tolerance", "memory", "optimiser")
+RUN = ("minutes", "seed", "backward", "batches", "bptt", "bptt_tolerance", "memory", "optimiser", "schedule")
 TEXT = ("tokens", "min_freq", "split")
 OWN = (*RUN, *TEXT, "out", "show")
 ARGUMENTS = (*OWN, *GIVEN, *RECIPE.values())
@@ -50,7 +50,7 @@ ARGUMENTS = (*OWN, *GIVEN, *RECIPE.values())
 class LanguageModel:
     """A language model from a text, with scikit-learn's manners.
 
-    `minutes`, `seed`, `backward`, `batches`, `bptt`, `memory` and `optimiser` are those of `unspool train`, and so are
+    `minutes`, `seed`, `backward`, `batches`, `bptt`, `memory`, `optimiser` and `schedule` are those of `unspool train`, and so are
     `tokens` (char, word, byte …), `min_freq` and `split` of the text; `bptt_tolerance` is the bias that bptt="auto"
     accepts, `out` a folder to save the run in. Any number of the recipe may be fixed as well: cell, hidden, layers, embedding, tied, dropout,
     recurrent_dropout, batch, window, learning_rate, clip, decay, warmup, steps, activation, h0, pattern, feedback. What is left open is chosen for
@@ -72,6 +72,7 @@ class LanguageModel:
         bptt_tolerance: float = TOLERANCE,
         memory: Memory = "full",
         optimiser: str = "adam",
+        schedule: str = "cosine",
         min_freq: int = 0,
         split: tuple[float, float, float] | None = None,
         out: str | Path | None = None,
@@ -82,7 +83,7 @@ class LanguageModel:
         self.minutes, self.tokens, self.seed, self.backward = minutes, tokens, seed, backward
         self.batches, self.out, self.show, self.recipe = batches, out, show, recipe
         self.bptt, self.bptt_tolerance, self.memory, self.optimiser = bptt, bptt_tolerance, memory, optimiser
-        self.min_freq, self.split = min_freq, split
+        self.min_freq, self.split, self.schedule = min_freq, split, schedule
 
     def fit(self, text: Texts, y: None = None, *, valid: Texts | None = None) -> Self:
         """Train on a text: a string is the text itself, a Path a file or folder, a list several of them.

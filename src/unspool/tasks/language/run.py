@@ -31,7 +31,7 @@ from unspool.model.feedback import centre_feedback
 from unspool.model.generate import sample
 from unspool.model.memory import refuse_too_large
 from unspool.model.network import Model
-from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.optimisers import make_optimiser
 from unspool.storage import run_folder, tensors
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
@@ -255,19 +255,15 @@ def build_state(corpus: Corpus, config: RunConfig) -> TrainingState:
     made = model_config(len(corpus.vocab), recipe)
     refuse_too_large(made, recipe.B, recipe.tau, config.memory)
     batches = batches_of(corpus, config)
-    optimiser = OptimiserConfig(
-        kind=config.optimiser,
-        learning_rate=recipe.learning_rate,
-        momentum=0.9 if config.optimiser == "sgd" else 0.0,
-        clip=recipe.clip,
-        decay=recipe.decay,
+    optimiser = make_optimiser(
+        config.optimiser, learning_rate=recipe.learning_rate, clip=recipe.clip, decay=recipe.decay
     )
     carried = CarriedState(Truncation.parse(config.bptt))
     model = Model.initialise(made, config.seed)
     model.parameters["c"][:] = log_frequencies(corpus.vocab)
     if made.feeds_logits:
         centre_feedback(model.parameters)
-    return TrainingState(model, Optimiser(optimiser), batches, carried)
+    return TrainingState(model, optimiser, batches, carried)
 
 
 def log_frequencies(vocab: Vocab) -> Floats:
