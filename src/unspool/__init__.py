@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from unspool.optimisers.sgd import SGD
     from unspool.tasks.language.estimator import LanguageModel
     from unspool.tasks.language.text_model import TextModel
+    from unspool.tasks.registry import load
     from unspool.training.loop import train
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ __all__ = [
     "TextModel",
     "UnspoolError",
     "kernel_info",
+    "load",
     "per_sample_gradients",
     "per_sample_norms",
     "set_threads",
@@ -43,6 +45,7 @@ _MODULES = {
     "TextModel": "tasks.language.text_model",
     "UnspoolError": "errors",
     "kernel_info": "kernels.native",
+    "load": "tasks.registry",
     "per_sample_gradients": "gradients.per_sample",
     "per_sample_norms": "gradients.per_sample",
     "set_threads": "kernels.native",

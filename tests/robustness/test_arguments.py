@@ -36,10 +36,8 @@ from unspool.tasks import (
     SequenceTagger,
     SequenceTranslator,
 )
-from unspool.tasks.forecast import Forecaster, backtest, load_forecaster
-from unspool.tasks.forecast import save as save_forecast
-from unspool.tasks.store import load as load_estimator
-from unspool.tasks.store import save as save_estimator
+from unspool.tasks.forecast import Forecaster, backtest
+from unspool.tasks.registry import load as load_estimator
 from unspool.torch.state_dict import load_torch, save_torch
 from unspool.training import store
 from unspool.training.recipe import Recipe
@@ -159,8 +157,8 @@ def test_numpys_integers_are_saved_and_resumed(tmp_path):
     forecaster = Forecaster(
         horizon=np.int64(2), window=np.int64(8), steps=np.int64(1), members=np.int64(1)
     ).fit(SINE)
-    save_forecast(forecaster, tmp_path / "b")
-    assert np.array_equal(load_forecaster(tmp_path / "b").predict(), forecaster.predict())
+    forecaster.save(tmp_path / "b")
+    assert np.array_equal(Forecaster.load(tmp_path / "b").predict(), forecaster.predict())
     whole = LanguageModel(hidden=np.int64(3), steps=np.int64(1), batch=2, window=8, out=tmp_path / "c").fit(
         TEXT
     )
@@ -198,9 +196,9 @@ EMPTY = {
     "LanguageModel.out": lambda: LanguageModel(out="", hidden=2, steps=1).fit(TEXT),
     "Estimator.fit.run": lambda: SequenceClassifier(hidden=2, steps=1).fit(X, y, run=""),
     "sequences.load": lambda: load_estimator(""),
-    "sequences.save": lambda: save_estimator(SequenceClassifier(hidden=2, steps=1).fit(X, y), ""),
-    "forecast.load": lambda: load_forecaster(""),
-    "forecast.save": lambda: save_forecast(Forecaster(horizon=2, steps=1, members=1).fit(SINE), ""),
+    "sequences.save": lambda: SequenceClassifier(hidden=2, steps=1).fit(X, y).save(""),
+    "forecast.load": lambda: Forecaster.load(""),
+    "forecast.save": lambda: Forecaster(horizon=2, steps=1, members=1).fit(SINE).save(""),
     "Vocab.load": lambda: Vocab.load(""),
     "Vocab.save": lambda: Vocab(["a"]).save(""),
     "load_model": lambda: store.load_model(""),

@@ -12,7 +12,7 @@ from unspool.compress.container import Container
 from unspool.errors import FileError, InputError
 from unspool.kernels.native import set_threads
 from unspool.storage.schema import parse_json
-from unspool.tasks.store import load
+from unspool.tasks.registry import load
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of forked children")
 QUICK = 30

@@ -5,6 +5,7 @@ from collections import defaultdict
 import numpy as np
 
 from unspool.errors import InputError
+from unspool.kernels.arrays import Whole
 from unspool.options import at_least
 
 
@@ -41,3 +42,19 @@ def split_random(n: int, share: float, seed: int) -> tuple[list[int], list[int]]
     order = np.random.default_rng(seed).permutation(n).tolist()
     kept = min(round(share * n), n - 1)
     return sorted(order[kept:]), sorted(order[:kept])
+
+
+def split_validation(n: int, share: float, seed: int) -> tuple[Whole, Whole]:
+    """Split n rows into those to train on and those to choose by, at random by the seed.
+
+    >>> train, valid = split_validation(10, 0.2, seed=0)
+    >>> len(train), len(valid), sorted([*train, *valid]) == list(range(10))
+    (8, 2, True)
+    """
+    order = np.random.default_rng([seed, 1]).permutation(n)
+    kept = round(n * share)
+    if share and not 0 < kept < n:
+        raise InputError(
+            f"validation: {share} of {n} sequences leaves one part empty; give more sequences, or validation=0"
+        )
+    return np.sort(order[kept:]), np.sort(order[:kept])

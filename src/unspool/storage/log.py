@@ -1,7 +1,7 @@
 """What happened in a run, a line of JSON each, in the order in which it happened.
 
 One process writes it at a time. Lines are only ever added. A training state remembers how much had been written by then, and going on from it
-takes the journal back to that place: what happens again is written again, once.
+takes the log back to that place: what happens again is written again, once.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from unspool.storage.schema import parse_json, read_as
 
 
 class Mark(TypedDict):
-    """Where a journal ended: its length and the hash of its bytes."""
+    """Where a log ended: its length and the hash of its bytes."""
 
     bytes: int
     hash: str
@@ -31,12 +31,12 @@ class RunLog:
     >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> path = Path(place.name) / "log.jsonl"
-    >>> with RunLog(path) as journal:
-    ...     journal.add({"step": 1})
-    ...     mark = journal.mark()
-    ...     journal.add({"step": 2})
-    >>> with RunLog(path) as journal:
-    ...     journal.truncate_to(mark)
+    >>> with RunLog(path) as log:
+    ...     log.add({"step": 1})
+    ...     position = log.position()
+    ...     log.add({"step": 2})
+    >>> with RunLog(path) as log:
+    ...     log.truncate_to(position)
     >>> read_log(path)
     [{'step': 1}]
     >>> place.cleanup()
@@ -92,14 +92,14 @@ class RunLog:
             raise FileError(f"{self.path}: cannot be written: no space left")
         self._hash.update(line)
 
-    def mark(self) -> Mark:
-        """Give the place where the journal ends now, and put all before it onto the disk."""
+    def position(self) -> Mark:
+        """Give the place where the log ends now, and put all before it onto the disk."""
         with self._reported():
             os.fsync(self._file.fileno())
             return {"bytes": self._file.tell(), "hash": self._hash.hexdigest()}
 
     def truncate_to(self, mark: Mark) -> None:
-        """Forget what was written after a mark; refuse a journal that was another one by then.
+        """Forget what was written after a mark; refuse a log that was another one by then.
 
         One that was deleted begins anew.
         """
@@ -121,6 +121,6 @@ class RunLog:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the entries of a journal; a last line that was cut off is left out."""
+    """Return the entries of a log; a last line that was cut off is left out."""
     lines = read_bytes(path).split(b"\n")
     return [read_as(dict[str, Any], parse_json(line, path), path) for line in lines[:-1] if line]

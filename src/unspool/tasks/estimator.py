@@ -1,7 +1,7 @@
-"""What the estimators have in common: scikit-learn's conventions, without needing scikit-learn.
+"""The base class of the estimators: scikit-learn's conventions, without requiring scikit-learn.
 
-Constructor arguments are stored as they are; `fit` learns attributes that end with an underscore and returns
-the estimator; `fit_iter` is the same as a generator of reports, for whoever wants to see it happen.
+Constructor arguments are stored unchanged; `fit` learns attributes that end with an underscore and returns
+the estimator; `fit_iter` is the same as a generator with one event per update.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -27,11 +27,13 @@ from unspool.model.sequence_network import Network
 from unspool.options import at_least, refuse_unknown
 from unspool.storage import run_folder
 from unspool.storage.files import as_path
+from unspool.tasks.estimator_files import ARRAYS, LEARNED, read_estimator, write_estimator
+from unspool.tasks.estimator_fit import create_run, fit_in_run, load_plan
 from unspool.training.checkpoint import CheckpointPolicy
-from unspool.training.fit import FitReport, fit, plan
-from unspool.training.fit_checkpoint import ARRAYS, LEARNED, create_run, fit_with_checkpoints, load_plan
+from unspool.training.events import StepDone
 from unspool.training.fit_config import FitConfig
 from unspool.training.provenance import provenance
+from unspool.training.sequence_fit import fit_network, plan
 
 SCORED = 256
 """Rows side by side in predictions."""
@@ -119,7 +121,7 @@ class Estimator:
         return f"{type(self).__name__}({', '.join(given)})"
 
     def fit(self, X: Any, y: Any = None, *, run: str | Path | None = None) -> Self:
-        """Learn from sequences X and targets y; kept in a run, the same call goes on with what was interrupted."""
+        """Learn from sequences X and targets y; with a run, the same call continues an interrupted fit."""
         for _ in self.fit_iter(X, y, run=run):
             pass
         return self
@@ -132,12 +134,12 @@ class Estimator:
         run: str | Path | None = None,
         save_every: int | None = None,
         more: Mapping[str, Any] | None = None,
-    ) -> Generator[FitReport]:
-        """Learn, with a report after every update; it is done when the reports end.
+    ) -> Generator[StepDone]:
+        """Learn, and yield an event after every update; the fit is done when the generator ends.
 
-        With a run, a folder, all is kept there: the state every half minute or every so many updates, and when
-        the reports are left. The same call goes on from it, to the same bits. `more` goes into its config.
-        A fit that is refused leaves the estimator as it was.
+        With a run, a folder, everything is saved there: the state every half minute or after every `save_every` updates,
+        and when the generator is closed. The same call continues it to the same bits. `more` goes into its config.
+        A fit that raises before its first update leaves the estimator unchanged.
         """
         before, policy = dict(vars(self)), CheckpointPolicy(steps=save_every)
         run = None if run is None else as_path(run)
@@ -146,16 +148,37 @@ class Estimator:
             self.provenance_ = provenance(examples.sha256())
             if run is None:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config())
-                return self._counted(fit(self.network_, examples, self.fit_config_), before)
+                return self._counted(fit_network(self.network_, examples, self.fit_config_), before)
             if os.path.exists(run / run_folder.CONFIG):
                 self.fit_config_ = load_plan(self, examples, run)
             else:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config())
                 create_run(self, run, examples, more or {})
-            return self._counted(fit_with_checkpoints(self, examples, run, policy), before)
+            return self._counted(fit_in_run(self, examples, run, policy), before)
         except BaseException:
             self._put_back(before)
             raise
+
+    def save(self, path: str | Path, **more: Any) -> None:
+        """Write the fitted estimator as a new run; `more` goes into its config.
+
+        >>> import tempfile
+        >>> from unspool.tasks.classify import SequenceClassifier
+        >>> model = SequenceClassifier(hidden=4, epochs=1).fit(["aa", "ab"], ["x", "y"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(Path(folder) / "run")
+        ...     again = SequenceClassifier.load(Path(folder) / "run")
+        >>> again, bool((again.predict_proba(["ba"]) == model.predict_proba(["ba"])).all())
+        (SequenceClassifier(hidden=4, epochs=1), True)
+        """
+        if not hasattr(self, "network_"):
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet: there is nothing to save")
+        write_estimator(self, path, more)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a fitted estimator from a run."""
+        return cast(Self, read_estimator(cls, path))
 
     def _learn(self, X: Any, y: Any) -> Examples:
         """Learn all but the parameters: how inputs and targets are coded, and the network's sizes."""
@@ -173,7 +196,7 @@ class Estimator:
         self.coder_, self.n_features_in_ = coder, coder.size
         return Examples(x, targets)
 
-    def _counted(self, reports: Generator[FitReport], before: dict[str, Any]) -> Generator[FitReport]:
+    def _counted(self, reports: Generator[StepDone], before: dict[str, Any]) -> Generator[StepDone]:
         """Count the updates; where not one can be made, nothing has changed."""
         with closing(reports):
             try:

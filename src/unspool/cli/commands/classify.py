@@ -30,7 +30,7 @@ from unspool.data.formats.labelled import DefaultColumns, Labelled, may_hold_ima
 from unspool.data.split import split_stratified
 from unspool.errors import InputError
 from unspool.evaluation.scores import score
-from unspool.tasks.predictors import SequenceClassifier
+from unspool.tasks.classify import SequenceClassifier
 
 By: TypeAlias = Literal["rows", "pixels"]
 app = App(name="classify", help="A sequence to a class: texts, names, recordings, series.")

@@ -141,7 +141,7 @@ def train(text: Sources, /, *, reading: Reading = Reading(), options: Options) -
     config = options.config(text, reading)
     check_before(options.out, options, inputs=files_read(text, reading.valid, reading.tokens))
     view, stop = View(terminal(quiet=options.json)), Stop()
-    policy = CheckpointPolicy(steps=options.save_every, stop=stop, told=stop.heeded(view.judging))
+    policy = CheckpointPolicy(steps=options.save_every, stop=stop, on_progress=stop.heeded(view.judging))
     events = run(config, out=options.out, policy=policy)
     follow(events, options.out, view, stop, shown=options, tensorboard=options.tensorboard)
 

@@ -22,7 +22,7 @@ from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import error_rate
 from unspool.plots.attention import draw_weights
-from unspool.tasks.writers import SequenceTranslator
+from unspool.tasks.translate import SequenceTranslator
 
 app = App(name="translate", help="A text to a text of another length, learned from pairs.")
 SHOWN = 8

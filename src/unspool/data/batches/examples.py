@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,17 @@ class Examples:
         lengths = [np.empty(len(x), np.int8) for x in self.x]
         for group in padded_batches(lengths, B, rng, buckets=BUCKETS):
             yield self.batch(group.rows, aligned=aligned)
+
+
+def cycle_batches(
+    examples: Examples, B: int, seed: int, *, aligned: bool, done: int = 0
+) -> Iterator[SequenceBatch]:
+    """Yield batches without end, each epoch in another order; the first `done` batches are left out."""
+    begin, skipped = divmod(done, -(-len(examples) // B))
+    for epoch in count(begin):
+        rng = np.random.default_rng([seed, 2, epoch])
+        yield from islice(examples.batches(B, rng, aligned=aligned), skipped, None)
+        skipped = 0
 
 
 def pad(sequences: Sequence[Floats | Ids], *, missing: bool = False) -> tuple[Any, Ids]:

@@ -22,7 +22,8 @@ from unspool.evaluation.forecast import coverage, mase, naive_scale, rmse
 from unspool.evaluation.intervals import USUAL
 from unspool.kernels.arrays import Real, Whole
 from unspool.options import at_least
-from unspool.tasks.forecast.forecaster import Forecaster, Progress
+from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.training.events import StepDone
 
 Known = NDArray[np.bool_]
 """Which values were observed."""
@@ -92,7 +93,7 @@ class Backtesting:
     def _origins(self) -> Whole:
         return rolling_origins(len(self.y), self.test, self.forecaster.horizon, self.stride)
 
-    def steps(self) -> Iterator[Progress]:
+    def steps(self) -> Iterator[StepDone]:
         """Fit on the training part, then forecast from every origin."""
         y, origins = checked(self.y, "the series"), self._origins()
         known = np.ones(len(y), bool) if self.scored is None else np.asarray(self.scored, bool)

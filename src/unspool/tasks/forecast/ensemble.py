@@ -25,7 +25,7 @@ from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.optimisers import make_optimiser
 from unspool.optimisers.schedules import make_schedule
-from unspool.training.loop import updates
+from unspool.training.loop import Report, updates
 from unspool.training.objectives import SequenceObjective
 
 STEPS_AT_ONCE = 2**18
@@ -124,8 +124,8 @@ def train_network(
     z: Real,
     known: NDArray[np.bool_],
     seed: int,
-) -> Iterator[float]:
-    """Train a network on all windows of a series, and give the loss after every update."""
+) -> Iterator[Report]:
+    """Train a network on all windows of a series, with one report per update."""
     origins = origins_of(layout, len(z))
     x, level, spread = read_windows(layout, units, z, origins, 0)
     y = _scored(read_targets(layout, units, z, origins, level, spread), known, origins).astype(np.float32)
@@ -134,8 +134,7 @@ def train_network(
     rng = np.random.default_rng([seed, 3])
     drawn = (rng.integers(len(origins), size=recipe.B) for _ in range(recipe.steps))
     batches = (_noisy(x, y, rows, layout.fold, recipe.noise, rng) for rows in drawn)
-    for report in updates(SequenceObjective(network, seed), batches, optimiser, schedule=schedule):
-        yield report.loss
+    return updates(SequenceObjective(network, seed), batches, optimiser, schedule=schedule)
 
 
 def sizes_of_errors(fitted: FittedMember, z: Real, known: NDArray[np.bool_], count: int) -> Real:

@@ -21,7 +21,8 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from pathlib import Path
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -47,18 +48,15 @@ from unspool.tasks.forecast.ensemble import (
     sizes_of_errors,
     train_network,
 )
+from unspool.tasks.forecast.store import ALONE, Times, read_forecasters, write_forecasters
+from unspool.training.events import StepDone
 from unspool.training.provenance import provenance, sha256_of
+from unspool.training.store import Stopwatch
 
 FEWEST = 8
-"""Windows with their targets, to learn anything from."""
-
-
-class Progress(NamedTuple):
-    """Where a fit stands."""
-
-    step: int
-    steps: int
-    loss: float
+"""The smallest number of windows with their targets to learn from."""
+SMOOTH = 50
+"""The number of updates that the running mean of the training loss goes over."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -112,13 +110,27 @@ class Forecaster:
             setattr(self, name, value)
         return self
 
+    def save(self, path: str | Path, **more: Any) -> None:
+        """Write the fitted forecaster as a new run; `more` goes into its config."""
+        write_forecasters({ALONE: self}, Times(), path, more)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read the forecaster of a run that has one column."""
+        found, _ = read_forecasters(cls, path)
+        if len(found) != 1:
+            raise InputError(
+                f"{path}: a run of {len(found)} columns, {', '.join(found)}; read it with unspool.load"
+            )
+        return cast(Self, next(iter(found.values())))
+
     def fit(self, y: Any, scored: Any = None) -> Self:
         """Learn from a series."""
         for _ in self.fit_iter(y, scored):
             pass
         return self
 
-    def fit_iter(self, y: Any, scored: Any = None) -> Iterator[Progress]:
+    def fit_iter(self, y: Any, scored: Any = None) -> Iterator[StepDone]:
         """Learn, with a report after every update; values that are not `scored` are read and not learned."""
         values = checked(y, "the series")
         known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
@@ -132,14 +144,17 @@ class Forecaster:
         aside = max(1, members // 2) if count else 0
         plans = [(count, i) for i in range(aside)] + [(len(values), i) for i in range(members)]
         total, done = sum(self._recipe(layout, n).steps for n, _ in plans), 0
+        clock, train = Stopwatch(), 0.0
         made: dict[int, list[Network]] = {}
         for n, i in plans:
             units = learn_units(layout, filled[:n])
             recipe = self._recipe(layout, n)
             network = fresh_network(recipe, layout, self.seed + i)
-            for loss in train_network(network, recipe, layout, units, filled[:n], known[:n], self.seed + i):
+            reports = train_network(network, recipe, layout, units, filled[:n], known[:n], self.seed + i)
+            for report in reports:
                 done += 1
-                yield Progress(done, total, loss)
+                train += (report.loss - train) / min(done, SMOOTH)
+                yield StepDone(report._replace(step=done), clock(), train, steps=total)
             made.setdefault(n, []).append(network)
         if count:
             first = FittedMember(layout, learn_units(layout, filled[:count]), made[count])

@@ -21,6 +21,7 @@ from unspool.gradients.backpropagate import Memory
 from unspool.gradients.truncation import TOLERANCE
 from unspool.model.generate import TEMPERATURE, Sampling
 from unspool.options import at_least, refuse_unknown
+from unspool.storage import run_folder
 from unspool.storage.files import as_path
 from unspool.tasks.language.run import run
 from unspool.tasks.language.text_model import TextModel
@@ -171,9 +172,25 @@ class LanguageModel:
                 self.recipe[name] = value
         return self
 
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model as a new run, which can be loaded but not resumed."""
+        model = self.fitted
+        with run_folder.new_run(path) as folder:
+            model.save(folder, getattr(self, "config_", None))
+
     @classmethod
     def load(cls, run: str | Path) -> Self:
-        """Load the best model of a run: ready to judge and to write."""
-        made = cls(out=run)
-        made.text_model_ = TextModel.load(run)
+        """Read the best model of a run, with the arguments that it was trained with."""
+        model = TextModel.load(run)
+        fields = run_folder.read_config(run, "language")["run"]
+        if "recipe" not in fields:  # only the model was saved
+            made = cls()
+        else:
+            config = RunConfig.from_json(fields, Path(run) / run_folder.CONFIG)
+            words = {letter: word for word, letter in RECIPE.items()}
+            arguments = {name: getattr(config, name) for name in RUN}
+            arguments |= {name: getattr(config.settings, name) for name in TEXT}
+            made = cls(**arguments, **{words.get(name, name): value for name, value in config.given.items()})
+            made.config_ = config
+        made.text_model_ = model
         return made

@@ -39,6 +39,7 @@ from unspool.options import at_least
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.training import store
+from unspool.training.events import RunConfig
 
 
 class _Run(TypedDict):
@@ -110,11 +111,12 @@ class TextModel:
         own = content["run"]
         return TextModel(model, vocab, tokenizer, own["settings"], own["backward"], about)
 
-    def save(self, folder: Path) -> None:
-        """Write what `load` needs into a folder that is there: a run that can be used, but not gone on with."""
+    def save(self, folder: Path, config: RunConfig | None = None) -> None:
+        """Write what `load` needs into an existing folder: a run that can be used, but not resumed."""
         self.vocab.save(folder / run_folder.VOCAB)
+        used = {"settings": asdict(self.settings), "backward": self.backward}
         content = {
-            "run": {"settings": asdict(self.settings), "backward": self.backward},
+            "run": used if config is None else config.to_json() | used,
             "model": self.model.config.to_json(),
             "tokenizer": describe(self.tokenizer),
             "vocab": self.vocab.sha256,

@@ -1,4 +1,4 @@
-"""Estimators whose answer is a sequence of its own length: translating, and writing from a class or a vector.
+"""Translate sequences: an output sequence of another length, of tokens or of numbers.
 
 >>> X, y = ["ab", "ba", "aab", "bba"] * 8, ["AB", "BA", "AAB", "BBA"] * 8
 >>> model = SequenceTranslator(hidden=32, epochs=60, learning_rate=0.01).fit(X, y)
@@ -15,19 +15,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unspool.data.batches.examples import Examples, SequenceBatch
-from unspool.data.encoders import Encoder, TokenEncoder, ValueEncoder, as_sequences, holds_tokens
+from unspool.data.encoders import Encoder, TokenEncoder, ValueEncoder, holds_tokens
 from unspool.data.text.sources import refuse_file_names
-from unspool.data.tokens.vocab import UNK
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats, Ids
 from unspool.model.attention import attention_weights
-from unspool.model.decode import Hypothesis, beam, draw, roll_out
+from unspool.model.decode import Hypothesis, beam, roll_out
 from unspool.model.heads import mean_and_std
 from unspool.model.sequence_config import EOS, Head, SequenceConfig, Shape
 from unspool.model.sequence_network import NetworkWeights
 from unspool.options import at_least
 from unspool.tasks.estimator import SCORED, Estimator
-from unspool.training.fit import evaluate
+from unspool.training.sequence_fit import evaluate
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -47,9 +46,8 @@ class SequenceTranslator(Estimator):
     """The most tokens, or the count of numbers, to write; None: as the training part had."""
 
     def network_config(self, coder: Encoder, head: Head, outputs: int) -> SequenceConfig:
-        """Say what the network is made of."""
-        config = super().network_config(coder, head, outputs)
-        return SequenceConfig(**(config.to_json() | {"attention": self.attention}))
+        """Return the config of the network."""
+        return replace(super().network_config(coder, head, outputs), attention=self.attention)  # type: ignore[arg-type]
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         at_least("beam", self.beam, 1)
@@ -149,60 +147,3 @@ class SequenceTranslator(Estimator):
             return float(np.mean([a == b for a, b in zip(found, y, strict=True)]))
         truth = np.asarray(y, np.float64).reshape(found.shape)
         return float(1 - ((truth - found) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class SequenceGenerator(SequenceTranslator):
-    """One-to-many: a class or a vector to a sequence."""
-
-    shape: ClassVar[Shape] = "one-to-many"
-    kind: ClassVar[str] = "generator"
-    run_kind: ClassVar[str] = "generate-from"
-
-    def _many(self, X: Any) -> Any:
-        """Make sequences of one step: a class is a token, a vector is a step's values."""
-        first = X[0] if len(X) else 0.0
-        if isinstance(first, str | np.str_):
-            return [[str(each)] for each in X]
-        array = np.asarray(X)
-        if self.inputs == "ids":
-            return array.reshape(len(array), 1)
-        return array.reshape(len(array), 1, -1)
-
-    def _examples(self, X: Any) -> Examples:
-        if (classes := self.input_classes) is not None:
-            for number, (token,) in enumerate(self._many(as_sequences(X))):
-                if isinstance(token, str) and token not in classes:
-                    raise InputError(
-                        f"X[{number}]: the class {token!r} was never seen in training; there are {', '.join(classes)}"
-                    )
-        return super()._examples(X)
-
-    @property
-    def input_classes(self) -> list[str] | None:
-        """The classes that were learned from, sorted; None where the inputs are no names."""
-        coder = getattr(self, "coder_", None)
-        if not isinstance(coder, TokenEncoder):
-            return None
-        special = {UNK, *coder.vocab.reserved_tokens}
-        return sorted(token for token in coder.vocab.idx_to_token if token not in special)
-
-    def sample(self, X: Any, *, temperature: float = 1.0, seed: int = 0) -> list[Any]:
-        """Draw one sequence of tokens for each class or vector."""
-        return [text for text, _ in self.sample_scored(X, temperature=temperature, seed=seed)]
-
-    def sample_scored(self, X: Any, *, temperature: float = 1.0, seed: int = 0) -> list[tuple[Any, float]]:
-        """Draw one sequence of tokens for each class or vector, and return it with log P of it (at temperature 1)."""
-        coder = self._fitted_coder()
-        if not isinstance(coder, TokenEncoder):
-            raise InputError("only tokens can be drawn: numbers are predicted")
-        at_least("seed", seed, 0)
-        if not 0 < temperature < 1e6:
-            raise InputError(f"temperature is {temperature!r}; expected a number above 0")
-
-        def write(batch: SequenceBatch, weights: NetworkWeights) -> list[Hypothesis]:
-            return draw(
-                self.network_, batch, weights, longest=self.longest_, temperature=temperature, seed=seed
-            )
-
-        return [(coder.decode(each.tokens), each.log_prob) for each in self._written(X, write)]
