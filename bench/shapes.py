@@ -21,7 +21,7 @@ import torch
 from dates import pairs
 from summary import copy_examples
 from table import save, show
-from unspool.data.batches.examples import Examples, SequenceBatch
+from unspool.data.batches.examples import Examples, SequenceBatch, cycle_batches
 from unspool.data.encoders import TokenEncoder
 from unspool.kernels.native import set_threads
 from unspool.model.decode import beam
@@ -31,7 +31,6 @@ from unspool.model.sequence_network import Network
 from unspool.optimisers.adam import Adam
 from unspool.optimisers.schedules.cosine import Cosine
 from unspool.torch.state_dict import to_torch
-from unspool.training.fit import cycle_batches
 from unspool.training.fit_config import FitConfig
 from unspool.training.loop import updates
 from unspool.training.objectives import SequenceObjective
@@ -110,7 +109,7 @@ def compare(shape: str, task: Task, scale: float, seeds: int) -> dict:
         network = Network.initialise(task.config, seed)
         twin = Twin(network)
         fit = FitConfig(steps=steps, B=task.B, learning_rate=task.learning_rate, seed=seed)
-        batches = cycle_batches(task.train, fit, aligned=task.config.aligned)
+        batches = cycle_batches(task.train, fit.B, fit.seed, aligned=task.config.aligned)
         chosen = [next(batches) for _ in range(steps)]
         seconds.append((spent(learn(network, chosen, fit)), spent(twin._learn(chosen, fit))))
         scores.append(score(network, held))

@@ -17,7 +17,8 @@ from unspool.gradients.by_lag import gradient_by_lag
 from unspool.gradients.truncation import Truncation
 from unspool.kernels.native import set_threads
 from unspool.storage import run_folder
-from unspool.tasks.language.run import model_config, resume, run
+from unspool.tasks.language.plan import model_config
+from unspool.tasks.language.run import resume, run
 from unspool.training.choose_bptt import bias_of, measure_bias, probe_recipe, shortest, truncated_gradient
 from unspool.training.events import Evaluated, RunConfig, TrainingPlanned
 from unspool.training.loop import train

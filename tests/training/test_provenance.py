@@ -81,7 +81,7 @@ def test_fits_of_sequences_have_it_kept_while_fitted_or_saved_afterwards(tmp_pat
     other = SequenceClassifier(hidden=4, epochs=1).fit(X, ["y", "x", "x", "y"])
     assert other.provenance_["data_sha256"] != fitted.provenance_["data_sha256"]
     # Loaded and saved again, it is still that of the fit.
-    sequences.save(registry.load(tmp_path / "kept"), tmp_path / "copy")
+    registry.load(tmp_path / "kept").save(tmp_path / "copy")
     assert made_with(tmp_path / "copy") == made_with(tmp_path / "kept")
     old = tensors.read_json(tmp_path / "kept" / run_folder.CONFIG)
     del old["provenance"]
