@@ -84,7 +84,7 @@ def test_a_copied_model_learns_as_the_original_does(cell, kind, copied):
     assert np.array_equal(model.forward(window.x).h, other.forward(window.x).h)
     assert not np.shares_memory(model.parameters.flat, other.parameters.flat)
     assert not np.shares_memory(gradient.flat, parts[2].flat)
-    assert not np.shares_memory(optimiser.m, parts[1].m)
+    assert not np.shares_memory(optimiser.arrays["m"], parts[1].arrays["m"])
     assert trained_together(model, optimiser, gradient, *parts)
 
 
@@ -109,10 +109,10 @@ def test_parameters_in_double_precision_stay_so(copied):
     assert copied(parameters).flat.dtype == np.float64
 
 
-def updated(network, optimiser, updates=10):
+def updated(network, optimiser, count=10):
     """Train a network on random batches that fit it; return its parameters."""
     config = network.config
-    for seed in range(updates):
+    for seed in range(count):
         rng = np.random.default_rng(seed)
         x = [rng.integers(0, config.inputs, 4).astype(np.int32) for _ in range(3)]
         if config.dense:
