@@ -161,7 +161,7 @@ def test_a_damaged_run_is_refused(tmp_path):
         path.write_bytes(whole)
     assert load(tmp_path / "run").classes_.tolist() == [0, 1]
     with pytest.raises(InputError, match=r"'classify'.*'tag'"):
-        load(tmp_path / "run", "tag")
+        SequenceTagger.load(tmp_path / "run")
 
 
 @pytest.mark.parametrize(

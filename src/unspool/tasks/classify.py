@@ -9,17 +9,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from unspool.data.encoders import Encoder
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.kernels.elementwise import softmax
 from unspool.model.heads import output
-from unspool.model.sequence_config import Head, SequenceConfig, Shape
+from unspool.model.sequence_config import Head, Shape
 from unspool.tasks.estimator import SCORED, Estimator, labels_of
 
 
@@ -34,10 +33,6 @@ class SequenceClassifier(Estimator):
     """The answer comes from the last state, or from the mean of all."""
     balance: float = 0.0
     """How far the classes' frequencies are taken out of the answer: 0 not at all, 1 wholly."""
-
-    def network_config(self, coder: Encoder, head: Head, outputs: int) -> SequenceConfig:
-        """Return the config of the network."""
-        return replace(super().network_config(coder, head, outputs), pool=self.pool)  # type: ignore[arg-type]
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         if not 0 <= self.balance <= 1:

@@ -24,9 +24,10 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import CellName, Floats
 from unspool.model.sequence_config import Head, SequenceConfig, Shape
 from unspool.model.sequence_network import Network
-from unspool.options import at_least, refuse_unknown
+from unspool.options import at_least
 from unspool.storage import run_folder
 from unspool.storage.files import as_path
+from unspool.tasks.arguments import Arguments, config_from
 from unspool.tasks.estimator_files import ARRAYS, LEARNED, read_estimator, write_estimator
 from unspool.tasks.estimator_fit import create_run, fit_in_run, load_plan
 from unspool.training.checkpoint import CheckpointPolicy
@@ -40,7 +41,7 @@ SCORED = 256
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Estimator:
+class Estimator(Arguments):
     """The arguments of every estimator."""
 
     shape: ClassVar[Shape]
@@ -95,22 +96,6 @@ class Estimator:
     """The name of an optimiser: adam or sgd."""
     schedule: str = "cosine"
     """The learning-rate schedule after the warm-up: cosine or constant."""
-
-    def __new__(cls, *args: Any, **params: Any) -> Self:
-        """Refuse an argument that the estimator does not have, with the name that was probably meant."""
-        refuse_unknown(cls.__name__, params, [field.name for field in dataclasses.fields(cls)])
-        return super().__new__(cls)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change the constructor's arguments."""
-        refuse_unknown(type(self).__name__, params, self.get_params())
-        for name, value in params.items():
-            setattr(self, name, value)
-        return self
 
     def __repr__(self) -> str:
         given = [
@@ -220,39 +205,13 @@ class Estimator:
         raise NotImplementedError
 
     def network_config(self, coder: Encoder, head: Head, outputs: int) -> SequenceConfig:
-        """Say what the network is made of."""
-        return SequenceConfig(
-            shape=self.shape,
-            head=head,
-            inputs=coder.size,
-            outputs=outputs,
-            dense=isinstance(coder, ValueEncoder),
-            cell=self.cell,
-            hidden=self.hidden,
-            layers=self.layers,
-            bidirectional=self.bidirectional,
-            embedding=self.embedding,
-            dropout=self.dropout,
-            recurrent_dropout=self.recurrent_dropout,
-            remember=self.remember,
-        )
+        """Return the config of the network."""
+        dense = isinstance(coder, ValueEncoder)
+        return config_from(SequenceConfig, self, head=head, inputs=coder.size, outputs=outputs, dense=dense)
 
     def fit_config(self) -> FitConfig:
-        """Say how it is fitted."""
-        return FitConfig(
-            epochs=self.epochs,
-            steps=self.steps,
-            minutes=self.minutes,
-            B=at_least("batch_size", self.batch_size, 1),
-            learning_rate=self.learning_rate,
-            clip=self.clip,
-            decay=self.decay,
-            validation=self.validation,
-            patience=self.patience,
-            seed=self.seed,
-            optimiser=self.optimiser,
-            schedule=self.schedule,
-        )
+        """Return how it is fitted."""
+        return config_from(FitConfig, self, B=at_least("batch_size", self.batch_size, 1))
 
     def _examples(self, X: Any) -> Examples:
         if not hasattr(self, "network_"):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from unspool.data.encoders import Encoder, ValueEncoder
+from unspool.data.encoders import ValueEncoder
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.model.heads import mean_and_std
-from unspool.model.sequence_config import Head, SequenceConfig, Shape
+from unspool.model.sequence_config import Head, Shape
 from unspool.tasks.estimator import Estimator
 
 
@@ -44,11 +44,6 @@ class SequenceRegressor(Estimator):
     def shape(self) -> Shape:  # type: ignore[override]
         """many-to-many where there is a target at every step."""
         return "many-to-many" if self.every_step else "many-to-one"
-
-    def network_config(self, coder: Encoder, head: Head, outputs: int) -> SequenceConfig:
-        """Return the config of the network."""
-        config = super().network_config(coder, head, outputs)
-        return replace(config, pool=self.pool, floor=self.floor)  # type: ignore[arg-type]
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         head: Head = "distribution" if self.spread else "numbers"

@@ -22,7 +22,7 @@ from unspool.kernels.arrays import Floats, Ids
 from unspool.model.attention import attention_weights
 from unspool.model.decode import Hypothesis, beam, roll_out
 from unspool.model.heads import mean_and_std
-from unspool.model.sequence_config import EOS, Head, SequenceConfig, Shape
+from unspool.model.sequence_config import EOS, Head, Shape
 from unspool.model.sequence_network import NetworkWeights
 from unspool.options import at_least
 from unspool.tasks.estimator import SCORED, Estimator
@@ -44,10 +44,6 @@ class SequenceTranslator(Estimator):
     """Where numbers are written: whether a distribution is learned rather than the mean alone."""
     longest: int | None = None
     """The most tokens, or the count of numbers, to write; None: as the training part had."""
-
-    def network_config(self, coder: Encoder, head: Head, outputs: int) -> SequenceConfig:
-        """Return the config of the network."""
-        return replace(super().network_config(coder, head, outputs), attention=self.attention)  # type: ignore[arg-type]
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         at_least("beam", self.beam, 1)

@@ -51,7 +51,11 @@ def test_the_stages_come_in_the_order_of_the_walk(config: RunConfig) -> None:
     assert kinds == [CorpusReady, list, TrainingPlanned, *[StepDone] * 40, Evaluated]
     steps = [event for event in events if isinstance(event, StepDone)]
     assert [step.report.step for step in steps] == list(range(1, 41))
-    assert [step.report.step for step in steps if step.valid] == sorted(early_validations(40, 4)) == [1, 5, 18, 40]
+    assert (
+        [step.report.step for step in steps if step.valid]
+        == sorted(early_validations(40, 4))
+        == [1, 5, 18, 40]
+    )
     valid = [step.valid for step in steps if step.valid]
     assert valid[-1] < valid[0]
     assert [step.report.step for step in steps if step.sample] == [4, 12, 24]

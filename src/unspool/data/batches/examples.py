@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.data.batches.padded import padded_batches
 from unspool.errors import EmptyInput, InputError
-from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.arrays import Floats, Ids, Whole
 
 BUCKETS = 16
-"""How many batches' worth of rows are sorted by length at a time."""
+"""The number of batches whose rows are sorted by length together."""
 STEPS = 2**20
 """At most so many steps are scored at once."""
 Rows = NDArray[np.int64]
@@ -104,9 +103,33 @@ class Examples:
         self, B: int, rng: np.random.Generator | None = None, *, aligned: bool
     ) -> Iterator[SequenceBatch]:
         """Go once through all rows; rows of about the same length together, in a random order with `rng`."""
-        lengths = [np.empty(len(x), np.int8) for x in self.x]
-        for group in padded_batches(lengths, B, rng, buckets=BUCKETS):
-            yield self.batch(group.rows, aligned=aligned)
+        for rows in group_by_length(np.array([len(x) for x in self.x]), B, rng):
+            yield self.batch(rows, aligned=aligned)
+
+
+def group_by_length(
+    lengths: Whole, B: int, rng: np.random.Generator | None = None, buckets: int = BUCKETS
+) -> list[Whole]:
+    """Return groups of at most B rows of about the same length, each row once.
+
+    Without a generator the rows are sorted by length. With one, `buckets` groups of random rows are sorted by length at a
+    time, and the groups are shuffled: more buckets mean less padding and less randomness.
+
+    >>> [rows.tolist() for rows in group_by_length(np.array([3, 1, 0, 2]), 2)]
+    [[2, 1], [3, 0]]
+    """
+    if B < 1 or buckets < 1:
+        raise InputError(f"batches: B is {B} and buckets {buckets}; expected at least 1 each")
+    if rng is None:
+        return _split(np.argsort(lengths, kind="stable"), B)
+    order = rng.permutation(len(lengths))
+    pools = [pool[np.argsort(lengths[pool], kind="stable")] for pool in _split(order, B * buckets)]
+    groups = [rng.permutation(rows) for pool in pools for rows in _split(pool, B)]
+    return [groups[i] for i in rng.permutation(len(groups))]
+
+
+def _split(order: Whole, size: int) -> list[Whole]:
+    return [order[at : at + size] for at in range(0, len(order), size)]
 
 
 def cycle_batches(

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.errors import InputError
-from unspool.kernels.arrays import Ids, Real, Whole
+from unspool.kernels.arrays import Ids, Whole
 from unspool.options import at_least
 
 
@@ -210,17 +210,6 @@ def sequential_batches(
 ) -> SequentialBatches:
     """Go through the text in B rows, each batch where the one before stopped; see the picture above."""
     return SequentialBatches(ids, B, tau, rng, epochs)
-
-
-def one_hot(x: Ids, K: int) -> Real:
-    """Write each id as a vector of K numbers with a single one; a table look-up does the same for less.
-
-    >>> table = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    >>> x = np.array([[2, 0]], np.int32)
-    >>> bool((one_hot(x, 3) @ table == table[x]).all())
-    True
-    """
-    return np.eye(K)[x]
 
 
 def _check(ids: Ids, B: int, tau: int) -> None:

@@ -13,7 +13,7 @@ them, the ⌈level (m + 1)⌉-th smallest, which holds `level` of exchangeable e
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,43 +36,28 @@ STEPS_AT_ONCE = 2**18
 class MemberConfig:
     """How a network is made and trained."""
 
-    cell: CellName
-    hidden: int
-    steps: int
-    B: int
-    noise: float
-    learning_rate: float
+    cell: CellName = "gru"
+    hidden: int = 0
+    steps: int = 0
+    noise: float = -1.0
+    learning_rate: float = 8e-3
     optimiser: str = "adam"
     schedule: str = "cosine"
+    B: int = 0
 
-    @staticmethod
-    def chosen(
-        windows: int,
-        values: int,
-        *,
-        cell: CellName,
-        hidden: int,
-        steps: int,
-        noise: float,
-        learning_rate: float,
-        optimiser: str = "adam",
-        schedule: str = "cosine",
-    ) -> MemberConfig:
-        """Choose what is not given by the number of windows and values.
+    def chosen(self, windows: int, values: int) -> MemberConfig:
+        """Choose what is 0 (hidden, steps, B) or negative (noise) by the number of windows and values.
 
-        >>> MemberConfig.chosen(61, 120, cell="gru", hidden=0, steps=0, noise=-1, learning_rate=8e-3)
-        MemberConfig(cell='gru', hidden=16, steps=400, B=32, noise=0.45643546458763845, learning_rate=0.008, optimiser='adam', schedule='cosine')
+        >>> MemberConfig().chosen(61, 120)
+        MemberConfig(cell='gru', hidden=16, steps=400, noise=0.45643546458763845, learning_rate=0.008, optimiser='adam', schedule='cosine', B=32)
         """
-        B = 32 if windows < 2000 else 64
-        return MemberConfig(
-            cell,
-            hidden or (16 if windows < 500 else 32 if windows < 5000 else 48),
-            steps or int(np.clip(6 * windows / B, 400, 2400)),
-            B,
-            min(0.6, 5 / float(np.sqrt(values))) if noise < 0 else noise,  # (1)
-            learning_rate,
-            optimiser,
-            schedule,
+        B = self.B or (32 if windows < 2000 else 64)
+        return replace(
+            self,
+            hidden=self.hidden or (16 if windows < 500 else 32 if windows < 5000 else 48),
+            steps=self.steps or int(np.clip(6 * windows / B, 400, 2400)),
+            noise=min(0.6, 5 / float(np.sqrt(values))) if self.noise < 0 else self.noise,  # (1)
+            B=B,
         )
 
 

@@ -38,7 +38,8 @@ from unspool.model.memory import bytes_of_training, count_parameters
 from unspool.model.sequence_network import Network
 from unspool.optimisers import check_optimiser
 from unspool.optimisers.schedules import check_schedule
-from unspool.options import MOST_STEPS, at_least, check_positive, refuse_unknown
+from unspool.options import MOST_STEPS, at_least, check_positive
+from unspool.tasks.arguments import Arguments, config_from
 from unspool.tasks.forecast.ensemble import (
     FittedMember,
     MemberConfig,
@@ -48,7 +49,7 @@ from unspool.tasks.forecast.ensemble import (
     sizes_of_errors,
     train_network,
 )
-from unspool.tasks.forecast.store import ALONE, Times, read_forecasters, write_forecasters
+from unspool.tasks.forecast.store import ALONE, read_forecasters, write_forecasters
 from unspool.training.events import StepDone
 from unspool.training.provenance import provenance, sha256_of
 from unspool.training.store import Stopwatch
@@ -60,7 +61,7 @@ SMOOTH = 50
 
 
 @dataclass(eq=False, kw_only=True)
-class Forecaster:
+class Forecaster(Arguments):
     """Forecasts a series some steps ahead; scikit-learn's conventions for arguments."""
 
     horizon: int = 12
@@ -94,30 +95,14 @@ class Forecaster:
     schedule: str = "cosine"
     """The learning-rate schedule after the warm-up: cosine or constant."""
 
-    def __new__(cls, *args: Any, **params: Any) -> Self:
-        """Refuse an argument that the class does not have, with the name that was probably meant."""
-        refuse_unknown(cls.__name__, params, [field.name for field in dataclasses.fields(cls)])
-        return super().__new__(cls)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change the constructor's arguments."""
-        refuse_unknown(type(self).__name__, params, self.get_params())
-        for name, value in params.items():
-            setattr(self, name, value)
-        return self
-
     def save(self, path: str | Path, **more: Any) -> None:
         """Write the fitted forecaster as a new run; `more` goes into its config."""
-        write_forecasters({ALONE: self}, Times(), path, more)
+        write_forecasters({ALONE: self}, path, more)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read the forecaster of a run that has one column."""
-        found, _ = read_forecasters(cls, path)
+        found = read_forecasters(cls, path)[0]
         if len(found) != 1:
             raise InputError(
                 f"{path}: a run of {len(found)} columns, {', '.join(found)}; read it with unspool.load"
@@ -330,14 +315,4 @@ class Forecaster:
         return kept if self.calibration > 0 and enough else 0
 
     def _recipe(self, layout: WindowSpec, count: int) -> MemberConfig:
-        return MemberConfig.chosen(
-            len(origins_of(layout, count)),
-            count,
-            cell=self.cell,
-            hidden=self.hidden,
-            steps=self.steps,
-            noise=self.noise,
-            learning_rate=self.learning_rate,
-            optimiser=self.optimiser,
-            schedule=self.schedule,
-        )
+        return config_from(MemberConfig, self).chosen(len(origins_of(layout, count)), count)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from unspool.data.series.time_index import TimeIndex
 from unspool.tasks.forecast.forecaster import Forecaster
-from unspool.tasks.forecast.store import Times, read_forecasters, write_forecasters
+from unspool.tasks.forecast.store import read_forecasters, write_forecasters
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,12 @@ class ForecastRun:
 
     def save(self, path: str | Path, **more: Any) -> None:
         """Write the fitted forecasters as a new run; `more` goes into its config."""
-        write_forecasters(self.forecasters, Times(self.time, self.clock, self.begins), path, more)
+        write_forecasters(self.forecasters, path, more, time=self.time, clock=self.clock, begins=self.begins)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read all forecasters of a run."""
-        forecasters, times = read_forecasters(Forecaster, path)
-        return cls(forecasters, times.time, times.clock, times.begins)
+        return cls(*read_forecasters(Forecaster, path))
 
 
 def load_forecasts(path: str | Path) -> Forecaster | ForecastRun:

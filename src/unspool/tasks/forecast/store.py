@@ -8,7 +8,7 @@ RUN/config.json         arguments, and for every column its transform, window an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -30,27 +30,22 @@ ALONE = "value"
 """The column of a forecaster without a table."""
 
 
-@dataclass(frozen=True)
-class Times:
-    """Where the series of a run stand in time."""
-
-    time: str | None = None
-    """The column of times."""
-    clock: TimeIndex | None = None
-    begins: dict[str, int] | None = None
-    """The number of each column's first value."""
-
-
 def write_forecasters(
-    forecasters: Mapping[str, Any], times: Times, path: str | Path, more: Mapping[str, Any]
+    forecasters: Mapping[str, Any],
+    path: str | Path,
+    more: Mapping[str, Any],
+    *,
+    time: str | None = None,
+    clock: TimeIndex | None = None,
+    begins: Mapping[str, int] | None = None,
 ) -> None:
-    """Write fitted forecasters as a new run; `more` goes into the config."""
+    """Write fitted forecasters, by column, as a new run with the times of their series; `more` goes into the config."""
     with run_folder.new_run(path) as folder:
         columns = {name: _described(model) for name, model in forecasters.items()}
         content = {
-            "time": times.time,
-            "clock": None if times.clock is None else asdict(times.clock),
-            "begins": times.begins or dict.fromkeys(columns, 0),
+            "time": time,
+            "clock": None if clock is None else asdict(clock),
+            "begins": begins or dict.fromkeys(columns, 0),
             "columns": columns,
             "provenance": _provenance(list(forecasters.values())),
         }
@@ -92,8 +87,10 @@ class Config(TypedDict):
     provenance: NotRequired[dict[str, Any]]
 
 
-def read_forecasters(made: type[Any], path: str | Path) -> tuple[dict[str, Any], Times]:
-    """Read forecasters of a class from a run, by column."""
+def read_forecasters(
+    made: type[Any], path: str | Path
+) -> tuple[dict[str, Any], str | None, TimeIndex | None, dict[str, int]]:
+    """Read forecasters of a class from a run: by column, the column of times, the times, the columns' first values."""
     where, place = Path(path) / run_folder.CONFIG, Path(path) / run_folder.MODEL
     content = read_as(Config, run_folder.read_config(path, KIND), where)
     arrays, _ = tensors.read_arrays(place)
@@ -113,7 +110,7 @@ def read_forecasters(made: type[Any], path: str | Path) -> tuple[dict[str, Any],
         found[name] = _restored(model, column, own, place)
         if (made_with := content.get("provenance")) is not None:
             found[name].provenance_ = made_with
-    return found, Times(content["time"], content["clock"], begins)
+    return found, content["time"], content["clock"], begins
 
 
 def check_column(column: Column, horizon: int, arrays: Mapping[str, Any], path: Path) -> None:

@@ -19,6 +19,7 @@ from unspool.model.feedback import centre_feedback
 from unspool.model.memory import refuse_too_large
 from unspool.model.network import Model
 from unspool.optimisers import make_optimiser
+from unspool.tasks.arguments import config_from
 from unspool.training.choose_bptt import measure_bias, probe_recipe, rows_for, shortest
 from unspool.training.deadline import StepBudget, early_validations
 from unspool.training.events import RunConfig
@@ -85,21 +86,7 @@ def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
 
 def model_config(K: int, recipe: Recipe) -> ModelConfig:
     """Return the config of the network of a recipe."""
-    return ModelConfig(
-        inputs=K,
-        outputs=K,
-        cell=recipe.cell,
-        hidden=recipe.hidden,
-        layers=recipe.layers,
-        embedding=recipe.embedding,
-        tied=recipe.tied,
-        dropout=recipe.dropout,
-        recurrent_dropout=recipe.recurrent_dropout,
-        activation=recipe.activation,
-        learn_h0=recipe.h0 == "learned",
-        pattern=recipe.pattern,  # type: ignore[arg-type]
-        feedback=recipe.feedback,
-    )
+    return config_from(ModelConfig, recipe, inputs=K, outputs=K, learn_h0=recipe.h0 == "learned")
 
 
 def batches_of(corpus: Corpus, config: RunConfig) -> Batches:
