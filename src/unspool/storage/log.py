@@ -1,7 +1,7 @@
-"""What happened in a run, a line of JSON each, in the order in which it happened.
+"""The log of a run: one line of JSON per entry, in the order of events.
 
-One process writes it at a time. Lines are only ever added. A training state remembers how much had been written by then, and going on from it
-takes the log back to that place: what happens again is written again, once.
+One process writes it at a time, and lines are only added. A training state stores the length and the hash of the log;
+resuming truncates the log to that length, so that every event is logged once.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ class Mark(TypedDict):
 
 
 class RunLog:
-    """A file of lines that is added to.
+    """A file to which lines are added.
 
     >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
@@ -93,16 +93,13 @@ class RunLog:
         self._hash.update(line)
 
     def position(self) -> Mark:
-        """Give the place where the log ends now, and put all before it onto the disk."""
+        """Return the length and the hash of the log, after syncing it to the disk."""
         with self._reported():
             os.fsync(self._file.fileno())
             return {"bytes": self._file.tell(), "hash": self._hash.hexdigest()}
 
     def truncate_to(self, mark: Mark) -> None:
-        """Forget what was written after a mark; refuse a log that was another one by then.
-
-        One that was deleted begins anew.
-        """
+        """Remove the entries after a position; refuse a log that was changed before it. A deleted log starts empty."""
         if mark["bytes"] < 0:
             raise FileError(f"{self.path}: damaged or crafted: the training state says {mark['bytes']} bytes")
         with self._reported():
@@ -121,6 +118,6 @@ class RunLog:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the entries of a log; a last line that was cut off is left out."""
+    """Return the entries of a log without an incomplete last line."""
     lines = read_bytes(path).split(b"\n")
     return [read_as(dict[str, Any], parse_json(line, path), path) for line in lines[:-1] if line]

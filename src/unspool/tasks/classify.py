@@ -54,7 +54,7 @@ class SequenceClassifier(Estimator):
         return softmax((o - self.balance * np.log(self.class_prior_)).astype(np.float32)).astype(np.float64)
 
     def predict_proba_steps(self, X: Any) -> list[Floats]:
-        """Return the probabilities after every step, an array tau K a sequence: the answer as it arrives."""
+        """Return the probabilities after every step, one array tau K per sequence."""
         examples, network = self._examples(X), self.network_
         if network.config.bidirectional or network.config.pool != "last":
             raise InputError(

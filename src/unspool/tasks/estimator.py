@@ -37,7 +37,7 @@ from unspool.training.provenance import provenance
 from unspool.training.sequence_fit import fit_network, plan
 
 SCORED = 256
-"""Rows side by side in predictions."""
+"""The number of rows that are predicted at once."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -46,9 +46,9 @@ class Estimator(Arguments):
 
     shape: ClassVar[Shape]
     kind: ClassVar[str]
-    """What scikit-learn calls it: classifier, regressor or none of them."""
+    """The kind in scikit-learn: classifier, regressor or another."""
     run_kind: ClassVar[str]
-    """What a run's config calls it."""
+    """The kind of its runs."""
 
     cell: CellName = "gru"
     """elman, gru or lstm."""
@@ -182,7 +182,7 @@ class Estimator(Arguments):
         return Examples(x, targets)
 
     def _counted(self, reports: Generator[StepDone], before: dict[str, Any]) -> Generator[StepDone]:
-        """Count the updates; where not one can be made, nothing has changed."""
+        """Set `n_iter_` after every update; leave the estimator unchanged where the first update fails."""
         with closing(reports):
             try:
                 first = [report] if (report := next(reports, None)) else []
@@ -231,7 +231,7 @@ class Estimator(Arguments):
         return found
 
     def __sklearn_tags__(self) -> Any:
-        """Say to scikit-learn what this is."""
+        """Return scikit-learn's tags."""
         from sklearn.utils import (
             ClassifierTags,
             InputTags,
@@ -249,16 +249,16 @@ class Estimator(Arguments):
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Say to scikit-learn whether `fit` was called."""
+        """Return whether `fit` was called, for scikit-learn."""
         return hasattr(self, "network_")
 
 
 class NotFitted(InputError, AttributeError):
-    """An estimator that has not learned yet was asked for something."""
+    """The estimator has not been fitted yet."""
 
 
 def not_fitted(line: str) -> NotFitted:
-    """Make the error; where scikit-learn is in use, it is its NotFittedError as well."""
+    """Return the error; where scikit-learn is loaded, it is a NotFittedError as well."""
     if "sklearn" not in sys.modules:
         return NotFitted(line)
     from sklearn.exceptions import NotFittedError

@@ -56,7 +56,7 @@ class Labels(TypedDict):
 
 
 class Learned(TypedDict, total=False):
-    """What the training part taught, besides the coders."""
+    """What was learned before the first update, besides the encoders."""
 
     single_: bool
     longest_: int
@@ -148,7 +148,7 @@ def check_fits(estimator: Any, config: SequenceConfig, path: Path) -> None:
 
 
 def _coder(fields: Fields, run: Path, vocab: str) -> Encoder:
-    """Make a coder from what a run holds; one of tokens has a vocabulary in a file of its own."""
+    """Return the encoder of a run; that of tokens has its vocabulary in another file."""
     of_tokens = isinstance(fields, TokenFields)
     if of_tokens and not (run / vocab).exists():
         raise FileError(f"{run / vocab}: the vocabulary is missing; restore it from a copy")
@@ -159,7 +159,7 @@ def _coder(fields: Fields, run: Path, vocab: str) -> Encoder:
 
 
 def _labels(value: Any, path: Path, name: str) -> Any:
-    """Make an array of labels or shares from plain values."""
+    """Return an array of labels or priors from plain values."""
     fields = read_as(Labels, value, path, f"learned.{name}")
     try:
         dtype = np.dtype(fields["dtype"])

@@ -27,7 +27,7 @@ class SequenceGenerator(SequenceTranslator):
     run_kind: ClassVar[str] = "generate-from"
 
     def _many(self, X: Any) -> Any:
-        """Make sequences of one step: a class is a token, a vector is a step's values."""
+        """Return sequences of one step: a class is a token, a vector is a step's values."""
         first = X[0] if len(X) else 0.0
         if isinstance(first, str | np.str_):
             return [[str(each)] for each in X]
@@ -47,7 +47,7 @@ class SequenceGenerator(SequenceTranslator):
 
     @property
     def input_classes(self) -> list[str] | None:
-        """The classes that were learned from, sorted; None where the inputs are no names."""
+        """The classes of the training part, sorted; None where the inputs are not names."""
         coder = getattr(self, "coder_", None)
         if not isinstance(coder, TokenEncoder):
             return None
@@ -55,11 +55,11 @@ class SequenceGenerator(SequenceTranslator):
         return sorted(token for token in coder.vocab.idx_to_token if token not in special)
 
     def sample(self, X: Any, *, temperature: float = 1.0, seed: int = 0) -> list[Any]:
-        """Draw one sequence of tokens for each class or vector."""
+        """Sample one sequence of tokens for each class or vector."""
         return [text for text, _ in self.sample_scored(X, temperature=temperature, seed=seed)]
 
     def sample_scored(self, X: Any, *, temperature: float = 1.0, seed: int = 0) -> list[tuple[Any, float]]:
-        """Draw one sequence of tokens for each class or vector, and return it with log P of it (at temperature 1)."""
+        """Sample one sequence for each class or vector; return it with its log-probability at temperature 1."""
         coder = self._fitted_coder()
         if not isinstance(coder, TokenEncoder):
             raise InputError("only tokens can be drawn: numbers are predicted")

@@ -17,7 +17,7 @@ from unspool.tasks.estimator import Estimator
 
 
 def refuse_constant(y: Any, names: Sequence[str] | None = None) -> None:
-    """Raise where one of the targets, the columns of y, has the same value in all rows, of which there are several."""
+    """Raise where a target, a column of y, has the same value in all of several rows."""
     for k in np.flatnonzero(np.ptp(y, axis=0) == 0).tolist() if len(y) > 1 else ():
         which = f"target {k + 1} of y" if y.shape[1] > 1 else "the target y"
         raise InputError(
@@ -27,7 +27,7 @@ def refuse_constant(y: Any, names: Sequence[str] | None = None) -> None:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceRegressor(Estimator):
-    """A sequence to numbers: after the last step, or at every step; with their spread where wanted."""
+    """A sequence to numbers: after the last step or at every step, with their standard deviation where wanted."""
 
     kind: ClassVar[str] = "regressor"
     run_kind: ClassVar[str] = "regress"
@@ -66,7 +66,7 @@ class SequenceRegressor(Estimator):
         return self.target_coder_.encode(rows)[:, 0], head, rows.shape[2]
 
     def predict_distribution(self, X: Any) -> tuple[Any, Any]:
-        """Return the mean and the spread of every number; it takes a fit with spread=True."""
+        """Return the mean and the standard deviation of every number; requires a fit with spread=True."""
         means, spreads = self._parts(X)
         if spreads is None:
             raise InputError("no spread was learned: fit with spread=True, or ask predict for the mean alone")
@@ -82,7 +82,7 @@ class SequenceRegressor(Estimator):
         return means, self._shaped([spread * coder.spread for _, spread in parts])
 
     def _shaped(self, rows: list[Floats]) -> Any:
-        """Return numbers as the targets came: (n,), (n, O), or one array (tau, O) a sequence."""
+        """Return numbers in the shape of the targets: (n,), (n, O), or one array (tau, O) per sequence."""
         if self.every_step:
             return rows
         stacked = np.stack(rows)

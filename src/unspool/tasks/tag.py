@@ -41,11 +41,11 @@ class SequenceTagger(Estimator):
         return ids, "classes", len(self.classes_)
 
     def predict_proba(self, X: Any) -> list[Floats]:
-        """Return the probability of every label at every step: an array tau K a sequence."""
+        """Return the probability of every label at every step: one array tau K per sequence."""
         return [softmax(o).astype(np.float64) for o in self._outputs(X)]
 
     def predict(self, X: Any) -> list[Any]:
-        """Return the most probable label of every step: an array a sequence."""
+        """Return the most probable label of every step: one array per sequence."""
         found = self._outputs(X)
         return [self.classes_[o.argmax(axis=1)] for o in found]
 

@@ -65,13 +65,13 @@ class SequenceTranslator(Estimator):
         return rows, "distribution" if self.spread else "numbers", self.target_coder_.size
 
     def predict(self, X: Any) -> Any:
-        """Return what is written for each input: texts or lists of tokens, or numbers (n, steps, O)."""
+        """Return the output for each input: texts or lists of tokens, or numbers (n, steps, O)."""
         if isinstance(self._fitted_coder(), TokenEncoder):
             return [text for text, _ in self.predict_scored(X)]
         return self.predict_distribution(X)[0]
 
     def predict_scored(self, X: Any) -> list[tuple[Any, float]]:
-        """Return what is written and log P of it."""
+        """Return the output for each input and its log-probability."""
         coder = self._fitted_coder()
         if not isinstance(coder, TokenEncoder):
             raise InputError("numbers have no log P of tokens: ask predict_distribution")
@@ -81,7 +81,7 @@ class SequenceTranslator(Estimator):
         return beam(self.network_, batch, weights, longest=self.longest_, width=self.beam)
 
     def predict_distribution(self, X: Any) -> tuple[Floats, Floats | None]:
-        """Return the numbers written and their spread, each (n, steps, O); None where none was learned."""
+        """Return mean and standard deviation of the output, each (n, steps, O); None where none was learned."""
         config, coder = self.network_.config, self._fitted_coder()
         if not isinstance(coder, ValueEncoder):
             raise InputError("tokens have no mean and spread: ask predict or predict_scored")
@@ -104,7 +104,7 @@ class SequenceTranslator(Estimator):
         return found
 
     def attention_of(self, x: Any) -> tuple[Floats, list[str], list[str]]:
-        """Return where the decoder looks for one input: a row a written token, <eos> included, and both texts."""
+        """Return the attention weights of one input, one row per output token with <eos>, and both texts."""
         source, target = self.coder_, self._fitted_coder()
         if not (isinstance(source, TokenEncoder) and isinstance(target, TokenEncoder)):
             raise InputError("attention_of is for tokens on both sides")
@@ -137,7 +137,7 @@ class SequenceTranslator(Estimator):
         return evaluate(self.network_, Examples(inputs.x, targets)).mean
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the share of inputs whose whole answer is right; for numbers, R²."""
+        """Return the share of inputs whose whole output is right; for numbers, R²."""
         found = self.predict(X)
         if isinstance(self.target_coder_, TokenEncoder):
             return float(np.mean([a == b for a, b in zip(found, y, strict=True)]))

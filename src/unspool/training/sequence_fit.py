@@ -90,7 +90,7 @@ def fit_network(
 
 
 def plan(network: Network, examples: Examples, config: FitConfig) -> FitConfig:
-    """Fix the number of updates: those of the epochs, or fewer where the minutes do not suffice."""
+    """Return the config with its number of updates: those of the epochs, or fewer where the minutes do not suffice."""
     refuse_what_does_not_fit(network, examples, config.B)
     split_validation(
         len(examples), config.validation, config.seed
@@ -119,7 +119,7 @@ def refuse_what_does_not_fit(network: Network, examples: Examples, B: int) -> No
 
 
 def bytes_of_network(config: SequenceConfig, B: int, tau: int, written: int) -> int:
-    """Return about how much memory it takes to train on B rows of `tau` steps, with answers of `written` steps.
+    """Estimate the memory in bytes to train on B rows of `tau` steps, with outputs of `written` steps.
 
     Attention takes keys and queries, joined states and their gradients, and one block of weights: see `attention`.
     """
@@ -134,7 +134,7 @@ def bytes_of_network(config: SequenceConfig, B: int, tau: int, written: int) -> 
 
 
 def per_epoch(n: int, config: FitConfig) -> int:
-    """Return how many updates go once through the rows that are trained on."""
+    """Return the number of updates per epoch."""
     kept = n - round(n * config.validation)
     return -(-kept // config.B)
 
@@ -147,7 +147,7 @@ def timed_updates(network: Network, examples: Examples, config: FitConfig) -> It
 
 
 def evaluate(network: Network, examples: Examples, B: int = 256) -> Loss:
-    """Score examples by the network as it is: sums and counts, divided once by who asks."""
+    """Return the loss of examples, as sum and count."""
     weights = network.weights()
     rows = examples.rows_at_once(B)
     losses = [

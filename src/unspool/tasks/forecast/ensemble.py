@@ -1,8 +1,8 @@
-"""A few networks that answer together: how they are made, trained, and how wrong they are.
+"""The ensemble of a forecaster: how its networks are made and trained, and the errors behind its intervals.
 
-Each reads windows in their own units (`windows`) and answers for all steps ahead at once, by the squared
-error. Noise of standard deviation σ on what is read keeps a network from learning a short series by heart; to
-first order it is a penalty of σ² on the slope of the answers.
+Each network reads scaled windows (`unspool.data.series.windows`) and predicts all steps ahead at once, by the squared
+error. Noise of standard deviation σ on the input reduces overfitting of a short series; to first order it is a penalty of
+σ² on the slope of the predictions.
 
     σ = min(0.6, 5 / √n)      n values to learn from                                          (1)
 
@@ -29,7 +29,7 @@ from unspool.training.loop import Report, updates
 from unspool.training.objectives import SequenceObjective
 
 STEPS_AT_ONCE = 2**18
-"""So many steps of windows are read at a time: a window's answer does not depend on the windows beside it."""
+"""The number of steps that are predicted at once; predictions do not depend on it."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ class MemberConfig:
 
 @dataclass(frozen=True)
 class FittedMember:
-    """All that a training part taught."""
+    """What was learned from a training part."""
 
     layout: WindowSpec
     units: WindowScale
     networks: list[Network]
 
     def answers(self, z: Real, origins: Whole, phase: int) -> tuple[Real, Real, Real]:
-        """Give the mean answer (n H) of the networks, and each window's level and spread; some windows at a time."""
+        """Return the mean prediction (n H) of the networks, and each window's level and scale."""
         rows = max(1, STEPS_AT_ONCE // (self.layout.length // self.layout.fold))
         parts = [
             self._answers(z, origins[at : at + rows], phase) for at in range(0, max(len(origins), 1), rows)
@@ -87,7 +87,7 @@ class FittedMember:
 
 
 def network_config(recipe: MemberConfig, layout: WindowSpec) -> SequenceConfig:
-    """Return what each network is made of."""
+    """Return the config of each network."""
     return SequenceConfig(
         "many-to-one", "numbers", inputs=layout.inputs, outputs=layout.horizon, dense=True, cell=recipe.cell,
         hidden=recipe.hidden,
@@ -95,7 +95,7 @@ def network_config(recipe: MemberConfig, layout: WindowSpec) -> SequenceConfig:
 
 
 def fresh_network(recipe: MemberConfig, layout: WindowSpec, seed: int) -> Network:
-    """Make a network that has learned nothing: its answers are near the base."""
+    """Return a new network with a small V: its predictions are near the baseline."""
     network = Network.initialise(network_config(recipe, layout), seed)
     network.parameters["V"][:] *= 0.1
     return network
@@ -123,7 +123,7 @@ def train_network(
 
 
 def sizes_of_errors(fitted: FittedMember, z: Real, known: NDArray[np.bool_], count: int) -> Real:
-    """Give |answer - truth| (n H) for the origins beyond the first `count` values."""
+    """Return the absolute errors (n H) of the origins beyond the first `count` values."""
     layout = fitted.layout
     origins = np.arange(count, len(z) - layout.horizon + 1)
     y, level, spread = fitted.answers(z, origins, 0)
@@ -132,7 +132,7 @@ def sizes_of_errors(fitted: FittedMember, z: Real, known: NDArray[np.bool_], cou
 
 
 def quantiles(errors: Real, level: float) -> Real:
-    """Give the width for every step: (2), averaged over neighbouring steps.
+    """Return the half-width of the interval for every step: (2), averaged over neighbouring steps.
 
     >>> quantiles(np.arange(1.0, 10.0)[:, None] * [1.0, 2.0], 0.8).tolist()
     [12.0, 12.0]
@@ -147,7 +147,7 @@ def quantiles(errors: Real, level: float) -> Real:
 
 
 def _scored(values: Real, known: NDArray[np.bool_], origins: Whole) -> Real:
-    """Put NaN in the place of what was not observed."""
+    """Replace values that were not observed by NaN."""
     return np.where(known[origins[:, None] + np.arange(values.shape[1])], values, np.nan)
 
 

@@ -1,12 +1,11 @@
-"""A forecaster of one series: a few recurrent networks that read a window and answer for all steps ahead.
+"""Forecast one series: an ensemble of recurrent networks that read a window and predict all steps ahead.
 
     y ─▶ log, differences ─▶ windows in their own units ─▶ GRU ─▶ H numbers ─▶ … backwards ─▶ ŷ(t+1) … ŷ(t+H)
 
-The networks differ in their seed, and their answers are averaged. They are trained with noise on what they
-read, the more the fewer values there are: σ = min(0.6, 5/√n), as much a guard against learning by heart as
-a weight penalty. Intervals come from forecasts of values that were not trained on: the last part of the
-series is kept from a first training, the errors there, in each window's units, are sorted, and the share of
-them that the level asks for fits into the band; then the networks are trained again on everything.
+The networks differ in their seed, and their predictions are averaged. They are trained with noise on their input, more
+where there are fewer values: σ = min(0.6, 5/√n), which regularises like a weight penalty. Intervals come from forecasts
+of values that were not trained on: the last part of the series is held out of a first training, and the interval
+contains the share of the scaled errors there that the level asks for; then the networks are trained again on all values.
 
 >>> y = 10 + np.sin(np.arange(60) * np.pi / 3)
 >>> model = Forecaster(horizon=6, members=1, steps=60, calibration=0).fit(y)
@@ -116,7 +115,7 @@ class Forecaster(Arguments):
         return self
 
     def fit_iter(self, y: Any, scored: Any = None) -> Iterator[StepDone]:
-        """Learn, with a report after every update; values that are not `scored` are read and not learned."""
+        """Learn, and yield an event after every update; values that are not `scored` are inputs, but no targets."""
         values = checked(y, "the series")
         known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
         layout = self.plan(values)
@@ -147,14 +146,14 @@ class Forecaster(Arguments):
         self.fitted_ = FittedMember(layout, learn_units(layout, filled), made[len(values)])
 
     def predict(self, steps: int | None = None, history: Any = None, phase: int = 0) -> Real:
-        """Forecast the next steps, of the series that was learned or of another history."""
+        """Forecast the next steps of the training series, or of another history."""
         values, origins = self._origin(history)
         return self.predict_at(values, origins, phase)[0, : self._steps_ahead(steps)]
 
     def predict_interval(
         self, level: float = USUAL, steps: int | None = None, history: Any = None, phase: int = 0
     ) -> tuple[Real, Real]:
-        """Give the lower and the upper end of a band that holds this share of what comes."""
+        """Return the lower and the upper end of the prediction interval of a level."""
         values, origins = self._origin(history)
         low, high = self.interval_at(values, origins, level, phase)
         return low[0, : self._steps_ahead(steps)], high[0, : self._steps_ahead(steps)]
@@ -162,7 +161,7 @@ class Forecaster(Arguments):
     def predict_at(
         self, values: Real, origins: Whole, phase: int = 0, fitted: FittedMember | None = None
     ) -> Real:
-        """Forecast from many origins of a series at once, n H; each knows values[:origin] only."""
+        """Forecast from many origins of a series at once, n H; each from values[:origin] only."""
         fitted, z = fitted or self._ready(), self.change_.forward(values)
         y, level, spread = fitted.answers(z, origins, phase)
         return self.change_.back(to_series(fitted.layout, fitted.units, z, origins, level, spread, y))
@@ -170,7 +169,7 @@ class Forecaster(Arguments):
     def interval_at(
         self, values: Real, origins: Whole, level: float = USUAL, phase: int = 0
     ) -> tuple[Real, Real]:
-        """Give the bands of many origins, each n H."""
+        """Return the lower and upper ends of the intervals of many origins, each n H."""
         fitted, z = self._ready(), self.change_.forward(values)
         if self.errors_ is None:
             raise InputError(
@@ -186,12 +185,12 @@ class Forecaster(Arguments):
         return low, high
 
     def level_reached(self, level: float = USUAL) -> float | None:
-        """Return what the band of a level holds: less where there are too few errors for it; None without a band."""
+        """Return the level that the interval reaches: less where there are too few errors; None without an interval."""
         self._ready()
         return None if self.errors_ is None else level_reached(level, fewest_errors(self.errors_))
 
     def check(self, y: Any, scored: Any = None, level: float = USUAL) -> None:
-        """Refuse a series that cannot be learned, or a level that its band cannot have, before anything is learned."""
+        """Raise where a series cannot be learned, or its interval cannot have the level, before anything is learned."""
         values = checked(y, "the series")
         known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
         if count := self._calibrated(self.plan(values), len(values)):
@@ -224,7 +223,7 @@ class Forecaster(Arguments):
         return self.horizon if steps is None else steps
 
     def plan(self, values: Real) -> WindowSpec:
-        """Choose season, change and window for a series, and refuse one that is too short."""
+        """Choose season, transform and window for a series; raise where it is too short."""
         at_least("horizon", self.horizon, 1)
         for name, most in (
             ("members", 1000),
@@ -261,7 +260,7 @@ class Forecaster(Arguments):
         return layout
 
     def _require_memory(self, layout: WindowSpec, count: int) -> None:
-        """Refuse networks and windows that do not fit into memory."""
+        """Raise where networks and windows do not fit into memory."""
         recipe, steps = self._recipe(layout, count), layout.length // layout.fold
         config = network_config(recipe, layout).encoder
         windows = (
@@ -309,7 +308,7 @@ class Forecaster(Arguments):
         return Transform(power, d, D, change.season)  # type: ignore[arg-type]
 
     def _calibrated(self, layout: WindowSpec, count: int) -> int:
-        """Give how many values the first training sees; 0 where too few are left for it."""
+        """Return the number of values of the first training; 0 where too few would remain."""
         kept = count - max(layout.horizon + 8, round(self.calibration * count))
         enough = len(origins_of(layout, kept)) >= FEWEST
         return kept if self.calibration > 0 and enough else 0

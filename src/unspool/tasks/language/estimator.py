@@ -1,4 +1,4 @@
-"""The short way for a notebook: a language model that is fitted, asked for perplexities, and let write.
+"""The estimator of language models: fit a text, score texts, generate text.
 
 >>> text = "she sells sea shells by the sea shore; the shells she sells are sea shells.\\n" * 60
 >>> model = LanguageModel(cell="gru", hidden=32, steps=200, learning_rate=0.01, seed=1).fit(text)
@@ -36,7 +36,7 @@ from unspool.training.events import (
 )
 
 RECIPE = {"batch": "B", "window": "tau"}
-"""Names of the recipe that are letters there and words here; the letters are understood, too."""
+"""The words for the letters of the recipe; the letters are accepted, too."""
 GIVEN = (
     "cell", "hidden", "layers", "embedding", "tied", "dropout", "recurrent_dropout", "batch", "window",
     "learning_rate", "clip", "decay", "warmup", "steps", "activation", "h0", "pattern", "feedback",
@@ -49,12 +49,12 @@ ARGUMENTS = (*OWN, *GIVEN, *RECIPE.values())
 
 
 class LanguageModel:
-    """A language model from a text, with scikit-learn's manners.
+    """A language model from a text, by scikit-learn's conventions.
 
     `minutes`, `seed`, `backward`, `batches`, `bptt`, `memory`, `optimiser` and `schedule` are those of `unspool train`, and so are
     `tokens` (char, word, byte …), `min_freq` and `split` of the text; `bptt_tolerance` is the bias that bptt="auto"
     accepts, `out` a folder to save the run in. Any number of the recipe may be fixed as well: cell, hidden, layers, embedding, tied, dropout,
-    recurrent_dropout, batch, window, learning_rate, clip, decay, warmup, steps, activation, h0, pattern, feedback. What is left open is chosen for
+    recurrent_dropout, batch, window, learning_rate, clip, decay, warmup, steps, activation, h0, pattern, feedback. The rest is chosen for
     the text and the time. `show` is called with every event of the run.
 
     After `fit`: `text_model_` (the model with its vocabulary), `config_` (every number that was chosen),
@@ -159,11 +159,11 @@ class LanguageModel:
         return self.fitted.generate(prompt, length, seed=seed, sampling=Sampling(temperature, top_k, top_p))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Give what it was made with."""
+        """Return the constructor's arguments."""
         return {name: getattr(self, name) for name in OWN} | self.recipe
 
     def set_params(self, **params: Any) -> Self:
-        """Change what it is made with."""
+        """Change the constructor's arguments."""
         refuse_unknown("LanguageModel", params, ARGUMENTS)
         for name, value in params.items():
             if name in OWN:
