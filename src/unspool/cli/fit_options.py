@@ -10,6 +10,8 @@ from cyclopts import Parameter
 from unspool.cli.options import DATA, OfData, OfNetwork, OfOutput, OfTime, OfTraining, RunOptions, names_of
 from unspool.errors import FileError
 from unspool.kernels.arrays import CellName
+from unspool.optimisers import OptimiserName
+from unspool.optimisers.schedules import ScheduleName
 from unspool.storage.schema import read_as
 
 Column: TypeAlias = str | None
@@ -49,8 +51,12 @@ class SequenceOptions:
     """The share of a layer's outputs that is dropped in training."""
     batch: OfTraining[int] = 32
     """B, sequences side by side."""
+    optimiser: OfTraining[OptimiserName] = "adam"
+    """adam (AdamW where there is decay) or sgd (with momentum 0.9)."""
+    schedule: OfTraining[ScheduleName] = "cosine"
+    """The learning rate after the warm-up: cosine falls to zero, constant stays."""
     learning_rate: OfTraining[float] = 5e-3
-    """The highest; it falls to zero with the last update."""
+    """The highest: it rises over the first updates, then follows the schedule."""
     validation: OfTraining[float] = 0.1
     """The share of the sequences learned from that chooses the best parameters; 0: the last are kept."""
     patience: OfTraining[int] = 10
@@ -126,6 +132,10 @@ class Forecasting:
     """How many networks are averaged; 0: 4, or 2 for long series."""
     window: OfNetwork[int] = 0
     """How many values a network reads; 0: three seasons, or what a second season needs."""
+    optimiser: OfTraining[OptimiserName] = "adam"
+    """adam (AdamW where there is decay) or sgd (with momentum 0.9)."""
+    schedule: OfTraining[ScheduleName] = "cosine"
+    """The learning rate after the warm-up: cosine falls to zero, constant stays."""
     seed: OfTraining[int] = 0
     """Where all random numbers come from."""
     level: OfOutput[float] = 0.8

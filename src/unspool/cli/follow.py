@@ -39,6 +39,7 @@ TAKEN = (
     "bptt",
     "memory",
     "optimiser",
+    "schedule",
     "backward",
     "seed",
     "validations",

@@ -17,6 +17,8 @@ from unspool.cli.views.training import View
 from unspool.data.text.settings import TextConfig
 from unspool.errors import InputError
 from unspool.kernels.arrays import Activation
+from unspool.optimisers import OptimiserName
+from unspool.optimisers.schedules import ScheduleName
 from unspool.optimisers.schedules.base import Plans
 from unspool.tasks.language.run import run
 from unspool.training.checkpoint import CheckpointPolicy
@@ -76,10 +78,12 @@ class TrainOptions:
     (truncated:K with the shortest window whose measured bias is at most 10 %)."""
     memory: OfTraining[Literal["full", "sqrt"]] = "full"
     """sqrt keeps every √tau-th state and computes the others again: less memory, the same bits."""
-    optimiser: OfTraining[Literal["adam", "sgd"]] = "adam"
+    optimiser: OfTraining[OptimiserName] = "adam"
     """adam (AdamW where there is decay) or sgd (with momentum 0.9)."""
+    schedule: OfTraining[ScheduleName] = "cosine"
+    """The learning rate after the warm-up: cosine falls to zero, constant stays."""
     learning_rate: OfTraining[float | None] = None
-    """The highest; it rises over the first updates and ends at zero with the last."""
+    """The highest: it rises over the first updates, then follows the schedule."""
     warmup: OfTraining[int | None] = None
     """Over how many updates it rises."""
     plans: OfTraining[str] = ""
