@@ -234,7 +234,7 @@ def test_a_log_that_cannot_be_written_stops_the_training_and_what_was_saved_is_w
     monkeypatch.undo()
     TextModel.load(out)
     assert read_arrays(out / "training.safetensors")[1]["step"] == 3
-    assert [type(each).__name__ for each in resume(out)][-1] == "Judged"
+    assert [type(each).__name__ for each in resume(out)][-1] == "Evaluated"
 
 
 def test_a_new_run_that_fails_halfway_leaves_nothing(tmp_path: Path) -> None:

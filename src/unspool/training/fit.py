@@ -39,7 +39,7 @@ def fit(
     """Train to the last update; in the end the model has the parameters with the lowest validation loss.
 
     `smooth` is the number of updates that the running mean of the training loss goes over. The state is complete after
-    every event. Closing the generator saves it, so that the run can be resumed.
+    every event.
     """
     writer, policy = writer or RunWriter(), policy or CheckpointPolicy()
     clock, saved = Stopwatch(state.seconds), time.monotonic()
@@ -52,17 +52,13 @@ def fit(
                 valid = budget.timed(validate)
                 best = _update_best(state, valid, writer)
         state.seconds = clock()
-        try:
-            yield StepDone(report, state.seconds, state.train, valid, steps=budget.steps, best=best)
-            if budget.should_replan(state.seconds) and budget.replan(state.step, state.seconds):
-                yield Replanned(budget.steps, budget.plans)
-        except GeneratorExit:
-            _save(state, writer)
-            raise
+        yield StepDone(report, state.seconds, state.train, valid, steps=budget.steps, best=best)
+        if budget.should_replan(state.seconds) and budget.replan(state.step, state.seconds):
+            yield Replanned(budget.steps, budget.plans)
         stop = policy.stop()
         if stop or policy.due(report.step, saved) or has_ended(state, budget.steps, patience):
             with _naming_the_best(state, writer, validate is not None):
-                _save(state, writer)
+                save_checkpoint(state, writer)
             saved = time.monotonic()
         if stop:
             yield Stopped(report.step, writer.out)
@@ -82,7 +78,7 @@ def _update_best(state: TrainingState[Any], valid: float, writer: RunWriter) -> 
     return best
 
 
-def _save(state: TrainingState[Any], writer: RunWriter) -> None:
+def save_checkpoint(state: TrainingState[Any], writer: RunWriter) -> None:
     """Save the training state; before the first validation, the model of the run is the one of now."""
     state.refuse_infinite()
     writer.save_state(state)

@@ -9,7 +9,7 @@ With a folder `out` the run is saved there, and `resume` continues it to the sam
 import math
 import time
 from collections.abc import Iterator
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -196,21 +196,20 @@ def train_and_evaluate(
         writer=writer,
         policy=policy,
     )
-    with closing(events):
-        for event in events:
-            match event:
-                case StepDone():
-                    if event.step in budget.steps_due(_sample_steps):
-                        event = replace(event, sample=_sample(model, corpus, config))
-                    _log_step(writer, event)
-                    yield event
-                case Replanned(steps, plans):
-                    config = replace(config, recipe=replace(config.fixed, steps=steps, plans=plans))
-                    _rewrite_config(writer.out, config)
-                    yield PlanChanged(config)
-                case Stopped():
-                    yield event
-                    return
+    for event in events:
+        match event:
+            case StepDone():
+                if event.step in budget.steps_due(_sample_steps):
+                    event = replace(event, sample=_sample(model, corpus, config))
+                _log_step(writer, event)
+                yield event
+            case Replanned(steps, plans):
+                config = replace(config, recipe=replace(config.fixed, steps=steps, plans=plans))
+                _rewrite_config(writer.out, config)
+                yield PlanChanged(config)
+            case Stopped():
+                yield event
+                return
     if training.best_parameters is None:  # the best model was saved before the run was resumed
         assert writer.out is not None
         model = store.load_model(writer.out / run_folder.MODEL)[0]
