@@ -1,9 +1,8 @@
-"""Vanishing and exploding, measured: powers of Wᵀ, and how far back networks remember.
+"""Measure vanishing and exploding gradients: powers of Wᵀ, and the memory of networks on text.
 
-Left, the linear case: ‖(Wᵀ)^k v‖ for spectral radius 0.9, 1 and 1.1; clipped, what an update sees is bounded and the
-far end is as small beside the near one as before; after weight decay the radius itself is smaller.
-Right, real networks reading text: the root mean square gain of dh(t)/dh(t-k) by lag k (of (h, s) for the LSTM), fresh
-and trained, and the horizon: the lag from which on it stays below one per cent.
+Left, the linear case: ‖(Wᵀ)^k v‖ for spectral radius 0.9, 1 and 1.1. Clipping bounds the norm of an update, but not the ratio
+of far to near contributions; weight decay reduces the radius itself. Right, networks on text: the root mean square gain of
+dh(t)/dh(t-k) by lag k (of (h, s) for the LSTM), untrained and trained, and the horizon: the lag from which it stays below 1 %.
 
     python examples/vanishing.py [--text builtin:python-docs] [--updates 300] [--picture vanishing.png]
 """

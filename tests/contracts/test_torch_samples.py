@@ -145,7 +145,7 @@ def ours_of(theirs, dh, d_ends):
     out = model.forward(float32(theirs.ours(theirs.x)), state)
     gradient = model.gradient()
     dx, d_start = model.backward(out, float32(dh), gradient, d_final_state=parts(d_ends), want_dx=True)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     found = {"h": out.h, "dx": dx}
     for part, letter in enumerate("hs" if config.cell == "lstm" else "h"):
         found[f"{letter} end"] = np.stack([pair[part] for pair in out.state])

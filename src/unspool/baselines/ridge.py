@@ -34,31 +34,31 @@ class Ridge:
     """The fitted equation (1), for any number of targets."""
 
     mean: Real  # F
-    spread: Real  # F
+    std: Real  # F
     w: Real  # F O
     intercept: Real  # O
 
     @staticmethod
     def fit(X: Real, y: Real) -> Ridge:
         """Fit features (n, F) to targets (n, O)."""
-        n, mean, spread = len(X), X.mean(axis=0), X.std(axis=0)
-        spread = np.where(spread > 1e-12 * np.abs(mean) + 1e-300, spread, np.inf)  # a constant says nothing
-        Z, centred = (X - mean) / spread, y - y.mean(axis=0)
+        n, mean, std = len(X), X.mean(axis=0), X.std(axis=0)
+        std = np.where(std > 1e-12 * np.abs(mean) + 1e-300, std, np.inf)  # a constant says nothing
+        Z, centred = (X - mean) / std, y - y.mean(axis=0)
         d, Q = np.linalg.eigh(Z.T @ Z)
         d = np.maximum(d, 0.0)
         b, total = Q.T @ (Z.T @ centred), (centred**2).sum()
         best, least = GRID[-1] * n, np.inf
-        for share in GRID:
-            at = share * n
+        for ratio in GRID:
+            at = ratio * n
             rest = total - ((d + 2 * at)[:, None] / ((d + at) ** 2)[:, None] * b**2).sum()
             free = n - 1 - (d / (d + at)).sum()
             if free > 0 and (found := n * max(rest, 0.0) / free**2) < least:
                 best, least = at, found
-        return Ridge(mean, spread, Q @ (b / (d + best)[:, None]), y.mean(axis=0))
+        return Ridge(mean, std, Q @ (b / (d + best)[:, None]), y.mean(axis=0))
 
     def predict(self, X: Real) -> Real:
         """Predict targets (n, O)."""
-        return np.asarray((X - self.mean) / self.spread @ self.w + self.intercept)
+        return np.asarray((X - self.mean) / self.std @ self.w + self.intercept)
 
 
 def features(sequences: Any, size: int | None, like: Any = None) -> Real:

@@ -4,7 +4,7 @@
     da = dh ∘ (1 - h²),   dU = daᵀ x,   db = Σ da                                       (2)
 
 It sees the last tau numbers or tokens and nothing before them: the baseline that a state has to beat. Output and loss are
-those of every network (`unspool.model.heads`), and so is training (`unspool.training.loop`). x has one row per window (B X).
+those of every network (`unspool.model.losses`), and so is training (`unspool.training.loop`). x has one row per window (B X).
 Where the window is of tokens, x Uᵀ is a sum of rows of tables, one table for each position in the window, and dU adds up
 rows: a one-hot vector is never written out.
 """
@@ -24,9 +24,9 @@ from unspool.data.series.lags import lagged
 from unspool.errors import InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Ids, Real
-from unspool.model.heads import head_loss
+from unspool.model.losses import LOSSES
+from unspool.model.output_layer import OutputLayer
 from unspool.model.parameters import Parameters
-from unspool.model.sequence_config import Head, SequenceConfig
 from unspool.optimisers.adam import Adam
 from unspool.optimisers.schedules.cosine import Cosine
 from unspool.training.loop import updates
@@ -88,21 +88,19 @@ def backward_hidden(
 class WindowObjective:
     """The mean loss of a batch of windows: squared error of numbers, cross-entropy of tokens."""
 
-    def __init__(self, rng: np.random.Generator, U: tuple[int, ...], head: Head, K: int, H: int) -> None:
+    def __init__(self, rng: np.random.Generator, U: tuple[int, ...], loss: str, K: int, H: int) -> None:
         self.parameters = Parameters({"U": U, "V": (K, H), "b": (H,), "c": (K,)})
         tau = U[0] if len(U) == 3 else U[1]
         self.parameters["U"][:] = np.asarray(rng.standard_normal(U) / math.sqrt(tau), np.float32)
         self.parameters["V"][:] = 0.1 * np.asarray(rng.standard_normal((K, H)) / math.sqrt(H), np.float32)
-        self.config = SequenceConfig("many-to-one", head, inputs=tau, outputs=K, hidden=H)
-        self.gradient = self.parameters.like()
+        self.loss, self.gradient = LOSSES[loss](), self.parameters.like()
 
     def __call__(self, batch: tuple[Array, Array], step: int) -> LossAndGradient:
         """Compute the loss of windows x (B …) with targets y, and its gradient."""
         (x, y), p, gradient = batch, self.parameters, self.gradient
-        h, V = hidden(p, x), (native.pack(p["V"], transposed=True), native.pack(p["V"]))
-        for name in ("V", "c"):
-            gradient[name][:] = 0
-        loss = head_loss(self.config, h, y, V, p["c"], scale=1 / len(y), dV=gradient["V"], dc=gradient["c"])
+        h, layer = hidden(p, x), OutputLayer.of(p["V"], p["c"], native)
+        dV, dc = gradient["V"], gradient["c"]
+        loss = self.loss(layer, h, y, scale=1 / len(y), dV=dV, dc=dc, accumulate=False)
         assert loss.dh is not None
         backward_hidden(p, x, h, loss.dh, gradient)
         return LossAndGradient(loss, gradient.flat)
@@ -130,7 +128,7 @@ class WindowRegressor:
     def predict(self, X: Real) -> Real:
         """Predict the number that follows each row of tau numbers."""
         x, p = ((X - self.mean) / self.scale).astype(np.float32), self.parameters
-        o = native.matmul(hidden(p, x), p["V"], transpose_b=True, start=p["c"])
+        o = OutputLayer.of(p["V"], p["c"], native)(hidden(p, x))
         return np.asarray(o[:, 0], np.float64) * self.scale + self.mean
 
 
@@ -166,7 +164,7 @@ def train_on_numbers(
     series = np.asarray(x, np.float64)
     mean, scale = float(series.mean()), float(series.std()) or 1.0
     X, y = (each.astype(np.float32) for each in lagged((series - mean) / scale, tau))
-    objective = WindowObjective(rng, (training.H, tau), "numbers", 1, training.H)
+    objective = WindowObjective(rng, (training.H, tau), "squared-error", 1, training.H)
     drawn = (rng.integers(len(X), size=training.B) for _ in range(training.steps))
     _train(objective, ((X[rows], y[rows, None]) for rows in drawn), training)
     return WindowRegressor(objective.parameters, mean, scale)
@@ -179,7 +177,7 @@ def train_on_tokens(
     training = training or Training()
     if tau < 1 or len(ids) <= tau:
         raise InputError(f"tau: expected 1 … {len(ids) - 1} for {len(ids)} tokens, got {tau}")
-    objective = WindowObjective(rng, (tau, K, training.H), "classes", K, training.H)
+    objective = WindowObjective(rng, (tau, K, training.H), "cross-entropy", K, training.H)
     offsets = np.arange(tau + 1)
     drawn = (rng.integers(len(ids) - tau, size=training.B) for _ in range(training.steps))
     windows = (np.asarray(ids[starts[:, None] + offsets], np.int32) for starts in drawn)  # B tau+1

@@ -17,7 +17,6 @@ import numpy as np
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.kernels.elementwise import softmax
-from unspool.model.heads import output
 from unspool.model.sequence_config import Head, Shape
 from unspool.tasks.estimator import SCORED, Estimator, labels_of
 
@@ -56,14 +55,14 @@ class SequenceClassifier(Estimator):
     def predict_proba_steps(self, X: Any) -> list[Floats]:
         """Return the probabilities after every step, one array tau K per sequence."""
         examples, network = self._examples(X), self.network_
-        if network.config.bidirectional or network.config.pool != "last":
+        if network.config.bidirectional or not network.pooling.grows_with_steps:
             raise InputError(
                 "an answer at every step needs one direction and pool='last': the end is not read yet"
             )
         weights, prior = network.weights(), self.balance * np.log(self.class_prior_)
         found = list[Any]([None] * len(examples))
         for batch in examples.batches(examples.rows_at_once(SCORED), aligned=False):
-            o = output(network.read(batch, weights).output.h, weights.V, network.parameters["c"])
+            o = weights.output(network.read(batch, weights).output.h)
             for b, row in enumerate(batch.rows.tolist()):
                 own = o[: batch.lengths[b], b].astype(np.float64) - prior
                 found[row] = softmax(own.astype(np.float32)).astype(np.float64)

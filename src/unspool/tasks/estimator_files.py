@@ -8,7 +8,14 @@ from typing import Any, NotRequired, Protocol, TypedDict
 
 import numpy as np
 
-from unspool.data.encoders import Encoder, Fields, TokenEncoder, TokenFields, ValueEncoder, coder_from_fields
+from unspool.data.encoders import (
+    Encoder,
+    Fields,
+    TokenEncoder,
+    TokenFields,
+    ValueEncoder,
+    encoder_from_fields,
+)
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
 from unspool.model.sequence_config import SequenceConfig
@@ -125,15 +132,16 @@ def read_estimator(made: type[Any], path: str | Path) -> Any:
 def check_fits(estimator: Any, config: SequenceConfig, path: Path) -> None:
     """Raise where the parts of an estimator do not fit its network: encoders, labels, priors, longest output."""
     coder, target = estimator.coder_, getattr(estimator, "target_coder_", None)
-    tagged = config.head == "classes" and not config.decodes
+    discrete = config.output_head.is_discrete
+    tagged = discrete and not config.decodes
     wrong = [
         estimator.shape != config.shape and "network.shape",
         (coder.size, getattr(estimator, "n_features_in_", coder.size)) != (config.inputs, config.inputs)
         and "input",
         isinstance(coder, ValueEncoder) != config.dense and "network.dense",
         not tagged and (target is None or target.size != config.outputs) and "target",
-        not tagged and isinstance(target, ValueEncoder) != (config.head != "classes") and "target",
-        config.head != "classes" and not hasattr(estimator, "single_") and "single_",
+        not tagged and isinstance(target, ValueEncoder) == discrete and "target",
+        not discrete and not hasattr(estimator, "single_") and "single_",
         config.decodes and not 1 <= getattr(estimator, "longest_", 0) <= LONGEST and "longest_",
         not 1 <= getattr(estimator, "beam", 1) <= LONGEST and "beam",
     ]
@@ -153,7 +161,7 @@ def _coder(fields: Fields, run: Path, vocab: str) -> Encoder:
     if of_tokens and not (run / vocab).exists():
         raise FileError(f"{run / vocab}: the vocabulary is missing; restore it from a copy")
     try:
-        return coder_from_fields(fields, Vocab.load(run / vocab) if of_tokens else None)
+        return encoder_from_fields(fields, Vocab.load(run / vocab) if of_tokens else None)
     except InputError as error:
         raise FileError(f"{run / run_folder.CONFIG}: damaged or crafted: {error}") from error
 

@@ -11,7 +11,7 @@ from unspool.data.batches.examples import Examples, SequenceBatch
 from unspool.data.encoders import TokenEncoder, as_sequences
 from unspool.data.tokens.vocab import UNK
 from unspool.errors import InputError
-from unspool.model.decode import Hypothesis, draw
+from unspool.model.decode import Hypothesis, sample
 from unspool.model.sequence_config import Shape
 from unspool.model.sequence_network import NetworkWeights
 from unspool.options import at_least
@@ -68,8 +68,8 @@ class SequenceGenerator(SequenceTranslator):
             raise InputError(f"temperature is {temperature!r}; expected a number above 0")
 
         def write(batch: SequenceBatch, weights: NetworkWeights) -> list[Hypothesis]:
-            return draw(
-                self.network_, batch, weights, longest=self.longest_, temperature=temperature, seed=seed
+            return sample(
+                self.network_, batch, weights, max_length=self.longest_, temperature=temperature, seed=seed
             )
 
         return [(coder.decode(each.tokens), each.log_prob) for each in self._written(X, write)]

@@ -11,7 +11,6 @@ import numpy as np
 from unspool.data.encoders import ValueEncoder
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
-from unspool.model.heads import mean_and_std
 from unspool.model.sequence_config import Head, Shape
 from unspool.tasks.estimator import Estimator
 
@@ -48,7 +47,7 @@ class SequenceRegressor(Estimator):
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         head: Head = "distribution" if self.spread else "numbers"
         if self.every_step:
-            self.target_coder_ = ValueEncoder.learn(y, name="y")
+            self.target_coder_ = ValueEncoder.fit(y, name="y")
             refuse_constant(np.concatenate([np.reshape(each, (-1, self.target_coder_.size)) for each in y]))
             return self.target_coder_.encode(y), head, self.target_coder_.size
         try:
@@ -61,7 +60,7 @@ class SequenceRegressor(Estimator):
             )
         self.single_ = numbers.ndim == 1
         rows = numbers.reshape(len(x), 1, -1)
-        self.target_coder_ = ValueEncoder.learn(rows, name="y")
+        self.target_coder_ = ValueEncoder.fit(rows, name="y")
         refuse_constant(rows[:, 0])
         return self.target_coder_.encode(rows)[:, 0], head, rows.shape[2]
 
@@ -73,13 +72,9 @@ class SequenceRegressor(Estimator):
         return means, spreads
 
     def _parts(self, X: Any) -> tuple[Any, Any]:
-        found = self._outputs(X)
-        config, coder = self.network_.config, self.target_coder_
-        if config.head == "numbers":
-            return self._shaped([coder.decode(o) for o in found]), None
-        parts = [mean_and_std(config, o)[:2] for o in found]
-        means = self._shaped([coder.decode(mean) for mean, _ in parts])
-        return means, self._shaped([spread * coder.spread for _, spread in parts])
+        found, head, coder = self._outputs(X), self.network_.head, self.target_coder_
+        means = self._shaped([coder.decode(head.mean(o)) for o in found])
+        return means, self._shaped([head.std(o) * coder.std for o in found]) if head.has_std else None
 
     def _shaped(self, rows: list[Floats]) -> Any:
         """Return numbers in the shape of the targets: (n,), (n, O), or one array (tau, O) per sequence."""

@@ -21,7 +21,6 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import Floats, Ids
 from unspool.model.attention import attention_weights
 from unspool.model.decode import Hypothesis, beam, roll_out
-from unspool.model.heads import mean_and_std
 from unspool.model.sequence_config import EOS, Head, Shape
 from unspool.model.sequence_network import NetworkWeights
 from unspool.options import at_least
@@ -55,11 +54,11 @@ class SequenceTranslator(Estimator):
         if len(y) != len(x):
             raise InputError(f"there are {len(x)} inputs and {len(y)} targets; expected as many")
         if holds_tokens(y):
-            self.target_coder_: Encoder = TokenEncoder.learn(y, tokens=self.tokens)
+            self.target_coder_: Encoder = TokenEncoder.fit(y, tokens=self.tokens)
             rows = self.target_ids(y)
             self.longest_ = 2 * max(map(len, rows)) if self.longest is None else self.longest
             return rows, "classes", self.target_coder_.size
-        self.target_coder_ = ValueEncoder.learn(y, name="y")
+        self.target_coder_ = ValueEncoder.fit(y, name="y")
         rows = list(self.target_coder_.encode(y))
         self.longest_ = max(map(len, rows)) if self.longest is None else self.longest
         return rows, "distribution" if self.spread else "numbers", self.target_coder_.size
@@ -78,18 +77,16 @@ class SequenceTranslator(Estimator):
         return [(coder.decode(each.tokens), each.log_prob) for each in self._written(X, self._most_probable)]
 
     def _most_probable(self, batch: SequenceBatch, weights: NetworkWeights) -> list[Hypothesis]:
-        return beam(self.network_, batch, weights, longest=self.longest_, width=self.beam)
+        return beam(self.network_, batch, weights, max_length=self.longest_, width=self.beam)
 
     def predict_distribution(self, X: Any) -> tuple[Floats, Floats | None]:
         """Return mean and standard deviation of the output, each (n, steps, O); None where none was learned."""
-        config, coder = self.network_.config, self._fitted_coder()
+        coder = self._fitted_coder()
         if not isinstance(coder, ValueEncoder):
             raise InputError("tokens have no mean and spread: ask predict or predict_scored")
         o = np.stack(self._written(X, self._numbers))
-        if config.head == "numbers":
-            return coder.decode(o), None
-        mean, spread, _ = mean_and_std(config, o)
-        return coder.decode(mean), spread * coder.spread
+        head = self.network_.head
+        return coder.decode(head.mean(o)), head.std(o) * coder.std if head.has_std else None
 
     def _numbers(self, batch: SequenceBatch, weights: NetworkWeights) -> list[Floats]:
         return list(roll_out(self.network_, batch, weights, steps=self.longest_).swapaxes(0, 1))

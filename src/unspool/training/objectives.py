@@ -92,7 +92,7 @@ class TextObjective:
         if math.isfinite(result.loss.sum):
             if segment.state is None:
                 model.add_initial_state_gradient(result.d_initial_state, gradient)
-            model.finish(gradient, weights)
+            model.fold_input_tables(gradient, weights)
             self.carried.carry(segment, result.at)
         return LossAndGradient(result.loss, gradient.flat, result.state)
 

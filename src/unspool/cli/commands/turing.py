@@ -26,7 +26,7 @@ from unspool.turing.engine import automaton_model, read_states, unit_labels, wor
 from unspool.turing.machine import Configuration
 from unspool.turing.network import MachineNetwork, Rationals
 from unspool.turing.picture import MOST, draw_automaton, draw_machine
-from unspool.turing.run import Pair, side_by_side
+from unspool.turing.run import StepPair, side_by_side
 
 
 def turing(
@@ -125,7 +125,7 @@ def _machine(
     return followed.disagree is None
 
 
-def _with_a_bar(pairs: Iterator[Pair], steps: int) -> Iterator[Pair]:
+def _with_a_bar(pairs: Iterator[StepPair], steps: int) -> Iterator[StepPair]:
     """Give the pairs on, on a terminal with a bar where they are many."""
     console = terminal(stderr=True)
     columns = (
@@ -197,7 +197,7 @@ def _as_json(network: MachineNetwork, tape: str, followed: Followed) -> dict[str
         "halted": followed.halted,
         "agree": followed.disagree is None,
         "bits": followed.bits,
-        **{precision: watch.lasted._asdict() for precision, watch in followed.floats.items()},
+        **{precision: watch.first_errors._asdict() for precision, watch in followed.floats.items()},
         "run": [
             {"machine": told(pair.machine), "network": told(pair.network), "l": str(pair.truth.l), "r": str(pair.truth.r)}
             for pair in followed.first

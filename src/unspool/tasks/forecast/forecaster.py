@@ -25,13 +25,14 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from unspool.data.series.checks import checked
-from unspool.data.series.season import guess_season, guess_second
-from unspool.data.series.transform import Transform, choose_change
-from unspool.data.series.windows import WindowSpec, learn_units, origins_of, plan_windows, to_series
+from unspool.cells import TASK_DEFAULT, CellName
+from unspool.data.series.checks import check_series
+from unspool.data.series.season import guess_season, guess_second_season
+from unspool.data.series.transform import Transform, choose_transform
+from unspool.data.series.windows import WindowSpec, fit_scale, origins_of, plan_windows, to_series
 from unspool.errors import InputError
 from unspool.evaluation.intervals import USUAL, errors_to_come, fewest_errors, level_reached, refuse_level
-from unspool.kernels.arrays import CellName, Real, Whole
+from unspool.kernels.arrays import Real, Whole
 from unspool.kernels.memory import require_memory
 from unspool.model.memory import bytes_of_training, count_parameters
 from unspool.model.sequence_network import Network
@@ -73,7 +74,7 @@ class Forecaster(Arguments):
     """(d, D): ordinary and seasonal, each 0 or 1."""
     window: int = 0
     """How many values the network reads; 0: chosen."""
-    cell: CellName = "gru"
+    cell: CellName = TASK_DEFAULT
     """elman, gru or lstm."""
     hidden: int = 0
     """H of the network; 0: 16, 32 or 48, by the number of windows."""
@@ -116,7 +117,7 @@ class Forecaster(Arguments):
 
     def fit_iter(self, y: Any, scored: Any = None) -> Iterator[StepDone]:
         """Learn, and yield an event after every update; values that are not `scored` are inputs, but no targets."""
-        values = checked(y, "the series")
+        values = check_series(y, "the series")
         known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
         layout = self.plan(values)
         self.provenance_ = provenance(sha256_of([values.tobytes()]))
@@ -131,7 +132,7 @@ class Forecaster(Arguments):
         clock, train = Stopwatch(), 0.0
         made: dict[int, list[Network]] = {}
         for n, i in plans:
-            units = learn_units(layout, filled[:n])
+            units = fit_scale(layout, filled[:n])
             recipe = self._recipe(layout, n)
             network = fresh_network(recipe, layout, self.seed + i)
             reports = train_network(network, recipe, layout, units, filled[:n], known[:n], self.seed + i)
@@ -141,9 +142,9 @@ class Forecaster(Arguments):
                 yield StepDone(report._replace(step=done), clock(), train, steps=total)
             made.setdefault(n, []).append(network)
         if count:
-            first = FittedMember(layout, learn_units(layout, filled[:count]), made[count])
+            first = FittedMember(layout, fit_scale(layout, filled[:count]), made[count])
             self.errors_, self.trial_ = sizes_of_errors(first, filled, known, count), (count, first)
-        self.fitted_ = FittedMember(layout, learn_units(layout, filled), made[len(values)])
+        self.fitted_ = FittedMember(layout, fit_scale(layout, filled), made[len(values)])
 
     def predict(self, steps: int | None = None, history: Any = None, phase: int = 0) -> Real:
         """Forecast the next steps of the training series, or of another history."""
@@ -164,7 +165,7 @@ class Forecaster(Arguments):
         """Forecast from many origins of a series at once, n H; each from values[:origin] only."""
         fitted, z = fitted or self._ready(), self.change_.forward(values)
         y, level, spread = fitted.answers(z, origins, phase)
-        return self.change_.back(to_series(fitted.layout, fitted.units, z, origins, level, spread, y))
+        return self.change_.inverse(to_series(fitted.layout, fitted.units, z, origins, level, spread, y))
 
     def interval_at(
         self, values: Real, origins: Whole, level: float = USUAL, phase: int = 0
@@ -179,7 +180,7 @@ class Forecaster(Arguments):
         y, centre, spread = fitted.answers(z, origins, phase)
         width = quantiles(self.errors_, level)
         low, high = (
-            self.change_.back(to_series(fitted.layout, fitted.units, z, origins, centre, spread, end))
+            self.change_.inverse(to_series(fitted.layout, fitted.units, z, origins, centre, spread, end))
             for end in (y - width, y + width)
         )
         return low, high
@@ -191,7 +192,7 @@ class Forecaster(Arguments):
 
     def check(self, y: Any, scored: Any = None, level: float = USUAL) -> None:
         """Raise where a series cannot be learned, or its interval cannot have the level, before anything is learned."""
-        values = checked(y, "the series")
+        values = check_series(y, "the series")
         known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
         if count := self._calibrated(self.plan(values), len(values)):
             refuse_level(level, errors_to_come(known, count, self.horizon))
@@ -203,7 +204,7 @@ class Forecaster(Arguments):
 
     def _origin(self, history: Any) -> tuple[Real, Whole]:
         layout = self._ready().layout
-        values = self.history_ if history is None else checked(history, "the history")
+        values = self.history_ if history is None else check_series(history, "the history")
         if len(values) < layout.reach:
             raise InputError(
                 f"the history has {len(values)} values; this model reads the last {layout.reach}"
@@ -245,10 +246,10 @@ class Forecaster(Arguments):
                 f"window is {self.window:,}; expected fewer values than the series has, which are {len(values):,}"
             )
         season = guess_season(values) if self.season == "guess" else self._season(len(values))
-        change = choose_change(values, season)
+        change = choose_transform(values, season)
         if self.power != "guess" or self.differences != "guess":
             change = self._given(change, values)
-        second = guess_second(values, season)
+        second = guess_second_season(values, season)
         layout = self._layout(change, second, len(values))
         if len(origins_of(layout, len(values))) < FEWEST:
             need = next(n for n in itertools.count(len(values)) if self._enough(change, second, n))

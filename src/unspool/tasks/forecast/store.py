@@ -140,7 +140,7 @@ def _described(model: Any) -> dict[str, Any]:
     return {
         "arguments": model.get_params(),
         "layout": asdict(fitted.layout),
-        "units": {"mean": fitted.units.mean, "spread": fitted.units.spread},
+        "units": {"mean": fitted.units.mean, "spread": fitted.units.std},
         "network": fitted.networks[0].config.to_json(),
         "members": len(fitted.networks),
     }
@@ -172,5 +172,7 @@ def _restored(model: Any, column: Column, arrays: Mapping[str, Any], path: Path)
         networks.append(network_from(config, own, path))
     model.history_, model.errors_, model.trial_ = history, errors, None
     model.season_, model.change_ = layout.change.season, layout.change
-    model.fitted_ = FittedMember(layout, WindowScale(**column["units"], sizes=sizes), networks)
+    model.fitted_ = FittedMember(
+        layout, WindowScale(column["units"]["mean"], column["units"]["spread"], sizes), networks
+    )
     return model

@@ -17,10 +17,10 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
-from unspool.baselines.language import SHARE, Scored, baselines, has_test
+from unspool.baselines.language import TIME_FRACTION, Scored, baselines, has_test
 from unspool.data.text.corpus import Corpus, open_corpus, prepare
-from unspool.data.text.source import Names, Source, iter_bytes, resolve, stamps
-from unspool.data.tokens.registry import describe
+from unspool.data.text.decoding import iter_bytes
+from unspool.data.text.source import Names, Source, resolve, stamps
 from unspool.errors import FileError
 from unspool.evaluation.language import NetworkScorer, evaluate, in_reading_order, validation_loss
 from unspool.model.config import ModelConfig
@@ -81,7 +81,7 @@ def run(
         before = stamps([*sources, *(held_out or [])])
         corpus = prepared(config, sources, held_out, folder)
         yield CorpusReady(corpus)
-        scored = baselines(corpus, config, None if "steps" in given else SHARE * 60 * config.minutes)
+        scored = baselines(corpus, config, None if "steps" in given else TIME_FRACTION * 60 * config.minutes)
         config, bias = chosen_bptt(corpus, replace(config, settings=corpus.settings))
         config = plan(corpus, config, clock)
         training = build_state(corpus, config)
@@ -226,7 +226,7 @@ def _evaluate(
 ) -> Evaluated:
     """Score the held-out part, and write the result into the log."""
     part = corpus.test if has_test(corpus) else corpus.valid
-    metrics = evaluate(NetworkScorer(model, told=policy.on_progress), part, backward=config.backward)
+    metrics = evaluate(NetworkScorer(model, on_progress=policy.on_progress), part, backward=config.backward)
     best = {"best_step": training.best_step, "part": part.name}
     writer.add({"judged": metrics.to_json() | best, "seconds": round(training.seconds, 3)})
     return Evaluated(model, part.name, metrics, training.best_step)
@@ -275,7 +275,7 @@ def _write_run(
     content = {
         "run": config.to_json(),
         "model": training.model.config.to_json(),
-        "tokenizer": describe(corpus.tokenizer),
+        "tokenizer": corpus.tokenizer.to_json(),
         "vocab": corpus.vocab.sha256,
         "baselines": [asdict(each) for each in scored.live(config.validation_tokens)],
         "left_out": scored.left_out,
