@@ -31,7 +31,7 @@ def fitted(kind: str, **more: Any) -> Any:
     """Return a small fitted model of a kind."""
     words, upper = ["ab", "ba", "aab", "bba"] * 2, ["AB", "BA", "AAB", "BBA"] * 2
     made: dict[str, tuple[Any, ...]] = {
-        "language": (LanguageModel(**SMALL, batch=4, window=8, **more), TEXT),
+        "language": (LanguageModel(**SMALL, batch_size=4, window=8, **more), TEXT),
         "classify": (SequenceClassifier(**SMALL, **more), words, [0, 1] * 4),
         "regress": (SequenceRegressor(**SMALL, **more), words, np.arange(8.0)),
         "tag": (SequenceTagger(**SMALL, **more), words, [list(word) for word in words]),
@@ -90,7 +90,7 @@ def test_a_run_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_language_model_that_was_trained_into_a_run_keeps_its_arguments(tmp_path: Path) -> None:
-    model = LanguageModel(**SMALL, batch=4, window=8, seed=3, out=tmp_path / "run").fit(TEXT)
+    model = LanguageModel(**SMALL, batch_size=4, window=8, seed=3, out=tmp_path / "run").fit(TEXT)
     again = unspool.load(tmp_path / "run")
     assert again.get_params() == model.get_params() | {"out": None, "split": (0.9, 0.1, 0.0)}
     assert np.array_equal(parameters(again), parameters(model))

@@ -4,7 +4,7 @@
 SGD(learning_rate=0.1, decay=0.0, clip=1.0, momentum=0.9)
 """
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any
 
 from unspool.optimisers.adam import Adam
 from unspool.optimisers.base import Optimiser
@@ -15,10 +15,6 @@ OPTIMISERS: dict[str, type[Optimiser]] = {
     "adam": Adam,
     "sgd": SGD,
 }
-if TYPE_CHECKING:
-    OptimiserName: TypeAlias = str
-else:
-    OptimiserName = Literal[tuple(OPTIMISERS)]  # for options with choices
 
 
 def check_optimiser(name: str) -> None:

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from unspool.errors import InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats
+from unspool.optimisers import settings
 from unspool.optimisers.base import Optimiser
-from unspool.options import check_fraction, check_positive
+from unspool.options import declared
 
 
+@declared(settings)
 @dataclass(eq=False)
 class Adam(Optimiser):
     """Adam; AdamW where decay is set.
@@ -29,19 +30,8 @@ class Adam(Optimiser):
     state_arrays: ClassVar[tuple[str, ...]] = ("m", "v")
 
     beta1: float = 0.9
-    """The decay of the gradient's mean."""
     beta2: float = 0.999
-    """The decay of the squared gradient's mean."""
     epsilon: float = 1e-8
-    """Added to the denominator, so that it is never zero."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.epsilon == 0:
-            raise InputError("epsilon is 0; expected a number above 0: it keeps Adam from dividing by zero")
-        check_positive("epsilon", self.epsilon)
-        check_fraction("beta1", self.beta1)
-        check_fraction("beta2", self.beta2)
 
     def apply(
         self, p: Floats, g: Floats, arrays: Mapping[str, Floats], *, rate: float, decay: float, scale: float

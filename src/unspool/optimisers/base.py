@@ -15,9 +15,11 @@ from unspool.errors import Diverged, InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats
 from unspool.model.parameters import Parameters
-from unspool.options import at_least, is_number
+from unspool.optimisers import settings
+from unspool.options import at_least, check_fields, declared
 
 
+@declared(settings)
 @dataclass(eq=False)
 class Optimiser:
     """Settings of every optimiser, and its state between updates."""
@@ -27,20 +29,14 @@ class Optimiser:
     """The names of its arrays of state, each as long as the parameters."""
 
     learning_rate: float = 2e-3
-    """The step size; a schedule multiplies it."""
     decay: float = 0.0
-    """Weight decay on matrices."""
     clip: float = 1.0
-    """The largest global norm of a gradient; 0: no limit."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         self.step = 0
         """The number of updates so far."""
         self.arrays: dict[str, Floats] = {}
-        for name in ("learning_rate", "decay", "clip"):
-            value = getattr(self, name)
-            if not (is_number(value) and math.isfinite(value) and value >= 0):
-                raise InputError(f"{name} is {value!r}; expected a number of 0 or more")
 
     def apply(
         self, p: Floats, g: Floats, arrays: Mapping[str, Floats], *, rate: float, decay: float, scale: float

@@ -11,10 +11,12 @@ from typing import ClassVar
 
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats
+from unspool.optimisers import settings
 from unspool.optimisers.base import Optimiser
-from unspool.options import check_fraction
+from unspool.options import declared
 
 
+@declared(settings)
 @dataclass(eq=False)
 class SGD(Optimiser):
     """Gradient descent with momentum, 0.9 unless it is set.
@@ -33,11 +35,6 @@ class SGD(Optimiser):
     state_arrays: ClassVar[tuple[str, ...]] = ("m",)
 
     momentum: float = 0.9
-    """The decay of the mean of past steps; 0: plain gradient descent."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_fraction("momentum", self.momentum)
 
     def apply(
         self, p: Floats, g: Floats, arrays: Mapping[str, Floats], *, rate: float, decay: float, scale: float

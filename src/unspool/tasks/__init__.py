@@ -11,7 +11,7 @@ from unspool.tasks.generate_from import SequenceGenerator
 from unspool.tasks.regress import SequenceRegressor
 from unspool.tasks.tag import SequenceTagger
 from unspool.tasks.translate import SequenceTranslator
-from unspool.training.fit_config import FitConfig
+from unspool.training.recipe import FitConfig
 
 __all__ = [
     "FitConfig",

@@ -17,10 +17,13 @@ import numpy as np
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.kernels.elementwise import softmax
+from unspool.model import options as network
 from unspool.model.sequence_config import Head, Shape
+from unspool.options import declared
 from unspool.tasks.estimator import SCORED, Estimator, labels_of
 
 
+@declared(network)
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceClassifier(Estimator):
     """Many-to-one: a sequence to a class. Sequences of length one make it one-to-one."""
@@ -28,14 +31,10 @@ class SequenceClassifier(Estimator):
     shape: ClassVar[Shape] = "many-to-one"
     kind: ClassVar[str] = "classifier"
     run_kind: ClassVar[str] = "classify"
-    pool: str = "last"
-    """The answer comes from the last state, or from the mean of all."""
-    balance: float = 0.0
-    """How far the classes' frequencies are taken out of the answer: 0 not at all, 1 wholly."""
+    pool: network.Pool = "last"
+    prior_correction: float = 0.0
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
-        if not 0 <= self.balance <= 1:
-            raise InputError(f"balance is {self.balance!r}; expected a number from 0 to 1")
         labels = labels_of(y, len(x))
         if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
             raise InputError(
@@ -50,7 +49,9 @@ class SequenceClassifier(Estimator):
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of every class, n K, in the order of `classes_`."""
         o = np.stack(self._outputs(X)).astype(np.float64)
-        return softmax((o - self.balance * np.log(self.class_prior_)).astype(np.float32)).astype(np.float64)
+        return softmax((o - self.prior_correction * np.log(self.class_prior_)).astype(np.float32)).astype(
+            np.float64
+        )
 
     def predict_proba_steps(self, X: Any) -> list[Floats]:
         """Return the probabilities after every step, one array tau K per sequence."""
@@ -59,7 +60,7 @@ class SequenceClassifier(Estimator):
             raise InputError(
                 "an answer at every step needs one direction and pool='last': the end is not read yet"
             )
-        weights, prior = network.weights(), self.balance * np.log(self.class_prior_)
+        weights, prior = network.weights(), self.prior_correction * np.log(self.class_prior_)
         found = list[Any]([None] * len(examples))
         for batch in examples.batches(examples.rows_at_once(SCORED), aligned=False):
             o = weights.output(network.read(batch, weights).output.h)

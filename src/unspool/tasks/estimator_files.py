@@ -20,11 +20,12 @@ from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
+from unspool.options import to_json
 from unspool.storage import run_folder
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
-from unspool.training.fit_config import FitConfig
 from unspool.training.provenance import provenance
+from unspool.training.recipe import FitConfig
 from unspool.training.state import TrainingState
 from unspool.training.store import RunWriter, load_network
 
@@ -180,7 +181,7 @@ def _labels(value: Any, path: Path, name: str) -> Any:
 
 def _described(estimator: FittedEstimator) -> dict[str, Any]:
     return {
-        "arguments": estimator.get_params(),
+        "arguments": to_json(estimator),
         "network": estimator.network_.config.to_json(),
         "fit": estimator.fit_config_.to_json(),
         **learned_attributes(estimator),

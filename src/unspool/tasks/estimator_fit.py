@@ -11,6 +11,7 @@ from typing import Any
 from unspool.data.batches.examples import Examples
 from unspool.data.encoders import TokenEncoder
 from unspool.errors import InputError
+from unspool.options import to_json
 from unspool.storage import run_folder, tensors
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
@@ -18,7 +19,7 @@ from unspool.tasks.estimator_files import FittedEstimator, encoders, learned_att
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
 from unspool.training.fit import save_checkpoint
-from unspool.training.fit_config import FitConfig
+from unspool.training.recipe import FitConfig
 from unspool.training.sequence_fit import fit_network, initial_state
 from unspool.training.store import RunWriter, fit_has_ended, load_network, remove_state, restore_state
 
@@ -41,9 +42,9 @@ def load_plan(estimator: FittedEstimator, examples: Examples, path: str | Path) 
         raise InputError(
             f"{path}: it holds no fit that could go on: it was saved when fitted; give another run"
         )
-    given = json.loads(json.dumps(estimator.get_params(), default=tensors.as_plain))
+    given = json.loads(json.dumps(to_json(estimator), default=tensors.as_plain))
     arguments = read_as(dict[str, Any], content.get("arguments"), Path(path) / run_folder.CONFIG, "arguments")
-    defaults = type(estimator)().get_params()  # a run of an older version lacks newer arguments
+    defaults = to_json(type(estimator)())  # a run of an older version lacks newer arguments
     for name, value in (defaults | arguments).items():
         if given.get(name) != value:
             raise InputError(

@@ -11,7 +11,9 @@ import numpy as np
 from unspool.data.encoders import ValueEncoder
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
+from unspool.model import options as network
 from unspool.model.sequence_config import Head, Shape
+from unspool.options import declared
 from unspool.tasks.estimator import Estimator
 
 
@@ -24,6 +26,7 @@ def refuse_constant(y: Any, names: Sequence[str] | None = None) -> None:
         )
 
 
+@declared(network)
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceRegressor(Estimator):
     """A sequence to numbers: after the last step or at every step, with their standard deviation where wanted."""
@@ -31,13 +34,9 @@ class SequenceRegressor(Estimator):
     kind: ClassVar[str] = "regressor"
     run_kind: ClassVar[str] = "regress"
     every_step: bool = False
-    """Whether there are targets at every step (many-to-many) rather than one a sequence (many-to-one)."""
     spread: bool = False
-    """Whether a distribution is learned, mean and spread, rather than the mean alone."""
     floor: float = 1e-3
-    """The least spread, as a share of the targets' spread."""
-    pool: str = "last"
-    """The answer comes from the last state, or from the mean of all."""
+    pool: network.Pool = "last"
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]

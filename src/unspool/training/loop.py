@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from unspool.errors import Diverged
-from unspool.gradients.backpropagate import Memory
+from unspool.gradients.backpropagate import Recompute
 from unspool.gradients.truncation import FULL, CarriedState, Truncation, Window
 from unspool.model.network import Model
 from unspool.model.values import State
@@ -68,18 +68,18 @@ def train(
     schedule: Callable[[int], float] = constant,
     state: State | None = None,
     bptt: Truncation = FULL,
-    memory: Memory = "full",
+    recompute: Recompute = "none",
     carried: CarriedState | None = None,
     scheduled_sampling: Callable[[int], float] | None = None,
 ) -> Iterator[Report]:
     """Update a model once per window; the state is carried to the next window, without its gradient.
 
-    `bptt` sets how far back gradients reach; with truncated:K1,K2, an update reads K1 steps. `memory` sets which states are
+    `bptt` sets how far back gradients reach; with truncated:K1,K2, an update reads K1 steps. `recompute` sets which states are
     stored for the backward pass. `carried` holds what one update leaves for the next: pass one to save it between two
     reports, to continue from a saved one or with more windows. At the end of the windows, fewer than K1 steps that are left
     over stay in a `carried` that was passed; without one they get an update. Where tokens are fed back (figure 10.4),
     `scheduled_sampling` returns, by update, the share of steps that read the model's own output instead of the target.
     """
     last, carried = carried is None, CarriedState(bptt, state) if carried is None else carried
-    objective = TextObjective(model, carried, seed, memory, scheduled_sampling)
+    objective = TextObjective(model, carried, seed, recompute, scheduled_sampling)
     yield from updates(objective, carried.segments(windows, last=last), optimiser, schedule=schedule)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unspool.data.batches.examples import SequenceBatch
 from unspool.errors import InputError
-from unspool.gradients.backpropagate import Memory, backpropagate
+from unspool.gradients.backpropagate import Recompute, backpropagate
 from unspool.gradients.truncation import CarriedState, Segment
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats
@@ -53,7 +53,7 @@ class TextObjective:
         model: Model,
         carried: CarriedState,
         seed: int = 0,
-        memory: Memory = "full",
+        recompute: Recompute = "none",
         scheduled_sampling: Callable[[int], float] | None = None,
     ) -> None:
         carried.truncation.check_chain(model.config.feeds_tokens)
@@ -61,7 +61,7 @@ class TextObjective:
             raise InputError(
                 "own goes with pattern='output' and feedback='token': other models read no output before"
             )
-        self.model, self.carried, self.seed, self.memory = model, carried, seed, memory
+        self.model, self.carried, self.seed, self.recompute = model, carried, seed, recompute
         self.scheduled_sampling, self.gradient = scheduled_sampling, model.gradient()
 
     @property
@@ -85,7 +85,7 @@ class TextObjective:
             masks=model.masks(B, seed=seed, step=step),
             weights=weights,
             xi=self.carried.truncation.xi(tau, B, seed=seed, step=step),
-            memory=self.memory,
+            recompute=self.recompute,
             carry_after=segment.carry_after,
             sampled_mask=self._sampled_mask(tau, B, step),
         )

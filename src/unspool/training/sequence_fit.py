@@ -29,9 +29,9 @@ from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.deadline import StepBudget
 from unspool.training.events import StepDone
 from unspool.training.fit import fit, has_ended
-from unspool.training.fit_config import FitConfig
 from unspool.training.loop import Report, updates
 from unspool.training.objectives import SequenceObjective
+from unspool.training.recipe import FitConfig
 from unspool.training.state import TrainingState
 from unspool.training.store import RunWriter
 from unspool.training.timing import measure_update_rate
@@ -65,12 +65,12 @@ def fit_network(
     every = max(epoch, -(-steps // config.validations))
     budget = StepBudget(
         steps,
-        warmup=round(config.warmup * steps),
+        warmup=round(config.warmup_fraction * steps),
         schedule=config.schedule,
         validations=lambda steps: {*range(every, steps, every), steps},
     )
     batches = cycle_batches(
-        examples.part(train), config.B, config.seed, aligned=network.config.aligned, done=state.step
+        examples.part(train), config.batch_size, config.seed, aligned=network.config.aligned, done=state.step
     )
     reports = updates(
         SequenceObjective(network, config.seed), batches, state.optimiser, schedule=budget.schedule
@@ -91,7 +91,7 @@ def fit_network(
 
 def plan(network: Network, examples: Examples, config: FitConfig) -> FitConfig:
     """Return the config with its number of updates: those of the epochs, or fewer where the minutes do not suffice."""
-    refuse_what_does_not_fit(network, examples, config.B)
+    refuse_what_does_not_fit(network, examples, config.batch_size)
     split_validation(
         len(examples), config.validation, config.seed
     )  # refuse too few rows before anything is written
@@ -136,13 +136,13 @@ def bytes_of_network(config: SequenceConfig, B: int, tau: int, written: int) -> 
 def per_epoch(n: int, config: FitConfig) -> int:
     """Return the number of updates per epoch."""
     kept = n - round(n * config.validation)
-    return -(-kept // config.B)
+    return -(-kept // config.batch_size)
 
 
 def timed_updates(network: Network, examples: Examples, config: FitConfig) -> Iterator[Report]:
     """Train a copy of the network, to measure how long updates take."""
     copy = Network.initialise(network.config, seed=0)
-    batches = cycle_batches(examples, config.B, config.seed, aligned=network.config.aligned)
+    batches = cycle_batches(examples, config.batch_size, config.seed, aligned=network.config.aligned)
     return updates(SequenceObjective(copy), batches, Adam())
 
 

@@ -4,7 +4,7 @@
 0.5
 """
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any
 
 from unspool.optimisers.schedules.base import Schedule
 from unspool.optimisers.schedules.constant import Constant
@@ -15,10 +15,6 @@ SCHEDULES: dict[str, type[Schedule]] = {
     "constant": Constant,
     "cosine": Cosine,
 }
-if TYPE_CHECKING:
-    ScheduleName: TypeAlias = str
-else:
-    ScheduleName = Literal[tuple(SCHEDULES)]  # for options with choices
 
 
 def check_schedule(name: str) -> None:

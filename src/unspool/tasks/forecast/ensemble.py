@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.cells import CellName
+from unspool.cells import TASK_DEFAULT, CellName
 from unspool.data.batches.examples import SequenceBatch
 from unspool.data.series.windows import WindowScale, WindowSpec, origins_of, read_targets, read_windows
 from unspool.kernels.arrays import Floats, Real, Whole
@@ -37,28 +37,28 @@ STEPS_AT_ONCE = 2**18
 class MemberConfig:
     """How a network is made and trained."""
 
-    cell: CellName = "gru"
+    cell: CellName = TASK_DEFAULT
     hidden: int = 0
     steps: int = 0
     noise: float = -1.0
     learning_rate: float = 8e-3
     optimiser: str = "adam"
     schedule: str = "cosine"
-    B: int = 0
+    batch_size: int = 0
 
     def chosen(self, windows: int, values: int) -> MemberConfig:
-        """Choose what is 0 (hidden, steps, B) or negative (noise) by the number of windows and values.
+        """Choose what is 0 (hidden, steps, batch_size) or negative (noise) by the number of windows and values.
 
         >>> MemberConfig().chosen(61, 120)
-        MemberConfig(cell='gru', hidden=16, steps=400, noise=0.45643546458763845, learning_rate=0.008, optimiser='adam', schedule='cosine', B=32)
+        MemberConfig(cell='gru', hidden=16, steps=400, noise=0.45643546458763845, learning_rate=0.008, optimiser='adam', schedule='cosine', batch_size=32)
         """
-        B = self.B or (32 if windows < 2000 else 64)
+        B = self.batch_size or (32 if windows < 2000 else 64)
         return replace(
             self,
             hidden=self.hidden or (16 if windows < 500 else 32 if windows < 5000 else 48),
             steps=self.steps or int(np.clip(6 * windows / B, 400, 2400)),
             noise=min(0.6, 5 / float(np.sqrt(values))) if self.noise < 0 else self.noise,  # (1)
-            B=B,
+            batch_size=B,
         )
 
 
@@ -118,7 +118,7 @@ def train_network(
     optimiser = make_optimiser(recipe.optimiser, learning_rate=recipe.learning_rate, decay=0.05)
     schedule = make_schedule(recipe.schedule, recipe.steps, recipe.steps // 10)
     rng = np.random.default_rng([seed, 3])
-    drawn = (rng.integers(len(origins), size=recipe.B) for _ in range(recipe.steps))
+    drawn = (rng.integers(len(origins), size=recipe.batch_size) for _ in range(recipe.steps))
     batches = (_noisy(x, y, rows, layout.fold, recipe.noise, rng) for rows in drawn)
     return updates(SequenceObjective(network, seed), batches, optimiser, schedule=schedule)
 

@@ -34,12 +34,12 @@ from unspool.errors import InputError
 from unspool.evaluation.intervals import USUAL, errors_to_come, fewest_errors, level_reached, refuse_level
 from unspool.kernels.arrays import Real, Whole
 from unspool.kernels.memory import require_memory
+from unspool.model import options as network
 from unspool.model.memory import bytes_of_training, count_parameters
 from unspool.model.sequence_network import Network
-from unspool.optimisers import check_optimiser
-from unspool.optimisers.schedules import check_schedule
-from unspool.options import MOST_STEPS, at_least, check_positive
-from unspool.tasks.arguments import Arguments, config_from
+from unspool.optimisers import options as optimisers
+from unspool.options import POSITIVE, Arguments, at_least, build, check_values, declared
+from unspool.tasks.forecast import options as o
 from unspool.tasks.forecast.ensemble import (
     FittedMember,
     MemberConfig,
@@ -50,6 +50,7 @@ from unspool.tasks.forecast.ensemble import (
     train_network,
 )
 from unspool.tasks.forecast.store import ALONE, read_forecasters, write_forecasters
+from unspool.training import options as training
 from unspool.training.events import StepDone
 from unspool.training.provenance import provenance, sha256_of
 from unspool.training.store import Stopwatch
@@ -60,40 +61,26 @@ SMOOTH = 50
 """The number of updates that the running mean of the training loss goes over."""
 
 
-@dataclass(eq=False, kw_only=True)
+@declared(network, optimisers, training, o)
+@dataclass(eq=False, repr=False, kw_only=True)
 class Forecaster(Arguments):
     """Forecasts a series some steps ahead; scikit-learn's conventions for arguments."""
 
     horizon: int = 12
-    """H, how many steps ahead."""
     season: int | str = "guess"
-    """Steps until the series looks as before; 1: no season."""
     power: str = "guess"
-    """none, root or log."""
-    differences: tuple[int, int] | str = "guess"
-    """(d, D): ordinary and seasonal, each 0 or 1."""
+    differences: o.Differences = "guess"
     window: int = 0
-    """How many values the network reads; 0: chosen."""
     cell: CellName = TASK_DEFAULT
-    """elman, gru or lstm."""
     hidden: int = 0
-    """H of the network; 0: 16, 32 or 48, by the number of windows."""
     members: int = 0
-    """How many networks are averaged; 0: 4, or 2 where there are 5,000 windows or more."""
     steps: int = 0
-    """Updates of each; 0: six times through the windows, at least 400 and at most 2,400."""
     noise: float = -1.0
-    """The noise on what is read; below 0: chosen."""
     learning_rate: float = 8e-3
-    """The highest learning rate."""
     calibration: float = 0.2
-    """The share of the series at its end that intervals are learned from; 0: none."""
     seed: int = 0
-    """Where all random numbers come from."""
     optimiser: str = "adam"
-    """The name of an optimiser: adam or sgd."""
     schedule: str = "cosine"
-    """The learning-rate schedule after the warm-up: cosine or constant."""
 
     def save(self, path: str | Path, **more: Any) -> None:
         """Write the fitted forecaster as a new run; `more` goes into its config."""
@@ -225,18 +212,8 @@ class Forecaster(Arguments):
 
     def plan(self, values: Real) -> WindowSpec:
         """Choose season, transform and window for a series; raise where it is too short."""
-        at_least("horizon", self.horizon, 1)
-        for name, most in (
-            ("members", 1000),
-            ("window", None),
-            ("hidden", None),
-            ("steps", MOST_STEPS),
-            ("seed", None),
-        ):
-            at_least(name, getattr(self, name), 0, most)
-        check_positive("learning_rate", self.learning_rate)
-        check_optimiser(self.optimiser)
-        check_schedule(self.schedule)
+        check_values(self, self.get_params())
+        POSITIVE("learning_rate", self.learning_rate)
         if self.horizon >= len(values):
             raise InputError(
                 f"horizon is {self.horizon}, longer than the series, which has {len(values)} values"
@@ -267,9 +244,9 @@ class Forecaster(Arguments):
         windows = (
             24 * len(origins_of(layout, count)) * steps * layout.inputs
         )  # float64, float32 and one copy between
-        networks = bytes_of_training(config, recipe.B, steps) + 8 * (self.members or 4) * count_parameters(
-            config
-        )
+        networks = bytes_of_training(config, recipe.batch_size, steps) + 8 * (
+            self.members or 4
+        ) * count_parameters(config)
         require_memory(
             windows + networks,
             f"a forecaster with hidden {recipe.hidden:,} and a window of {layout.length:,} over {count:,} values",
@@ -315,4 +292,4 @@ class Forecaster(Arguments):
         return kept if self.calibration > 0 and enough else 0
 
     def _recipe(self, layout: WindowSpec, count: int) -> MemberConfig:
-        return config_from(MemberConfig, self).chosen(len(origins_of(layout, count)), count)
+        return build(MemberConfig, self).chosen(len(origins_of(layout, count)), count)

@@ -19,7 +19,7 @@ from unspool.model.feedback import centre_feedback
 from unspool.model.memory import refuse_too_large
 from unspool.model.network import Model
 from unspool.optimisers import make_optimiser
-from unspool.tasks.arguments import config_from
+from unspool.options import build
 from unspool.training.choose_bptt import measure_bias, probe_recipe, rows_for, shortest
 from unspool.training.deadline import StepBudget, early_validations
 from unspool.training.events import RunConfig
@@ -37,12 +37,12 @@ def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int,
     if config.bptt != AUTO:
         return config, None
     recipe = probe_recipe(len(corpus.vocab), len(corpus.train.ids), config.given, config.minutes)
-    probe = replace(config, bptt="full", memory="full", optimiser="adam", recipe=recipe)
+    probe = replace(config, bptt="full", recompute="none", optimiser="adam", recipe=recipe)
     training = build_state(corpus, probe)
     ids = in_reading_order(corpus.train.ids, config.backward)
     bias = measure_bias(training.model, train_text(training, probe), recipe.steps, ids, config.seed)
     K = shortest(bias, config.bptt_tolerance)
-    given = {"B": rows_for(K, len(ids))} | config.given
+    given = {"batch_size": rows_for(K, len(ids))} | config.given
     return replace(config, bptt=f"truncated:{K}", given=given), bias
 
 
@@ -57,7 +57,7 @@ def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunCo
     )
     held_out = len(corpus.valid.ids)
     # A token costs a third of what it costs in training; all validations together stay within their share.
-    look = int(3 * VALIDATING * recipe.steps * recipe.B * recipe.tau / config.validations)
+    look = int(3 * VALIDATING * recipe.steps * recipe.batch_size * recipe.window / config.validations)
     look = config.validation_tokens or min(held_out, max(look, 2000))
     return replace(config, recipe=recipe, validation_tokens=look)
 
@@ -67,12 +67,12 @@ def _given(config: RunConfig) -> dict[str, Any]:
     bptt, given = Truncation.parse(config.bptt), config.given
     if bptt.kind != "truncated":
         return given
-    if given.get("tau", bptt.K1) != bptt.K1:
+    if given.get("window", bptt.K1) != bptt.K1:
         raise InputError(
-            f"window is {given['tau']} and bptt {config.bptt}, which makes an update every {bptt.K1} steps; "
+            f"window is {given['window']} and bptt {config.bptt}, which makes an update every {bptt.K1} steps; "
             "give one of the two"
         )
-    return given | {"tau": bptt.K1}
+    return given | {"window": bptt.K1}
 
 
 def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
@@ -86,21 +86,21 @@ def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
 
 def model_config(K: int, recipe: Recipe) -> ModelConfig:
     """Return the config of the network of a recipe."""
-    return config_from(ModelConfig, recipe, inputs=K, outputs=K, learn_h0=recipe.h0 == "learned")
+    return build(ModelConfig, recipe, inputs=K, outputs=K, learn_h0=recipe.h0 == "learned")
 
 
 def batches_of(corpus: Corpus, config: RunConfig) -> Batches:
     """Return the minibatches of the training part: in sequence, so that the state is carried, or at random."""
     make = sequential_batches if config.batches == "sequential" else random_batches
     recipe, rng = config.fixed, np.random.default_rng(config.seed)
-    return make(in_reading_order(corpus.train.ids, config.backward), recipe.B, recipe.tau, rng)
+    return make(in_reading_order(corpus.train.ids, config.backward), recipe.batch_size, recipe.window, rng)
 
 
 def build_state(corpus: Corpus, config: RunConfig) -> TrainingState[Model]:
     """Return a new model with its training state; refuse one that would not fit in memory."""
     recipe = config.fixed
     made = model_config(len(corpus.vocab), recipe)
-    refuse_too_large(made, recipe.B, recipe.tau, config.memory)
+    refuse_too_large(made, recipe.batch_size, recipe.window, config.recompute)
     batches = batches_of(corpus, config)
     optimiser = make_optimiser(
         config.optimiser, learning_rate=recipe.learning_rate, clip=recipe.clip, decay=recipe.decay
@@ -153,6 +153,6 @@ def train_text(
         training.optimiser,
         seed=config.seed,
         schedule=(budget or step_budget(config)).schedule,
-        memory=config.memory,
+        recompute=config.recompute,
         carried=training.carried,
     )

@@ -1,0 +1,19 @@
+"""The hyper-parameters of an optimiser that every task has."""
+
+from unspool.optimisers import OPTIMISERS
+from unspool.optimisers.schedules import SCHEDULES
+from unspool.optimisers.settings import CLIP, DECAY, LEARNING_RATE
+from unspool.options import Option
+
+__all__ = ["CLIP", "DECAY", "LEARNING_RATE", "OPTIMISER", "SCHEDULE"]
+
+OPTIMISER: Option[str] = Option(
+    "optimiser",
+    "adam (AdamW where decay is above 0) or sgd (with momentum 0.9).",
+    choices=tuple(OPTIMISERS),
+)
+SCHEDULE: Option[str] = Option(
+    "schedule",
+    "Learning rate after the warm-up: cosine decays to zero, constant stays at the peak.",
+    choices=tuple(SCHEDULES),
+)
