@@ -15,7 +15,8 @@ from typing import Any
 
 from table import save, show
 from unspool.data.text.corpus import prepare
-from unspool.tasks.language.run import chosen_bptt, run
+from unspool.tasks.language.plan import chosen_bptt
+from unspool.tasks.language.run import run
 from unspool.training.choose_bptt import LENGTHS, shortest
 from unspool.training.events import Evaluated, RunConfig
 

@@ -33,10 +33,10 @@ from unspool.cli.commands import classify, compress, forecast, generate, regress
 from unspool.errors import UnspoolError
 from unspool.storage.run_folder import CONFIG, TRAINING
 from unspool.storage.tensors import read_arrays
-from unspool.tasks.forecast.store import load as load_forecaster
+from unspool.tasks.forecast import Forecaster
 from unspool.tasks.language.generator import TextGenerator
 from unspool.tasks.language.text_model import TextModel
-from unspool.tasks.store import load as load_fitted
+from unspool.tasks.registry import load as load_fitted
 
 SHIM = "UNSPOOL_FAULTS"
 """The variable with the path of the compiled shim: set in the process that has it loaded."""
@@ -101,7 +101,7 @@ CASES = {
     ),
     "forecast": Case(
         ["forecast", "fit", "{place}/sales.csv", "--out", "{place}/run", "--members", "1", "--horizon", "2", *SMALL],
-        "run", load_forecaster,
+        "run", Forecaster.load,
     ),
     "compress": Case(["compress", "{place}/given", "{place}/story.txt", "--out", "{place}/packed"], "packed", unpacked),
     "generate": Case(

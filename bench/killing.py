@@ -36,7 +36,7 @@ from unspool.tasks import (
 )
 from unspool.tasks.language.run import resume, run
 from unspool.tasks.language.text_model import TextModel
-from unspool.tasks.store import load
+from unspool.tasks.registry import load
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import RunConfig
 

@@ -21,8 +21,8 @@ from unspool.data.formats.idx import read_images
 from unspool.kernels.native import kernel_info
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
-from unspool.training.fit import evaluate, fit
 from unspool.training.recipe import FitConfig
+from unspool.training.sequence_fit import evaluate, fit_network
 
 
 def main() -> None:
@@ -113,10 +113,10 @@ def slow_down(network: Network, examples: Examples) -> None:
 
 
 def follow(network: Network, examples: Examples, config: FitConfig, keep: Path | None) -> None:
-    for report in fit(network, examples, config):
+    for report in fit_network(network, examples, config):
         if report.step % max(1, report.steps // 40) == 0:
             print(
-                f"update {report.step:,} of {report.steps:,}, loss {report.loss:.4f}, {report.seconds:.0f} s",
+                f"update {report.step:,} of {report.steps:,}, loss {report.train:.4f}, {report.seconds:.0f} s",
                 flush=True,
             )
             if keep is not None:

@@ -21,17 +21,18 @@ import torch
 from dates import pairs
 from summary import copy_examples
 from table import save, show
-from unspool.data.batches.examples import Examples, SequenceBatch
+from unspool.data.batches.examples import Examples, SequenceBatch, cycle_batches
 from unspool.data.encoders import TokenEncoder
 from unspool.kernels.native import set_threads
 from unspool.model.decode import beam
 from unspool.model.network import Model
 from unspool.model.sequence_config import BOS, EOS, SequenceConfig
 from unspool.model.sequence_network import Network
-from unspool.optimisers.base import Optimiser, OptimiserConfig
-from unspool.optimisers.schedule import Cosine
+from unspool.optimisers.adam import Adam
+from unspool.optimisers.schedules.cosine import Cosine
 from unspool.torch.state_dict import to_torch
-from unspool.training.fit import cycle_batches, update
+from unspool.training.loop import updates
+from unspool.training.objectives import SequenceObjective
 from unspool.training.recipe import FitConfig
 
 ONES = [
@@ -108,7 +109,7 @@ def compare(shape: str, task: Task, scale: float, seeds: int) -> dict:
         network = Network.initialise(task.config, seed)
         twin = TorchNetwork(network)
         fit = FitConfig(steps=steps, batch_size=task.B, learning_rate=task.learning_rate, seed=seed)
-        batches = cycle_batches(task.train, fit, aligned=task.config.aligned)
+        batches = cycle_batches(task.train, fit.batch_size, fit.seed, aligned=task.config.aligned)
         chosen = [next(batches) for _ in range(steps)]
         seconds.append((spent(learn(network, chosen, fit)), spent(twin._learn(chosen, fit))))
         scores.append(score(network, held))
@@ -135,10 +136,9 @@ def spent(updates: Iterator[None]) -> float:
 
 
 def learn(network: Network, batches: list[SequenceBatch], fit: FitConfig) -> Iterator[None]:
-    optimiser = Optimiser(OptimiserConfig(learning_rate=fit.learning_rate, clip=1.0))
+    optimiser = Adam(learning_rate=fit.learning_rate, clip=1.0)
     rate = Cosine(len(batches), warmup=max(1, len(batches) // 20))
-    for step, batch in enumerate(batches):
-        update(network, batch, optimiser, seed=0, rate=rate(step))
+    for _ in updates(SequenceObjective(network), batches, optimiser, schedule=rate):
         yield
 
 

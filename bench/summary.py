@@ -22,8 +22,8 @@ from unspool.inspect.probe import probe
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.tasks import SequenceTranslator
-from unspool.training.fit import evaluate, fit
 from unspool.training.recipe import FitConfig
+from unspool.training.sequence_fit import evaluate, fit_network
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 
@@ -54,9 +54,9 @@ def main() -> None:
 
 def timed(network: Network, examples: Examples, config: FitConfig) -> dict:
     wall, cpu = time.perf_counter(), time.process_time()
-    for report in fit(network, examples, config):
+    for report in fit_network(network, examples, config):
         if report.step % max(1, report.steps // 10) == 0:
-            print(f"  update {report.step:,} of {report.steps:,}, loss {report.loss:.5f}", flush=True)
+            print(f"  update {report.step:,} of {report.steps:,}, loss {report.train:.5f}", flush=True)
     return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
 
 
@@ -145,7 +145,7 @@ def recover(
     wall, cpu = time.perf_counter(), time.process_time()
     for report in model.fit_iter(x, x):
         if report.step % max(1, report.steps // 10) == 0:
-            print(f"  update {report.step:,} of {report.steps:,}, loss {report.loss:.5f}", flush=True)
+            print(f"  update {report.step:,} of {report.steps:,}, loss {report.train:.5f}", flush=True)
     model.longest_ = 8 * high
     return model, {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
 

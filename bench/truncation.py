@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from table import save, show
-from unspool import Model, ModelConfig, Optimiser, OptimiserConfig, set_threads, train
+from unspool import Adam, Model, ModelConfig, set_threads, train
 from unspool.gradients.backpropagate import backpropagate
 from unspool.gradients.truncation import FULL, CarriedState, Truncation
 
@@ -52,8 +52,8 @@ def reset() -> Model:
     return Model.initialise(ModelConfig(inputs=K, outputs=K, cell="elman", hidden=H), seed=0)
 
 
-def optimiser() -> Optimiser:
-    return Optimiser(OptimiserConfig(learning_rate=4e-3))
+def optimiser() -> Adam:
+    return Adam(learning_rate=4e-3)
 
 
 def gradient_of(model: Model, window: Window, how: Truncation, step: int = 0) -> np.ndarray:

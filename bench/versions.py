@@ -18,7 +18,8 @@ WORKER = r"""
 import sys, time
 import numpy as np
 import unspool
-from unspool import Model, ModelConfig, Optimiser, OptimiserConfig, Stream, set_threads, train
+from unspool import Model, ModelConfig, Stream, set_threads, train
+make_optimiser = getattr(unspool, "Adam", None) or (lambda: unspool.Optimiser(unspool.OptimiserConfig()))
 initialise = getattr(Model, "initialise", None) or Model.fresh
 set_threads(int(sys.argv[1]))
 
@@ -35,7 +36,7 @@ def steps(cell):
     def endless():
         while True:
             yield window
-    reports = train(model, endless(), Optimiser(OptimiserConfig()))
+    reports = train(model, endless(), make_optimiser())
     return lambda: [next(reports) for _ in range(8)]
 
 def tokens(cell):

@@ -16,12 +16,16 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 from unspool.cli.commands import classify, forecast, generate_from, regress, tag, train, translate
 from unspool.cli.sources import Reading
 from unspool.model.config import ModelConfig
-from unspool.optimisers.base import OptimiserConfig
+from unspool.optimisers.adam import Adam
+from unspool.optimisers.sgd import SGD
 from unspool.options import Option, option_of
+from unspool.tasks.classify import SequenceClassifier
 from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.tasks.generate_from import SequenceGenerator
 from unspool.tasks.language.estimator import LanguageModel
-from unspool.tasks.predictors import SequenceClassifier, SequenceRegressor, SequenceTagger
-from unspool.tasks.writers import SequenceGenerator, SequenceTranslator
+from unspool.tasks.regress import SequenceRegressor
+from unspool.tasks.tag import SequenceTagger
+from unspool.tasks.translate import SequenceTranslator
 
 FOLDER = Path(__file__).parent
 PYTHON: dict[str, list[Any]] = {
@@ -33,7 +37,8 @@ PYTHON: dict[str, list[Any]] = {
     "generate-from": [SequenceGenerator],
     "forecast": [Forecaster],
     "ModelConfig": [ModelConfig],
-    "OptimiserConfig": [OptimiserConfig],
+    "Adam": [Adam],
+    "SGD": [SGD],
 }
 """The classes that take arguments in Python, by task."""
 COMMANDS: dict[str, list[Any]] = {

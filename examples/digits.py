@@ -34,7 +34,7 @@ def main() -> None:
     )  # fmt: skip
     for report in model.fit_iter(x, y):
         if report.step % (report.steps // 10) == 0:
-            print(f"update {report.step:,} of {report.steps:,}, loss {report.loss:.4f}")
+            print(f"update {report.step:,} of {report.steps:,}, loss {report.train:.4f}")
     print(f"{len(test)} pictures held out, pixel by pixel: accuracy {model.score(test, truth):.4f}")
     shown = [int(np.flatnonzero(truth == digit)[0]) for digit in (0, 3, 7, 9)]
     steps = model.predict_proba_steps(test[shown])

@@ -28,7 +28,7 @@ def main() -> None:
     )  # fmt: skip
     for report in model.fit_iter(data.labels, data.sequences):
         if report.step % max(1, report.steps // 10) == 0:
-            print(f"update {report.step:,} of {report.steps:,}, loss {report.loss:.3f}", flush=True)
+            print(f"update {report.step:,} of {report.steps:,}, loss {report.train:.3f}", flush=True)
     known = set(data.sequences)
     for language in options.languages or data.classes:
         names = model.sample([language] * 8, temperature=options.temperature, seed=1)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unspool import Model, ModelConfig, Optimiser, OptimiserConfig, train
+from unspool import Adam, Model, ModelConfig, train
 from unspool.plots.figure import BLUE, GREEN, GREY, ORANGE, new_axes, save
 
 TASKS = {"parity": "parity: y(t) = y(t-1) xor x(t)", "delay": "delay: y(t) = x(t-2)"}
@@ -55,7 +55,7 @@ def learn(task: str, pattern: str, updates: int, seed: int = 0) -> list[float]:
     config = ModelConfig(
         cell="elman", inputs=2, outputs=2, hidden=32, pattern=figure, feedback="logits" if fed else "token"
     )
-    optimiser = Optimiser(OptimiserConfig(learning_rate=5e-3))
+    optimiser = Adam(learning_rate=5e-3)
     return [
         r.loss
         for r in train(Model.initialise(config, seed), windows(task, updates, seed=seed + 1), optimiser)

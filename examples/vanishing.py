@@ -14,7 +14,7 @@ import itertools
 
 import numpy as np
 
-from unspool import Model, ModelConfig, Optimiser, OptimiserConfig, train
+from unspool import Adam, Model, ModelConfig, train
 from unspool.data.batches.text_windows import sequential_batches
 from unspool.data.text.corpus import prepare
 from unspool.gradients.by_lag import gradient_by_lag
@@ -52,7 +52,7 @@ def main() -> None:
         for when in ("fresh", "trained"):
             if when == "trained":
                 batches = sequential_batches(corpus.train.ids, 16, 64, np.random.default_rng(0))
-                optimiser = Optimiser(OptimiserConfig(learning_rate=4e-3))
+                optimiser = Adam(learning_rate=4e-3)
                 for _ in itertools.islice(train(model, batches, optimiser), args.updates):
                     pass
             found[cell, when] = seen(model, ids)

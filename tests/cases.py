@@ -12,8 +12,8 @@ from unspool import cells
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.values import Masks
-from unspool.optimisers.base import Optimiser, OptimiserConfig
-from unspool.training.loop import update
+from unspool.optimisers.adam import Adam
+from unspool.training.loop import train
 
 CELLS = tuple(cells.CELLS)
 INPUTS = {
@@ -190,11 +190,11 @@ def batches(config, tau=12, B=9, steps=10, seed=5):
 
 def trained(config):
     """Return the parameters and the losses of ten updates with Adam."""
-    model, optimiser = Model.initialise(config, seed=4), Optimiser(OptimiserConfig(decay=0.01, clip=0.5))
-    gradient, state, losses = model.gradient(), None, []
+    model, optimiser = Model.initialise(config, seed=4), Adam(decay=0.01, clip=0.5)
+    state, losses = None, []
     for batch in batches(config):
         state = None if batch.reset or config.bidirectional else state
-        report = update(model, batch, state, gradient, optimiser, seed=7)
+        report = next(train(model, [batch], optimiser, state=state, seed=7))
         state = report.state
         losses += [report.loss, report.norm]
     return {"parameters": model.parameters.flat, "losses": np.array(losses)}

@@ -8,7 +8,7 @@ from unspool.data.tokens.registry import make_tokenizer
 from unspool.data.tokens.vocab import Vocab
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
-from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.optimisers.adam import Adam
 from unspool.tasks.language.text_model import TextModel
 from unspool.training.loop import train
 
@@ -29,7 +29,7 @@ def made(
     if steps:
         ids = np.array(vocab[tokens], np.int32)
         batches = sequential_batches(ids, 2, 16, np.random.default_rng(0), epochs=1000)
-        reports = train(model, batches, Optimiser(OptimiserConfig(learning_rate=0.01)))
+        reports = train(model, batches, Adam(learning_rate=0.01))
         for _ in range(steps):
             next(reports)
     return TextModel(model, vocab, tokenizer, TextConfig(tokens=kind), backward)

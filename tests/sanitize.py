@@ -120,8 +120,8 @@ class Calls:
         from unspool.model.network import Model
         from unspool.model.parameters import Parameters, shapes_of
         from unspool.model.stream import Stream
-        from unspool.optimisers.base import Optimiser, OptimiserConfig
-        from unspool.training.loop import update
+        from unspool.optimisers.adam import Adam
+        from unspool.training.loop import train
 
         self.rng = np.random.default_rng(seed)
         self.large = large  # the share of calls that are large enough for several threads
@@ -129,7 +129,7 @@ class Calls:
         self.ops, self.InputError, self.Lookup = native, InputError, Lookup
         self.Model, self.ModelConfig, self.Stream = Model, ModelConfig, Stream
         self.Parameters, self.shapes_of = Parameters, shapes_of
-        self.update, self.optimiser = update, lambda: Optimiser(OptimiserConfig())
+        self.train, self.optimiser = train, Adam
         self.sets = native.kernel_info()["available"]
         self.refused = self.done = 0
         self.changing = np.zeros(4000, np.int32)
@@ -350,7 +350,7 @@ class Calls:
         window = SimpleNamespace(
             x=self.ids(config.inputs, tau, B), y=self.ids(config.outputs, tau, B), reset=True
         )
-        self.update(model, window, None, model.gradient(), self.optimiser())
+        next(self.train(model, [window], self.optimiser()))
 
 
 def inside(kind: str, part: int, calls: int) -> int:

@@ -11,37 +11,41 @@ if TYPE_CHECKING:
     from unspool.model.config import ModelConfig
     from unspool.model.network import Model
     from unspool.model.stream import Stream
-    from unspool.optimisers.base import Optimiser, OptimiserConfig
+    from unspool.optimisers.adam import Adam
+    from unspool.optimisers.sgd import SGD
     from unspool.tasks.language.estimator import LanguageModel
     from unspool.tasks.language.text_model import TextModel
+    from unspool.tasks.registry import load
     from unspool.training.loop import train
 
 __version__ = "0.1.0"
 __all__ = [
+    "SGD",
+    "Adam",
     "LanguageModel",
     "Model",
     "ModelConfig",
-    "Optimiser",
-    "OptimiserConfig",
     "Stream",
     "TextModel",
     "UnspoolError",
     "kernel_info",
+    "load",
     "per_sample_gradients",
     "per_sample_norms",
     "set_threads",
     "train",
 ]
 _MODULES = {
+    "Adam": "optimisers.adam",
     "LanguageModel": "tasks.language.estimator",
     "Model": "model.network",
     "ModelConfig": "model.config",
-    "Optimiser": "optimisers.base",
-    "OptimiserConfig": "optimisers.base",
+    "SGD": "optimisers.sgd",
     "Stream": "model.stream",
     "TextModel": "tasks.language.text_model",
     "UnspoolError": "errors",
     "kernel_info": "kernels.native",
+    "load": "tasks.registry",
     "per_sample_gradients": "gradients.per_sample",
     "per_sample_norms": "gradients.per_sample",
     "set_threads": "kernels.native",

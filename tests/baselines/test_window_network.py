@@ -10,21 +10,21 @@ from unspool.baselines.autoregression import fit_autoregression
 from unspool.baselines.laplace import laplace
 from unspool.baselines.multi_step import error_by_steps
 from unspool.baselines.ngram_counts import count_ngrams
-from unspool.baselines.window_layers import (
-    Moments,
-    Parameters,
-    adam,
+from unspool.baselines.window_network import (
+    Training,
+    WindowLanguageModel,
     backward_hidden,
-    backward_output,
-    cross_entropy,
     hidden,
-    output,
+    train_on_numbers,
+    train_on_tokens,
 )
-from unspool.baselines.window_network import Training, WindowLanguageModel, train_on_numbers, train_on_tokens
 from unspool.data.series.lags import noisy_sine
 from unspool.errors import InputError
 from unspool.evaluation.metrics import measure
 from unspool.kernels import native, reference
+from unspool.kernels.tape import Loss
+
+Parameters = dict[str, np.ndarray]
 
 H, K, N, TAU = 4, 5, 6, 3
 
@@ -52,43 +52,33 @@ def agree_with_differences(p: Parameters, loss: Callable[[], float], gradients: 
             assert gradients[name][index] == pytest.approx((above - below) / (2 * step), rel=1e-6, abs=1e-8)
 
 
+def cross_entropy(p: Parameters, x: np.ndarray, y: np.ndarray, kernel: ModuleType) -> tuple[Loss, Parameters]:
+    """Score targets and compute all gradients."""
+    h, gradients = hidden(p, x, kernel), {name: np.zeros_like(values) for name, values in p.items()}
+    loss = kernel.softmax_cross_entropy(
+        h, p["V"], p["c"], y, scale=1 / len(y), dV=gradients["V"], dc=gradients["c"]
+    )
+    backward_hidden(p, x, h, loss.dh, gradients, kernel)
+    return loss, gradients
+
+
 @pytest.mark.parametrize("tokens", [False, True])
-def test_gradients_of_the_cross_entropy_are_those_of_finite_differences(tokens: bool) -> None:
+def test_gradients_are_those_of_finite_differences(tokens: bool) -> None:
     p, x = parameters((TAU, K, H) if tokens else (H, TAU)), inputs(tokens)
     y = np.random.default_rng(2).integers(K, size=N, dtype=np.int32)
-    h = hidden(p, x, reference)
-    loss, gradients = cross_entropy(p, h, y, reference)
-    assert loss.dh is not None
-    gradients |= backward_hidden(p, x, h, loss.dh, reference)
-    agree_with_differences(
-        p, lambda: cross_entropy(p, hidden(p, x, reference), y, reference)[0].mean, gradients
-    )
+    gradients = cross_entropy(p, x, y, reference)[1]
+    agree_with_differences(p, lambda: cross_entropy(p, x, y, reference)[0].mean, gradients)
 
 
 @pytest.mark.parametrize("tokens", [False, True])
-def test_gradients_of_the_squared_error_are_those_of_finite_differences(tokens: bool) -> None:
-    p, x = parameters((TAU, K, H) if tokens else (H, TAU)), inputs(tokens)
-    y = np.random.default_rng(2).standard_normal((N, K))
-    h = hidden(p, x, reference)
-    dh, gradients = backward_output(p, h, output(p, h, reference) - y, reference)
-    gradients |= backward_hidden(p, x, h, dh, reference)
-    agree_with_differences(
-        p, lambda: float(((output(p, hidden(p, x, reference), reference) - y) ** 2).sum() / 2), gradients
-    )
-
-
-@pytest.mark.parametrize("tokens", [False, True])
-def test_the_kernels_give_what_their_twins_give(tokens: bool) -> None:
+def test_the_native_kernels_agree_with_the_reference(tokens: bool) -> None:
     exact, x = parameters((TAU, K, H) if tokens else (H, TAU)), inputs(tokens)
     p = {name: values.astype(np.float32) for name, values in exact.items()}
     y = np.random.default_rng(2).integers(K, size=N, dtype=np.int32)
     found = []
     for kernel, at in ((reference, exact), (native, p)):
-        seen = x if tokens else x.astype(at["U"].dtype)
-        h = hidden(at, seen, kernel)
-        loss, gradients = cross_entropy(at, h, y, kernel)
-        assert loss.dh is not None
-        found.append({"loss": loss.per_target} | gradients | backward_hidden(at, seen, h, loss.dh, kernel))
+        loss, gradients = cross_entropy(at, x if tokens else x.astype(at["U"].dtype), y, kernel)
+        found.append({"loss": loss.per_target} | gradients)
     for name, expected in found[0].items():
         np.testing.assert_allclose(found[1][name], expected, rtol=1e-4, atol=1e-6, err_msg=name)
 
@@ -99,21 +89,6 @@ def test_a_window_of_tokens_is_a_window_of_one_hot_vectors() -> None:
     np.testing.assert_allclose(
         hidden(tables, x, reference), hidden(dense, np.eye(K)[x].reshape(N, -1), reference)
     )
-
-
-@pytest.mark.parametrize(
-    ("kernel", "dtype", "rtol"), [(reference, np.float64, 1e-7), (native, np.float32, 1e-5)]
-)
-def test_adam_takes_the_published_steps(kernel: ModuleType, dtype: type, rtol: float) -> None:
-    p, moments = {"w": np.array([1.0, -2.0], dtype)}, Moments()
-    m = v = np.zeros(2)
-    expected = p["w"].astype(np.float64)
-    for t in range(1, 6):
-        g = 2 * expected
-        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
-        expected = expected - 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-        adam(p, {"w": 2 * p["w"]}, moments, 0.1, kernel)
-        np.testing.assert_allclose(p["w"], expected, rtol=rtol)
 
 
 def test_it_learns_what_a_line_cannot() -> None:
@@ -156,8 +131,8 @@ def test_every_target_is_scored_once_and_with_what_stands_before_it() -> None:
     ids = np.random.default_rng(3).integers(K, size=20_000).astype(np.int32)
     assert len(model.log_prob(ids)) == len(ids) - 1
     assert len(model.log_prob(ids, given=0)) == len(ids)
-    h = hidden(p, np.array([ids[7:10], [0, 0, ids[0]]], np.int32))
-    nats = cross_entropy(p, h, ids[[10, 1]])[0].per_target
+    before = np.array([ids[7:10], [0, 0, ids[0]]], np.int32)
+    nats = cross_entropy(p, before, ids[[10, 1]], native)[0].per_target
     assert model.log_prob(ids)[9] == -nats[0]
     assert model.log_prob(ids)[0] == -nats[1]
 

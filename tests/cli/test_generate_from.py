@@ -14,7 +14,7 @@ from unspool.data.formats.conditioned import Conditioned, read_conditioned
 from unspool.errors import InputError
 from unspool.storage import run_folder
 from unspool.tasks import SequenceGenerator
-from unspool.tasks.store import load
+from unspool.tasks.registry import load
 
 QUICK = ["--hidden", "16", "--steps", "60", "--validation", "0", "--learning-rate", "0.02", "--batch", "16"]
 

@@ -16,7 +16,7 @@ from unspool.errors import InputError
 from unspool.evaluation.scores import score
 from unspool.storage import run_folder
 from unspool.tasks import SequenceClassifier
-from unspool.tasks.store import load, save
+from unspool.tasks.registry import load
 
 QUICK = ["--hidden", "6", "--steps", "3", "--validation", "0"]
 
@@ -163,7 +163,7 @@ def test_a_fit_that_has_not_ended_answers_and_says_so(tmp_path, monkeypatch, cap
 
 
 def test_a_run_from_python_was_told_no_columns(tmp_path, capsys):
-    save(SequenceClassifier(hidden=4, epochs=1).fit(["ab", "ba"], ["x", "y"]), tmp_path / "run")
+    SequenceClassifier(hidden=4, epochs=1).fit(["ab", "ba"], ["x", "y"]).save(tmp_path / "run")
     (tmp_path / "new.csv").write_text("text\nab\n")
     found, said = asked(capsys, "classify", "predict", tmp_path / "run", tmp_path / "new.csv")
     assert len(found["answers"]) == 1 and said == ""

@@ -15,8 +15,8 @@ from unspool.data.formats.npz import write_ragged
 from unspool.data.formats.numeric import Columns, read_measured
 from unspool.errors import InputError
 from unspool.storage import run_folder
-from unspool.tasks.predictors import SequenceRegressor
-from unspool.tasks.store import load
+from unspool.tasks.registry import load
+from unspool.tasks.regress import SequenceRegressor
 
 QUICK = ["--hidden", "8", "--steps", "40", "--validation", "0", "--learning-rate", "0.01"]
 RNG = np.random.default_rng(0)

@@ -31,7 +31,7 @@ from unspool.cells import cell_named
 from unspool.kernels import _native, native
 from unspool.model.network import Model
 from unspool.model.stream import Stream
-from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.optimisers.adam import Adam
 from windows import layer_arguments
 
 THREADS = (2, 3, 5)
@@ -435,7 +435,7 @@ def test_ten_training_steps_end_in_the_same_parameters_for_any_threads_and_instr
 
 def trained_in_pieces(config, cuts):
     """Train as `trained` does, every window in pieces."""
-    model, optimiser = Model.initialise(config, seed=4), Optimiser(OptimiserConfig(decay=0.01, clip=0.5))
+    model, optimiser = Model.initialise(config, seed=4), Adam(decay=0.01, clip=0.5)
     gradient, state = model.gradient(), None
     for batch in batches(config):
         weights, reset = model.weights(), batch.reset

@@ -15,7 +15,7 @@ from unspool.model.config import ModelConfig
 from unspool.model.feedback import shift_right
 from unspool.model.network import Model
 from unspool.model.parameters import Parameters
-from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.optimisers.sgd import SGD
 
 TAU, X, H, K = 5, 3, 4, 6
 NEAR = {"rtol": 2e-5, "atol": 2e-6}
@@ -312,11 +312,11 @@ def test_clipping_bounds_an_update_and_decay_brings_the_radius_down():
     parameters = Parameters({"W": (8, 8)})
     gradient = parameters.like()
     gradient["W"][:] = 1.1**60
-    sgd = Optimiser(OptimiserConfig(kind="sgd", learning_rate=1.0, clip=1.0))
+    sgd = SGD(learning_rate=1.0, clip=1.0, momentum=0)
     norm = sgd.update(parameters, gradient.flat)
     assert norm > 2000 and np.linalg.norm(parameters["W"]) == pytest.approx(1.0, rel=1e-5)
     W = of_radius(np.linalg.qr(np.random.default_rng(0).standard_normal((8, 8)))[0], 1.1)
-    decaying = Optimiser(OptimiserConfig(kind="sgd", learning_rate=0.1, decay=0.1, clip=0))
+    decaying = SGD(learning_rate=0.1, decay=0.1, clip=0, momentum=0)
     parameters["W"][:] = W
     gradient["W"][:] = 0
     for _ in range(20):

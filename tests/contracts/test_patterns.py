@@ -11,7 +11,7 @@ from unspool.kernels import native, reference
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.stream import Stream
-from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.optimisers.adam import Adam
 from unspool.training.loop import train
 
 KINDS = ("one-hot", "embedded", "tied", "gathered", "dense")
@@ -126,7 +126,7 @@ def test_scheduled_sampling_mixes_own_outputs_and_targets_and_is_repeatable():
 
     def trained(scheduled_sampling):
         model = Model.initialise(config, seed=0)
-        list(train(model, batches, Optimiser(OptimiserConfig()), scheduled_sampling=scheduled_sampling))
+        list(train(model, batches, Adam(), scheduled_sampling=scheduled_sampling))
         return model.parameters.flat.copy()
 
     forced, mixed, free = trained(None), trained(lambda step: step / 4), trained(lambda step: 1.0)
@@ -253,9 +253,7 @@ def test_training_one_output_learns_which_token_came_first():
             self.y, self.lengths = self.x[0].copy(), rng.integers(1, 7, 32).astype(np.int32)
 
     model = Model.initialise(config, seed=0)
-    reports = list(
-        train(model, [Ragged() for _ in range(150)], Optimiser(OptimiserConfig(learning_rate=2e-2)))
-    )
+    reports = list(train(model, [Ragged() for _ in range(150)], Adam(learning_rate=2e-2)))
     assert reports[0].loss > 1.2 and np.mean([r.loss for r in reports[-10:]]) < 0.1
 
 

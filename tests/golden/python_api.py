@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool import Model, ModelConfig, Optimiser, OptimiserConfig, train
+from unspool import Adam, Model, ModelConfig, train
 
 TAU, B, UPDATES = 7, 5, 20
 
@@ -46,7 +46,7 @@ def _trained(ragged: bool, share: float | None, fields: dict[str, Any]) -> dict[
     model = Model.initialise(config, seed=3)
     windows = [_window(config, update, ragged) for update in range(UPDATES)]
     own = None if share is None else lambda step: share
-    optimiser = Optimiser(OptimiserConfig(learning_rate=0.01))
+    optimiser = Adam(learning_rate=0.01)
     assert sum(1 for _ in train(model, windows, optimiser, seed=3, scheduled_sampling=own)) == UPDATES
     return dict(model.parameters)
 

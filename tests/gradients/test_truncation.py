@@ -14,8 +14,9 @@ from unspool.kernels import native, reference
 from unspool.kernels.tape import Lookup
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
-from unspool.optimisers.base import Optimiser, OptimiserConfig
-from unspool.training.loop import train, update
+from unspool.optimisers.adam import Adam
+from unspool.optimisers.sgd import SGD
+from unspool.training.loop import train
 from windows import layer_arguments
 
 FALSE_ALARMS = 1e-6
@@ -226,7 +227,7 @@ def windows(tokens, tau, reset=(0,)):
 
 def run(config, batches, bptt=FULL, recompute="none", optimiser=None, model=None, carried=None):
     model = model or Model.initialise(config, seed=4)
-    optimiser = optimiser or Optimiser(OptimiserConfig(clip=0.5))
+    optimiser = optimiser or Adam(clip=0.5)
     reports = list(train(model, batches, optimiser, seed=7, bptt=bptt, recompute=recompute, carried=carried))
     losses = np.array([(r.loss, r.norm, r.targets) for r in reports])
     return {"parameters": model.parameters.flat, "losses": losses}
@@ -280,7 +281,7 @@ def test_update_every_k1_and_look_back_k2_as_pytorch_does_it_with_detached_state
             (U, W, b, V, c), torch.autograd.grad(loss / (end - last), (U, W, b, V, c)), strict=True
         ):
             parameter.data -= rate * slope
-    sgd = Optimiser(OptimiserConfig(kind="sgd", learning_rate=rate, clip=0))
+    sgd = SGD(learning_rate=rate, clip=0, momentum=0)
     run(config, windows(tokens, tau), Truncation("truncated", K1, K2), optimiser=sgd, model=model)
     assert sgd.step == -(-21 // K1)
     for name, theirs in (("layer0.W", W), ("layer0.U", U), ("layer0.b", b), ("V", V), ("c", c)):
@@ -302,30 +303,19 @@ def test_every_target_of_a_finite_window_is_scored_exactly_once(bptt, tau):
     assert len(counted) == -(-tau // Truncation.parse(bptt).K1)
 
 
-def test_one_update_of_a_window_that_truncation_would_cut_is_refused():
-    config = ModelConfig(inputs=5, outputs=5, hidden=4)
-    model, (window,) = Model.initialise(config, seed=0), windows(text(config, 9), 9)
-    optimiser = Optimiser(OptimiserConfig())
-    with pytest.raises(InputError, match=r"9 steps.*one update.*use train"):
-        update(model, window, None, model.gradient(), optimiser, bptt=Truncation.parse("truncated:4,8"))
-    assert optimiser.step == 0
-    update(model, window, None, model.gradient(), optimiser, bptt=Truncation.parse("truncated:9"))
-    assert optimiser.step == 1
-
-
 @pytest.mark.parametrize("stop", [1, 4, 6, 9])
 @pytest.mark.parametrize("bptt", ["full", "truncated:4", "truncated:3,8", "random:0.6"])
 def test_training_goes_on_from_a_saved_past_to_the_same_bits(bptt, stop):
     how, batches = Truncation.parse(bptt), windows(text(TRAINED, 70), 7, reset=(0, 6))
     whole = run(TRAINED, batches, how, carried=CarriedState(how))
-    model, optimiser = Model.initialise(TRAINED, seed=4), Optimiser(OptimiserConfig(clip=0.5))
+    model, optimiser = Model.initialise(TRAINED, seed=4), Adam(clip=0.5)
     data, carried = iter(batches), CarriedState(how)
     first = train(model, data, optimiser, seed=7, carried=carried)
     losses = [next(first) for _ in range(stop)]
     saved, kept, flat = carried.state(), optimiser.state(), model.parameters.flat.copy()
     model, optimiser, carried = (
         Model.initialise(TRAINED, seed=9),
-        Optimiser(OptimiserConfig(clip=0.5)),
+        Adam(clip=0.5),
         CarriedState(how),
     )
     model.parameters.flat[:] = flat
@@ -343,7 +333,7 @@ def test_windows_in_two_calls_with_one_past_train_as_in_one_call(bptt, cut):
     whole = run(TRAINED, batches, how, carried=CarriedState(how))
     model, optimiser, carried = (
         Model.initialise(TRAINED, seed=4),
-        Optimiser(OptimiserConfig(clip=0.5)),
+        Adam(clip=0.5),
         CarriedState(how),
     )
     found = [

@@ -18,7 +18,7 @@ from unspool.model.config import ModelConfig
 from unspool.model.equivalent import as_hidden
 from unspool.model.network import Model
 from unspool.model.stream import Stream
-from unspool.optimisers.base import Optimiser, OptimiserConfig
+from unspool.optimisers.adam import Adam
 from unspool.training.loop import train
 
 KINDS = ("one-hot", "embedded", "tied", "gathered", "dense")
@@ -137,7 +137,7 @@ def test_a_real_valued_output_carries_what_a_token_cannot():
     last = {}
     for feedback in ("token", "logits"):
         config = ModelConfig(cell="elman", inputs=2, outputs=2, hidden=16, pattern="10.4", feedback=feedback)
-        model, optimiser = Model.initialise(config, seed=0), Optimiser(OptimiserConfig(learning_rate=0.02))
+        model, optimiser = Model.initialise(config, seed=0), Adam(learning_rate=0.02)
         reports = list(train(model, [delayed(rng) for _ in range(250)], optimiser))
         last[feedback] = np.mean([report.loss for report in reports[-20:]])
     assert last["logits"] < 0.1 < 0.6 < last["token"]
@@ -151,7 +151,7 @@ def test_training_goes_on_to_the_same_bits_from_a_saved_state():
     def trained(*pieces):
         model, optimiser, past = (
             Model.initialise(config, seed=0),
-            Optimiser(OptimiserConfig()),
+            Adam(),
             CarriedState(),
         )
         for piece in pieces:
@@ -227,10 +227,10 @@ def test_tokens_fed_back_have_no_chain_that_truncation_could_cut():
     model = Model.initialise(ModelConfig(cell="elman", inputs=3, outputs=3, hidden=4, pattern="10.4"), seed=0)
     for bptt in ("truncated:2,4", "random:0.5"):
         with pytest.raises(InputError, match="no gradient passes from step to step"):
-            next(train(model, [], Optimiser(OptimiserConfig()), bptt=Truncation.parse(bptt)))
+            next(train(model, [], Adam(), bptt=Truncation.parse(bptt)))
     hidden = Model.initialise(ModelConfig(cell="elman", inputs=3, outputs=3, hidden=4), seed=0)
     with pytest.raises(InputError, match="own goes with"):
-        next(train(hidden, [], Optimiser(OptimiserConfig()), scheduled_sampling=lambda step: 0.5))
+        next(train(hidden, [], Adam(), scheduled_sampling=lambda step: 0.5))
 
 
 def test_the_bits_do_not_depend_on_threads():

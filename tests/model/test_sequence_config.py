@@ -8,8 +8,8 @@ from unspool.errors import Diverged, InputError
 from unspool.inspect.probe import probe
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
-from unspool.training.fit import evaluate, fit
 from unspool.training.recipe import FitConfig
+from unspool.training.sequence_fit import evaluate, fit_network
 
 
 def config(**more):
@@ -74,7 +74,7 @@ def test_a_loss_that_is_not_a_number_stops_a_fit():
     x = np.full((4, 3, 1), np.inf, np.float32)
     network = Network.initialise(config(inputs=1, dense=True), seed=0)
     with pytest.raises(Diverged, match="step 1"):
-        list(fit(network, Examples(x, np.zeros(4, np.int32)), FitConfig(steps=2)))
+        list(fit_network(network, Examples(x, np.zeros(4, np.int32)), FitConfig(steps=2)))
 
 
 def test_losses_are_sums_and_counts_whatever_the_batches():

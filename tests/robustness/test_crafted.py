@@ -12,7 +12,9 @@ from unspool.compress.container import Container
 from unspool.errors import FileError, InputError
 from unspool.kernels.native import set_threads
 from unspool.storage.schema import parse_json
-from unspool.tasks.store import load
+from unspool.tasks.classify import SequenceClassifier
+from unspool.tasks.language.estimator import LanguageModel
+from unspool.tasks.registry import load
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of forked children")
 QUICK = 30
@@ -110,5 +112,6 @@ def test_an_npz_that_claims_two_to_the_60_values_is_refused(files: tuple[Path, P
 
 def test_pristine_files_load(files: tuple[Path, Path]) -> None:
     assert load(files[1] / "classify").predict(["abab"])[0] in ("x", "y")
+    assert isinstance(load(files[1] / "language"), LanguageModel)
     with pytest.raises(InputError, match="'language'"):
-        load(files[1] / "language")
+        SequenceClassifier.load(files[1] / "language")

@@ -27,7 +27,7 @@ from unspool.storage.tensors import read_arrays, write_arrays
 from unspool.tasks import SequenceClassifier
 from unspool.tasks.language.run import resume, run
 from unspool.tasks.language.text_model import TextModel
-from unspool.tasks.store import load, save
+from unspool.tasks.registry import load
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import RunConfig
 
@@ -180,7 +180,7 @@ def test_a_path_from_python_that_no_file_can_have_is_an_error_of_ours(
         lambda: check_run(path),
         lambda: write_arrays(path, {}, {}),
         lambda: Canvas(1, 1, "").save(path),
-        lambda: save(model, path),
+        lambda: model.save(path),
         lambda: load(path),
         lambda: TextModel.load(path),
         lambda: SequenceClassifier(hidden=2, epochs=1).fit(["aa", "ab"], ["x", "y"], run=path),
@@ -234,7 +234,7 @@ def test_a_log_that_cannot_be_written_stops_the_training_and_what_was_saved_is_w
     monkeypatch.undo()
     TextModel.load(out)
     assert read_arrays(out / "training.safetensors")[1]["step"] == 3
-    assert [type(each).__name__ for each in resume(out)][-1] == "Judged"
+    assert [type(each).__name__ for each in resume(out)][-1] == "Evaluated"
 
 
 def test_a_new_run_that_fails_halfway_leaves_nothing(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_a_journal_goes_back_to_a_mark_and_knows_its_own(tmp_path: Path) -> None
     path = tmp_path / "log.jsonl"
     with RunLog(path) as journal:
         journal.add({"step": 1, "text": "é"})
-        mark = json.loads(json.dumps(journal.mark()))
+        mark = json.loads(json.dumps(journal.position()))
         journal.add({"step": 2})
     with path.open("ab") as file:
         file.write(b'{"cut of')

@@ -8,7 +8,7 @@ import pytest
 from unspool.cli.main import app
 from unspool.data.formats.npz import write_ragged
 from unspool.tasks import SequenceClassifier, SequenceRegressor, SequenceTagger
-from unspool.tasks.store import load
+from unspool.tasks.registry import load
 
 QUICK = ["--hidden", "4", "--steps", "2", "--validation", "0"]
 

@@ -17,7 +17,7 @@ from unspool.tasks import (
     SequenceTranslator,
 )
 from unspool.tasks.estimator import NotFitted
-from unspool.tasks.store import load, save
+from unspool.tasks.registry import load
 
 RNG = np.random.default_rng(0)
 ROWS = [RNG.standard_normal((n, 2)) for n in RNG.integers(1, 6, 24)]
@@ -141,17 +141,17 @@ def test_a_generator_writes_by_class_and_draws_by_seed():
 )
 def test_a_run_on_disk_answers_the_same(model, X, y, tmp_path):
     model.fit(X, y)
-    save(model, tmp_path / "run")
+    model.save(tmp_path / "run")
     again = load(tmp_path / "run")
     assert type(again) is type(model) and again.get_params() == model.get_params()
     assert again.network_.parameters.flat.tobytes() == model.network_.parameters.flat.tobytes()
     assert str(again.predict(X)) == str(model.predict(X))
     with pytest.raises(FileError, match="already"):
-        save(model, tmp_path / "run")
+        model.save(tmp_path / "run")
 
 
 def test_a_damaged_run_is_refused(tmp_path):
-    save(SequenceClassifier(**QUICK).fit(["ab", "c"], [0, 1]), tmp_path / "run")
+    SequenceClassifier(**QUICK).fit(["ab", "c"], [0, 1]).save(tmp_path / "run")
     for name in ("config.json", "vocab.json", "model.safetensors"):
         path = tmp_path / "run" / name
         whole = path.read_bytes()
@@ -161,7 +161,7 @@ def test_a_damaged_run_is_refused(tmp_path):
         path.write_bytes(whole)
     assert load(tmp_path / "run").classes_.tolist() == [0, 1]
     with pytest.raises(InputError, match=r"'classify'.*'tag'"):
-        load(tmp_path / "run", "tag")
+        SequenceTagger.load(tmp_path / "run")
 
 
 @pytest.mark.parametrize(

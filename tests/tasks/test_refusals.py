@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from unspool.errors import InputError
-from unspool.tasks.predictors import SequenceClassifier, SequenceRegressor, SequenceTagger
-from unspool.tasks.writers import SequenceGenerator, SequenceTranslator
+from unspool.tasks.classify import SequenceClassifier
+from unspool.tasks.generate_from import SequenceGenerator
+from unspool.tasks.regress import SequenceRegressor
+from unspool.tasks.tag import SequenceTagger
+from unspool.tasks.translate import SequenceTranslator
 
 QUICK = {"hidden": 4, "epochs": 1}
 X = [[0.0, 1.0], [2.0, 1.0], [3.0, 1.0, 0.0]]

@@ -18,7 +18,8 @@ from unspool.gradients.by_lag import gradient_by_lag
 from unspool.gradients.truncation import Truncation
 from unspool.kernels.native import set_threads
 from unspool.storage import run_folder
-from unspool.tasks.language.run import model_config, resume, run
+from unspool.tasks.language.plan import model_config
+from unspool.tasks.language.run import resume, run
 from unspool.training.choose_bptt import bias_of, measure_bias, probe_recipe, shortest, truncated_gradient
 from unspool.training.events import Evaluated, RunConfig, TrainingPlanned
 from unspool.training.loop import train
@@ -60,14 +61,14 @@ def test_the_bias_is_that_of_the_gradient_by_lag(cell: str) -> None:
 
 def test_the_gradient_is_the_one_that_truncated_training_follows() -> None:
     """Windows of 4 steps: the sum of the updates of plain SGD at a rate of almost nothing."""
-    from unspool import Optimiser, OptimiserConfig
+    from unspool import SGD
     from unspool.data.batches.text_windows import Batch
 
     model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=6), seed=0)
     before = {name: np.array(model.parameters[name], np.float64) for name in model.parameters.shapes}
     ids = window(16)
     expected = truncated_gradient(model, ids[:-1], ids[1:], 4)
-    sgd = Optimiser(OptimiserConfig(kind="sgd", learning_rate=1e-3, momentum=0.0, clip=0.0))
+    sgd = SGD(learning_rate=1e-3, momentum=0.0, clip=0.0)
     windows = [Batch(ids[:-1], ids[1:], True)]
     for _ in train(model, windows, sgd, bptt=Truncation.parse("truncated:4")):
         pass

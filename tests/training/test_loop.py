@@ -9,8 +9,9 @@ from cases import CELLS, Batch, config_of
 from unspool.errors import Diverged
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
-from unspool.optimisers.base import Optimiser, OptimiserConfig
-from unspool.training.loop import train, update
+from unspool.optimisers.adam import Adam
+from unspool.optimisers.sgd import SGD
+from unspool.training.loop import train
 
 
 def repeated(config, steps, tau=10, B=4, period=5):
@@ -26,14 +27,14 @@ def small(cell, **more):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"kind": "adam", "learning_rate": 0.02}, {"kind": "sgd", "learning_rate": 0.5, "momentum": 0.9}],
+    "optimiser",
+    [lambda: Adam(learning_rate=0.02), lambda: SGD(learning_rate=0.5)],
 )
 @pytest.mark.parametrize("cell", CELLS)
-def test_the_loss_falls_from_a_guess_to_almost_nothing(cell, options):
+def test_the_loss_falls_from_a_guess_to_almost_nothing(cell, optimiser):
     config = small(cell)
     model = Model.initialise(config, seed=0)
-    reports = list(train(model, repeated(config, 120), Optimiser(OptimiserConfig(**options))))
+    reports = list(train(model, repeated(config, 120), optimiser()))
     assert reports[0].loss == pytest.approx(math.log(5), abs=0.7)
     assert reports[-1].loss < 0.05
     assert [r.step for r in reports] == list(range(1, 121)) and all(r.targets == 40 for r in reports)
@@ -47,7 +48,7 @@ GOLDEN = {"elman": (1.5055015, 0.1973880), "gru": (1.6607333, 1.0602497), "lstm"
 def test_ten_steps_have_the_losses_that_they_always_had(cell):
     config = small(cell, layers=2, dropout=0.1, embedding=8)
     model = Model.initialise(config, seed=1)
-    optimiser = Optimiser(OptimiserConfig(learning_rate=0.01))
+    optimiser = Adam(learning_rate=0.01)
     losses = [report.loss for report in train(model, repeated(config, 10), optimiser, seed=3)]
     assert (losses[0], losses[-1]) == pytest.approx(GOLDEN[cell], abs=1e-4)
 
@@ -57,33 +58,32 @@ def test_the_first_loss_is_the_mean_of_what_an_untrained_model_says():
     model = Model.initialise(config, seed=0)
     batch = next(repeated(config, 1))
     expected = model.loss(model.forward(batch.x), batch.y)
-    report = next(train(model, [batch], Optimiser(OptimiserConfig())))
+    report = next(train(model, [batch], Adam()))
     assert report.loss == expected.mean and report.targets == expected.count == 40
 
 
 def test_the_state_is_carried_on_unless_a_window_is_fresh():
     config = small("lstm")
     first, second, _ = repeated(config, 3)
-    frozen = OptimiserConfig(learning_rate=0.0)
     model = Model.initialise(config, seed=0)
-    carried = [r.loss for r in train(model, [first, second], Optimiser(frozen))]
-    anew = [r.loss for r in train(model, [first, Batch(second.x, second.y, True)], Optimiser(frozen))]
+    carried = [r.loss for r in train(model, [first, second], Adam(learning_rate=0.0))]
+    anew = [r.loss for r in train(model, [first, Batch(second.x, second.y, True)], Adam(learning_rate=0.0))]
     assert carried[0] == anew[0] and carried[1] != anew[1]
     alone = model.loss(model.forward(second.x), second.y)
     assert anew[1] == alone.mean
-    given = next(train(model, [second], Optimiser(frozen), state=model.forward(first.x).state))
+    given = next(train(model, [second], Adam(learning_rate=0.0), state=model.forward(first.x).state))
     assert given.loss == carried[1]
 
 
 def test_a_learned_start_moves_in_a_fresh_window_only():
     config = small("gru", learn_h0=True)
     model = Model.initialise(config, seed=0)
-    gradient, optimiser = model.gradient(), Optimiser(OptimiserConfig(kind="sgd", learning_rate=0.1))
+    optimiser = SGD(learning_rate=0.1, momentum=0)
     batch = next(repeated(config, 1))
-    report = update(model, batch, None, gradient, optimiser)
+    report = next(train(model, [batch], optimiser))
     moved = model.parameters["layer0.h0"].copy()
     assert moved.any()
-    update(model, batch, report.state, gradient, optimiser)
+    next(train(model, [Batch(batch.x, batch.y, False)], optimiser, state=report.state))
     assert np.array_equal(model.parameters["layer0.h0"], moved)
 
 
@@ -92,14 +92,12 @@ def test_masked_targets_count_for_nothing():
     batch = next(repeated(config, 1))
     masked = batch.y.copy()
     masked[3:, 1:] = -1
-    report = next(
-        train(Model.initialise(config, seed=0), [Batch(batch.x, masked, True)], Optimiser(OptimiserConfig()))
-    )
+    report = next(train(Model.initialise(config, seed=0), [Batch(batch.x, masked, True)], Adam()))
     assert report.targets == (masked >= 0).sum() == 19
     nothing = Batch(batch.x, np.full_like(batch.y, -1), True)
     model = Model.initialise(config, seed=0)
     before = model.parameters.flat.copy()
-    report = next(train(model, [nothing], Optimiser(OptimiserConfig())))
+    report = next(train(model, [nothing], Adam()))
     assert report.targets == 0 and report.norm == 0 and math.isnan(report.loss)
     assert np.array_equal(model.parameters.flat, before)
 
@@ -111,7 +109,7 @@ def test_a_loss_that_is_not_finite_raises_and_moves_nothing(value):
     model.parameters["layer0.W"][0, 0] = value
     before = model.parameters.flat.tobytes()
     with pytest.raises(Diverged, match="step 1"):
-        list(train(model, repeated(config, 1), Optimiser(OptimiserConfig())))
+        list(train(model, repeated(config, 1), Adam()))
     assert model.parameters.flat.tobytes() == before
 
 
@@ -129,7 +127,7 @@ def test_a_gradient_that_is_not_finite_raises_though_the_loss_is():
     x, y = np.zeros((9, 1, 2), np.float32), np.zeros((9, 1), np.int32)
     before = model.parameters.flat.copy()
     with pytest.raises(Diverged, match="gradient"):
-        list(train(model, [Batch(x, y, True)], Optimiser(OptimiserConfig())))
+        list(train(model, [Batch(x, y, True)], Adam()))
     assert np.array_equal(model.parameters.flat, before)
 
 
@@ -142,7 +140,7 @@ def test_a_schedule_is_asked_for_every_step():
 
     model = Model.initialise(config, seed=0)
     before = model.parameters.flat.copy()
-    list(train(model, repeated(config, 4), Optimiser(OptimiserConfig()), schedule=schedule))
+    list(train(model, repeated(config, 4), Adam(), schedule=schedule))
     assert asked == [0, 1, 2, 3] and np.array_equal(model.parameters.flat, before)
 
 
@@ -150,10 +148,10 @@ def test_a_run_continued_elsewhere_ends_in_the_same_bits():
     config = config_of("lstm", "embedded", 12, layers=2, dropout=0.2, recurrent_dropout=0.2)
     windows = list(repeated(config, 10))
     straight = Model.initialise(config, seed=0)
-    list(train(straight, windows, Optimiser(OptimiserConfig()), seed=5))
-    first, optimiser = Model.initialise(config, seed=0), Optimiser(OptimiserConfig())
+    list(train(straight, windows, Adam(), seed=5))
+    first, optimiser = Model.initialise(config, seed=0), Adam()
     state = [*train(first, windows[:4], optimiser, seed=5)][-1].state
-    second, other = Model.initialise(config, seed=99), Optimiser(OptimiserConfig())
+    second, other = Model.initialise(config, seed=99), Adam()
     second.parameters.flat[:] = first.parameters.flat
     other.restore({k: v.copy() if isinstance(v, np.ndarray) else v for k, v in optimiser.state().items()})
     list(train(second, windows[4:], other, seed=5, state=state))

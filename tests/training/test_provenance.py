@@ -10,11 +10,10 @@ import pytest
 from unspool import __version__
 from unspool.kernels.native import kernel_info
 from unspool.storage import run_folder, tensors
-from unspool.tasks import store as sequences
-from unspool.tasks.forecast import store as forecasts
+from unspool.tasks import registry
+from unspool.tasks.classify import SequenceClassifier
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.tasks.language.run import resume, run
-from unspool.tasks.predictors import SequenceClassifier
 from unspool.training.events import CorpusReady, RunConfig
 from unspool.training.provenance import provenance
 
@@ -75,34 +74,34 @@ def test_a_run_without_it_is_loaded_and_resumed_to_the_same_model(
 def test_fits_of_sequences_have_it_kept_while_fitted_or_saved_afterwards(tmp_path: Path) -> None:
     X, y = ["aa", "ab", "ba", "bb"], ["x", "y", "y", "x"]
     fitted = SequenceClassifier(hidden=4, epochs=1).fit(X, y, run=tmp_path / "kept")
-    sequences.save(fitted, tmp_path / "saved")
+    fitted.save(tmp_path / "saved")
     for name in ("kept", "saved"):
         check(made_with(tmp_path / name))
         assert len(str(made_with(tmp_path / name)["data_sha256"])) == 64
     other = SequenceClassifier(hidden=4, epochs=1).fit(X, ["y", "x", "x", "y"])
     assert other.provenance_["data_sha256"] != fitted.provenance_["data_sha256"]
     # Loaded and saved again, it is still that of the fit.
-    sequences.save(sequences.load(tmp_path / "kept"), tmp_path / "copy")
+    registry.load(tmp_path / "kept").save(tmp_path / "copy")
     assert made_with(tmp_path / "copy") == made_with(tmp_path / "kept")
     old = tensors.read_json(tmp_path / "kept" / run_folder.CONFIG)
     del old["provenance"]
     tensors.write_json(tmp_path / "kept" / run_folder.CONFIG, old)
-    assert sequences.load(tmp_path / "kept").predict(["aa"]).shape == (1,)
+    assert registry.load(tmp_path / "kept").predict(["aa"]).shape == (1,)
 
 
 def test_forecasts_have_it(tmp_path: Path) -> None:
     values = np.sin(np.arange(60) / 3)
     model = Forecaster(horizon=2, steps=3, members=1, hidden=4).fit(values)
-    forecasts.save(model, tmp_path / "run")
+    model.save(tmp_path / "run")
     found = made_with(tmp_path / "run")
     check(found)
     assert found["data_sha256"] == hashlib.sha256(values.tobytes()).hexdigest()
-    carry_after = forecasts.load_forecaster(tmp_path / "run")
+    carry_after = Forecaster.load(tmp_path / "run")
     assert carry_after.provenance_ == found
     old = tensors.read_json(tmp_path / "run" / run_folder.CONFIG)
     del old["provenance"]
     tensors.write_json(tmp_path / "run" / run_folder.CONFIG, old)
-    assert len(forecasts.load_forecaster(tmp_path / "run").predict()) == 2
+    assert len(Forecaster.load(tmp_path / "run").predict()) == 2
 
 
 def test_it_is_plain_values() -> None:

@@ -24,7 +24,7 @@ from unspool.tasks import (
     SequenceTagger,
     SequenceTranslator,
 )
-from unspool.tasks.store import load, save
+from unspool.tasks.registry import load
 
 TEXTS = ["ab" * (1 + i % 4) + "cd"[i % 2] for i in range(30)]
 SMALL = {"hidden": 6, "batch_size": 4, "dropout": 0.2, "seed": 3, "learning_rate": 0.02}
@@ -99,7 +99,9 @@ def test_updates_planned_by_minutes_are_never_measured_again(tmp_path, monkeypat
     next(first := make().fit_iter(TEXTS, y, run=tmp_path / "run"))
     first.close()
     steps = run_folder.read_config(tmp_path / "run", "classify")["fit"]["steps"]
-    monkeypatch.setattr("unspool.training.fit.measure_update_rate", lambda *_, **__: pytest.fail("measured"))
+    monkeypatch.setattr(
+        "unspool.training.sequence_fit.measure_update_rate", lambda *_, **__: pytest.fail("measured")
+    )
     assert make().fit(TEXTS, y, run=tmp_path / "run").n_iter_ == steps
 
 
@@ -129,7 +131,7 @@ def test_other_arguments_other_data_and_runs_without_a_fit_are_refused(tmp_path)
         assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="save_every is 0"):
         make().fit_iter(TEXTS, y, run=out, save_every=0)
-    save(make().fit(TEXTS, y), tmp_path / "saved")
+    make().fit(TEXTS, y).save(tmp_path / "saved")
     with pytest.raises(InputError, match="holds no fit that could go on"):
         make().fit(TEXTS, y, run=tmp_path / "saved")
     ended = make().fit(TEXTS, y, run=out)
@@ -273,10 +275,10 @@ def test_a_run_that_has_ended_says_so_and_is_judged_again(tmp_path, monkeypatch,
 
 def test_runs_that_hold_no_command_are_refused_in_one_line(tmp_path, monkeypatch):
     make, y = FITS["classify"]
-    save(make().fit(TEXTS, y), tmp_path / "old")
+    make().fit(TEXTS, y).save(tmp_path / "old")
     with pytest.raises(InputError, match="older version or from Python"):
         run("resume", tmp_path / "old")
-    save(make().fit(TEXTS, y), tmp_path / "numbers")
+    make().fit(TEXTS, y).save(tmp_path / "numbers")
     run_folder.write_config(tmp_path / "numbers", "forecast", {})
     with pytest.raises(InputError, match="of the kind 'forecast' cannot be gone on with"):
         run("resume", tmp_path / "numbers")

@@ -26,8 +26,8 @@ from unspool.storage import run_folder, tensors
 from unspool.storage.files import hash_of, hash_of_all
 from unspool.storage.schema import read_as
 from unspool.tasks.estimator import Estimator
-from unspool.training.fit import FitReport
-from unspool.training.fit_checkpoint import has_ended
+from unspool.training.events import StepDone
+from unspool.training.store import fit_has_ended
 
 COMMAND = "command"
 """The key in the config of what the command was given."""
@@ -120,7 +120,7 @@ def _hash(path: Path) -> str:
 
 
 def _where(run: Path) -> str:
-    if has_ended(run):
+    if fit_has_ended(run):
         return f"{run}: the fit has ended already; it is only judged again"
     path = run / run_folder.TRAINING
     step = read_as(int, tensors.read_arrays(path)[1].get("step"), path, "step")
@@ -158,7 +158,7 @@ def _walk(work: FitCommand, data: Path, options: FitOptions, console: Console, m
         stop.leave(options.out, content["stopped"])
 
 
-def follow(console: Console, estimator: Estimator, reports: Generator[FitReport], stop: Stop) -> int | None:
+def follow(console: Console, estimator: Estimator, reports: Generator[StepDone], stop: Stop) -> int | None:
     """Run a fit to its end and show where it stands; give the update after which it was stopped, if it was."""
     bar = Progress(
         TextColumn("  {task.description}"),
@@ -175,7 +175,7 @@ def follow(console: Console, estimator: Estimator, reports: Generator[FitReport]
         for report in reports:
             if report.valid is not None:
                 valid = f" · set aside {report.valid:.4f}{' *' if report.best else ''}"
-            said = f"loss {report.loss:.4f}{valid}"
+            said = f"loss {report.train:.4f}{valid}"
             bar.update(task, completed=report.step, total=report.steps, description=said)
             if not console.is_terminal and _due(report):
                 console.print(
@@ -192,6 +192,6 @@ def follow(console: Console, estimator: Estimator, reports: Generator[FitReport]
     return None
 
 
-def _due(report: FitReport) -> bool:
+def _due(report: StepDone) -> bool:
     every = max(1, report.steps // LINES)
     return report.step % every == 0 or report.step == report.steps

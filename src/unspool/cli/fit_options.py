@@ -53,6 +53,8 @@ class SequenceOptions(ConfigFile):
     embedding: int = 0
     dropout: float = 0.3
     batch_size: int = 32
+    optimiser: str = "adam"
+    schedule: str = "cosine"
     learning_rate: float = 5e-3
     validation: float = 0.1
     patience: int = 10
@@ -117,5 +119,7 @@ class Forecasting(ConfigFile):
     hidden: int = 0
     members: int = 0
     window: int = 0
+    optimiser: str = "adam"
+    schedule: str = "cosine"
     seed: int = 0
     level: float = 0.8

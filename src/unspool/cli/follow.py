@@ -40,6 +40,7 @@ TAKEN = (
     "bptt",
     "recompute",
     "optimiser",
+    "schedule",
     "backward",
     "seed",
     "validations",

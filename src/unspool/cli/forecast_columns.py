@@ -15,7 +15,7 @@ from unspool.errors import InputError
 from unspool.evaluation.intervals import check_level
 from unspool.kernels.arrays import Real
 from unspool.tasks.forecast.forecaster import Forecaster
-from unspool.tasks.forecast.store import ForecastRun
+from unspool.tasks.forecast.run import ForecastRun
 
 Forecasts = dict[str, tuple[Real, Real | None, Real | None]]
 

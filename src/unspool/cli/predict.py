@@ -7,7 +7,7 @@ from typing import Any
 from unspool.cli.fit import COMMAND, Command
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
-from unspool.tasks.store import load
+from unspool.tasks.registry import load
 
 COLUMNS = ("text", "label", "token", "tag", "sequence", "columns", "delimiter", "by")
 """The options that say how data is read."""
@@ -15,7 +15,8 @@ COLUMNS = ("text", "label", "token", "tag", "sequence", "columns", "delimiter", 
 
 def load_fitted(run: Path, kind: str) -> Any:
     """Load the model of a run; where its fit has not ended, say whose answers these are."""
-    model = load(run, kind)
+    run_folder.read_config(run, kind)  # refuse a run of another kind
+    model = load(run)
     if (run / run_folder.TRAINING).exists():
         how = f"; go on with: unspool resume {run}" if COMMAND in run_folder.read_config(run, kind) else ""
         said = f"the fit has not ended, the answers are those after update {model.n_iter_:,}"

@@ -1,7 +1,7 @@
-"""What happened in a run, a line of JSON each, in the order in which it happened.
+"""The log of a run: one line of JSON per entry, in the order of events.
 
-One process writes it at a time. Lines are only ever added. A training state remembers how much had been written by then, and going on from it
-takes the journal back to that place: what happens again is written again, once.
+One process writes it at a time, and lines are only added. A training state stores the length and the hash of the log;
+resuming truncates the log to that length, so that every event is logged once.
 """
 
 import hashlib
@@ -19,24 +19,24 @@ from unspool.storage.schema import parse_json, read_as
 
 
 class Mark(TypedDict):
-    """Where a journal ended: its length and the hash of its bytes."""
+    """Where a log ended: its length and the hash of its bytes."""
 
     bytes: int
     hash: str
 
 
 class RunLog:
-    """A file of lines that is added to.
+    """A file to which lines are added.
 
     >>> import tempfile
     >>> place = tempfile.TemporaryDirectory()
     >>> path = Path(place.name) / "log.jsonl"
-    >>> with RunLog(path) as journal:
-    ...     journal.add({"step": 1})
-    ...     mark = journal.mark()
-    ...     journal.add({"step": 2})
-    >>> with RunLog(path) as journal:
-    ...     journal.truncate_to(mark)
+    >>> with RunLog(path) as log:
+    ...     log.add({"step": 1})
+    ...     position = log.position()
+    ...     log.add({"step": 2})
+    >>> with RunLog(path) as log:
+    ...     log.truncate_to(position)
     >>> read_log(path)
     [{'step': 1}]
     >>> place.cleanup()
@@ -92,17 +92,14 @@ class RunLog:
             raise FileError(f"{self.path}: cannot be written: no space left")
         self._hash.update(line)
 
-    def mark(self) -> Mark:
-        """Give the place where the journal ends now, and put all before it onto the disk."""
+    def position(self) -> Mark:
+        """Return the length and the hash of the log, after syncing it to the disk."""
         with self._reported():
             os.fsync(self._file.fileno())
             return {"bytes": self._file.tell(), "hash": self._hash.hexdigest()}
 
     def truncate_to(self, mark: Mark) -> None:
-        """Forget what was written after a mark; refuse a journal that was another one by then.
-
-        One that was deleted begins anew.
-        """
+        """Remove the entries after a position; refuse a log that was changed before it. A deleted log starts empty."""
         if mark["bytes"] < 0:
             raise FileError(f"{self.path}: damaged or crafted: the training state says {mark['bytes']} bytes")
         with self._reported():
@@ -121,6 +118,6 @@ class RunLog:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the entries of a journal; a last line that was cut off is left out."""
+    """Return the entries of a log without an incomplete last line."""
     lines = read_bytes(path).split(b"\n")
     return [read_as(dict[str, Any], parse_json(line, path), path) for line in lines[:-1] if line]

@@ -1,4 +1,4 @@
-"""A run on disk: a folder that can be loaded at any moment, whatever was killed while it was written.
+"""The folder of a run: it can be loaded at any moment, even after its process was killed.
 
     RUN/config.json           what the run is: all its settings, the model's sizes, how text becomes tokens
         vocab.json            the vocabulary
@@ -28,7 +28,7 @@ from unspool.storage.staging import atomic_folder
 from unspool.storage.tensors import read_json, write_json
 
 FORMATS = b"unspool-run-"
-"""How the format of every run's config begins."""
+"""The prefix of the format of every run's config."""
 
 
 FORMAT = "unspool-run-1"
@@ -56,14 +56,14 @@ LONGEST = 4096 - 128
 
 @contextmanager
 def new_run(path: str | Path) -> Iterator[Path]:
-    """Give a folder to fill, which becomes the run when all has gone well; refuse one that is there."""
+    """Yield a folder to fill, which becomes the run if no error occurs; refuse a path that exists."""
     require_free_folder(path)
     with atomic_folder(Path(path)) as unfinished:
         yield unfinished
 
 
 def require_free_folder(path: str | Path) -> None:
-    """Raise unless a run can be made here: nothing is there but perhaps an empty folder."""
+    """Raise unless a run can be created here: the path does not exist, or is an empty folder."""
     check_place(path)
     place = Path(path)
     try:
@@ -81,7 +81,7 @@ def require_free_folder(path: str | Path) -> None:
 
 
 def check_place(path: str | Path, option: str = "path") -> None:
-    """Raise where no folder can be made: the path is too long, in another run, or under no folder that is ours to write."""
+    """Raise where no folder can be created: the path is too long, inside another run, or not writable."""
     check_path(path)
     whole = Path(os.path.realpath(path))
     above = next(each for each in whole.parents if os.path.lexists(each))
@@ -115,7 +115,7 @@ def run_around(path: str | Path) -> Path | None:
 
 
 def _at_once(run: Path) -> bool:
-    """Say whether a run is of a kind that is written when all is done, with nothing to go on with."""
+    """Return whether a run is of a kind that is written after training, and cannot be resumed."""
     try:
         content = parse_json(read_bytes(run / CONFIG), run / CONFIG)
     except FileError:
@@ -124,7 +124,7 @@ def _at_once(run: Path) -> bool:
 
 
 def check_run(path: str | Path) -> Path:
-    """Give the path of a run that is there, or say that it is none."""
+    """Return the path of an existing run; raise where it is none."""
     check_path(path)
     place = Path(path)
     if not os.path.isdir(place):
@@ -135,18 +135,18 @@ def check_run(path: str | Path) -> Path:
 
 
 def write_config(run: Path, kind: str, content: Mapping[str, Any]) -> None:
-    """Write what a run is; `kind` says what the model does: "language", "classify" …"""
+    """Write the config of a run; `kind` is its task: "language", "classify" …"""
     write_json(run / CONFIG, {"format": FORMAT, "kind": kind} | dict(content))
 
 
 def read_kind(run: str | Path) -> str:
-    """Return what the model of a run does: "language", "classify" …"""
+    """Return the kind of a run: "language", "classify" …"""
     place = check_run(run) / CONFIG
     return read_as(str, read_json(place).get("kind"), place, "kind")
 
 
 def read_config(run: str | Path, kind: str) -> dict[str, Any]:
-    """Read what a run is, and refuse one of another kind."""
+    """Return the config of a run; refuse a run of another kind."""
     place = check_run(run)
     content = read_json(place / CONFIG)
     if content.get("format") != FORMAT:

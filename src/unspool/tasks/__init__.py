@@ -1,4 +1,4 @@
-"""Sequences that are not language models: every shape of input and output, in one interface.
+"""Tasks: what is learned from what. registry (load), estimator, classify, regress, tag, translate, generate_from, language, forecast.
 
 config ─▶ batches ─▶ network (encoder, decoder, attention, head) ─▶ fit ─▶ estimators
 """
@@ -6,8 +6,11 @@ config ─▶ batches ─▶ network (encoder, decoder, attention, head) ─▶ 
 from unspool.data.formats.images import image_sequences
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
-from unspool.tasks.predictors import SequenceClassifier, SequenceRegressor, SequenceTagger
-from unspool.tasks.writers import SequenceGenerator, SequenceTranslator
+from unspool.tasks.classify import SequenceClassifier
+from unspool.tasks.generate_from import SequenceGenerator
+from unspool.tasks.regress import SequenceRegressor
+from unspool.tasks.tag import SequenceTagger
+from unspool.tasks.translate import SequenceTranslator
 from unspool.training.recipe import FitConfig
 
 __all__ = [

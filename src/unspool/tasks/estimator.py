@@ -1,7 +1,7 @@
-"""What the estimators have in common: scikit-learn's conventions, without needing scikit-learn.
+"""The base class of the estimators: scikit-learn's conventions, without requiring scikit-learn.
 
-Constructor arguments are stored as they are; `fit` learns attributes that end with an underscore and returns
-the estimator; `fit_iter` is the same as a generator of reports, for whoever wants to see it happen.
+Constructor arguments are stored unchanged; `fit` learns attributes that end with an underscore and returns
+the estimator; `fit_iter` is the same as a generator with one event per update.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -26,31 +26,33 @@ from unspool.kernels.arrays import Floats
 from unspool.model import options as network
 from unspool.model.sequence_config import Head, SequenceConfig, Shape
 from unspool.model.sequence_network import Network
-from unspool.optimisers import options as optimiser
+from unspool.optimisers import options as optimisers
 from unspool.options import Arguments, build, check_values, declared
 from unspool.storage import run_folder
 from unspool.storage.files import as_path
+from unspool.tasks.estimator_files import ARRAYS, LEARNED, read_estimator, write_estimator
+from unspool.tasks.estimator_fit import create_run, fit_in_run, load_plan
 from unspool.training import options as training
 from unspool.training.checkpoint import CheckpointPolicy
-from unspool.training.fit import FitReport, fit, plan
-from unspool.training.fit_checkpoint import ARRAYS, LEARNED, create_run, fit_with_checkpoints, load_plan
+from unspool.training.events import StepDone
 from unspool.training.provenance import provenance
 from unspool.training.recipe import FitConfig
+from unspool.training.sequence_fit import fit_network, plan
 
 SCORED = 256
-"""Rows side by side in predictions."""
+"""The number of rows that are predicted at once."""
 
 
-@declared(network, optimiser, training, data)
+@declared(network, optimisers, training, data)
 @dataclass(eq=False, repr=False, kw_only=True)
 class Estimator(Arguments):
     """The arguments of every estimator."""
 
     shape: ClassVar[Shape]
     kind: ClassVar[str]
-    """What scikit-learn calls it: classifier, regressor or none of them."""
+    """The kind in scikit-learn: classifier, regressor or another."""
     run_kind: ClassVar[str]
-    """What a run's config calls it."""
+    """The kind of its runs."""
 
     cell: CellName = TASK_DEFAULT
     hidden: int = 64
@@ -73,9 +75,11 @@ class Estimator(Arguments):
     inputs: str = "auto"
     tokens: str = "char"
     standardise: bool = True
+    optimiser: str = "adam"
+    schedule: str = "cosine"
 
     def fit(self, X: Any, y: Any = None, *, run: str | Path | None = None) -> Self:
-        """Learn from sequences X and targets y; kept in a run, the same call goes on with what was interrupted."""
+        """Learn from sequences X and targets y; with a run, the same call continues an interrupted fit."""
         for _ in self.fit_iter(X, y, run=run):
             pass
         return self
@@ -88,12 +92,12 @@ class Estimator(Arguments):
         run: str | Path | None = None,
         save_every: int | None = None,
         more: Mapping[str, Any] | None = None,
-    ) -> Generator[FitReport]:
-        """Learn, with a report after every update; it is done when the reports end.
+    ) -> Generator[StepDone]:
+        """Learn, and yield an event after every update; the fit is done when the generator ends.
 
-        With a run, a folder, all is kept there: the state every half minute or every so many updates, and when
-        the reports are left. The same call goes on from it, to the same bits. `more` goes into its config.
-        A fit that is refused leaves the estimator as it was.
+        With a run, a folder, everything is saved there: the state every half minute or after every `save_every` updates,
+        and when the generator is closed. The same call continues it to the same bits. `more` goes into its config.
+        A fit that raises before its first update leaves the estimator unchanged.
         """
         before, policy = dict(vars(self)), CheckpointPolicy(steps=save_every)
         run = None if run is None else as_path(run)
@@ -102,16 +106,37 @@ class Estimator(Arguments):
             self.provenance_ = provenance(examples.sha256())
             if run is None:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config())
-                return self._counted(fit(self.network_, examples, self.fit_config_), before)
+                return self._counted(fit_network(self.network_, examples, self.fit_config_), before)
             if os.path.exists(run / run_folder.CONFIG):
                 self.fit_config_ = load_plan(self, examples, run)
             else:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config())
                 create_run(self, run, examples, more or {})
-            return self._counted(fit_with_checkpoints(self, examples, run, policy), before)
+            return self._counted(fit_in_run(self, examples, run, policy), before)
         except BaseException:
             self._put_back(before)
             raise
+
+    def save(self, path: str | Path, **more: Any) -> None:
+        """Write the fitted estimator as a new run; `more` goes into its config.
+
+        >>> import tempfile
+        >>> from unspool.tasks.classify import SequenceClassifier
+        >>> model = SequenceClassifier(hidden=4, epochs=1).fit(["aa", "ab"], ["x", "y"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(Path(folder) / "run")
+        ...     again = SequenceClassifier.load(Path(folder) / "run")
+        >>> again, bool((again.predict_proba(["ba"]) == model.predict_proba(["ba"])).all())
+        (SequenceClassifier(hidden=4, epochs=1), True)
+        """
+        if not hasattr(self, "network_"):
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet: there is nothing to save")
+        write_estimator(self, path, more)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a fitted estimator from a run."""
+        return cast(Self, read_estimator(cls, path))
 
     def _learn(self, X: Any, y: Any) -> Examples:
         """Learn all but the parameters: how inputs and targets are coded, and the network's sizes."""
@@ -130,8 +155,8 @@ class Estimator(Arguments):
         self.coder_, self.n_features_in_ = coder, coder.size
         return Examples(x, targets)
 
-    def _counted(self, reports: Generator[FitReport], before: dict[str, Any]) -> Generator[FitReport]:
-        """Count the updates; where not one can be made, nothing has changed."""
+    def _counted(self, reports: Generator[StepDone], before: dict[str, Any]) -> Generator[StepDone]:
+        """Set `n_iter_` after every update; leave the estimator unchanged where the first update fails."""
         with closing(reports):
             try:
                 first = [report] if (report := next(reports, None)) else []
@@ -180,7 +205,7 @@ class Estimator(Arguments):
         return found
 
     def __sklearn_tags__(self) -> Any:
-        """Say to scikit-learn what this is."""
+        """Return scikit-learn's tags."""
         from sklearn.utils import (
             ClassifierTags,
             InputTags,
@@ -198,16 +223,16 @@ class Estimator(Arguments):
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Say to scikit-learn whether `fit` was called."""
+        """Return whether `fit` was called, for scikit-learn."""
         return hasattr(self, "network_")
 
 
 class NotFitted(InputError, AttributeError):
-    """An estimator that has not learned yet was asked for something."""
+    """The estimator has not been fitted yet."""
 
 
 def not_fitted(line: str) -> NotFitted:
-    """Make the error; where scikit-learn is in use, it is its NotFittedError as well."""
+    """Return the error; where scikit-learn is loaded, it is a NotFittedError as well."""
     if "sklearn" not in sys.modules:
         return NotFitted(line)
     from sklearn.exceptions import NotFittedError

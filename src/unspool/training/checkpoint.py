@@ -1,4 +1,4 @@
-"""When something that is trained is written down, and when it stops."""
+"""When training saves its state, and when it stops."""
 
 import time
 from collections.abc import Callable
@@ -9,23 +9,23 @@ from unspool.options import at_least
 
 @dataclass(frozen=True)
 class CheckpointPolicy:
-    """When a run is written down, and when it stops."""
+    """When a run saves its state, and when it stops."""
 
     seconds: float = 30.0
-    """The training state is saved this often."""
+    """Seconds between two saved states."""
     steps: int | None = None
-    """Or after every so many updates."""
+    """Updates between two saved states, instead of seconds."""
     stop: Callable[[], bool] = lambda: False
-    """Asked after every update."""
-    told: Callable[[int, int], None] = lambda done, total: None
-    """Hears, while the trained model is judged, how many targets of how many have been scored."""
+    """Called after every update; training saves its state and stops where it returns True."""
+    on_progress: Callable[[int, int], None] = lambda done, total: None
+    """Called during the evaluation of the trained model with the number of scored targets, and of all targets."""
 
     def __post_init__(self) -> None:
         if self.steps is not None:
             at_least("save_every", self.steps, 1)
 
     def due(self, step: int, saved: float) -> bool:
-        """Say whether it is time to save after an update, by when that was done last."""
+        """Return whether to save after an update; `saved` is the time of the last saved state."""
         if self.steps is not None:
             return step % self.steps == 0
         return time.monotonic() - saved >= self.seconds

@@ -1,70 +1,65 @@
-"""The pace of a run: when to look, when to draw a sample, what the learning rate is, and how to keep a deadline.
+"""The number of updates: when to validate, the learning rate, and a new number where a run has a deadline.
 
-The speed of a machine in its first second is not that of the next minutes. So a run that is to end at a deadline
-measures itself now and then, and says anew how many updates there are: after s of them, n since it last looked at
-the clock, in t seconds of training, and with r seconds left without those for looking,
+The speed of a machine in its first second is not its speed in the next minutes. So a run with a deadline measures itself
+now and then and computes the number of updates anew: after s updates, n of them since the last measurement, in t seconds
+of training, and with r seconds left without those for validation,
 
     steps = s + r · n / t                                                               (1)
 
-What was done so far stays as it was done; the rest of the schedule is stretched or pressed (`unspool.optimisers.schedule`). All
-these numbers are written down, and so the run can be repeated to the bit.
+Past updates stay as they were; the rest of the schedule is stretched or compressed (`unspool.optimisers.schedules`). All
+these numbers are saved, so the run can be repeated to the bit.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
-from unspool.optimisers.schedule import Cosine
-from unspool.training.events import RunConfig
-from unspool.training.state import TrainingState
+from unspool.optimisers.schedules import make_schedule
+from unspool.optimisers.schedules.base import Plans
 
 CHECKS = (0.2, 0.45, 0.7, 0.9)
-"""After which shares of the time the pace is measured."""
+"""The shares of the time after which the speed is measured."""
 CLOSE = 0.02
-"""A plan this close to what the pace says is left alone."""
+"""A plan this close to the measured speed is kept."""
 SAVING = 0.3
 """Seconds for the last files."""
-SAMPLES = (0.1, 0.3, 0.6)
-"""After which shares of the updates a sample is drawn."""
 
 
 class StepBudget:
-    """Follows one run; `config` is replaced when the plan is changed."""
+    """The updates of one run."""
 
-    def __init__(self, begun: float, config: RunConfig) -> None:
-        self.begun, self.looking, self.looked, self.checked = begun, 0.0, 0, 0
-        self.marks = (0, begun, 0.0)
-        self.config = config
+    def __init__(
+        self,
+        steps: int,
+        *,
+        warmup: int,
+        schedule: str,
+        validations: Callable[[int], set[int]],
+        plans: Plans = (),
+        begun: float = 0.0,
+        deadline: float | None = None,
+    ) -> None:
+        """Begin after `begun` seconds of a run; `validations` returns by the number of updates when to validate."""
+        self._warmup, self._schedule, self._validations = warmup, schedule, validations
+        self._begun, self._deadline, self._checked = begun, deadline, 0
+        self._marks, self._validating, self._validated = (0, begun, 0.0), 0.0, 0
+        self._set(steps, plans)
 
-    @property
-    def config(self) -> RunConfig:
-        """What the run depends on."""
-        return self._config
+    def _set(self, steps: int, plans: Plans) -> None:
+        self.steps, self.plans = steps, plans
+        self.rate = make_schedule(self._schedule, steps, self._warmup, plans=plans)
+        self.validation_steps = self.steps_due(self._validations)
+        """The updates after which to validate."""
 
-    @config.setter
-    def config(self, config: RunConfig) -> None:
-        recipe, self._config = config.fixed, config
-        self._rate = Cosine(
-            recipe.steps,
-            warmup=max(1, min(recipe.warmup, recipe.steps)),
-            plans=recipe.plans,
-        )
-        self.looks = self._dues(lambda steps: due(steps, config.validations))
-        """After which updates to look at the validation part."""
-        self.draws = self._dues(lambda steps: {round(steps * at) for at in SAMPLES})
-        """After which updates to draw a sample."""
+    def schedule(self, step: int) -> float:
+        """Return the factor on the learning rate, under the plan of now."""
+        return self.rate(step)
 
-    def __call__(self, step: int) -> float:
-        """Give the share of the learning rate."""
-        return self._rate(step)
-
-    def _dues(self, make: Callable[[int], set[int]]) -> set[int]:
-        """Give what is due under the plan that holds at each update."""
-        recipe = self.config.fixed
-        plans = recipe.plans or ((0, recipe.steps),)
-        ends = [*(at for at, _ in plans[1:]), recipe.steps]
+    def steps_due(self, make: Callable[[int], set[int]]) -> set[int]:
+        """Return the updates that `make` returns, each under the plan that holds at it."""
+        plans = self.plans or ((0, self.steps),)
+        ends = [*(at for at, _ in plans[1:]), self.steps]
         return {
             step
             for (begin, steps), end in zip(plans, ends, strict=True)
@@ -72,42 +67,44 @@ class StepBudget:
             if begin < step <= end
         }
 
-    def look(self, glance: Callable[[], float]) -> float:
-        """Look, and remember how long it took."""
+    def timed(self, validate: Callable[[], float]) -> float:
+        """Validate, and measure how long it takes."""
         start = time.perf_counter()
-        seen = glance()
-        self.looking += time.perf_counter() - start
-        self.looked += 1
-        return seen
+        loss = validate()
+        self._validating += time.perf_counter() - start
+        self._validated += 1
+        return loss
 
-    def is_time(self, seconds: float, deadline: float) -> bool:
-        """Say whether it is time to measure the pace."""
-        return self.checked < len(CHECKS) and seconds - self.begun >= CHECKS[self.checked] * (
-            deadline - self.begun
+    def should_replan(self, seconds: float) -> bool:
+        """Return whether to measure the speed now, after so many seconds of the run."""
+        return (
+            self._deadline is not None
+            and self._checked < len(CHECKS)
+            and seconds - self._begun >= CHECKS[self._checked] * (self._deadline - self._begun)
         )
 
-    def kept(self, training: TrainingState, deadline: float) -> RunConfig:
-        """Give the config with as many updates as keep the deadline: (1); the same one where that is close."""
-        step, seconds, config = training.step, training.seconds, self.config
-        recipe, (before, then, looking) = config.fixed, self.marks
-        self.checked += 1
-        self.marks = (step, seconds, self.looking)
-        spent = seconds - then - (self.looking - looking)
-        ahead = sum(look > step for look in self.looks) * self.looking / max(self.looked, 1)
-        left = deadline - seconds - ahead - SAVING
+    def replan(self, step: int, seconds: float) -> bool:
+        """Change the number of updates to keep the deadline: (1). Return whether it was changed."""
+        assert self._deadline is not None
+        before, then, validating = self._marks
+        self._checked += 1
+        self._marks = (step, seconds, self._validating)
+        spent = seconds - then - (self._validating - validating)
+        to_come = sum(at > step for at in self.validation_steps) * self._validating / max(self._validated, 1)
+        left = self._deadline - seconds - to_come - SAVING
         steps = step + max(1, round(left * (step - before) / max(spent, 1e-9)))  # (1)
-        if step >= recipe.steps or abs(steps - recipe.steps) <= CLOSE * (recipe.steps - step):
-            return config
-        plans = (*(recipe.plans or ((0, recipe.steps),)), (step, steps))
-        return replace(config, recipe=replace(recipe, steps=steps, plans=plans))
+        if step >= self.steps or abs(steps - self.steps) <= CLOSE * (self.steps - step):
+            return False
+        self._set(steps, (*(self.plans or ((0, self.steps),)), (step, steps)))
+        return True
 
 
-def due(steps: int, times: int) -> set[int]:
-    """Say after which updates to look: most often at first, when the loss falls fastest.
+def early_validations(steps: int, times: int) -> set[int]:
+    """Return after which updates to validate: most often at first, when the loss falls fastest.
 
-    >>> sorted(due(1000, 5))
+    >>> sorted(early_validations(1000, 5))
     [1, 63, 251, 563, 1000]
-    >>> sorted(due(3, 10**18))  # more often than there are updates: after each
+    >>> sorted(early_validations(3, 10**18))  # more often than there are updates: after each
     [1, 2, 3]
     """
     return set(

@@ -13,6 +13,7 @@ from unspool.gradients.backpropagate import Recompute
 from unspool.gradients.truncation import AUTO, TOLERANCE, Truncation
 from unspool.model.network import Model
 from unspool.optimisers import options as optimisers
+from unspool.optimisers.schedules.base import Plans
 from unspool.options import check_fields, declared, key_of, to_json
 from unspool.storage.schema import read_as
 from unspool.training import options as o
@@ -44,6 +45,7 @@ class RunConfig:
     bptt_tolerance: float = TOLERANCE
     recompute: Recompute = "none"
     optimiser: str = "adam"
+    schedule: str = "cosine"
     backward: bool = False
     validations: int = 12
     validation_tokens: int = 0
@@ -155,25 +157,42 @@ class StepDone:
 
     report: Report
     seconds: float
-    """Since the run began, all its pieces together."""
+    """The duration of the run so far, over all its parts."""
     train: float
-    """The mean nats of about the last fifty updates."""
-    valid: float | None
-    """The mean nats of the validation part, on the updates where it is looked at."""
-    sample: str | None
-    """A text that the model writes now, now and then."""
+    """The running mean of the training loss."""
+    valid: float | None = None
+    """The mean loss of the validation part, after the updates where it is computed."""
+    sample: str | None = None
+    """A text that the model generates now, after some updates of a language model."""
+    steps: int = 0
+    """The planned number of updates."""
+    best: bool = False
+    """Whether the validation loss is the lowest so far."""
+
+    @property
+    def step(self) -> int:
+        """The number of updates so far."""
+        return self.report.step
+
+
+@dataclass(frozen=True)
+class Replanned:
+    """Another number of updates ends at the deadline."""
+
+    steps: int
+    plans: Plans
 
 
 @dataclass(frozen=True)
 class PlanChanged:
-    """The pace is now known better: another number of updates ends at the deadline."""
+    """The speed is known better: another number of updates ends at the deadline."""
 
     config: RunConfig
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """Somebody asked for a stop: the step was finished, and all is saved."""
+    """A stop was requested: the update was finished, and the training state is saved."""
 
     step: int
     out: Path | None

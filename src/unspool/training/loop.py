@@ -1,4 +1,9 @@
-"""Training, as a generator of step reports: whoever runs it decides what happens between steps."""
+"""The training loop: one objective, one optimiser, one report per update.
+
+    batch ─▶ objective (model, loss, gradient) ─▶ optimiser ─▶ report
+
+`updates` is a generator: the caller decides what happens between two updates. `train` is the same for a model of text.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +11,52 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from unspool.errors import Diverged, InputError
-from unspool.gradients.backpropagate import Recompute, WindowResult, backpropagate
-from unspool.gradients.truncation import FULL, CarriedState, Segment, Truncation, Window
-from unspool.kernels import native
-from unspool.model.gradient import Gradient
+from unspool.errors import Diverged
+from unspool.gradients.backpropagate import Recompute
+from unspool.gradients.truncation import FULL, CarriedState, Truncation, Window
 from unspool.model.network import Model
 from unspool.model.values import State
 from unspool.optimisers.base import Optimiser
+from unspool.training.objectives import BatchT, Objective, TextObjective
 
 
 class Report(NamedTuple):
-    """One update, seen from outside."""
+    """One update."""
 
     step: int
+    """The number of updates so far."""
     loss: float
-    """Mean nats a target, before the update."""
+    """The mean over the targets, before the update; of a model of text in nats."""
     norm: float
     """The gradient's global norm, before clipping."""
     targets: int
-    state: State
+    state: State | None
+    """The model's state after the batch, where the objective carries one."""
 
 
 def constant(step: int) -> float:
-    """Keep the learning rate as it is."""
+    """Return 1: the learning rate as it was set."""
     return 1.0
+
+
+def updates(
+    objective: Objective[BatchT],
+    batches: Iterable[BatchT],
+    optimiser: Optimiser,
+    *,
+    schedule: Callable[[int], float] = constant,
+) -> Iterator[Report]:
+    """Update the parameters of an objective once per batch."""
+    for batch in batches:
+        step = optimiser.step
+        loss, gradient, state = objective(batch, step)
+        if not math.isfinite(loss.sum):
+            raise Diverged(
+                f"the loss is {loss.sum} at step {step + 1}: lower the learning rate or the clipping norm, "
+                "or look for values in the input that are not finite"
+            )
+        norm = optimiser.update(objective.parameters, gradient, rate=schedule(step))
+        yield Report(step + 1, loss.mean, norm, loss.count, state)
 
 
 def train(
@@ -49,112 +72,14 @@ def train(
     carried: CarriedState | None = None,
     scheduled_sampling: Callable[[int], float] | None = None,
 ) -> Iterator[Report]:
-    """Update the model once a window; the state is carried on and cut from the gradient.
+    """Update a model once per window; the state is carried to the next window, without its gradient.
 
-    `bptt` says how far back gradients reach (truncated:K1,K2 also says how many steps an update reads), `recompute`
-    whether all states are kept for the way back. `carried` is what one update leaves for the next: pass one to
-    save it between two reports, or to go on from a saved one or with more windows. So at the end of the windows, steps
-    left over (fewer than K1) wait in a `carried` that was passed; without one they get an update. Where tokens are fed back (figure 10.4),
-    `scheduled_sampling` gives by update the share of steps that see the model's own output before, and not the target.
+    `bptt` sets how far back gradients reach; with truncated:K1,K2, an update reads K1 steps. `recompute` sets which states are
+    stored for the backward pass. `carried` holds what one update leaves for the next: pass one to save it between two
+    reports, to continue from a saved one or with more windows. At the end of the windows, fewer than K1 steps that are left
+    over stay in a `carried` that was passed; without one they get an update. Where tokens are fed back (figure 10.4),
+    `scheduled_sampling` returns, by update, the share of steps that read the model's own output instead of the target.
     """
-    gradient, last = model.gradient(), carried is None
-    carried = CarriedState(bptt, state) if carried is None else carried
-    carried.truncation.check_chain(model.config.feeds_tokens)
-    if scheduled_sampling is not None and not model.config.feeds_tokens:
-        raise InputError(
-            "own goes with pattern='output' and feedback='token': other models read no output before"
-        )
-    for segment in carried.segments(windows, last=last):
-        passed, report = _update(
-            model,
-            segment,
-            gradient,
-            optimiser,
-            seed,
-            schedule,
-            carried.truncation,
-            recompute,
-            scheduled_sampling,
-        )
-        carried.carry(segment, passed.at)
-        yield report
-
-
-def update(
-    model: Model,
-    window: Window,
-    state: State | None,
-    gradient: Gradient,
-    optimiser: Optimiser,
-    *,
-    seed: int = 0,
-    schedule: Callable[[int], float] = constant,
-    bptt: Truncation = FULL,
-    recompute: Recompute = "none",
-) -> Report:
-    """Make one update: model, loss, gradients, optimiser. A window that `bptt` would cut is refused."""
-    if bptt.kind == "truncated" and len(window.x) > bptt.K1:
-        raise InputError(
-            f"bptt: {bptt} makes an update every {bptt.K1} steps, and the window has {len(window.x)} steps for "
-            "one update; use train, or shorten the window"
-        )
-    segment = Segment(window.x, window.y, getattr(window, "lengths", None), state, len(window.x))
-    return _update(model, segment, gradient, optimiser, seed, schedule, bptt, recompute, None)[1]
-
-
-def _update(
-    model: Model,
-    segment: Segment,
-    gradient: Gradient,
-    optimiser: Optimiser,
-    seed: int,
-    schedule: Callable[[int], float],
-    bptt: Truncation,
-    recompute: Recompute,
-    scheduled_sampling: Callable[[int], float] | None,
-) -> tuple[WindowResult, Report]:
-    step = optimiser.step
-    weights = model.weights()
-    gradient.clear()
-    tau, B = segment.x.shape[:2]
-    targets = int((segment.y >= 0).sum())
-    passed = backpropagate(
-        model,
-        segment.x,
-        segment.y,
-        segment.state,
-        gradient,
-        scale=1.0 / max(targets, 1),
-        lengths=segment.lengths,
-        masks=model.masks(B, seed=seed, step=step),
-        weights=weights,
-        xi=bptt.xi(tau, B, seed=seed, step=step),
-        recompute=recompute,
-        carry_after=segment.carry_after,
-        sampled_mask=None
-        if scheduled_sampling is None
-        else _own(scheduled_sampling(step), tau, B, seed, step),
-    )
-    loss = passed.loss
-    if not math.isfinite(loss.sum):
-        raise Diverged(
-            f"the loss is {loss.sum} at step {step + 1}: lower the learning rate or the clipping norm, "
-            "or look for values in the input that are not finite"
-        )
-    if segment.state is None:
-        model.add_initial_state_gradient(passed.d_initial_state, gradient)
-    model.fold_input_tables(gradient, weights)
-    norm = optimiser.update(model.parameters, gradient.flat, rate=schedule(step))
-    return passed, Report(step + 1, loss.mean, norm, loss.count, passed.state)
-
-
-def _own(share: float, tau: int, B: int, seed: int, step: int) -> NDArray[np.bool_]:
-    """Draw which steps see the model's own output before: by seed, update, step and row only."""
-    if not 0 <= share <= 1:
-        raise InputError(f"own gives {share} at update {step}; expected a share from 0 to 1")
-    if share == 1:
-        return np.ones((tau, B), bool)
-    drawn: NDArray[np.bool_] = (
-        native.dropout_mask((tau, B), seed=seed, stream=(step << 16) | 0xFFFE, rate=share) == 0
-    )
-    return drawn
+    last, carried = carried is None, CarriedState(bptt, state) if carried is None else carried
+    objective = TextObjective(model, carried, seed, recompute, scheduled_sampling)
+    yield from updates(objective, carried.segments(windows, last=last), optimiser, schedule=schedule)

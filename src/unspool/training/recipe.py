@@ -23,8 +23,8 @@ from unspool.kernels.arrays import Activation
 from unspool.model import options as network
 from unspool.model.config import INPUT_TABLE_LIMIT, ModelConfig
 from unspool.model.values import Feedback
-from unspool.optimisers import options as optimiser
-from unspool.optimisers.schedule import Plans, refuse_plans
+from unspool.optimisers import options as optimisers
+from unspool.optimisers.schedules.base import Plans, refuse_plans
 from unspool.options import POSITIVE, check_choice, check_fields, check_values, declared, key_of, to_json
 from unspool.training import options as o
 
@@ -48,7 +48,7 @@ MEASUREMENTS = 3
 """At most so many sizes are tried out."""
 
 
-@declared(network, optimiser, o, keys=KEYS)
+@declared(network, optimisers, o, keys=KEYS)
 @dataclass(frozen=True)
 class Recipe:
     """The numbers of a training, all fixed before its first update: with them it can be repeated to the bit."""
@@ -74,7 +74,7 @@ class Recipe:
     feedback: Feedback = "token"
 
 
-@declared(optimiser, o, keys=KEYS)
+@declared(optimisers, o, keys=KEYS)
 @dataclass(frozen=True)
 class FitConfig:
     """How long and how fast a network for sequences is fitted."""
@@ -91,6 +91,8 @@ class FitConfig:
     patience: int = 0
     validations: int = 40
     seed: int = 0
+    optimiser: str = "adam"
+    schedule: str = "cosine"
 
     def __post_init__(self) -> None:
         check_fields(self)

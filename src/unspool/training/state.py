@@ -1,24 +1,27 @@
-"""All that changes while a model is trained, as one value that can be written down and gone on from.
+"""All that changes during training, as one value that can be saved and restored.
 
-Everything else (the text, the settings, the schedule, the dropout masks, which are a function of seed and step)
-is fixed. So a run that goes on from here ends in the same bits as one that never stopped.
+Everything else (the data, the settings, the schedule, the dropout masks, which are functions of seed and step) is fixed. So
+training that continues from a saved state ends in the same bits as training that was never interrupted.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
 import numpy as np
 
 from unspool.cells import cell_named
 from unspool.data.batches.text_windows import Batches, Position
-from unspool.errors import FileError, InputError
+from unspool.errors import Diverged, FileError, InputError
 from unspool.gradients.truncation import CarriedState
 from unspool.kernels.arrays import Floats
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.parameters import shapes_of
+from unspool.model.sequence_network import Network
 from unspool.optimisers.base import Optimiser
 from unspool.storage.log import Mark
 from unspool.storage.tensors import check_array
@@ -28,71 +31,117 @@ class Saved(TypedDict):
     """The fields of a saved state, besides its arrays."""
 
     step: int
-    batches: Position
-    best: float | None
-    best_step: int
-    train: float
     seconds: float
+    best: float | None
     journal: Mark
+    train: NotRequired[float]
+    loss: NotRequired[float]
+    """`train`, as estimators of sequences call it."""
+    best_step: NotRequired[int]
+    since: NotRequired[int]
+    """The validations since the best one."""
+    batches: NotRequired[Position]
+
+
+ModelT = TypeVar("ModelT", Model, Network)
 
 
 @dataclass
-class TrainingState:
-    """A model on its way."""
+class TrainingState(Generic[ModelT]):
+    """A model in training."""
 
-    model: Model
+    model: ModelT
     optimiser: Optimiser
-    batches: Batches
-    carried: CarriedState
-    """What the next update goes on from: the carried state, and the steps that are looked back on."""
+    batches: Batches | None = None
+    """The batches of a text, which have a position; batches of examples are a function of the step."""
+    carried: CarriedState | None = None
+    """What one update on a text leaves for the next: the state, and the steps that gradients still reach."""
     best: float = math.inf
     """The lowest validation loss so far."""
     best_step: int = 0
-    """After which update that was."""
+    """The number of updates after which that was."""
+    best_parameters: Floats | None = None
+    """The parameters that had it; None before the first validation, and where the model file of the run has them."""
+    validations_since_best: int = 0
     train: float = 0.0
-    """The mean nats of about the last updates."""
+    """The running mean of the training loss."""
     seconds: float = 0.0
-    """Spent on the run so far, in all its pieces."""
+    """The duration of the run so far, over all its parts."""
 
     @property
     def step(self) -> int:
-        """How many updates have been made."""
+        """The number of updates so far."""
         return self.optimiser.step
 
-    def arrays(self) -> dict[str, Floats]:
-        """Give all numbers that are arrays, under names."""
-        memory = self.optimiser.state()
-        found = {"parameters": self.model.parameters.flat}
-        found |= {name: memory[name] for name in ("m", "v") if memory[name] is not None}
-        return found | self.carried.state()
+    def update_best(self, valid: float) -> bool:
+        """Take a validation loss; keep the parameters if it is the lowest so far, and return whether it is."""
+        if not valid < self.best:
+            self.validations_since_best += 1
+            return False
+        self.best, self.best_step, self.validations_since_best = valid, self.step, 0
+        self.best_parameters = self.model.parameters.flat.copy()
+        return True
 
-    def about(self) -> dict[str, Any]:
-        """Give everything else, ready for JSON."""
-        return {
+    def restore_best(self) -> None:
+        """Set the model's parameters to the best ones."""
+        if self.best_parameters is not None:
+            self.model.parameters.flat[:] = self.best_parameters
+
+    def refuse_infinite(self) -> None:
+        """Raise where a parameter is not finite: such a model is never saved."""
+        if not np.isfinite(self.model.parameters.flat).all():
+            raise Diverged(
+                f"some parameters are not finite after step {self.step}: lower the learning rate or the clipping norm"
+            )
+
+    def arrays(self) -> dict[str, Floats]:
+        """Return all arrays by name. The best parameters of a text model are in the model file of its run instead."""
+        found = {"parameters": self.model.parameters.flat}
+        if self.carried is None and self.best_parameters is not None:
+            found["best"] = self.best_parameters
+        found |= {name: array for name, array in self.optimiser.state().items() if name != "step"}
+        return found if self.carried is None else found | self.carried.state()
+
+    def metadata(self) -> dict[str, Any]:
+        """Return everything else, ready for JSON."""
+        found = {
             "step": self.step,
-            "batches": self.batches.state(),
             "best": self.best if math.isfinite(self.best) else None,
             "best_step": self.best_step,
+            "since": self.validations_since_best,
             "train": self.train,
+            "loss": self.train,
             "seconds": self.seconds,
         }
+        return found if self.batches is None else found | {"batches": self.batches.state()}
 
-    def restore(self, arrays: Mapping[str, Floats], about: Saved, path: object) -> None:
-        """Go back to a saved state; raise FileError where its arrays or its position are of another training."""
+    def restore(self, arrays: Mapping[str, Floats], saved: Saved, path: object) -> None:
+        """Return to a saved state; raise FileError where its arrays belong to another model."""
         flat = self.model.parameters.flat
-        for name in {"parameters", "m", "v"} & {"parameters", *arrays}:
+        for name in {"parameters", *(name for name in arrays if not name.startswith("past."))}:
             check_array(arrays, name, flat.shape, path)
-        check_past(self.model.config, arrays, path)
+        if self.carried is not None and isinstance(self.model, Model):
+            check_carried(self.model.config, arrays, path)
+        fields: Mapping[str, Any] = saved
+        wanted = {"train", "best_step", "batches"} if self.batches is not None else {"loss", "since"}
+        if missing := sorted(wanted - fields.keys()):
+            raise FileError(f"{path}: damaged or crafted: {missing[0]} is missing")
+        since = fields.get("since", 0)
+        if since < 0:
+            raise FileError(f"{path}: damaged or crafted: since is {since}; expected 0 or more")
         try:
-            self.optimiser.restore({"step": about["step"], "m": arrays.get("m"), "v": arrays.get("v")})
-            self.batches.restore(about["batches"])
+            self.optimiser.restore({"step": saved["step"]} | dict(arrays))
+            if self.batches is not None:
+                self.batches.restore(fields["batches"])
         except InputError as error:
             raise FileError(f"{path}: damaged or crafted: {error}") from error
         flat[:] = arrays["parameters"]
-        self.carried.restore(dict(arrays))
-        self.best = math.inf if about["best"] is None else about["best"]
-        self.best_step = about["best_step"]
-        self.train, self.seconds = about["train"], about["seconds"]
+        if self.carried is not None:
+            self.carried.restore(dict(arrays))
+        self.best = math.inf if saved["best"] is None else saved["best"]
+        self.best_step, self.best_parameters = fields.get("best_step", 0), arrays.get("best")
+        self.validations_since_best, self.seconds = since, saved["seconds"]
+        self.train = fields.get("train", fields.get("loss", 0.0))
 
 
 def check_size(config: ModelConfig, arrays: Mapping[str, Floats], path: object) -> None:
@@ -103,11 +152,11 @@ def check_size(config: ModelConfig, arrays: Mapping[str, Floats], path: object) 
 
 
 def bytes_of_parameters(config: ModelConfig) -> int:
-    """Return how many bytes the parameters of a model have."""
+    """Return the size of a model's parameters in bytes."""
     return 4 * sum(math.prod(shape) for shape in shapes_of(config).values())
 
 
-def check_past(config: ModelConfig, arrays: Mapping[str, Floats], path: object) -> None:
+def check_carried(config: ModelConfig, arrays: Mapping[str, Floats], path: object) -> None:
     """Raise where the carried state, or the steps to look back on, are not those of a model."""
     names = [name for name in arrays if name.startswith("past.")]
     tokens = [name for name in names if name.endswith((".x", ".y"))]

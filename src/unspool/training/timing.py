@@ -1,4 +1,4 @@
-"""Measure how many updates are made a second."""
+"""Measure the number of updates per second."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from typing import Any
 def measure_update_rate(
     updates: Iterator[Any], seconds: float = 1.0, clock: Callable[[], float] = time.perf_counter
 ) -> float:
-    """Measure how many updates are made a second, on updates that are thrown away.
+    """Return the number of updates per second, measured on updates that are discarded.
 
     >>> ticks = iter(range(1000))
     >>> measure_update_rate(iter(range(100)), seconds=10, clock=lambda: float(next(ticks)))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.data.batches.text_windows import Batches, one_hot, random_batches, sequential_batches
+from unspool.data.batches.text_windows import Batches, random_batches, sequential_batches
 from unspool.errors import InputError
 
 MAKERS = [random_batches, sequential_batches]
@@ -121,10 +121,3 @@ def test_a_text_shorter_than_a_batch_is_an_error(maker: object) -> None:
         make(maker, 2, 3, 0, 0)
     with pytest.raises(InputError, match="1 or more"):
         make(maker, 0, 3, 9, 0)
-
-
-def test_a_product_with_one_hot_vectors_is_a_row_of_the_table() -> None:
-    rng = np.random.default_rng(0)
-    table, x = rng.standard_normal((7, 3)), rng.integers(7, size=(5, 2)).astype(np.int32)
-    assert one_hot(x, 7).shape == (5, 2, 7)
-    np.testing.assert_array_equal(one_hot(x, 7) @ table, table[x])

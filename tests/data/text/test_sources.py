@@ -21,9 +21,8 @@ from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.tasks import SequenceClassifier, SequenceTranslator
 from unspool.tasks.forecast import Forecaster
-from unspool.tasks.forecast import load as load_forecast
 from unspool.tasks.language.generator import TextGenerator
-from unspool.tasks.store import load as load_estimator
+from unspool.tasks.registry import load as load_estimator
 
 SENTENCE = "she sells sea shells by the sea shore. "
 QUICK: dict[str, Any] = {"hidden": 8, "steps": 2, "batch": 4, "window": 16, "seed": 1}
@@ -78,7 +77,7 @@ RUNS = {
     "TextModel.load": lambda name: TextModel.load(name),
     "LanguageModel.load": lambda name: LanguageModel.load(name),
     "sequences.load": lambda name: load_estimator(name),
-    "forecast.load": lambda name: load_forecast(name),
+    "forecast.load": lambda name: Forecaster.load(name),
     "Vocab.load": lambda name: Vocab.load(name),
 }
 """A str or a Path is the name of a run or a file that was saved."""

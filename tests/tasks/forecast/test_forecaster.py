@@ -8,7 +8,7 @@ import pytest
 from unspool.errors import FileError, InputError
 from unspool.tasks.forecast.backtest import Backtesting, backtest, holdout_backtest, rolling_origins
 from unspool.tasks.forecast.forecaster import Forecaster
-from unspool.tasks.forecast.store import ForecastRun, load, load_forecaster, save
+from unspool.tasks.forecast.run import ForecastRun
 
 QUICK = {"members": 1, "steps": 40, "hidden": 4}
 
@@ -206,25 +206,25 @@ def test_a_trial_judges_networks_that_saw_less() -> None:
 
 
 def test_a_run_gives_back_the_same_bits(tmp_path: Path, fitted: Forecaster) -> None:
-    save(ForecastRun({"a": fitted, "b": fitted}), tmp_path / "run")
-    again = load(tmp_path / "run").forecasters["b"]
+    ForecastRun({"a": fitted, "b": fitted}).save(tmp_path / "run")
+    again = ForecastRun.load(tmp_path / "run").forecasters["b"]
     assert (again.predict() == fitted.predict()).all()
     assert (again.predict_interval(0.7)[1] == fitted.predict_interval(0.7)[1]).all()
     assert again.get_params() == fitted.get_params()
     with pytest.raises(InputError, match="a run of 2 columns, a, b"):
-        load_forecaster(tmp_path / "run")
-    save(fitted, tmp_path / "alone")
-    assert (load_forecaster(tmp_path / "alone").predict() == fitted.predict()).all()
+        Forecaster.load(tmp_path / "run")
+    fitted.save(tmp_path / "alone")
+    assert (Forecaster.load(tmp_path / "alone").predict() == fitted.predict()).all()
     with pytest.raises(FileError, match="a run is there already"):
-        save(ForecastRun({"a": fitted}), tmp_path / "run")
+        ForecastRun({"a": fitted}).save(tmp_path / "run")
     damaged = tmp_path / "run" / "model.safetensors"
     content = bytearray(damaged.read_bytes())
     content[-3] ^= 1
     damaged.write_bytes(content)
     with pytest.raises(FileError, match="damaged"):
-        load(tmp_path / "run")
+        ForecastRun.load(tmp_path / "run")
     with pytest.raises(InputError, match="not fitted yet"):
-        save(ForecastRun({"a": Forecaster()}), tmp_path / "other")
+        ForecastRun({"a": Forecaster()}).save(tmp_path / "other")
 
 
 def test_a_level_beyond_the_errors_is_refused_before_and_after_the_fit() -> None:

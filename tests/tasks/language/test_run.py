@@ -9,14 +9,15 @@ import pytest
 from unspool.data.text.settings import TextConfig
 from unspool.errors import Diverged, FileError, InputError
 from unspool.evaluation.language import log_prob, validation_loss
-from unspool.optimisers.schedule import Cosine
+from unspool.optimisers.schedules.cosine import Cosine
 from unspool.storage import run_folder, tensors
 from unspool.storage.log import read_log
+from unspool.tasks.language.plan import step_budget
 from unspool.tasks.language.run import resume, run
 from unspool.tasks.language.text_model import TextModel
 from unspool.training import store
 from unspool.training.checkpoint import CheckpointPolicy
-from unspool.training.deadline import StepBudget, due
+from unspool.training.deadline import early_validations
 from unspool.training.events import (
     CorpusReady,
     Evaluated,
@@ -50,7 +51,11 @@ def test_the_stages_come_in_the_order_of_the_walk(config: RunConfig) -> None:
     assert kinds == [CorpusReady, list, TrainingPlanned, *[StepDone] * 40, Evaluated]
     steps = [event for event in events if isinstance(event, StepDone)]
     assert [step.report.step for step in steps] == list(range(1, 41))
-    assert [step.report.step for step in steps if step.valid] == sorted(due(40, 4)) == [1, 5, 18, 40]
+    assert (
+        [step.report.step for step in steps if step.valid]
+        == sorted(early_validations(40, 4))
+        == [1, 5, 18, 40]
+    )
     valid = [step.valid for step in steps if step.valid]
     assert valid[-1] < valid[0]
     assert [step.report.step for step in steps if step.sample] == [4, 12, 24]
@@ -86,8 +91,9 @@ def test_a_plan_changed_on_the_way_keeps_the_deadline_and_can_be_repeated(
 ) -> None:
     """The first measurement is ten times too fast; each update then takes a tenth of a second by the clock."""
     seconds = iter(np.arange(1, 10_000) / 10)
-    monkeypatch.setattr("unspool.tasks.language.run._measured", lambda *_: 100.0)
-    monkeypatch.setattr("unspool.tasks.language.run.Stopwatch", lambda *_: lambda: float(next(seconds)))
+    monkeypatch.setattr("unspool.tasks.language.plan._measured", lambda *_: 100.0)
+    for module in ("tasks.language.run", "training.fit"):
+        monkeypatch.setattr(f"unspool.{module}.Stopwatch", lambda *_: lambda: float(next(seconds)))
     monkeypatch.setattr("unspool.training.deadline.time.perf_counter", lambda: 0.0)
     given = {name: value for name, value in SMALL.items() if name != "steps"} | {"dropout": 0.1}
     events = list(run(replace(config, minutes=10 / 60, given=given), out=tmp_path / "run"))
@@ -102,7 +108,7 @@ def test_a_plan_changed_on_the_way_keeps_the_deadline_and_can_be_repeated(
     for name in (run_folder.MODEL,):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
     assert [e.report.step for e in carry_after if isinstance(e, StepDone) and e.valid is not None] == sorted(
-        StepBudget(0.0, changed).looks
+        step_budget(changed).validation_steps
     )
 
 

@@ -31,7 +31,7 @@ from unspool.data.split import split_stratified
 from unspool.errors import InputError
 from unspool.evaluation.scores import score
 from unspool.model import options as network
-from unspool.tasks.predictors import SequenceClassifier
+from unspool.tasks.classify import SequenceClassifier
 
 By: TypeAlias = Literal["rows", "pixels"]
 app = App(name="classify", help="A sequence to a class: texts, names, recordings, series.")

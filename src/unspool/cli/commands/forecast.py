@@ -40,7 +40,7 @@ from unspool.evaluation.intervals import check_level
 from unspool.plots.forecast import draw_backtest
 from unspool.tasks.forecast.backtest import Backtesting, holdout_backtest
 from unspool.tasks.forecast.forecaster import Forecaster
-from unspool.tasks.forecast.store import ForecastRun, load, save
+from unspool.tasks.forecast.run import ForecastRun
 
 app = App(
     name="forecast", help="What a series of numbers does next, with intervals, beside simple baselines."
@@ -117,7 +117,7 @@ def fit(data: Path, /, *, options: Options) -> None:
     run = ForecastRun(
         models, table.time, table.clock, {name: each.begin for name, each in table.columns.items()}
     )
-    save(run, options.out, data=str(data))
+    run.save(options.out, data=str(data))
     for name, found in judged.items():
         if found is not None:
             said = f"{name}, the last {len(table.columns[name].y) - int(found.origins[0]):,} values, not trained on"
@@ -151,7 +151,7 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
     """
     check_before(None, options, inputs=[data])
     check_level(options.level)
-    found = load(run)
+    found = ForecastRun.load(run)
     if data is None:
         table = remembered(found, str(run))
     else:

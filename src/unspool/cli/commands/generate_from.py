@@ -28,7 +28,7 @@ from unspool.model.sequence_config import BOS
 from unspool.options import at_least
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
-from unspool.tasks.writers import SequenceGenerator
+from unspool.tasks.generate_from import SequenceGenerator
 
 app = App(name="generate-from", help="Generate text from a class or a vector, learned from examples.")
 Names: TypeAlias = Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)]

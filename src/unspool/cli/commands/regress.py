@@ -31,7 +31,7 @@ from unspool.model import options as network
 from unspool.plots.predictions import draw_predictions
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
-from unspool.tasks.predictors import SequenceRegressor, refuse_constant
+from unspool.tasks.regress import SequenceRegressor, refuse_constant
 
 app = App(name="regress", help="Predict numbers from a sequence or a vector.")
 By: TypeAlias = Literal["rows", "pixels"]

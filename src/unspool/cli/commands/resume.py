@@ -55,6 +55,6 @@ def resume(run: Path, /, *, options: Options = Options()) -> None:
         )
     check_before(None, options)
     view, stop = View(terminal(quiet=options.json)), Stop()
-    policy = CheckpointPolicy(steps=options.save_every, stop=stop, told=stop.heeded(view.judging))
+    policy = CheckpointPolicy(steps=options.save_every, stop=stop, on_progress=stop.heeded(view.judging))
     events = resumed(run, policy=policy)
     follow(events, run, view, stop, shown=options, tensorboard=options.tensorboard)

@@ -27,7 +27,7 @@ from unspool.data.formats.tagged import DefaultTagColumns, Tagged, read_tagged
 from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import score
-from unspool.tasks.predictors import SequenceTagger
+from unspool.tasks.tag import SequenceTagger
 
 app = App(name="tag", help="A label for every step: words to their parts of speech, and the like.")
 

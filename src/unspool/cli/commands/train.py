@@ -31,7 +31,7 @@ from unspool.gradients.backpropagate import Recompute
 from unspool.kernels.arrays import Activation
 from unspool.model import options as network
 from unspool.model.values import Feedback
-from unspool.optimisers.schedule import Plans
+from unspool.optimisers.schedules.base import Plans
 from unspool.options import build
 from unspool.tasks.language.run import run
 from unspool.training import options as o
@@ -76,6 +76,7 @@ class TrainOptions(ConfigFile):
     bptt: str = "full"
     recompute: Recompute = "none"
     optimiser: str = "adam"
+    schedule: str = "cosine"
     learning_rate: float | None = None
     warmup: int | None = None
     plans: str = ""
@@ -129,7 +130,7 @@ def train(text: Sources, /, *, reading: Reading = Reading(), options: Options) -
     config = options.config(text, reading)
     check_before(options.out, options, inputs=files_read(text, reading.valid, reading.tokens))
     view, stop = View(terminal(quiet=options.json)), Stop()
-    policy = CheckpointPolicy(steps=options.save_every, stop=stop, told=stop.heeded(view.judging))
+    policy = CheckpointPolicy(steps=options.save_every, stop=stop, on_progress=stop.heeded(view.judging))
     events = run(config, out=options.out, policy=policy)
     follow(events, options.out, view, stop, shown=options, tensorboard=options.tensorboard)
 

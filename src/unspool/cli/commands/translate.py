@@ -23,7 +23,7 @@ from unspool.errors import InputError
 from unspool.evaluation.scores import error_rate
 from unspool.model import options as network
 from unspool.plots.attention import draw_attention
-from unspool.tasks.writers import SequenceTranslator
+from unspool.tasks.translate import SequenceTranslator
 
 app = App(name="translate", help="A text to a text of another length, learned from pairs.")
 SHOWN = 8

@@ -18,8 +18,9 @@ from unspool.cli.terminal import title
 from unspool.data.formats.timetable import TimeTable
 from unspool.plots.forecast import draw_forecast
 from unspool.tasks.forecast.backtest import Backtest
-from unspool.tasks.forecast.forecaster import Forecaster, Progress
-from unspool.tasks.forecast.store import ForecastRun
+from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.tasks.forecast.run import ForecastRun
+from unspool.training.events import StepDone
 
 
 def describe(console: Console, table: TimeTable) -> None:
@@ -35,18 +36,18 @@ def describe(console: Console, table: TimeTable) -> None:
             console.print(f"  {name}: {values.filled:,} missing values are read as interpolated, and masked")
 
 
-def follow(console: Console, name: str, model: Forecaster, reports: Iterator[Progress]) -> None:
+def follow(console: Console, name: str, model: Forecaster, reports: Iterator[StepDone]) -> None:
     """Run a fit to its end with a bar, or a few lines where there is no terminal."""
     bar = Bar(
         TextColumn("  {task.description}"), BarColumn(bar_width=30), TextColumn("{task.percentage:>3.0f}%"),
         TimeRemainingColumn(compact=True, elapsed_when_finished=True),
         console=console, disable=not console.is_terminal or console.quiet, transient=True,
     )  # fmt: skip
-    begin, mean, report = clocks.perf_counter(), 0.0, Progress(0, 0, 0.0)
+    begin, step = clocks.perf_counter(), 0
     with bar:
         task = bar.add_task(name, total=None)
         for report in reports:
-            mean += (report.loss - mean) / min(report.step, 50)
+            step, mean = report.step, report.train
             bar.update(
                 task, completed=report.step, total=report.steps, description=f"{name} · loss {mean:.4f}"
             )
@@ -58,7 +59,7 @@ def follow(console: Console, name: str, model: Forecaster, reports: Iterator[Pro
                 )
     spent = clocks.perf_counter() - begin
     console.print(f"  {name}: {_chosen(model)}", soft_wrap=True)
-    console.print(f"  {report.step:,} updates in {spent:.1f} s", soft_wrap=True)
+    console.print(f"  {step:,} updates in {spent:.1f} s", soft_wrap=True)
     if model.errors_ is None:
         console.print("  no band: the series is too short to keep values aside for it", soft_wrap=True)
     console.print()

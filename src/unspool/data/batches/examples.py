@@ -1,4 +1,4 @@
-"""Sequences with their targets, and minibatches of them: padded, with lengths, never a mask to forget.
+"""Sequences with their targets, and padded minibatches of them with their lengths.
 
 >>> pairs = Examples([np.array([3, 4], np.int32), np.array([5], np.int32)], np.array([0, 1], np.int32))
 >>> batch = pairs.batch(np.array([0, 1]), aligned=False)
@@ -11,25 +11,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.data.batches.padded import padded_batches
 from unspool.errors import EmptyInput, InputError
-from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.arrays import Floats, Ids, Whole
 
 BUCKETS = 16
-"""How many batches' worth of rows are sorted by length at a time."""
+"""The number of batches whose rows are sorted by length together."""
 STEPS = 2**20
-"""At most so many steps are scored at once."""
+"""The largest number of steps that are scored at once."""
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class SequenceBatch:
-    """Rows side by side: inputs, and targets where they are known."""
+    """A padded minibatch: inputs, and targets where they are known."""
 
     x: Floats | Ids  # tau B, or tau B X
     lengths: Ids  # B
@@ -39,13 +39,13 @@ class SequenceBatch:
 
     @property
     def B(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.lengths)
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Inputs, each an array with time first, and their targets: an array of them, or one array a row."""
+    """Inputs, each an array with time first, and their targets: one array, or one array per row."""
 
     x: Sequence[Floats | Ids]
     y: Any = None
@@ -75,7 +75,7 @@ class Examples:
         return [len(each) for each in self.y]
 
     def rows_at_once(self, most: int) -> int:
-        """Return how many rows are scored side by side: fewer than `most` where sequences are long.
+        """Return the number of rows that are scored at once: fewer than `most` where sequences are long.
 
         A function of the sequences alone: the sums of a score depend on how rows are grouped.
         """
@@ -87,7 +87,7 @@ class Examples:
         return Examples(_taken(self.x, rows), None if self.y is None else _taken(self.y, rows))
 
     def batch(self, rows: Rows, *, aligned: bool) -> SequenceBatch:
-        """Put rows side by side; where `aligned`, targets must be as long as their inputs."""
+        """Return a batch of rows; where `aligned`, targets must be as long as their inputs."""
         x, lengths = pad(_taken(self.x, rows))
         if self.y is None or (isinstance(self.y, np.ndarray) and not (aligned and self.y.ndim >= 2)):
             return SequenceBatch(x, lengths, None if self.y is None else self.y[rows], None, rows)
@@ -102,14 +102,49 @@ class Examples:
     def batches(
         self, B: int, rng: np.random.Generator | None = None, *, aligned: bool
     ) -> Iterator[SequenceBatch]:
-        """Go once through all rows; rows of about the same length together, in a random order with `rng`."""
-        lengths = [np.empty(len(x), np.int8) for x in self.x]
-        for group in padded_batches(lengths, B, rng, buckets=BUCKETS):
-            yield self.batch(group.rows, aligned=aligned)
+        """Yield all rows once, rows of about the same length together; in a random order with `rng`."""
+        for rows in group_by_length(np.array([len(x) for x in self.x]), B, rng):
+            yield self.batch(rows, aligned=aligned)
+
+
+def group_by_length(
+    lengths: Whole, B: int, rng: np.random.Generator | None = None, buckets: int = BUCKETS
+) -> list[Whole]:
+    """Return groups of at most B rows of about the same length, each row once.
+
+    Without a generator the rows are sorted by length. With one, `buckets` groups of random rows are sorted by length at a
+    time, and the groups are shuffled: more buckets mean less padding and less randomness.
+
+    >>> [rows.tolist() for rows in group_by_length(np.array([3, 1, 0, 2]), 2)]
+    [[2, 1], [3, 0]]
+    """
+    if B < 1 or buckets < 1:
+        raise InputError(f"batches: B is {B} and buckets {buckets}; expected at least 1 each")
+    if rng is None:
+        return _split(np.argsort(lengths, kind="stable"), B)
+    order = rng.permutation(len(lengths))
+    pools = [pool[np.argsort(lengths[pool], kind="stable")] for pool in _split(order, B * buckets)]
+    groups = [rng.permutation(rows) for pool in pools for rows in _split(pool, B)]
+    return [groups[i] for i in rng.permutation(len(groups))]
+
+
+def _split(order: Whole, size: int) -> list[Whole]:
+    return [order[at : at + size] for at in range(0, len(order), size)]
+
+
+def cycle_batches(
+    examples: Examples, B: int, seed: int, *, aligned: bool, done: int = 0
+) -> Iterator[SequenceBatch]:
+    """Yield batches without end, each epoch in another order; the first `done` batches are left out."""
+    begin, skipped = divmod(done, -(-len(examples) // B))
+    for epoch in count(begin):
+        rng = np.random.default_rng([seed, 2, epoch])
+        yield from islice(examples.batches(B, rng, aligned=aligned), skipped, None)
+        skipped = 0
 
 
 def pad(sequences: Sequence[Floats | Ids], *, missing: bool = False) -> tuple[Any, Ids]:
-    """Put sequences side by side, time first; where `missing`, with -1 or NaN beyond their ends, else 0."""
+    """Return sequences in one array, time first, and their lengths; padded with 0, or -1 or NaN where `missing`."""
     lengths = np.array([len(each) for each in sequences], np.int32)
     if isinstance(sequences, np.ndarray):
         return np.ascontiguousarray(sequences.swapaxes(0, 1)), lengths

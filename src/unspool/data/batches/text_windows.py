@@ -1,10 +1,10 @@
 """Minibatches of one long text: windows of ``tau`` steps for ``B`` rows, time-major, targets shifted by one.
 
-x[t, b] is a token and y[t, b] the token that follows it. ``fresh[b]`` says that row b begins anew, so that no
-state may come from the batch before.
+x[t, b] is a token and y[t, b] the token that follows it. ``reset[b]`` is True where the state
+of row b must not come from the batch before.
 
 *Random sampling*: the text is cut into windows from a random offset, and the windows are shuffled. Every
-row is fresh.
+row is reset.
 
 *Sequential partitioning*: the text, from a random offset, is folded into B long rows, and a batch is the
 next tau columns of all rows. Row b of a batch goes on exactly where row b of the batch before stopped:
@@ -12,10 +12,10 @@ next tau columns of all rows. Row b of a batch goes on exactly where row b of th
     text      0  1  2  3  4  5 │ 6  7  8  9 10 11 │12 13 14 15 16 17 │18        B = 3, tau = 2, offset 0
                                                                                 (6 tokens a row)
               batch 0    batch 1    batch 2
-    row 0     0  1  ──▶  2  3  ──▶  4  5       the state of row 0 walks along this line
+    row 0     0  1  ──▶  2  3  ──▶  4  5       the state of row 0 is carried along this line
     row 1     6  7  ──▶  8  9  ──▶ 10 11
     row 2    12 13  ──▶ 14 15  ──▶ 16 17
-              fresh      not fresh  not fresh   (18 is only the target of 17)
+              reset      carried    carried     (18 is only the target of 17)
 
 What an epoch leaves out: at random, fewer than tau tokens at each end and fewer than B windows; in
 sequence, fewer than (B + 1) tau tokens at the two ends. All else is used once. The offset changes from
@@ -37,22 +37,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.errors import InputError
-from unspool.kernels.arrays import Ids, Real, Whole
+from unspool.kernels.arrays import Ids, Whole
 from unspool.options import at_least
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What a model reads at once."""
+    """The input of one update."""
 
     x: Ids  # tau B
     y: Ids  # tau B
     reset: NDArray[np.bool_]  # B
-    """Which rows begin anew."""
+    """The rows whose state is reset."""
 
 
 class Position(TypedDict):
-    """A place in the batches, ready for JSON."""
+    """A position in the batches, ready for JSON."""
 
     kind: str
     tokens: int
@@ -65,7 +65,7 @@ class Position(TypedDict):
 
 
 class Batches:
-    """An endless (or ``epochs`` long) row of batches whose place can be written down and found again.
+    """An endless (or ``epochs`` long) sequence of batches whose position can be saved and restored.
 
     The generator (``np.random.default_rng(seed)``) belongs to the batches from now on: use another for
     anything else.
@@ -79,14 +79,14 @@ class Batches:
         _check(ids, B, tau)
         self._ids, self._B, self._tau, self._rng, self._epochs = ids, B, tau, rng, epochs
         self.epoch = 0
-        """How many epochs are complete."""
+        """The number of complete epochs."""
         self.position = 0
-        """How many batches of this epoch have been given."""
+        """The number of batches of this epoch so far."""
         self._begin()
 
     @property
     def per_epoch(self) -> int:
-        """How many batches this epoch has; at random the offset may make it one fewer than another."""
+        """The number of batches of this epoch; with random windows it depends on the offset."""
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[Batch]:
@@ -104,7 +104,7 @@ class Batches:
         return batch
 
     def state(self) -> Position:
-        """Give the place: plain values, ready for JSON."""
+        """Return the position as plain values, ready for JSON."""
         return {
             "kind": self.kind,
             "tokens": len(self._ids),
@@ -116,7 +116,7 @@ class Batches:
         }
 
     def restore(self, state: Position) -> None:
-        """Go to a place: the next batches are those that followed it."""
+        """Return to a saved position."""
         own = {"kind": self.kind, "tokens": len(self._ids), "B": self._B, "tau": self._tau}
         found: Mapping[str, Any] = state
         for name, value in own.items():
@@ -136,7 +136,7 @@ class Batches:
         self.epoch, self.position = state["epoch"], state["position"]
 
     def _begin(self) -> None:
-        """Draw what this epoch needs; the generator's state before is all that has to be kept."""
+        """Draw the random numbers of this epoch; the generator's state before is part of the position."""
         self._generator = self._rng.bit_generator.state
         self._draw()
 
@@ -153,13 +153,13 @@ class Batches:
 
 
 class RandomBatches(Batches):
-    """Windows in a random order, a new one every epoch."""
+    """Windows in a random order, another one every epoch."""
 
     kind = "random"
 
     @property
     def per_epoch(self) -> int:
-        """How many batches this epoch has."""
+        """The number of batches of this epoch."""
         return len(self._starts) // self._B
 
     def _draw(self) -> None:
@@ -179,7 +179,7 @@ class SequentialBatches(Batches):
 
     @property
     def per_epoch(self) -> int:
-        """How many batches every epoch has."""
+        """The number of batches of every epoch."""
         # Room for at least tau different offsets, if that leaves a batch.
         return max(1, (len(self._ids) - self._tau) // (self._B * self._tau))
 
@@ -195,7 +195,7 @@ class SequentialBatches(Batches):
 def random_batches(
     ids: Ids, B: int, tau: int, rng: np.random.Generator, epochs: int | None = None
 ) -> RandomBatches:
-    """Sample windows at random: every window once an epoch, in an order drawn anew.
+    """Return random windows: every window once per epoch, shuffled again each time.
 
     >>> batches = random_batches(np.arange(9, dtype=np.int32), B=2, tau=2, rng=np.random.default_rng(0))
     >>> batch = next(batches)
@@ -208,19 +208,8 @@ def random_batches(
 def sequential_batches(
     ids: Ids, B: int, tau: int, rng: np.random.Generator, epochs: int | None = None
 ) -> SequentialBatches:
-    """Go through the text in B rows, each batch where the one before stopped; see the picture above."""
+    """Return consecutive windows of B rows; see the picture above."""
     return SequentialBatches(ids, B, tau, rng, epochs)
-
-
-def one_hot(x: Ids, K: int) -> Real:
-    """Write each id as a vector of K numbers with a single one; a table look-up does the same for less.
-
-    >>> table = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
-    >>> x = np.array([[2, 0]], np.int32)
-    >>> bool((one_hot(x, 3) @ table == table[x]).all())
-    True
-    """
-    return np.eye(K)[x]
 
 
 def _check(ids: Ids, B: int, tau: int) -> None:

@@ -2,6 +2,6 @@
 
 from unspool.tasks.forecast.backtest import Backtest, backtest
 from unspool.tasks.forecast.forecaster import Forecaster
-from unspool.tasks.forecast.store import load, load_forecaster, save
+from unspool.tasks.forecast.run import ForecastRun
 
-__all__ = ["Backtest", "Forecaster", "backtest", "load", "load_forecaster", "save"]
+__all__ = ["Backtest", "ForecastRun", "Forecaster", "backtest"]

@@ -1,4 +1,4 @@
-"""A rolling origin: forecast from one place after another of a part that nothing was learned from.
+"""Backtest with a rolling origin: forecast from many origins in a test part.
 
     ├──────────── training part ────────────┤o──H──▶
                                              ·o──H──▶
@@ -22,7 +22,8 @@ from unspool.evaluation.forecast import coverage, mase, naive_scale, rmse
 from unspool.evaluation.intervals import USUAL
 from unspool.kernels.arrays import Real, Whole
 from unspool.options import at_least
-from unspool.tasks.forecast.forecaster import Forecaster, Progress
+from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.training.events import StepDone
 
 Known = NDArray[np.bool_]
 """Which values were observed."""
@@ -32,7 +33,7 @@ BOTH = "mean with autoregression"
 
 @dataclass(frozen=True)
 class Row:
-    """How one model did, over all origins and steps ahead."""
+    """The figures of one model, over all origins and steps ahead."""
 
     name: str
     mase: float
@@ -40,17 +41,17 @@ class Row:
     relative: float
     """Its mean absolute error over that of the seasonal naive forecast of the same values."""
     coverage: float | None = None
-    """The share of values in the network's band."""
+    """The share of values in the network's interval."""
 
 
 @dataclass(frozen=True)
 class Backtest:
-    """All models over the same origins."""
+    """The figures of all models over the same origins."""
 
     horizon: int
     level: float
     scale: float
-    """What an error is divided by in MASE."""
+    """The denominator of MASE."""
     origins: Whole
     truth: Real  # n H
     forecasts: dict[str, Real]  # n H each
@@ -59,31 +60,31 @@ class Backtest:
     rows: list[Row]
 
     def row(self, name: str) -> Row:
-        """Give one model's figures."""
+        """Return the figures of one model."""
         return next(row for row in self.rows if row.name == name)
 
     def by_step(self, name: str) -> Real:
-        """Give the mean absolute scaled error for each step ahead."""
+        """Return the mean absolute scaled error for each step ahead."""
         return np.asarray(np.nanmean(np.abs(self.forecasts[name] - self.truth), axis=0) / self.scale)
 
 
 @dataclass
 class Backtesting:
-    """A backtest to be run: iterate over `steps` for its progress, then look at `result`."""
+    """A backtest: iterate over `steps`, then read `result`."""
 
     forecaster: Forecaster
     y: Real
     test: int
-    """How many values at the end are forecast."""
+    """The number of values of the test part."""
     stride: int = 1
-    """From one origin to the next."""
+    """The number of values from one origin to the next."""
     level: float = USUAL
     scored: Known | None = None
-    """Which values count: False for what was filled in."""
+    """Which values were observed: False for those that were filled in."""
     result: Backtest | None = field(default=None, init=False)
 
     def check(self) -> None:
-        """Refuse a series that cannot be learned and forecast so, before anything is learned."""
+        """Raise where a series cannot be learned and forecast, before anything is learned."""
         y = check_series(self.y, "the series")
         count = int(self._origins()[0])
         known = None if self.scored is None else self.scored[:count]
@@ -92,7 +93,7 @@ class Backtesting:
     def _origins(self) -> Whole:
         return rolling_origins(len(self.y), self.test, self.forecaster.horizon, self.stride)
 
-    def steps(self) -> Iterator[Progress]:
+    def steps(self) -> Iterator[StepDone]:
         """Fit on the training part, then forecast from every origin."""
         y, origins = check_series(self.y, "the series"), self._origins()
         known = np.ones(len(y), bool) if self.scored is None else np.asarray(self.scored, bool)
@@ -104,7 +105,7 @@ class Backtesting:
 
 
 def holdout_backtest(model: Forecaster, y: Real, scored: Known | None = None) -> Backtest | None:
-    """Judge a fit by the values kept for its intervals, which its first networks were not trained on.
+    """Evaluate a fit on the values held out for its intervals, which its first networks were not trained on.
 
     Season, log and differences were chosen by all values: a backtest chooses them by its training part alone.
     """
@@ -128,7 +129,7 @@ def _judge(
     band: tuple[Real | None, Real | None],
     level: float,
 ) -> Backtest:
-    """Set all models side by side; baselines are fitted on what lies before the first origin."""
+    """Compare all models; baselines are fitted on the values before the first origin."""
     H, forecasts = model.horizon, {NETWORK: answers}
     for name, baseline in fit_baselines(model, y[: origins[0]]).items():
         forecasts[name] = baseline.forecast(y, origins, H)
@@ -159,7 +160,7 @@ def backtest(
     level: float = USUAL,
     scored: Known | None = None,
 ) -> Backtest:
-    """Judge a forecaster and the baselines by the last `test` values of a series."""
+    """Evaluate a forecaster and the baselines on the last `test` values of a series."""
     run = Backtesting(forecaster, y, test, stride, level, scored)
     for _ in run.steps():
         pass
@@ -168,7 +169,7 @@ def backtest(
 
 
 def rolling_origins(count: int, test: int, horizon: int, stride: int) -> Whole:
-    """Give the origins whose forecasts lie in the last `test` values.
+    """Return the origins whose forecasts lie in the last `test` values.
 
     >>> rolling_origins(20, test=5, horizon=2, stride=2).tolist()
     [15, 17]
@@ -181,7 +182,7 @@ def rolling_origins(count: int, test: int, horizon: int, stride: int) -> Whole:
 
 
 def fit_baselines(model: Forecaster, train: Real) -> dict[str, Baseline]:
-    """Fit everything that the network is compared with, on the same change of the same values."""
+    """Fit all baselines, on the same transform of the same values."""
     change, second = model.change_, guess_second_season(train, model.season_)
     found: dict[str, Baseline] = {"last value": Naive(1)}
     if model.season_ > 1:

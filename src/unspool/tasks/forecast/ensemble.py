@@ -1,8 +1,8 @@
-"""A few networks that answer together: how they are made, trained, and how wrong they are.
+"""The ensemble of a forecaster: how its networks are made and trained, and the errors behind its intervals.
 
-Each reads windows in their own units (`windows`) and answers for all steps ahead at once, by the squared
-error. Noise of standard deviation σ on what is read keeps a network from learning a short series by heart; to
-first order it is a penalty of σ² on the slope of the answers.
+Each network reads scaled windows (`unspool.data.series.windows`) and predicts all steps ahead at once, by the squared
+error. Noise of standard deviation σ on the input reduces overfitting of a short series; to first order it is a penalty of
+σ² on the slope of the predictions.
 
     σ = min(0.6, 5 / √n)      n values to learn from                                          (1)
 
@@ -13,73 +13,65 @@ them, the ⌈level (m + 1)⌉-th smallest, which holds `level` of exchangeable e
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.cells import CellName
+from unspool.cells import TASK_DEFAULT, CellName
 from unspool.data.batches.examples import SequenceBatch
 from unspool.data.series.windows import WindowScale, WindowSpec, origins_of, read_targets, read_windows
 from unspool.kernels.arrays import Floats, Real, Whole
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
-from unspool.optimisers.base import Optimiser, OptimiserConfig
-from unspool.optimisers.schedule import Cosine
-from unspool.training.fit import update
+from unspool.optimisers import make_optimiser
+from unspool.optimisers.schedules import make_schedule
+from unspool.training.loop import Report, updates
+from unspool.training.objectives import SequenceObjective
 
 STEPS_AT_ONCE = 2**18
-"""So many steps of windows are read at a time: a window's answer does not depend on the windows beside it."""
+"""The number of steps that are predicted at once; predictions do not depend on it."""
 
 
 @dataclass(frozen=True)
 class MemberConfig:
     """How a network is made and trained."""
 
-    cell: CellName
-    hidden: int
-    steps: int
-    batch_size: int
-    noise: float
-    learning_rate: float
+    cell: CellName = TASK_DEFAULT
+    hidden: int = 0
+    steps: int = 0
+    noise: float = -1.0
+    learning_rate: float = 8e-3
+    optimiser: str = "adam"
+    schedule: str = "cosine"
+    batch_size: int = 0
 
-    @staticmethod
-    def chosen(
-        windows: int,
-        values: int,
-        *,
-        cell: CellName,
-        hidden: int,
-        steps: int,
-        noise: float,
-        learning_rate: float,
-    ) -> MemberConfig:
-        """Choose what is not given by the number of windows and values.
+    def chosen(self, windows: int, values: int) -> MemberConfig:
+        """Choose what is 0 (hidden, steps, batch_size) or negative (noise) by the number of windows and values.
 
-        >>> MemberConfig.chosen(61, 120, cell="gru", hidden=0, steps=0, noise=-1, learning_rate=8e-3)
-        MemberConfig(cell='gru', hidden=16, steps=400, batch_size=32, noise=0.45643546458763845, learning_rate=0.008)
+        >>> MemberConfig().chosen(61, 120)
+        MemberConfig(cell='gru', hidden=16, steps=400, noise=0.45643546458763845, learning_rate=0.008, optimiser='adam', schedule='cosine', batch_size=32)
         """
-        batch_size = 32 if windows < 2000 else 64
-        return MemberConfig(
-            cell,
-            hidden or (16 if windows < 500 else 32 if windows < 5000 else 48),
-            steps or int(np.clip(6 * windows / batch_size, 400, 2400)),
-            batch_size,
-            min(0.6, 5 / float(np.sqrt(values))) if noise < 0 else noise,  # (1)
-            learning_rate,
+        B = self.batch_size or (32 if windows < 2000 else 64)
+        return replace(
+            self,
+            hidden=self.hidden or (16 if windows < 500 else 32 if windows < 5000 else 48),
+            steps=self.steps or int(np.clip(6 * windows / B, 400, 2400)),
+            noise=min(0.6, 5 / float(np.sqrt(values))) if self.noise < 0 else self.noise,  # (1)
+            batch_size=B,
         )
 
 
 @dataclass(frozen=True)
 class FittedMember:
-    """All that a training part taught."""
+    """What was learned from a training part."""
 
     layout: WindowSpec
     units: WindowScale
     networks: list[Network]
 
     def answers(self, z: Real, origins: Whole, phase: int) -> tuple[Real, Real, Real]:
-        """Give the mean answer (n H) of the networks, and each window's level and spread; some windows at a time."""
+        """Return the mean prediction (n H) of the networks, and each window's level and scale."""
         rows = max(1, STEPS_AT_ONCE // (self.layout.length // self.layout.fold))
         parts = [
             self._answers(z, origins[at : at + rows], phase) for at in range(0, max(len(origins), 1), rows)
@@ -96,7 +88,7 @@ class FittedMember:
 
 
 def network_config(recipe: MemberConfig, layout: WindowSpec) -> SequenceConfig:
-    """Return what each network is made of."""
+    """Return the config of each network."""
     return SequenceConfig(
         "many-to-one", "numbers", inputs=layout.inputs, outputs=layout.horizon, dense=True, cell=recipe.cell,
         hidden=recipe.hidden,
@@ -104,7 +96,7 @@ def network_config(recipe: MemberConfig, layout: WindowSpec) -> SequenceConfig:
 
 
 def fresh_network(recipe: MemberConfig, layout: WindowSpec, seed: int) -> Network:
-    """Make a network that has learned nothing: its answers are near the base."""
+    """Return a new network with a small V: its predictions are near the baseline."""
     network = Network.initialise(network_config(recipe, layout), seed)
     network.parameters["V"][:] *= 0.1
     return network
@@ -118,21 +110,21 @@ def train_network(
     z: Real,
     known: NDArray[np.bool_],
     seed: int,
-) -> Iterator[float]:
-    """Train a network on all windows of a series, and give the loss after every update."""
+) -> Iterator[Report]:
+    """Train a network on all windows of a series, with one report per update."""
     origins = origins_of(layout, len(z))
     x, level, spread = read_windows(layout, units, z, origins, 0)
     y = _scored(read_targets(layout, units, z, origins, level, spread), known, origins).astype(np.float32)
-    optimiser = Optimiser(OptimiserConfig(learning_rate=recipe.learning_rate, decay=0.05))
-    schedule, rng = Cosine(recipe.steps, warmup=max(1, recipe.steps // 10)), np.random.default_rng([seed, 3])
-    for step in range(recipe.steps):
-        rows = rng.integers(len(origins), size=recipe.batch_size)
-        batch = _noisy(x, y, rows, layout.fold, recipe.noise, rng)
-        yield update(network, batch, optimiser, seed=seed, rate=schedule(step)).loss
+    optimiser = make_optimiser(recipe.optimiser, learning_rate=recipe.learning_rate, decay=0.05)
+    schedule = make_schedule(recipe.schedule, recipe.steps, recipe.steps // 10)
+    rng = np.random.default_rng([seed, 3])
+    drawn = (rng.integers(len(origins), size=recipe.batch_size) for _ in range(recipe.steps))
+    batches = (_noisy(x, y, rows, layout.fold, recipe.noise, rng) for rows in drawn)
+    return updates(SequenceObjective(network, seed), batches, optimiser, schedule=schedule)
 
 
 def sizes_of_errors(fitted: FittedMember, z: Real, known: NDArray[np.bool_], count: int) -> Real:
-    """Give |answer - truth| (n H) for the origins beyond the first `count` values."""
+    """Return the absolute errors (n H) of the origins beyond the first `count` values."""
     layout = fitted.layout
     origins = np.arange(count, len(z) - layout.horizon + 1)
     y, level, spread = fitted.answers(z, origins, 0)
@@ -141,7 +133,7 @@ def sizes_of_errors(fitted: FittedMember, z: Real, known: NDArray[np.bool_], cou
 
 
 def quantiles(errors: Real, level: float) -> Real:
-    """Give the width for every step: (2), averaged over neighbouring steps.
+    """Return the half-width of the interval for every step: (2), averaged over neighbouring steps.
 
     >>> quantiles(np.arange(1.0, 10.0)[:, None] * [1.0, 2.0], 0.8).tolist()
     [12.0, 12.0]
@@ -156,7 +148,7 @@ def quantiles(errors: Real, level: float) -> Real:
 
 
 def _scored(values: Real, known: NDArray[np.bool_], origins: Whole) -> Real:
-    """Put NaN in the place of what was not observed."""
+    """Replace values that were not observed by NaN."""
     return np.where(known[origins[:, None] + np.arange(values.shape[1])], values, np.nan)
 
 

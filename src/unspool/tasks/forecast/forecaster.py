@@ -1,12 +1,11 @@
-"""A forecaster of one series: a few recurrent networks that read a window and answer for all steps ahead.
+"""Forecast one series: an ensemble of recurrent networks that read a window and predict all steps ahead.
 
     y ─▶ log, differences ─▶ windows in their own units ─▶ GRU ─▶ H numbers ─▶ … backwards ─▶ ŷ(t+1) … ŷ(t+H)
 
-The networks differ in their seed, and their answers are averaged. They are trained with noise on what they
-read, the more the fewer values there are: σ = min(0.6, 5/√n), as much a guard against learning by heart as
-a weight penalty. Intervals come from forecasts of values that were not trained on: the last part of the
-series is kept from a first training, the errors there, in each window's units, are sorted, and the share of
-them that the level asks for fits into the band; then the networks are trained again on everything.
+The networks differ in their seed, and their predictions are averaged. They are trained with noise on their input, more
+where there are fewer values: σ = min(0.6, 5/√n), which regularises like a weight penalty. Intervals come from forecasts
+of values that were not trained on: the last part of the series is held out of a first training, and the interval
+contains the share of the scaled errors there that the level asks for; then the networks are trained again on all values.
 
 >>> y = 10 + np.sin(np.arange(60) * np.pi / 3)
 >>> model = Forecaster(horizon=6, members=1, steps=60, calibration=0).fit(y)
@@ -21,7 +20,8 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from pathlib import Path
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -37,8 +37,8 @@ from unspool.kernels.memory import require_memory
 from unspool.model import options as network
 from unspool.model.memory import bytes_of_training, count_parameters
 from unspool.model.sequence_network import Network
-from unspool.optimisers import options as optimiser
-from unspool.options import POSITIVE, Arguments, at_least, check_values, declared
+from unspool.optimisers import options as optimisers
+from unspool.options import POSITIVE, Arguments, at_least, build, check_values, declared
 from unspool.tasks.forecast import options as o
 from unspool.tasks.forecast.ensemble import (
     FittedMember,
@@ -49,22 +49,19 @@ from unspool.tasks.forecast.ensemble import (
     sizes_of_errors,
     train_network,
 )
+from unspool.tasks.forecast.store import ALONE, read_forecasters, write_forecasters
 from unspool.training import options as training
+from unspool.training.events import StepDone
 from unspool.training.provenance import provenance, sha256_of
+from unspool.training.store import Stopwatch
 
 FEWEST = 8
-"""Windows with their targets, to learn anything from."""
+"""The smallest number of windows with their targets to learn from."""
+SMOOTH = 50
+"""The number of updates that the running mean of the training loss goes over."""
 
 
-class Progress(NamedTuple):
-    """Where a fit stands."""
-
-    step: int
-    steps: int
-    loss: float
-
-
-@declared(network, optimiser, training, o)
+@declared(network, optimisers, training, o)
 @dataclass(eq=False, repr=False, kw_only=True)
 class Forecaster(Arguments):
     """Forecasts a series some steps ahead; scikit-learn's conventions for arguments."""
@@ -82,6 +79,22 @@ class Forecaster(Arguments):
     learning_rate: float = 8e-3
     calibration: float = 0.2
     seed: int = 0
+    optimiser: str = "adam"
+    schedule: str = "cosine"
+
+    def save(self, path: str | Path, **more: Any) -> None:
+        """Write the fitted forecaster as a new run; `more` goes into its config."""
+        write_forecasters({ALONE: self}, path, more)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read the forecaster of a run that has one column."""
+        found = read_forecasters(cls, path)[0]
+        if len(found) != 1:
+            raise InputError(
+                f"{path}: a run of {len(found)} columns, {', '.join(found)}; read it with unspool.load"
+            )
+        return cast(Self, next(iter(found.values())))
 
     def fit(self, y: Any, scored: Any = None) -> Self:
         """Learn from a series."""
@@ -89,8 +102,8 @@ class Forecaster(Arguments):
             pass
         return self
 
-    def fit_iter(self, y: Any, scored: Any = None) -> Iterator[Progress]:
-        """Learn, with a report after every update; values that are not `scored` are read and not learned."""
+    def fit_iter(self, y: Any, scored: Any = None) -> Iterator[StepDone]:
+        """Learn, and yield an event after every update; values that are not `scored` are inputs, but no targets."""
         values = check_series(y, "the series")
         known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
         layout = self.plan(values)
@@ -103,14 +116,17 @@ class Forecaster(Arguments):
         aside = max(1, members // 2) if count else 0
         plans = [(count, i) for i in range(aside)] + [(len(values), i) for i in range(members)]
         total, done = sum(self._recipe(layout, n).steps for n, _ in plans), 0
+        clock, train = Stopwatch(), 0.0
         made: dict[int, list[Network]] = {}
         for n, i in plans:
             units = fit_scale(layout, filled[:n])
             recipe = self._recipe(layout, n)
             network = fresh_network(recipe, layout, self.seed + i)
-            for loss in train_network(network, recipe, layout, units, filled[:n], known[:n], self.seed + i):
+            reports = train_network(network, recipe, layout, units, filled[:n], known[:n], self.seed + i)
+            for report in reports:
                 done += 1
-                yield Progress(done, total, loss)
+                train += (report.loss - train) / min(done, SMOOTH)
+                yield StepDone(report._replace(step=done), clock(), train, steps=total)
             made.setdefault(n, []).append(network)
         if count:
             first = FittedMember(layout, fit_scale(layout, filled[:count]), made[count])
@@ -118,14 +134,14 @@ class Forecaster(Arguments):
         self.fitted_ = FittedMember(layout, fit_scale(layout, filled), made[len(values)])
 
     def predict(self, steps: int | None = None, history: Any = None, phase: int = 0) -> Real:
-        """Forecast the next steps, of the series that was learned or of another history."""
+        """Forecast the next steps of the training series, or of another history."""
         values, origins = self._origin(history)
         return self.predict_at(values, origins, phase)[0, : self._steps_ahead(steps)]
 
     def predict_interval(
         self, level: float = USUAL, steps: int | None = None, history: Any = None, phase: int = 0
     ) -> tuple[Real, Real]:
-        """Give the lower and the upper end of a band that holds this share of what comes."""
+        """Return the lower and the upper end of the prediction interval of a level."""
         values, origins = self._origin(history)
         low, high = self.interval_at(values, origins, level, phase)
         return low[0, : self._steps_ahead(steps)], high[0, : self._steps_ahead(steps)]
@@ -133,7 +149,7 @@ class Forecaster(Arguments):
     def predict_at(
         self, values: Real, origins: Whole, phase: int = 0, fitted: FittedMember | None = None
     ) -> Real:
-        """Forecast from many origins of a series at once, n H; each knows values[:origin] only."""
+        """Forecast from many origins of a series at once, n H; each from values[:origin] only."""
         fitted, z = fitted or self._ready(), self.change_.forward(values)
         y, level, spread = fitted.answers(z, origins, phase)
         return self.change_.inverse(to_series(fitted.layout, fitted.units, z, origins, level, spread, y))
@@ -141,7 +157,7 @@ class Forecaster(Arguments):
     def interval_at(
         self, values: Real, origins: Whole, level: float = USUAL, phase: int = 0
     ) -> tuple[Real, Real]:
-        """Give the bands of many origins, each n H."""
+        """Return the lower and upper ends of the intervals of many origins, each n H."""
         fitted, z = self._ready(), self.change_.forward(values)
         if self.errors_ is None:
             raise InputError(
@@ -157,12 +173,12 @@ class Forecaster(Arguments):
         return low, high
 
     def level_reached(self, level: float = USUAL) -> float | None:
-        """Return what the band of a level holds: less where there are too few errors for it; None without a band."""
+        """Return the level that the interval reaches: less where there are too few errors; None without an interval."""
         self._ready()
         return None if self.errors_ is None else level_reached(level, fewest_errors(self.errors_))
 
     def check(self, y: Any, scored: Any = None, level: float = USUAL) -> None:
-        """Refuse a series that cannot be learned, or a level that its band cannot have, before anything is learned."""
+        """Raise where a series cannot be learned, or its interval cannot have the level, before anything is learned."""
         values = check_series(y, "the series")
         known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
         if count := self._calibrated(self.plan(values), len(values)):
@@ -195,7 +211,7 @@ class Forecaster(Arguments):
         return self.horizon if steps is None else steps
 
     def plan(self, values: Real) -> WindowSpec:
-        """Choose season, change and window for a series, and refuse one that is too short."""
+        """Choose season, transform and window for a series; raise where it is too short."""
         check_values(self, self.get_params())
         POSITIVE("learning_rate", self.learning_rate)
         if self.horizon >= len(values):
@@ -222,7 +238,7 @@ class Forecaster(Arguments):
         return layout
 
     def _require_memory(self, layout: WindowSpec, count: int) -> None:
-        """Refuse networks and windows that do not fit into memory."""
+        """Raise where networks and windows do not fit into memory."""
         recipe, steps = self._recipe(layout, count), layout.length // layout.fold
         config = network_config(recipe, layout).encoder
         windows = (
@@ -270,18 +286,10 @@ class Forecaster(Arguments):
         return Transform(power, d, D, change.season)  # type: ignore[arg-type]
 
     def _calibrated(self, layout: WindowSpec, count: int) -> int:
-        """Give how many values the first training sees; 0 where too few are left for it."""
+        """Return the number of values of the first training; 0 where too few would remain."""
         kept = count - max(layout.horizon + 8, round(self.calibration * count))
         enough = len(origins_of(layout, kept)) >= FEWEST
         return kept if self.calibration > 0 and enough else 0
 
     def _recipe(self, layout: WindowSpec, count: int) -> MemberConfig:
-        return MemberConfig.chosen(
-            len(origins_of(layout, count)),
-            count,
-            cell=self.cell,
-            hidden=self.hidden,
-            steps=self.steps,
-            noise=self.noise,
-            learning_rate=self.learning_rate,
-        )
+        return build(MemberConfig, self).chosen(len(origins_of(layout, count)), count)

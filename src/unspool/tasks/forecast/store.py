@@ -1,14 +1,14 @@
-"""Forecasters on disk: the same folder as any other run, loadable at any moment.
+"""Write forecasters into a run, and read them.
 
-RUN/config.json         arguments, and for every column its change, window and place in time
-    model.safetensors   parameters of all networks, units, errors behind the intervals, the series itself
-    log.jsonl           what happened
+RUN/config.json         arguments, and for every column its transform, window and position in time
+    model.safetensors   parameters of all networks, scales, errors behind the intervals, the series itself
+    log.jsonl           one line of JSON per entry
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -18,55 +18,46 @@ from unspool.data.series.time_index import TimeIndex
 from unspool.data.series.windows import WindowScale, WindowSpec
 from unspool.errors import FileError, InputError
 from unspool.model.sequence_config import SequenceConfig
-from unspool.model.sequence_layout import shapes_of_network
-from unspool.model.sequence_network import Network
 from unspool.storage import run_folder, tensors
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
 from unspool.tasks.forecast.ensemble import FittedMember
-from unspool.tasks.forecast.forecaster import Forecaster
-from unspool.training import store
 from unspool.training.provenance import provenance, sha256_of
+from unspool.training.store import network_from
 
 KIND = "forecast"
 ALONE = "value"
-"""What the column of a forecaster without a table is called."""
+"""The column of a forecaster without a table."""
 
 
-@dataclass(frozen=True)
-class ForecastRun:
-    """Forecasters by column, and the times of their series."""
-
-    forecasters: dict[str, Forecaster]
-    time: str | None = None
-    """The column of times."""
-    clock: TimeIndex | None = None
-    begins: dict[str, int] | None = None
-    """The number of each column's first value."""
-
-
-def save(run: ForecastRun | Forecaster, path: str | Path, **more: Any) -> None:
-    """Write fitted forecasters as a new run; `more` goes into the config as it is."""
-    if isinstance(run, Forecaster):
-        run = ForecastRun({ALONE: run})
+def write_forecasters(
+    forecasters: Mapping[str, Any],
+    path: str | Path,
+    more: Mapping[str, Any],
+    *,
+    time: str | None = None,
+    clock: TimeIndex | None = None,
+    begins: Mapping[str, int] | None = None,
+) -> None:
+    """Write fitted forecasters, by column, as a new run with the times of their series; `more` goes into the config."""
     with run_folder.new_run(path) as folder:
-        columns = {name: _described(model) for name, model in run.forecasters.items()}
+        columns = {name: _described(model) for name, model in forecasters.items()}
         content = {
-            "time": run.time,
-            "clock": None if run.clock is None else asdict(run.clock),
-            "begins": run.begins or dict.fromkeys(columns, 0),
+            "time": time,
+            "clock": None if clock is None else asdict(clock),
+            "begins": begins or dict.fromkeys(columns, 0),
             "columns": columns,
-            "provenance": _provenance(run),
+            "provenance": _provenance(list(forecasters.values())),
         }
-        run_folder.write_config(folder, KIND, content | more)
+        run_folder.write_config(folder, KIND, content | dict(more))
         arrays = {
             f"{i}.{key}": array
-            for i, model in enumerate(run.forecasters.values())
+            for i, model in enumerate(forecasters.values())
             for key, array in _arrays(model).items()
         }
         tensors.write_arrays(folder / run_folder.MODEL, arrays, {"columns": list(columns)})
-        with RunLog(folder / run_folder.LOG) as journal:
-            journal.add({"event": "saved", "columns": list(columns)})
+        with RunLog(folder / run_folder.LOG) as log:
+            log.add({"event": "saved", "columns": list(columns)})
 
 
 class _Units(TypedDict):
@@ -79,7 +70,7 @@ class _Units(TypedDict):
 class Column(TypedDict):
     """What a config says about one column."""
 
-    arguments: Forecaster
+    arguments: dict[str, Any]
     layout: WindowSpec
     units: _Units
     network: SequenceConfig
@@ -96,8 +87,10 @@ class Config(TypedDict):
     provenance: NotRequired[dict[str, Any]]
 
 
-def load(path: str | Path) -> ForecastRun:
-    """Read forecasters from a run."""
+def read_forecasters(
+    made: type[Any], path: str | Path
+) -> tuple[dict[str, Any], str | None, TimeIndex | None, dict[str, int]]:
+    """Read forecasters of a class from a run: by column, the column of times, the times, the columns' first values."""
     where, place = Path(path) / run_folder.CONFIG, Path(path) / run_folder.MODEL
     content = read_as(Config, run_folder.read_config(path, KIND), where)
     arrays, _ = tensors.read_arrays(place)
@@ -108,24 +101,25 @@ def load(path: str | Path) -> ForecastRun:
         or not all(0 <= begin < 2**53 for begin in begins.values())
     ):
         raise FileError(f"{where}: damaged or crafted: columns and begins do not belong together")
-    found = {}
+    found: dict[str, Any] = {}
     for i, (name, column) in enumerate(content["columns"].items()):
         at = f"{i}."
         own = {key.removeprefix(at): array for key, array in arrays.items() if key.startswith(at)}
-        check_column(column, own, where)
-        found[name] = _restored(column, own, place)
-        if (told := content.get("provenance")) is not None:
-            found[name].provenance_ = told
-    return ForecastRun(found, content["time"], content["clock"], begins)
+        model = read_as(made, column["arguments"], where, f"columns.{name}.arguments")
+        check_column(column, model.horizon, own, where)
+        found[name] = _restored(model, column, own, place)
+        if (made_with := content.get("provenance")) is not None:
+            found[name].provenance_ = made_with
+    return found, content["time"], content["clock"], begins
 
 
-def check_column(column: Column, arrays: Mapping[str, Any], path: Path) -> None:
+def check_column(column: Column, horizon: int, arrays: Mapping[str, Any], path: Path) -> None:
     """Raise where the parts of a forecaster do not fit each other: windows, networks, units, arguments."""
     layout, config = column["layout"], column["network"]
     wrong = [
         not 1 <= column["members"] <= len(arrays) and "members",
         not column["units"]["spread"] > 0 and "units.spread",
-        layout.horizon != column["arguments"].horizon and "arguments.horizon",
+        layout.horizon != horizon and "arguments.horizon",
         (config.shape, config.head, config.dense) != ("many-to-one", "numbers", True) and "network",
         (config.inputs, config.outputs) != (layout.inputs, layout.horizon) and "network",
     ]
@@ -133,22 +127,13 @@ def check_column(column: Column, arrays: Mapping[str, Any], path: Path) -> None:
         raise FileError(f"{path}: damaged or crafted: {name} does not fit the rest of the run")
 
 
-def load_forecaster(path: str | Path) -> Forecaster:
-    """Read the forecaster of a run that has one column."""
-    found = load(path).forecasters
-    if len(found) != 1:
-        raise InputError(f"{path}: a run of {len(found)} columns, {', '.join(found)}; load it with load")
-    return next(iter(found.values()))
-
-
-def _provenance(run: ForecastRun) -> dict[str, Any]:
+def _provenance(models: list[Any]) -> dict[str, Any]:
     """Return what the first forecaster was fitted with, and the hash of the values of all series in their order."""
-    models = list(run.forecasters.values())
     first = getattr(models[0], "provenance_", None) or provenance(None)
     return first | {"data_sha256": sha256_of(np.asarray(model.history_).tobytes() for model in models)}
 
 
-def _described(model: Forecaster) -> dict[str, Any]:
+def _described(model: Any) -> dict[str, Any]:
     if not hasattr(model, "fitted_"):
         raise InputError("this Forecaster is not fitted yet: there is nothing to save")
     fitted = model.fitted_
@@ -161,7 +146,7 @@ def _described(model: Forecaster) -> dict[str, Any]:
     }
 
 
-def _arrays(model: Forecaster) -> dict[str, Any]:
+def _arrays(model: Any) -> dict[str, Any]:
     fitted = model.fitted_
     arrays: dict[str, Any] = {"history": model.history_, "sizes": fitted.units.sizes}
     if model.errors_ is not None:
@@ -171,8 +156,8 @@ def _arrays(model: Forecaster) -> dict[str, Any]:
     return arrays
 
 
-def _restored(column: Column, arrays: Mapping[str, Any], path: Path) -> Forecaster:
-    model, layout, config = column["arguments"], column["layout"], column["network"]
+def _restored(model: Any, column: Column, arrays: Mapping[str, Any], path: Path) -> Any:
+    layout, config = column["layout"], column["network"]
     H = layout.horizon
     history = tensors.check_array(arrays, "history", (None,), path, np.float64)
     sizes = tensors.check_array(arrays, "sizes", (H,), path, np.float64)
@@ -184,8 +169,7 @@ def _restored(column: Column, arrays: Mapping[str, Any], path: Path) -> Forecast
     networks = []
     for i in range(column["members"]):
         own = {key.partition(".")[2]: array for key, array in arrays.items() if key.startswith(f"{i}.")}
-        store.check_layers(config.layers, own, path)
-        networks.append(Network(config, store.filled(shapes_of_network(config), own, path)))
+        networks.append(network_from(config, own, path))
     model.history_, model.errors_, model.trial_ = history, errors, None
     model.season_, model.change_ = layout.change.season, layout.change
     model.fitted_ = FittedMember(

@@ -26,8 +26,9 @@ from unspool.model import options as network
 from unspool.model.generate import TEMPERATURE, Sampling
 from unspool.model.values import Feedback
 from unspool.optimisers import options as optimisers
-from unspool.optimisers.schedule import Plans
+from unspool.optimisers.schedules.base import Plans
 from unspool.options import Arguments, build, declared
+from unspool.storage import run_folder
 from unspool.storage.files import as_path
 from unspool.tasks.language.run import run
 from unspool.tasks.language.text_model import TextModel
@@ -65,6 +66,7 @@ class LanguageModel(Arguments):
     bptt_tolerance: float = TOLERANCE
     recompute: Recompute = "none"
     optimiser: str = "adam"
+    schedule: str = "cosine"
     split: text.Split | None = None
     clean: bool = False
     min_freq: int = 0
@@ -161,9 +163,24 @@ class LanguageModel(Arguments):
         """Return a continuation of the prompt, which is text and never a file name."""
         return self.fitted.generate(prompt, length, seed=seed, sampling=Sampling(temperature, top_k, top_p))
 
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model as a new run, which can be loaded but not resumed."""
+        model = self.fitted
+        with run_folder.new_run(path) as folder:
+            model.save(folder, getattr(self, "config_", None))
+
     @classmethod
     def load(cls, run: str | Path) -> Self:
-        """Load the best model of a run: ready to judge and to write."""
-        made = cls(out=run)
-        made.text_model_ = TextModel.load(run)
+        """Read the best model of a run, with the arguments that it was trained with."""
+        model = TextModel.load(run)
+        content = run_folder.read_config(run, "language")["run"]
+        if "recipe" not in content:  # only the model was saved
+            made = cls()
+        else:
+            config = RunConfig.from_json(content, Path(run) / run_folder.CONFIG)
+            known = {field.name for field in fields(cls)}
+            found = vars(config) | vars(config.settings) | config.given
+            made = cls(**{name: value for name, value in found.items() if name in known})
+            made.config_ = config
+        made.text_model_ = model
         return made

@@ -1,7 +1,7 @@
-"""A text model that reads and writes, one token at a time, whose place can be saved and found again.
+"""Read and generate text one token at a time; the position can be saved and restored.
 
-What was read last is held back until the next token is drawn: `pending`. The state, the pending token and how many
-numbers of the seed's sequence have been used are all that is needed to go on exactly where it was.
+The token read last is held back until the next token is sampled: `pending`. The state, the pending token and the number of
+tokens sampled with the seed are all that is needed to continue exactly.
 """
 
 from collections.abc import Iterator
@@ -29,19 +29,19 @@ class Saved(TypedDict):
 
 
 class TextGenerator:
-    """Reads a text, writes on."""
+    """Reads a text and generates its continuation."""
 
     def __init__(self, model: TextModel) -> None:
         self.model = model
         self.stream = Stream(model.model)
         self.pending: int | None = None
-        """The token that was read last, and that the state does not hold yet."""
+        """The token that was read last; the state does not include it yet."""
         self.drawn = 0
-        """How many tokens have been drawn."""
+        """The number of tokens sampled so far."""
         self.seed: int | None = None
-        """The seed that they were drawn with, where known."""
+        """The seed that they were sampled with, where known."""
         self.before: list[int] = []
-        """What was read, in the order of the text: what is written stands beside it."""
+        """The tokens read, in the order of the text: generated text is decoded after or before them."""
 
     def read(self, text: str) -> None:
         """Read a text, in the direction of the model."""
@@ -51,7 +51,7 @@ class TextGenerator:
         self.before = ids.tolist() or self.before
 
     def read_start(self) -> None:
-        """Read what stands for the beginning of a text."""
+        """Read the token that stands for the beginning of a text."""
         self._take(self.model.start("")[0])
 
     def _take(self, token: int) -> None:
@@ -60,7 +60,7 @@ class TextGenerator:
         self.pending = token
 
     def write(self, seed: int, sampling: Sampling) -> Iterator[int]:
-        """Draw one token after the other, without end."""
+        """Sample one token after the other, without end."""
         assert self.pending is not None
         while True:
             self.pending = self.stream.advance(
@@ -75,28 +75,28 @@ class TextGenerator:
             yield self.pending
 
     def copy_state(self) -> Snapshot:
-        """Give the place."""
+        """Return the state and the pending token."""
         return self.stream.state(), self.pending
 
-    def restore(self, place: Snapshot) -> None:
-        """Go to a place."""
-        state, self.pending = place
+    def restore(self, snapshot: Snapshot) -> None:
+        """Return to a saved state and pending token."""
+        state, self.pending = snapshot
         self.stream.restore([(h, s) for h, s in state])
 
     def save(self, path: Path, seed: int) -> None:
-        """Write the place to a file, for this model, atomically; an existing file is replaced."""
+        """Write the position to a file, atomically; an existing file is replaced."""
         arrays: dict[str, Floats] = {}
         for i, (h, s) in enumerate(self.stream.state()):
             arrays |= {f"h.{i}": h, f"s.{i}": s}
-        about = {"pending": self.pending, "drawn": self.drawn, "seed": seed, "model": self._signature()}
-        write_arrays(path, arrays, about)
+        metadata = {"pending": self.pending, "drawn": self.drawn, "seed": seed, "model": self._signature()}
+        write_arrays(path, arrays, metadata)
 
     def load(self, path: Path) -> None:
-        """Go to the place that a file holds; refuse that of another model."""
-        arrays, about = read_arrays(path)
-        if about.get("model") != self._signature():
+        """Return to the position in a file; refuse a file of another model."""
+        arrays, metadata = read_arrays(path)
+        if metadata.get("model") != self._signature():
             raise FileError(f"{path}: the state of another model; save one with this run first")
-        saved, config = read_as(Saved, about, path), self.model.model.config
+        saved, config = read_as(Saved, metadata, path), self.model.model.config
         pending, seed = saved["pending"], saved["seed"]
         if not 0 <= pending < config.inputs or not 0 <= saved["drawn"] < 2**62 or (seed or 0) < 0:
             raise FileError(f"{path}: damaged or crafted: pending, drawn or seed is out of range")
@@ -112,5 +112,5 @@ class TextGenerator:
         self.before = [pending]
 
     def _signature(self) -> dict[str, Any]:
-        """What a state belongs to: a state of one model means nothing to another."""
+        """Return the hashes of vocabulary and model, which a saved state belongs to."""
         return {"vocab": self.model.vocab.sha256, "model": self.model.model.parameters.sha256}

@@ -1,46 +1,46 @@
-"""The whole walk on one page.
+"""Train and evaluate a language model: the whole pipeline on one page.
 
     text ─▶ tokens ─▶ batches ─▶ model ─▶ loss ─▶ gradients ─▶ update ─▶ report
 
-`run` is a generator: after each stage it gives an event, and whoever runs it draws, prints or writes that down.
-Nothing here prints. With a folder `out` the run is kept there, and `resume` goes on with it to the same bits.
+`run` is a generator: it yields an event after each stage, and the caller draws, prints or stores it. Nothing here prints.
+With a folder `out` the run is saved there, and `resume` continues it to the same bits.
 """
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
 from unspool.baselines.language import TIME_FRACTION, Scored, baselines, has_test
-from unspool.data.batches.text_windows import Batches, random_batches, sequential_batches
 from unspool.data.text.corpus import Corpus, open_corpus, prepare
 from unspool.data.text.decoding import iter_bytes
 from unspool.data.text.source import Names, Source, resolve, stamps
-from unspool.data.tokens.vocab import Vocab
-from unspool.errors import Diverged, FileError, InputError
+from unspool.errors import FileError
 from unspool.evaluation.language import NetworkScorer, evaluate, in_reading_order, validation_loss
-from unspool.gradients.truncation import AUTO, CarriedState, Truncation
-from unspool.kernels.arrays import Floats
 from unspool.model.config import ModelConfig
-from unspool.model.feedback import centre_feedback
 from unspool.model.generate import sample
-from unspool.model.memory import refuse_too_large
 from unspool.model.network import Model
-from unspool.optimisers.base import Optimiser, OptimiserConfig
 from unspool.storage import run_folder, tensors
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
-from unspool.tasks.language.run_writer import BestModel, RunWriter, Stopwatch
+from unspool.tasks.language.plan import (
+    batches_of,
+    build_state,
+    chosen_bptt,
+    model_config,
+    plan,
+    step_budget,
+    train_text,
+)
 from unspool.tasks.language.text_model import check_language
 from unspool.training import store
 from unspool.training.checkpoint import CheckpointPolicy
-from unspool.training.choose_bptt import measure_bias, probe_recipe, rows_for, shortest
-from unspool.training.deadline import StepBudget
 from unspool.training.events import (
     Baseline,
     CorpusReady,
@@ -48,21 +48,23 @@ from unspool.training.events import (
     Event,
     LeftOut,
     PlanChanged,
+    Replanned,
     RunConfig,
     StepDone,
     Stopped,
     TrainingPlanned,
 )
-from unspool.training.loop import Report, train
+from unspool.training.fit import fit
 from unspool.training.provenance import provenance, sha256_of
-from unspool.training.recipe import Recipe, choose_recipe
-from unspool.training.state import Saved, TrainingState, check_size
-from unspool.training.timing import measure_update_rate
+from unspool.training.state import TrainingState, check_size
+from unspool.training.store import RunWriter, Stopwatch
 
 SMOOTH = 50
-"""Over about how many updates the training loss is averaged for the eye."""
-VALIDATING = 0.04
-"""At most this share of the time goes into looking at the validation part on the way."""
+"""The number of updates that the running mean of the training loss goes over."""
+SAMPLES = (0.1, 0.3, 0.6)
+"""The shares of the updates after which a sample is generated."""
+LOGGED = 200
+"""About how many updates are written into the log."""
 
 
 def run(
@@ -85,20 +87,21 @@ def run(
         training = build_state(corpus, config)
         if folder is not None:
             made_with |= _hashes(sources, held_out, before)
-            _write_down(folder, training, corpus, config, scored, bias, made_with)
+            _write_run(folder, training, corpus, config, scored, bias, made_with)
         yield scored.live(config.validation_tokens)
         if scored.left_out is not None:
             yield LeftOut(scored.left_out)
     yield TrainingPlanned(training.model, config, next(batches_of(corpus, config)), 0, bias)
     training.seconds = clock()
-    with nullcontext() if out is None else RunLog(out / run_folder.LOG) as journal:
+    with nullcontext() if out is None else RunLog(out / run_folder.LOG) as log:
         deadline = None if "steps" in given else 60 * config.minutes
-        yield from walk(
-            training, corpus, config, RunWriter(out, journal), policy or CheckpointPolicy(), deadline
+        writer = RunWriter(out, log)
+        yield from train_and_evaluate(
+            training, corpus, config, writer, policy or CheckpointPolicy(), deadline
         )
 
 
-class Told(TypedDict):
+class Shown(TypedDict):
     """The fields of a run's config that are shown again when it is resumed."""
 
     baselines: list[Baseline]
@@ -107,47 +110,48 @@ class Told(TypedDict):
 
 
 def resume(out: Path, *, policy: CheckpointPolicy | None = None) -> Iterator[Event]:
-    """Go on with a run where it was last saved, to the same bits as if it had never stopped."""
+    """Continue a run from its last saved state; the result is bit-identical to that of an uninterrupted run."""
     content = run_folder.read_config(out, "language")
     config = RunConfig.from_json(content.get("run"), out / run_folder.CONFIG)
-    told = read_as(Told, content, out / run_folder.CONFIG)
-    found, bias = told["baselines"], told.get("bptt_bias")
+    shown = read_as(Shown, content, out / run_folder.CONFIG)
+    found, bias = shown["baselines"], shown.get("bptt_bias")
     if not found or not all(K.isdecimal() and len(K) < 19 for K in bias or ()):
         raise FileError(f"{out / run_folder.CONFIG}: damaged or crafted: baselines or bptt_bias is wrong")
-    with RunLog(out / run_folder.LOG) as journal:
-        if journal.locked:
+    with RunLog(out / run_folder.LOG) as log:
+        if log.locked:
             run_folder.remove_leftovers(out)
         corpus = open_corpus(out / run_folder.TEXT, config.settings)
         planned = read_as(ModelConfig, content.get("model"), out / run_folder.CONFIG, "model")
         check_language(planned, corpus.vocab, out)
         if planned != model_config(len(corpus.vocab), config.fixed):
             raise FileError(f"{out / run_folder.CONFIG}: damaged or crafted: model is not that of the recipe")
-        arrays, about = tensors.read_arrays(out / run_folder.TRAINING)
-        saved = read_as(Saved, about, out / run_folder.TRAINING)
-        check_size(planned, arrays, out / run_folder.TRAINING)
+        check_size(planned, tensors.read_arrays(out / run_folder.TRAINING)[0], out / run_folder.TRAINING)
         training = build_state(corpus, config)
-        training.restore(arrays, saved, out / run_folder.TRAINING)
-        journal.truncate_to(saved["journal"])
+        store.restore_state(training, out, log)
         yield CorpusReady(corpus)
         if not has_test(corpus):  # an older version repeated the validation part here
             found = [replace(each, test=None) for each in found]
         if found[0].live is None and math.isfinite(training.best):
             _score_best_again(training, corpus, config, out / run_folder.MODEL)
         yield found
-        if (left_out := told.get("left_out")) is not None:
+        if (left_out := shown.get("left_out")) is not None:
             yield LeftOut(left_out)
         of_windows = None if bias is None else {int(K): share for K, share in bias.items()}
         yield TrainingPlanned(
             training.model, config, next(batches_of(corpus, config)), training.step, of_windows
         )
-        yield from walk(training, corpus, config, RunWriter(out, journal), policy or CheckpointPolicy())
+        writer = RunWriter(out, log)
+        yield from train_and_evaluate(training, corpus, config, writer, policy or CheckpointPolicy())
 
 
-def _score_best_again(training: TrainingState, corpus: Corpus, config: RunConfig, path: Path) -> None:
+def _score_best_again(training: TrainingState[Model], corpus: Corpus, config: RunConfig, path: Path) -> None:
     """Set the loss to beat to that of the saved model: an older version validated on other tokens."""
-    model, about = store.load_model(path)
+    model, metadata = store.load_model(path)
     ids = in_reading_order(corpus.valid.ids, config.backward)
-    training.best, training.best_step = validation_loss(model, ids, config.validation_tokens), about["step"]
+    training.best, training.best_step = (
+        validation_loss(model, ids, config.validation_tokens),
+        metadata["step"],
+    )
 
 
 def prepared(
@@ -171,220 +175,102 @@ def _hashes(
     return {name: digest if same else None for name, digest in found.items()}
 
 
-def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int, float] | None]:
-    """Replace bptt auto by truncated:K, and return the bias that it was chosen by."""
-    if config.bptt != AUTO:
-        return config, None
-    recipe = probe_recipe(len(corpus.vocab), len(corpus.train.ids), config.given, config.minutes)
-    probe = replace(config, bptt="full", recompute="none", optimiser="adam", recipe=recipe)
-    training = build_state(corpus, probe)
-    ids = in_reading_order(corpus.train.ids, config.backward)
-    bias = measure_bias(training.model, _reports(training, probe), recipe.steps, ids, config.seed)
-    K = shortest(bias, config.bptt_tolerance)
-    given = {"batch_size": rows_for(K, len(ids))} | config.given
-    return replace(config, bptt=f"truncated:{K}", given=given), bias
-
-
-def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunConfig:
-    """Fix all that is open: sizes and steps by what fits into the minutes on this machine."""
-    recipe = config.recipe or choose_recipe(
-        vocabulary=len(corpus.vocab),
-        tokens=len(corpus.train.ids),
-        seconds=max(0.1, (60 * config.minutes - clock()) * (1 - VALIDATING)),
-        measure=lambda recipe: _measured(corpus, config, recipe),
-        given=_given(config),
-    )
-    held_out = len(corpus.valid.ids)
-    # Looking costs a third of training, and all looks together cost no more than their share of it.
-    look = int(3 * VALIDATING * recipe.steps * recipe.batch_size * recipe.window / config.validations)
-    look = config.validation_tokens or min(held_out, max(look, 2000))
-    return replace(config, recipe=recipe, validation_tokens=look)
-
-
-def _given(config: RunConfig) -> dict[str, Any]:
-    """Give what is fixed of the recipe; an update every K1 steps is a window of K1 steps."""
-    bptt, given = Truncation.parse(config.bptt), config.given
-    if bptt.kind != "truncated":
-        return given
-    if given.get("window", bptt.K1) != bptt.K1:
-        raise InputError(
-            f"window is {given['tau']} and bptt {config.bptt}, which makes an update every {bptt.K1} steps; "
-            "give one of the two"
-        )
-    return given | {"window": bptt.K1}
-
-
-def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
-    """Say how many updates a second a recipe makes, on a model that is thrown away."""
-    config = replace(config, recipe=recipe)
-    # At most a second of it, and of a short run a hundredth.
-    return measure_update_rate(
-        _reports(build_state(corpus, config), config), seconds=min(1.0, 0.6 * config.minutes)
-    )
-
-
-def model_config(K: int, recipe: Recipe) -> ModelConfig:
-    """Say what the network is made of."""
-    return ModelConfig(
-        inputs=K,
-        outputs=K,
-        cell=recipe.cell,
-        hidden=recipe.hidden,
-        layers=recipe.layers,
-        embedding=recipe.embedding,
-        tied=recipe.tied,
-        dropout=recipe.dropout,
-        recurrent_dropout=recipe.recurrent_dropout,
-        activation=recipe.activation,
-        learn_h0=recipe.h0 == "learned",
-        pattern=recipe.pattern,  # type: ignore[arg-type]
-        feedback=recipe.feedback,
-    )
-
-
-def batches_of(corpus: Corpus, config: RunConfig) -> Batches:
-    """Make the minibatches of the training part: in sequence, so that the state is carried, or at random."""
-    make = sequential_batches if config.batches == "sequential" else random_batches
-    recipe, rng = config.fixed, np.random.default_rng(config.seed)
-    return make(in_reading_order(corpus.train.ids, config.backward), recipe.batch_size, recipe.window, rng)
-
-
-def build_state(corpus: Corpus, config: RunConfig) -> TrainingState:
-    """Make a fresh model and all that goes with it; what would not fit in memory is refused before."""
-    recipe = config.fixed
-    made = model_config(len(corpus.vocab), recipe)
-    refuse_too_large(made, recipe.batch_size, recipe.window, config.recompute)
-    batches = batches_of(corpus, config)
-    optimiser = OptimiserConfig(
-        kind=config.optimiser,
-        learning_rate=recipe.learning_rate,
-        momentum=0.9 if config.optimiser == "sgd" else 0.0,
-        clip=recipe.clip,
-        decay=recipe.decay,
-    )
-    carried = CarriedState(Truncation.parse(config.bptt))
-    model = Model.initialise(made, config.seed)
-    model.parameters["c"][:] = log_frequencies(corpus.vocab)
-    if made.feeds_logits:
-        centre_feedback(model.parameters)
-    return TrainingState(model, Optimiser(optimiser), batches, carried)
-
-
-def log_frequencies(vocab: Vocab) -> Floats:
-    """Give the log-probability of every token by its count, half a count for those never met.
-
-    As the output's first c, it spares a network the learning of what counting knows at once.
-
-    >>> log_frequencies(Vocab(list("abba"))).round(2).tolist()
-    [-2.2, -0.81, -0.81]
-    """
-    counted = dict(vocab.token_freqs)
-    counts = [counted.get(token, 0) or 0.5 for token in vocab.idx_to_token]
-    counts[vocab.unk] = sum(n for token, n in vocab.token_freqs if token not in vocab) or 0.5
-    total = math.fsum(counts)
-    return np.array([math.log(count / total) for count in counts])
-
-
-def walk(
-    training: TrainingState,
+def train_and_evaluate(
+    training: TrainingState[Model],
     corpus: Corpus,
     config: RunConfig,
     writer: RunWriter,
     policy: CheckpointPolicy,
     deadline: float | None = None,
 ) -> Iterator[Event]:
-    """Train to the last update, look at the validation part now and then, keep the best model, judge it.
-
-    With a deadline, in seconds of the run, the number of updates is changed on the way so that it is kept.
-    """
-    recipe, best, pace = config.fixed, BestModel(training, writer), StepBudget(training.seconds, config)
-    ids, tokens = in_reading_order(corpus.valid.ids, config.backward), config.validation_tokens
-    clock, saved = Stopwatch(training.seconds), time.monotonic()
-    reports = _reports(training, config, pace)
-    while training.step < recipe.steps:
-        report = _next(reports, training, writer)
-        training.train += (report.loss - training.train) / min(report.step, SMOOTH)
-        valid = (
-            pace.look(lambda: validation_loss(training.model, ids, tokens))
-            if report.step in pace.looks
-            else None
-        )
-        if valid is not None:
-            _refuse_lost(math.isfinite(valid), f"the validation loss is {valid}", training, writer)
-            best.look(valid)
-        training.seconds = clock()
-        drawn = _draw(training.model, corpus, config) if report.step in pace.draws else None
-        step = StepDone(report, training.seconds, training.train, valid, drawn)
-        writer.note(step, every=max(1, recipe.steps // 200))
-        yield step
-        if deadline is not None and pace.is_time(training.seconds, deadline):
-            changed = pace.kept(training, deadline)
-            if changed is not config:
-                config, recipe, pace.config = changed, changed.fixed, changed
-                writer.rewrite(config)
-                yield PlanChanged(config)
-        stop = policy.stop()
-        if stop or policy.due(report.step, saved) or report.step == recipe.steps:
-            finite = bool(np.isfinite(training.model.parameters.flat).all())
-            _refuse_lost(finite, "some parameters are not finite", training, writer)
-            writer.save(training)
-            saved = time.monotonic()
-        if stop:
-            yield Stopped(report.step, writer.out)
-            return
-    part = corpus.test if has_test(corpus) else corpus.valid
-    model = best.model()
-    judged = evaluate(NetworkScorer(model, on_progress=policy.told), part, backward=config.backward)
-    writer.conclude(part.name, judged, training)
-    yield Evaluated(model, part.name, judged, training.best_step)
-
-
-def _reports(training: TrainingState, config: RunConfig, pace: StepBudget | None = None) -> Iterator[Report]:
-    return train(
-        training.model,
-        training.batches,
-        training.optimiser,
-        seed=config.seed,
-        schedule=pace or StepBudget(0.0, config),
-        recompute=config.recompute,
-        carried=training.carried,
+    """Train to the last update and evaluate the best model; with a deadline, in seconds of the run, to keep it."""
+    budget = step_budget(config, training.seconds, deadline)
+    model, ids = training.model, in_reading_order(corpus.valid.ids, config.backward)
+    validate = partial(validation_loss, model, ids, config.validation_tokens)
+    events = fit(
+        training,
+        train_text(training, config, budget),
+        budget,
+        validate=validate,
+        smooth=SMOOTH,
+        writer=writer,
+        policy=policy,
     )
+    for event in events:
+        match event:
+            case StepDone():
+                if event.step in budget.steps_due(_sample_steps):
+                    event = replace(event, sample=_sample(model, corpus, config))
+                _log_step(writer, event)
+                yield event
+            case Replanned(steps, plans):
+                config = replace(config, recipe=replace(config.fixed, steps=steps, plans=plans))
+                _rewrite_config(writer.out, config)
+                yield PlanChanged(config)
+            case Stopped():
+                yield event
+                return
+    if training.best_parameters is None:  # the best model was saved before the run was resumed
+        assert writer.out is not None
+        model = store.load_model(writer.out / run_folder.MODEL)[0]
+    yield _evaluate(model, training, corpus, config, writer, policy)
 
 
-def _next(reports: Iterator[Report], training: TrainingState, writer: RunWriter) -> Report:
-    try:
-        return next(reports)
-    except Diverged as error:
-        raise Diverged(f"{error}{_kept(training, writer)}") from error
+def _evaluate(
+    model: Model,
+    training: TrainingState[Model],
+    corpus: Corpus,
+    config: RunConfig,
+    writer: RunWriter,
+    policy: CheckpointPolicy,
+) -> Evaluated:
+    """Score the held-out part, and write the result into the log."""
+    part = corpus.test if has_test(corpus) else corpus.valid
+    metrics = evaluate(NetworkScorer(model, on_progress=policy.on_progress), part, backward=config.backward)
+    best = {"best_step": training.best_step, "part": part.name}
+    writer.add({"judged": metrics.to_json() | best, "seconds": round(training.seconds, 3)})
+    return Evaluated(model, part.name, metrics, training.best_step)
 
 
-def _refuse_lost(finite: bool, what: str, training: TrainingState, writer: RunWriter) -> None:
-    """Raise where training has left the finite numbers: before anything of that is saved."""
-    if not finite:
-        advice = f"{what} after step {training.step}: lower the learning rate or the clipping norm"
-        raise Diverged(advice + _kept(training, writer))
+def _sample_steps(steps: int) -> set[int]:
+    return {round(steps * share) for share in SAMPLES}
 
 
-def _kept(training: TrainingState, writer: RunWriter) -> str:
-    return f"; the best model so far (step {training.best_step}) is in {writer.out}" if writer.out else ""
-
-
-def _draw(model: Model, corpus: Corpus, config: RunConfig) -> str:
+def _sample(model: Model, corpus: Corpus, config: RunConfig) -> str:
+    """Return a text that the model generates after the first tokens of the validation part."""
     prompt = in_reading_order(corpus.valid.ids, config.backward)[:8].tolist()
     ids = sample(model, prompt, 64, seed=config.seed)
     return corpus.decode(in_reading_order(np.array(ids), config.backward).tolist())
 
 
-def _write_down(
+def _log_step(writer: RunWriter, event: StepDone) -> None:
+    """Write an update into the log: about 200 of them, and all with a validation or a sample."""
+    report = event.report
+    if event.valid is None and event.sample is None and report.step % max(1, event.steps // LOGGED):
+        return
+    entry = {"step": report.step, "seconds": round(event.seconds, 3), "train": event.train}
+    entry |= {"loss": report.loss, "norm": report.norm, "targets": report.targets}
+    more = {"valid": event.valid, "sample": event.sample}
+    writer.add(entry | {name: value for name, value in more.items() if value is not None})
+
+
+def _rewrite_config(out: Path | None, config: RunConfig) -> None:
+    """Write the changed plan: before any state that follows it."""
+    if out is not None:
+        content = run_folder.read_config(out, "language")
+        run_folder.write_config(out, "language", content | {"run": config.to_json()})
+
+
+def _write_run(
     folder: Path,
-    training: TrainingState,
+    training: TrainingState[Model],
     corpus: Corpus,
     config: RunConfig,
     scored: Scored,
     bias: dict[int, float] | None,
     made_with: dict[str, Any],
 ) -> None:
-    """Fill the folder of a new run: from the moment it has its name it can be loaded and gone on with."""
+    """Write the files of a new run: when its folder gets its name, it can be loaded and resumed."""
     corpus.vocab.save(folder / run_folder.VOCAB)
     content = {
         "run": config.to_json(),
@@ -398,6 +284,6 @@ def _write_down(
     }
     run_folder.write_config(folder, "language", content)
     store.save_model(folder / run_folder.MODEL, training.model, {"step": 0, "valid": None})
-    with RunLog(folder / run_folder.LOG) as journal:
-        journal.add({"begin": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "recipe": asdict(config.fixed)})
-        RunWriter(folder, journal).save(training)
+    with RunLog(folder / run_folder.LOG) as log:
+        log.add({"begin": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "recipe": asdict(config.fixed)})
+        RunWriter(folder, log).save_state(training)

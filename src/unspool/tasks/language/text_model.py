@@ -1,4 +1,4 @@
-"""A trained network together with the vocabulary that its numbers mean: text in, numbers or text out.
+"""A trained network with its vocabulary and tokenizer: score and generate text.
 
 >>> import tempfile
 >>> from unspool.data.tokens.registry import make_tokenizer
@@ -37,6 +37,7 @@ from unspool.options import at_least
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.training import store
+from unspool.training.events import RunConfig
 
 
 class _Run(TypedDict):
@@ -67,7 +68,7 @@ def check_language(config: ModelConfig, vocab: Vocab, run: Path) -> None:
 
 
 def checked_tokenizer(fields: TokenizerFields, vocab: Vocab, run: Path) -> Tokenizer:
-    """Make the tokenizer of a run; raise unless it can spell every token of the vocabulary."""
+    """Return the tokenizer of a run; raise unless it can decode every token of the vocabulary."""
     try:
         tokenizer = fields.make()
         if tokenizer.byte_level:
@@ -81,7 +82,7 @@ def checked_tokenizer(fields: TokenizerFields, vocab: Vocab, run: Path) -> Token
 
 @dataclass(frozen=True)
 class TextModel:
-    """A model of text, as a run keeps it."""
+    """A model of text, as a run stores it."""
 
     model: Model
     vocab: Vocab
@@ -90,11 +91,11 @@ class TextModel:
     backward: bool = False
     """Whether it reads text in reverse time."""
     about: dict[str, Any] | None = None
-    """What was said when it was saved: after which step, with what validation loss."""
+    """The metadata of its file: the number of updates, the validation loss."""
 
     @staticmethod
     def load(run: str | Path) -> "TextModel":
-        """Load the best model of a run, its vocabulary and all that turns text into its tokens."""
+        """Read the best model of a run with its vocabulary, tokenizer and text settings."""
         place = Path(run)
         content = read_as(Config, run_folder.read_config(run, "language"), place / run_folder.CONFIG)
         vocab = Vocab.load(place / run_folder.VOCAB)
@@ -108,11 +109,12 @@ class TextModel:
         own = content["run"]
         return TextModel(model, vocab, tokenizer, own["settings"], own["backward"], about)
 
-    def save(self, folder: Path) -> None:
-        """Write what `load` needs into a folder that is there: a run that can be used, but not gone on with."""
+    def save(self, folder: Path, config: RunConfig | None = None) -> None:
+        """Write what `load` needs into an existing folder: a run that can be used, but not resumed."""
         self.vocab.save(folder / run_folder.VOCAB)
+        used = {"settings": asdict(self.settings), "backward": self.backward}
         content = {
-            "run": {"settings": asdict(self.settings), "backward": self.backward},
+            "run": used if config is None else config.to_json() | used,
             "model": self.model.config.to_json(),
             "tokenizer": self.tokenizer.to_json(),
             "vocab": self.vocab.sha256,
@@ -121,25 +123,25 @@ class TextModel:
         store.save_model(folder / run_folder.MODEL, self.model, self.about or {})
 
     def encode(self, text: str) -> Ids:
-        """Turn a text into ids, in the order of the text; what is unknown becomes <unk>."""
+        """Return the ids of a text, in the order of the text; unknown tokens become <unk>."""
         return encode_text(text, self.vocab, self.tokenizer, self.settings)
 
     def decode(self, ids: Ids | list[int]) -> str:
-        """Turn ids into text."""
+        """Return the text of ids."""
         return "".join(self.decode_stream(np.asarray(ids).tolist()))
 
     def decode_stream(self, tokens: Iterable[int], before: Sequence[int] = ()) -> Iterator[str]:
-        """Give the text of tokens as they come, a piece each and a last one; `before` is what they follow."""
+        """Yield the text of tokens piece by piece, one per token and a last one; `before` are the tokens that they follow."""
         pieces = decode_id_stream(self.vocab, self.tokenizer, chain(before, tokens))
         return islice(pieces, len(before), None)
 
     def decode_before(self, tokens: Sequence[int], after: Sequence[int]) -> str:
-        """Give the text of tokens that stand before others."""
+        """Return the text of tokens that stand before others."""
         whole, rest = self.decode([*tokens, *after[:1]]), self.decode([*after[:1]])
         return whole[: len(whole) - len(rest)]
 
     def unknown(self, text: str) -> list[str]:
-        """Give the tokens of a text that the vocabulary does not know, each once, in their order."""
+        """Return the tokens of a text that the vocabulary does not have, each once, in their order."""
         tokens = self.tokenizer.encode_text(as_read(text, self.tokenizer, self.settings))
         return [token for token in dict.fromkeys(tokens) if token not in self.vocab]
 
@@ -153,14 +155,14 @@ class TextModel:
         return self.measure(text).perplexity
 
     def start(self, prompt: str) -> list[int]:
-        """Turn a prompt into the ids to start from; an empty one starts at a line's beginning."""
+        """Return the ids of a prompt, in reading order; an empty prompt is the beginning of a line."""
         ids: list[int] = in_reading_order(self.encode(prompt), self.backward).tolist()
         return ids or [self.vocab.token_to_idx.get("\n", min(1, len(self.vocab) - 1))]
 
     def generate(
         self, prompt: str = "", length: int = 200, *, seed: int = 0, sampling: Sampling | None = None
     ) -> str:
-        """Write on: give the text that follows the prompt, or precedes it where the model reads backward."""
+        """Return generated text that follows the prompt, or precedes it where the model reads backward."""
         length = at_least("length", length, 0)
         drawn = list(islice(self.tokens(prompt, seed=seed, sampling=sampling), length))
         read = self.encode(prompt).tolist()
@@ -171,6 +173,6 @@ class TextModel:
         )
 
     def tokens(self, prompt: str, *, seed: int = 0, sampling: Sampling | None = None) -> Iterator[int]:
-        """Give one token after the other, without end."""
+        """Yield sampled tokens without end."""
         check_prompt(prompt)
         return generate(Stream(self.model), self.start(prompt), seed=seed, sampling=sampling)

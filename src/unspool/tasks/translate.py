@@ -1,4 +1,4 @@
-"""Estimators whose answer is a sequence of its own length: translating, and writing from a class or a vector.
+"""Translate sequences: an output sequence of another length, of tokens or of numbers.
 
 >>> X, y = ["ab", "ba", "aab", "bba"] * 8, ["AB", "BA", "AAB", "BBA"] * 8
 >>> model = SequenceTranslator(hidden=32, epochs=60, learning_rate=0.01).fit(X, y)
@@ -15,21 +15,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unspool.data.batches.examples import Examples, SequenceBatch
-from unspool.data.encoders import Encoder, TokenEncoder, ValueEncoder, as_sequences, holds_tokens
+from unspool.data.encoders import Encoder, TokenEncoder, ValueEncoder, holds_tokens
 from unspool.data.text.sources import refuse_file_names
-from unspool.data.tokens.vocab import UNK
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats, Ids
 from unspool.model import options as network
 from unspool.model.attention import attention_weights
-from unspool.model.decode import Hypothesis, beam, roll_out, sample
+from unspool.model.decode import Hypothesis, beam, roll_out
 from unspool.model.sequence_config import EOS, Head, Shape
 from unspool.model.sequence_network import NetworkWeights
 from unspool.options import at_least, declared
 from unspool.tasks.estimator import SCORED, Estimator
-from unspool.training.fit import evaluate
+from unspool.training.sequence_fit import evaluate
 
 
+@declared(network)
 @declared(network)
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceTranslator(Estimator):
@@ -60,13 +60,13 @@ class SequenceTranslator(Estimator):
         return rows, "distribution" if self.spread else "numbers", self.target_coder_.size
 
     def predict(self, X: Any) -> Any:
-        """Return what is written for each input: texts or lists of tokens, or numbers (n, steps, O)."""
+        """Return the output for each input: texts or lists of tokens, or numbers (n, steps, O)."""
         if isinstance(self._fitted_coder(), TokenEncoder):
             return [text for text, _ in self.predict_scored(X)]
         return self.predict_distribution(X)[0]
 
     def predict_scored(self, X: Any) -> list[tuple[Any, float]]:
-        """Return what is written and log P of it."""
+        """Return the output for each input and its log-probability."""
         coder = self._fitted_coder()
         if not isinstance(coder, TokenEncoder):
             raise InputError("numbers have no log P of tokens: ask predict_distribution")
@@ -76,7 +76,7 @@ class SequenceTranslator(Estimator):
         return beam(self.network_, batch, weights, max_length=self.longest_, width=self.beam)
 
     def predict_distribution(self, X: Any) -> tuple[Floats, Floats | None]:
-        """Return the numbers written and their spread, each (n, steps, O); None where none was learned."""
+        """Return mean and standard deviation of the output, each (n, steps, O); None where none was learned."""
         coder = self._fitted_coder()
         if not isinstance(coder, ValueEncoder):
             raise InputError("tokens have no mean and spread: ask predict or predict_scored")
@@ -97,7 +97,7 @@ class SequenceTranslator(Estimator):
         return found
 
     def attention_of(self, x: Any) -> tuple[Floats, list[str], list[str]]:
-        """Return where the decoder looks for one input: a row a written token, <eos> included, and both texts."""
+        """Return the attention weights of one input, one row per output token with <eos>, and both texts."""
         source, target = self.coder_, self._fitted_coder()
         if not (isinstance(source, TokenEncoder) and isinstance(target, TokenEncoder)):
             raise InputError("attention_of is for tokens on both sides")
@@ -130,66 +130,9 @@ class SequenceTranslator(Estimator):
         return evaluate(self.network_, Examples(inputs.x, targets)).mean
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the share of inputs whose whole answer is right; for numbers, R²."""
+        """Return the share of inputs whose whole output is right; for numbers, R²."""
         found = self.predict(X)
         if isinstance(self.target_coder_, TokenEncoder):
             return float(np.mean([a == b for a, b in zip(found, y, strict=True)]))
         truth = np.asarray(y, np.float64).reshape(found.shape)
         return float(1 - ((truth - found) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class SequenceGenerator(SequenceTranslator):
-    """One-to-many: a class or a vector to a sequence."""
-
-    shape: ClassVar[Shape] = "one-to-many"
-    kind: ClassVar[str] = "generator"
-    run_kind: ClassVar[str] = "generate-from"
-
-    def _many(self, X: Any) -> Any:
-        """Make sequences of one step: a class is a token, a vector is a step's values."""
-        first = X[0] if len(X) else 0.0
-        if isinstance(first, str | np.str_):
-            return [[str(each)] for each in X]
-        array = np.asarray(X)
-        if self.inputs == "ids":
-            return array.reshape(len(array), 1)
-        return array.reshape(len(array), 1, -1)
-
-    def _examples(self, X: Any) -> Examples:
-        if (classes := self.input_classes) is not None:
-            for number, (token,) in enumerate(self._many(as_sequences(X))):
-                if isinstance(token, str) and token not in classes:
-                    raise InputError(
-                        f"X[{number}]: the class {token!r} was never seen in training; there are {', '.join(classes)}"
-                    )
-        return super()._examples(X)
-
-    @property
-    def input_classes(self) -> list[str] | None:
-        """The classes that were learned from, sorted; None where the inputs are no names."""
-        coder = getattr(self, "coder_", None)
-        if not isinstance(coder, TokenEncoder):
-            return None
-        special = {UNK, *coder.vocab.reserved_tokens}
-        return sorted(token for token in coder.vocab.idx_to_token if token not in special)
-
-    def sample(self, X: Any, *, temperature: float = 1.0, seed: int = 0) -> list[Any]:
-        """Draw one sequence of tokens for each class or vector."""
-        return [text for text, _ in self.sample_scored(X, temperature=temperature, seed=seed)]
-
-    def sample_scored(self, X: Any, *, temperature: float = 1.0, seed: int = 0) -> list[tuple[Any, float]]:
-        """Draw one sequence of tokens for each class or vector, and return it with log P of it (at temperature 1)."""
-        coder = self._fitted_coder()
-        if not isinstance(coder, TokenEncoder):
-            raise InputError("only tokens can be drawn: numbers are predicted")
-        at_least("seed", seed, 0)
-        if not 0 < temperature < 1e6:
-            raise InputError(f"temperature is {temperature!r}; expected a number above 0")
-
-        def write(batch: SequenceBatch, weights: NetworkWeights) -> list[Hypothesis]:
-            return sample(
-                self.network_, batch, weights, max_length=self.longest_, temperature=temperature, seed=seed
-            )
-
-        return [(coder.decode(each.tokens), each.log_prob) for each in self._written(X, write)]

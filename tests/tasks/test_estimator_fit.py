@@ -14,7 +14,7 @@ from unspool.errors import Diverged, FileError, InputError
 from unspool.storage import run_folder
 from unspool.storage.log import RunLog
 from unspool.tasks import SequenceClassifier, SequenceRegressor, SequenceTagger, SequenceTranslator
-from unspool.tasks.store import load
+from unspool.tasks.registry import load
 
 TEXTS = ["ab" * (1 + i % 4) + "cd"[i % 2] for i in range(30)]
 LABELS = [text[-1] for text in TEXTS]

@@ -1,0 +1,80 @@
+"""Classify sequences: one class per sequence.
+
+>>> X = [[0.0, 1.0, 2.0], [3.0, 2.0, 1.0, 0.0], [1.0, 2.0, 4.0], [5.0, 1.0]] * 10
+>>> y = ["rising", "falling"] * 20
+>>> model = SequenceClassifier(hidden=16, epochs=20).fit(X, y)
+>>> model.predict([[0.0, 1.0, 3.0], [4.0, 1.0, 0.0]]).tolist(), model.score(X, y)
+(['rising', 'falling'], 1.0)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from unspool.errors import InputError
+from unspool.kernels.arrays import Floats
+from unspool.kernels.elementwise import softmax
+from unspool.model import options as network
+from unspool.model.sequence_config import Head, Shape
+from unspool.options import declared
+from unspool.tasks.estimator import SCORED, Estimator, labels_of
+
+
+@declared(network)
+@dataclass(eq=False, repr=False, kw_only=True)
+class SequenceClassifier(Estimator):
+    """Many-to-one: a sequence to a class. Sequences of length one make it one-to-one."""
+
+    shape: ClassVar[Shape] = "many-to-one"
+    kind: ClassVar[str] = "classifier"
+    run_kind: ClassVar[str] = "classify"
+    pool: network.Pool = "last"
+    prior_correction: float = 0.0
+
+    def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
+        labels = labels_of(y, len(x))
+        if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
+            raise InputError(
+                "Unknown label type: y holds continuous numbers; classes are names or whole numbers"
+            )
+        self.classes_, ids, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        if len(self.classes_) < 2:
+            raise InputError(f"there is only one class, {self.classes_.tolist()[0]!r}: nothing to tell apart")
+        self.class_prior_ = counts / counts.sum()
+        return ids.astype(np.int32), "classes", len(self.classes_)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of every class, n K, in the order of `classes_`."""
+        o = np.stack(self._outputs(X)).astype(np.float64)
+        return softmax((o - self.prior_correction * np.log(self.class_prior_)).astype(np.float32)).astype(
+            np.float64
+        )
+
+    def predict_proba_steps(self, X: Any) -> list[Floats]:
+        """Return the probabilities after every step, one array tau K per sequence."""
+        examples, network = self._examples(X), self.network_
+        if network.config.bidirectional or not network.pooling.grows_with_steps:
+            raise InputError(
+                "an answer at every step needs one direction and pool='last': the end is not read yet"
+            )
+        weights, prior = network.weights(), self.prior_correction * np.log(self.class_prior_)
+        found = list[Any]([None] * len(examples))
+        for batch in examples.batches(examples.rows_at_once(SCORED), aligned=False):
+            o = weights.output(network.read(batch, weights).output.h)
+            for b, row in enumerate(batch.rows.tolist()):
+                own = o[: batch.lengths[b], b].astype(np.float64) - prior
+                found[row] = softmax(own.astype(np.float32)).astype(np.float64)
+        return found
+
+    def predict(self, X: Any) -> Any:
+        """Return the most probable class of every sequence."""
+        chosen = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[chosen]
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the share of sequences whose class is right."""
+        found = self.predict(X)
+        return float((found == labels_of(y, len(found))).mean())

@@ -1,0 +1,158 @@
+"""Plan a run of a language model: what the network is made of, how it is trained, and its state before the first update."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from unspool.data.batches.text_windows import Batches, random_batches, sequential_batches
+from unspool.data.text.corpus import Corpus
+from unspool.data.tokens.vocab import Vocab
+from unspool.errors import InputError
+from unspool.evaluation.language import in_reading_order
+from unspool.gradients.truncation import AUTO, CarriedState, Truncation
+from unspool.kernels.arrays import Floats
+from unspool.model.config import ModelConfig
+from unspool.model.feedback import centre_feedback
+from unspool.model.memory import refuse_too_large
+from unspool.model.network import Model
+from unspool.optimisers import make_optimiser
+from unspool.options import build
+from unspool.training.choose_bptt import measure_bias, probe_recipe, rows_for, shortest
+from unspool.training.deadline import StepBudget, early_validations
+from unspool.training.events import RunConfig
+from unspool.training.loop import Report, train
+from unspool.training.recipe import Recipe, choose_recipe
+from unspool.training.state import TrainingState
+from unspool.training.timing import measure_update_rate
+
+VALIDATING = 0.04
+"""The largest share of the time that validation takes during training."""
+
+
+def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int, float] | None]:
+    """Replace bptt auto by truncated:K, and return the bias that it was chosen by."""
+    if config.bptt != AUTO:
+        return config, None
+    recipe = probe_recipe(len(corpus.vocab), len(corpus.train.ids), config.given, config.minutes)
+    probe = replace(config, bptt="full", recompute="none", optimiser="adam", recipe=recipe)
+    training = build_state(corpus, probe)
+    ids = in_reading_order(corpus.train.ids, config.backward)
+    bias = measure_bias(training.model, train_text(training, probe), recipe.steps, ids, config.seed)
+    K = shortest(bias, config.bptt_tolerance)
+    given = {"batch_size": rows_for(K, len(ids))} | config.given
+    return replace(config, bptt=f"truncated:{K}", given=given), bias
+
+
+def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunConfig:
+    """Fix all that is open: sizes and steps by what fits into the minutes on this machine."""
+    recipe = config.recipe or choose_recipe(
+        vocabulary=len(corpus.vocab),
+        tokens=len(corpus.train.ids),
+        seconds=max(0.1, (60 * config.minutes - clock()) * (1 - VALIDATING)),
+        measure=lambda recipe: _measured(corpus, config, recipe),
+        given=_given(config),
+    )
+    held_out = len(corpus.valid.ids)
+    # A token costs a third of what it costs in training; all validations together stay within their share.
+    look = int(3 * VALIDATING * recipe.steps * recipe.batch_size * recipe.window / config.validations)
+    look = config.validation_tokens or min(held_out, max(look, 2000))
+    return replace(config, recipe=recipe, validation_tokens=look)
+
+
+def _given(config: RunConfig) -> dict[str, Any]:
+    """Return what is fixed of the recipe; an update every K1 steps is a window of K1 steps."""
+    bptt, given = Truncation.parse(config.bptt), config.given
+    if bptt.kind != "truncated":
+        return given
+    if given.get("window", bptt.K1) != bptt.K1:
+        raise InputError(
+            f"window is {given['window']} and bptt {config.bptt}, which makes an update every {bptt.K1} steps; "
+            "give one of the two"
+        )
+    return given | {"window": bptt.K1}
+
+
+def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
+    """Measure how many updates per second a recipe makes, on a model that is discarded."""
+    config = replace(config, recipe=recipe)
+    # At most a second of it, and of a short run a hundredth.
+    return measure_update_rate(
+        train_text(build_state(corpus, config), config), seconds=min(1.0, 0.6 * config.minutes)
+    )
+
+
+def model_config(K: int, recipe: Recipe) -> ModelConfig:
+    """Return the config of the network of a recipe."""
+    return build(ModelConfig, recipe, inputs=K, outputs=K, learn_h0=recipe.h0 == "learned")
+
+
+def batches_of(corpus: Corpus, config: RunConfig) -> Batches:
+    """Return the minibatches of the training part: in sequence, so that the state is carried, or at random."""
+    make = sequential_batches if config.batches == "sequential" else random_batches
+    recipe, rng = config.fixed, np.random.default_rng(config.seed)
+    return make(in_reading_order(corpus.train.ids, config.backward), recipe.batch_size, recipe.window, rng)
+
+
+def build_state(corpus: Corpus, config: RunConfig) -> TrainingState[Model]:
+    """Return a new model with its training state; refuse one that would not fit in memory."""
+    recipe = config.fixed
+    made = model_config(len(corpus.vocab), recipe)
+    refuse_too_large(made, recipe.batch_size, recipe.window, config.recompute)
+    batches = batches_of(corpus, config)
+    optimiser = make_optimiser(
+        config.optimiser, learning_rate=recipe.learning_rate, clip=recipe.clip, decay=recipe.decay
+    )
+    carried = CarriedState(Truncation.parse(config.bptt))
+    model = Model.initialise(made, config.seed)
+    model.parameters["c"][:] = log_frequencies(corpus.vocab)
+    if made.feeds_logits:
+        centre_feedback(model.parameters)
+    return TrainingState(model, optimiser, batches, carried)
+
+
+def log_frequencies(vocab: Vocab) -> Floats:
+    """Return the log-probability of every token by its count, half a count for those that never occur.
+
+    As the initial c, it spares the network from learning the frequencies.
+
+    >>> log_frequencies(Vocab(list("abba"))).round(2).tolist()
+    [-2.2, -0.81, -0.81]
+    """
+    counted = dict(vocab.token_freqs)
+    counts = [counted.get(token, 0) or 0.5 for token in vocab.idx_to_token]
+    counts[vocab.unk] = sum(n for token, n in vocab.token_freqs if token not in vocab) or 0.5
+    total = math.fsum(counts)
+    return np.array([math.log(count / total) for count in counts])
+
+
+def step_budget(config: RunConfig, begun: float = 0.0, deadline: float | None = None) -> StepBudget:
+    """Return the updates of a run that has taken `begun` seconds so far; the deadline is in seconds of the run."""
+    recipe = config.fixed
+    return StepBudget(
+        recipe.steps,
+        warmup=recipe.warmup,
+        schedule=config.schedule,
+        validations=lambda steps: early_validations(steps, config.validations),
+        plans=recipe.plans,
+        begun=begun,
+        deadline=deadline,
+    )
+
+
+def train_text(
+    training: TrainingState[Model], config: RunConfig, budget: StepBudget | None = None
+) -> Iterator[Report]:
+    """Update the model of a run without end; the caller stops."""
+    assert training.batches is not None
+    return train(
+        training.model,
+        training.batches,
+        training.optimiser,
+        seed=config.seed,
+        schedule=(budget or step_budget(config)).schedule,
+        recompute=config.recompute,
+        carried=training.carried,
+    )

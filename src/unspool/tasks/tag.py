@@ -1,0 +1,55 @@
+"""Tag sequences: one label per step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from unspool.errors import InputError
+from unspool.kernels.arrays import Floats
+from unspool.kernels.elementwise import softmax
+from unspool.model.sequence_config import Head, Shape
+from unspool.tasks.estimator import Estimator, refuse_none
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SequenceTagger(Estimator):
+    """Many-to-many, aligned: a label for every step."""
+
+    shape: ClassVar[Shape] = "many-to-many"
+    kind: ClassVar[str] = "tagger"
+    run_kind: ClassVar[str] = "tag"
+
+    def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
+        rows = [np.asarray(each) for each in y]
+        if len(rows) != len(x):
+            raise InputError(f"there are {len(x)} sequences and {len(rows)} rows of labels; expected as many")
+        for number, (row, steps) in enumerate(zip(rows, x, strict=True)):
+            if row.ndim != 1 or len(row) != len(steps):
+                raise InputError(
+                    f"sequence {number} has {len(steps)} steps and labels of shape {row.shape}; expected one a step"
+                )
+        filled = [row for row in rows if len(row)]
+        for number, row in enumerate(rows):
+            refuse_none(row, f"the labels of sequence {number}")
+        self.classes_ = np.unique(np.concatenate(filled)) if filled else np.zeros(0)
+        if len(self.classes_) < 2:
+            raise InputError(f"there is only one label, {self.classes_.tolist()}: nothing to tell apart")
+        ids = [np.searchsorted(self.classes_, row).astype(np.int32) for row in rows]
+        return ids, "classes", len(self.classes_)
+
+    def predict_proba(self, X: Any) -> list[Floats]:
+        """Return the probability of every label at every step: one array tau K per sequence."""
+        return [softmax(o).astype(np.float64) for o in self._outputs(X)]
+
+    def predict(self, X: Any) -> list[Any]:
+        """Return the most probable label of every step: one array per sequence."""
+        found = self._outputs(X)
+        return [self.classes_[o.argmax(axis=1)] for o in found]
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the share of steps whose label is right."""
+        found, truth = np.concatenate(self.predict(X)), np.concatenate([np.asarray(each) for each in y])
+        return float((found == truth).mean())

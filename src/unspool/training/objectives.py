@@ -1,0 +1,129 @@
+"""Objectives: the loss and the gradient of one update, for windows of text and for batches of sequences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unspool.data.batches.examples import SequenceBatch
+from unspool.errors import InputError
+from unspool.gradients.backpropagate import Recompute, backpropagate
+from unspool.gradients.truncation import CarriedState, Segment
+from unspool.kernels import native
+from unspool.kernels.arrays import Floats
+from unspool.kernels.tape import Loss
+from unspool.model.network import Model
+from unspool.model.parameters import Parameters
+from unspool.model.sequence_network import Network
+from unspool.model.values import State
+
+BatchT = TypeVar("BatchT", contravariant=True)
+
+
+class LossAndGradient(NamedTuple):
+    """What an objective computes for one update."""
+
+    loss: Loss
+    gradient: Floats
+    """The gradient of the mean loss, as long as the parameters; only complete where the loss is finite."""
+    state: State | None = None
+
+
+class Objective(Protocol[BatchT]):
+    """A function of parameters that training makes smaller."""
+
+    @property
+    def parameters(self) -> Parameters:
+        """The parameters that are trained."""
+
+    def __call__(self, batch: BatchT, step: int, /) -> LossAndGradient:
+        """Compute the loss of a batch and its gradient; random numbers depend on the seed and the update alone."""
+
+
+class TextObjective:
+    """The cross-entropy of windows of text; the state is carried from one window to the next."""
+
+    def __init__(
+        self,
+        model: Model,
+        carried: CarriedState,
+        seed: int = 0,
+        recompute: Recompute = "none",
+        scheduled_sampling: Callable[[int], float] | None = None,
+    ) -> None:
+        carried.truncation.check_chain(model.config.feeds_tokens)
+        if scheduled_sampling is not None and not model.config.feeds_tokens:
+            raise InputError(
+                "own goes with pattern='output' and feedback='token': other models read no output before"
+            )
+        self.model, self.carried, self.seed, self.recompute = model, carried, seed, recompute
+        self.scheduled_sampling, self.gradient = scheduled_sampling, model.gradient()
+
+    @property
+    def parameters(self) -> Parameters:
+        """The model's parameters."""
+        return self.model.parameters
+
+    def __call__(self, segment: Segment, step: int) -> LossAndGradient:
+        """Compute the loss of a segment and its gradient, and carry the state on."""
+        model, gradient, weights, seed = self.model, self.gradient, self.model.weights(), self.seed
+        gradient.clear()
+        tau, B = segment.x.shape[:2]
+        result = backpropagate(
+            model,
+            segment.x,
+            segment.y,
+            segment.state,
+            gradient,
+            scale=1.0 / max(int((segment.y >= 0).sum()), 1),
+            lengths=segment.lengths,
+            masks=model.masks(B, seed=seed, step=step),
+            weights=weights,
+            xi=self.carried.truncation.xi(tau, B, seed=seed, step=step),
+            recompute=self.recompute,
+            carry_after=segment.carry_after,
+            sampled_mask=self._sampled_mask(tau, B, step),
+        )
+        if math.isfinite(result.loss.sum):
+            if segment.state is None:
+                model.add_initial_state_gradient(result.d_initial_state, gradient)
+            model.fold_input_tables(gradient, weights)
+            self.carried.carry(segment, result.at)
+        return LossAndGradient(result.loss, gradient.flat, result.state)
+
+    def _sampled_mask(self, tau: int, B: int, step: int) -> NDArray[np.bool_] | None:
+        """Draw which steps read the model's own output: a function of seed, update, step and row."""
+        if self.scheduled_sampling is None:
+            return None
+        share = self.scheduled_sampling(step)
+        if not 0 <= share <= 1:
+            raise InputError(f"own gives {share} at update {step}; expected a share from 0 to 1")
+        if share == 1:
+            return np.ones((tau, B), bool)
+        drawn = native.dropout_mask((tau, B), seed=self.seed, stream=(step << 16) | 0xFFFE, rate=share)
+        return np.asarray(drawn == 0)
+
+
+@dataclass(frozen=True)
+class SequenceObjective:
+    """The loss of batches of sequences with their targets."""
+
+    network: Network
+    seed: int = 0
+
+    @property
+    def parameters(self) -> Parameters:
+        """The network's parameters."""
+        return self.network.parameters
+
+    def __call__(self, batch: SequenceBatch, step: int) -> LossAndGradient:
+        """Compute the loss of a batch and its gradient."""
+        network, gradient = self.network, self.network.gradient_to_write()
+        masks = network.masks(batch.B, seed=self.seed, step=step)
+        loss = network.loss(batch, weights=network.weights(), masks=masks, gradient=gradient)
+        return LossAndGradient(loss, gradient.values.flat)
