@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from command_line import call, must
 from fixtures.make import (
     ANSWERS,
     ASKED,
@@ -27,7 +28,6 @@ from fixtures.make import (
     put_in_place,
     step_of,
 )
-from golden.command_line import call, must
 from golden.parameters import read_tensors
 from golden.window import has_the_same_tanh
 from unspool.inspect.graph.export import from_json, to_json

@@ -5,6 +5,7 @@ Importing the package loads nothing, so this is the first thing that happens; Nu
 
 import os
 import signal
+import sys
 
 IMPORTS = 64 << 20
 """Bytes that NumPy's matrix library reserves while it is imported; it ends the process where it cannot."""
@@ -28,10 +29,10 @@ try:
     mmap.mmap(-1, IMPORTS).close()
     from unspool.cli.main import main
 except BaseException as error:
-    failures.leave(*failures.ending(error))
+    sys.exit(failures.report(*failures.ending(error)))
 
 if _heeded:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

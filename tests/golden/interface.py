@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from golden.command_line import must
+from command_line import must
 from golden.inputs import write_inputs
 
 HELP, FIELDS = (Path(__file__).with_name(name) for name in ("help", "json_fields.json"))

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -32,7 +33,9 @@ class Stop:
         return hear
 
     def listen(self) -> None:
-        """From now on, heed the signals; a closed terminal too, unless nohup has it ignored."""
+        """Handle the signals from now on, and a closed terminal, unless nohup has it ignored; only a main thread can."""
+        if threading.current_thread() is not threading.main_thread():
+            return
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._heed)
         hangup = getattr(signal, "SIGHUP", None)  # there is none on Windows

@@ -1,4 +1,7 @@
-"""`unspool check-gradients`: hand formulas, finite differences and PyTorch, side by side."""
+"""Check the gradients of a model: analytic formulas against finite differences and PyTorch.
+
+The exit code is 0 only if all agree.
+"""
 
 import json as jsonlib
 import sys
@@ -76,7 +79,7 @@ class Options:
 def check_command(
     run: Annotated[Path | None, Parameter(negative="")] = None, /, *, options: Options = Options()
 ) -> None:
-    """Prove the gradients of a trained or a fresh model; the exit code is 0 only if all ways agree.
+    """Run `unspool check-gradients`.
 
     Parameters
     ----------

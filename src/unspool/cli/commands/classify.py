@@ -1,4 +1,4 @@
-"""`unspool classify fit` and `unspool classify predict`: a sequence to a class."""
+"""Predict the class of a sequence: texts, images, recordings; from a table, a folder, .npz or .ts."""
 
 import json as jsonlib
 import sys
@@ -33,7 +33,7 @@ from unspool.evaluation.scores import score
 from unspool.tasks.predictors import SequenceClassifier
 
 By: TypeAlias = Literal["rows", "pixels"]
-app = App(name="classify", help="A sequence to a class: texts, names, recordings, series.")
+app = App(name="classify")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,8 @@
-"""`unspool compress`: a file in as many bits as the model promises, beside the programs that everybody has."""
+"""Compress any file losslessly to the cross-entropy of a language model, and compare with gzip, bzip2 and xz.
+
+The better the model predicts the file, the smaller the result. `unspool decompress` restores the file from it with
+the same model.
+"""
 
 import hashlib
 import json as jsonlib
@@ -41,9 +45,7 @@ def compress_command(
     worked: CommonOptions = CommonOptions(),
     replacing: Replacing = Replacing(),
 ) -> None:
-    """Write a file in as many bits as the model promises; `unspool decompress` gives it back, to the byte.
-
-    Any file will do; the better the model knows such text, the fewer bits. Reading it back needs the same model.
+    """Run `unspool compress`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`unspool decompress`: a compressed file back, to the byte, or one line that says why not."""
+"""Restore the exact bytes of a file that `unspool compress` wrote."""
 
 import hashlib
 import json as jsonlib
@@ -25,7 +25,7 @@ def decompress_command(
     worked: CommonOptions = CommonOptions(),
     replacing: Replacing = Replacing(),
 ) -> None:
-    """Give back the file that `unspool compress` was given, to the byte.
+    """Run `unspool decompress`.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""`unspool demo`: the whole walk in about a minute, on the help texts that every Python has."""
+"""Run every stage on a small built-in text in about a minute: tokens, training, n-gram baselines, samples.
+
+The text is the help of Python's standard library, which every installation of Python contains.
+"""
 
 import json as jsonlib
 import time
@@ -54,7 +57,7 @@ def demo(
     plot: Path | None = None,
     replacing: Replacing = Replacing(),
 ) -> None:
-    """Train a language model on Python's own help texts, compare it with counting, let it write.
+    """Run `unspool demo`.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""`unspool evaluate`: how well a model predicts a text, beside models that only count."""
+"""Evaluate a language model on a text: nats, perplexity, bits per character and byte, beside n-gram baselines.
+
+Every target is scored once; the state is carried from the first token to the last.
+"""
 
 import json as jsonlib
 import math
@@ -44,7 +47,7 @@ def evaluate_command(
     window: int = WINDOW,
     worked: CommonOptions = CommonOptions(),
 ) -> None:
-    """Judge a model by a text: every target once, the state carried from the first token to the last.
+    """Run `unspool evaluate`.
 
     Parameters
     ----------

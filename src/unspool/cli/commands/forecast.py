@@ -1,4 +1,4 @@
-"""`unspool forecast fit`, `predict` and `backtest`: what a series of numbers does next."""
+"""Forecast time series with prediction intervals, beside simple baselines."""
 
 import csv
 import json as jsonlib
@@ -42,9 +42,7 @@ from unspool.tasks.forecast.backtest import Backtesting, holdout_backtest
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.tasks.forecast.store import ForecastRun, load, save
 
-app = App(
-    name="forecast", help="What a series of numbers does next, with intervals, beside simple baselines."
-)
+app = App(name="forecast")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""`unspool generate`: a trained model goes on with a text, token by token, as it comes."""
+"""Generate text from a prompt and print it token by token."""
 
 import json as jsonlib
 import secrets
@@ -68,7 +68,7 @@ class Options:
 
 
 def generate(run: Path, /, *, options: Options = Options(), replacing: Replacing = Replacing()) -> None:
-    """Let a model write on from a prompt.
+    """Run `unspool generate`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`unspool generate-from fit` and `unspool generate-from predict`: text from a class or a vector."""
+"""Generate text from a class or a vector; trained on examples."""
 
 import json as jsonlib
 import math
@@ -31,7 +31,7 @@ from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.tasks.writers import SequenceGenerator
 
-app = App(name="generate-from", help="Generate text from a class or a vector, learned from examples.")
+app = App(name="generate-from")
 Names: TypeAlias = Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)]
 SHOWN, DRAWN = 8, 4
 """How many rows are shown after a fit, and how many texts of each class."""

@@ -1,4 +1,7 @@
-"""`unspool graph`: a network as a graph, folded and unfolded, in a picture or in words."""
+"""Draw a recurrent network folded and unfolded, or write the graph as JSON, DOT or Mermaid.
+
+With a run and a text, the nodes hold the values and gradients that the network computes for that text.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -70,9 +73,7 @@ def graph(
     options: Options = Options(),
     replacing: Replacing = Replacing(),
 ) -> None:
-    """Draw a recurrent network folded and unfolded, or write it as JSON, DOT or Mermaid.
-
-    With a run and a text the nodes carry their values and gradients while the network reads that text.
+    """Run `unspool graph`.
 
     Parameters
     ----------

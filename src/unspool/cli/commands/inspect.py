@@ -1,4 +1,8 @@
-"""`unspool inspect`: what a model does while it reads a text, as a page that needs no network."""
+"""Inspect a language model while it reads a text: surprise, units, states, gradients and graph, on an HTML page.
+
+Writes report.html, one file that loads nothing, and its pictures beside it: graph.svg, surprise.svg,
+units.svg, path.svg, influence.svg, bias.svg, states.png, and all numbers in numbers.json.
+"""
 
 import json as jsonlib
 from collections.abc import Callable, Iterator
@@ -49,10 +53,7 @@ def inspect_command(
     json: Flag = False,
     replacing: Replacing = Replacing(),
 ) -> None:
-    """Look inside a model while it reads a text.
-
-    Writes report.html, one file that loads nothing, and its pictures beside it: graph.svg, surprise.svg,
-    units.svg, path.svg, influence.svg, bias.svg, states.png, and all numbers in numbers.json.
+    """Run `unspool inspect`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`unspool regress fit` and `unspool regress predict`: numbers from a sequence or a vector."""
+"""Predict numbers from a sequence or a vector; from a table, .npz or .ts."""
 
 import json as jsonlib
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.tasks.predictors import SequenceRegressor, refuse_constant
 
-app = App(name="regress", help="Predict numbers from a sequence or a vector.")
+app = App(name="regress")
 By: TypeAlias = Literal["rows", "pixels"]
 Names: TypeAlias = Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)]
 KEPT = "columns"

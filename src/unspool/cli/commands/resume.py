@@ -1,4 +1,4 @@
-"""`unspool resume`: go on with a run that was stopped, whatever it learns."""
+"""Resume an interrupted run; the result is bit-identical to an uninterrupted one."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ class Options(RunOptions):
 
 
 def resume(run: Path, /, *, options: Options = Options()) -> None:
-    """Go on with a run that was stopped, to the same bits as if it never had been.
+    """Run `unspool resume`.
 
     Parameters
     ----------

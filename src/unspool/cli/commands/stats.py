@@ -1,4 +1,4 @@
-"""``unspool stats``: what can be said about a text by counting."""
+"""Count a text: sizes, frequent tokens, Zipf's law, unseen n-grams, and how well n-grams predict it."""
 
 import json as jsonlib
 import math
@@ -49,7 +49,7 @@ def stats(
     plot: Path | None = None,
     replacing: Replacing = Replacing(),
 ) -> None:
-    """Count a text: sizes, frequent tokens, Zipf's law, unseen n-grams, how well n-grams predict it.
+    """Run `unspool stats`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`unspool tag fit` and `unspool tag predict`: a label for every step of a sequence."""
+"""Predict a label for every step of a sequence; from columns (CoNLL) or a table."""
 
 import json as jsonlib
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from unspool.errors import InputError
 from unspool.evaluation.scores import score
 from unspool.tasks.predictors import SequenceTagger
 
-app = App(name="tag", help="A label for every step: words to their parts of speech, and the like.")
+app = App(name="tag")
 
 
 @dataclass(frozen=True, kw_only=True)

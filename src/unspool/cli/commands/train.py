@@ -1,4 +1,4 @@
-"""`unspool train`: a language model from a text, in minutes, kept in a run."""
+"""Train a language model on text files within a time limit and save the run in a folder."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -131,7 +131,7 @@ class Options(OutputOptions, CheckpointOptions, TrainOptions):
 
 
 def train(text: Sources, /, *, reading: Reading = Reading(), options: Options) -> None:
-    """Train a language model on your text.
+    """Run `unspool train`.
 
     Parameters
     ----------

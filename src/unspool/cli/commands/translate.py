@@ -1,4 +1,4 @@
-"""`unspool translate fit` and `unspool translate predict`: a text to a text of another length."""
+"""Translate a text into another text of any length; trained on pairs."""
 
 import json as jsonlib
 import math
@@ -24,7 +24,7 @@ from unspool.evaluation.scores import error_rate
 from unspool.plots.attention import draw_weights
 from unspool.tasks.writers import SequenceTranslator
 
-app = App(name="translate", help="A text to a text of another length, learned from pairs.")
+app = App(name="translate")
 SHOWN = 8
 WIDEST = 1000
 """No beam beyond this: time and memory grow with it, and what it finds has long stopped changing."""

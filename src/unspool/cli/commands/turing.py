@@ -1,4 +1,9 @@
-"""`unspool turing`: a machine compiled into a recurrent network, and both run side by side."""
+"""Compile a Turing machine or an automaton into a recurrent network, and run both step by step for comparison.
+
+A Turing machine becomes h(t) = σ(W h(t-1) + U x(t) + b) with σ(a) = min(1, max(0, a)) and rational weights: one update
+per step, without rounding. A finite automaton becomes an Elman layer with relu, which the engine runs in float32. The exit
+code is 0 only if both agree.
+"""
 
 import json as jsonlib
 import sys
@@ -40,10 +45,7 @@ def turing(
     weights: Path | None = None,
     replacing: Replacing = Replacing(),
 ) -> None:
-    """Compile a machine into a recurrent network with rational weights, and run both side by side, exactly.
-
-    A Turing machine becomes h(t) = σ(W h(t-1) + U x(t) + b) with σ(a) = min(1, max(0, a)): one update a step. A finite
-    automaton becomes an Elman layer with relu, which the engine runs in float32. The exit code is 0 only if both agree.
+    """Run `unspool turing`.
 
     Parameters
     ----------
