@@ -49,7 +49,7 @@ def gradients(model, case, pieces=None, scheduled_sampling=None):
         outputs.append(
             model.forward(
                 case.x[begin:end], state, lengths=lengths, masks=case.masks, weights=weights, y=case.y[begin:end],
-                scheduled_sampling=None if scheduled_sampling is None else scheduled_sampling[begin:end],
+                sampled_mask=None if scheduled_sampling is None else scheduled_sampling[begin:end],
             )
         )  # fmt: skip
         state = outputs[-1].state

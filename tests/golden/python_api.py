@@ -21,7 +21,7 @@ class Window:
     x: np.ndarray
     y: np.ndarray
     lengths: np.ndarray | None = None
-    fresh: bool = True
+    reset: bool = True
 
 
 def _numbers(count: int, start: int) -> np.ndarray:
@@ -43,11 +43,11 @@ def _window(config: ModelConfig, update: int, ragged: bool) -> Window:
 
 def _trained(ragged: bool, share: float | None, fields: dict[str, Any]) -> dict[str, np.ndarray]:
     config = ModelConfig(**{"hidden": 9, "inputs": 11, "outputs": 11} | fields)
-    model = Model.fresh(config, seed=3)
+    model = Model.initialise(config, seed=3)
     windows = [_window(config, update, ragged) for update in range(UPDATES)]
     own = None if share is None else lambda step: share
     optimiser = Optimiser(OptimiserConfig(learning_rate=0.01))
-    assert sum(1 for _ in train(model, windows, optimiser, seed=3, own=own)) == UPDATES
+    assert sum(1 for _ in train(model, windows, optimiser, seed=3, scheduled_sampling=own)) == UPDATES
     return dict(model.parameters)
 
 

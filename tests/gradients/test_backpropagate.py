@@ -18,11 +18,11 @@ def everything(case, memory, xi=None, carry_after=None):
         model, case.x, case.y, case.start, gradient, scale=0.01, lengths=case.lengths, masks=case.masks, xi=xi,
         memory=memory, carry_after=carry_after,
     )  # fmt: skip
-    model.add_initial_state_gradient(passed.starts, gradient)
+    model.add_initial_state_gradient(passed.d_initial_state, gradient)
     model.finish(gradient)
     found = {name: gradient.values.stored(name).copy() for name in gradient.values}
     found |= {"sum": np.float64(passed.loss.sum), "count": passed.loss.count, "each": passed.loss.per_target}
-    for name in ("state", "at", "starts"):
+    for name in ("state", "at", "d_initial_state"):
         found |= named(getattr(passed, name), name)
     return found
 

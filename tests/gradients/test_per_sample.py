@@ -26,7 +26,7 @@ def alone(case, b, y, state, xi=None, scale=0.5):
         masks=masks_of(case.masks, row), xi=None if xi is None else np.ascontiguousarray(xi[:, row]),
     )  # fmt: skip
     if state is None:
-        model.add_initial_state_gradient(passed.starts, gradient)
+        model.add_initial_state_gradient(passed.d_initial_state, gradient)
     model.finish(gradient)
     return gradient, passed.loss
 

@@ -59,7 +59,7 @@ def test_gradients_pass_through_the_output_fed_back_as_autograd_finds_them(kind,
     loss.backward()
     gradient = case.model.gradient()
     passed = backpropagate(case.model, case.x, case.y, None, gradient, masks=case.masks)
-    case.model.add_initial_state_gradient(passed.starts, gradient)
+    case.model.add_initial_state_gradient(passed.d_initial_state, gradient)
     case.model.finish(gradient)
     assert passed.loss.sum == pytest.approx(loss.item(), rel=1e-5)
     for name, parameter in p.items():
@@ -158,7 +158,7 @@ def test_training_goes_on_to_the_same_bits_from_a_saved_state():
             restored = CarriedState()
             restored.restore(past.state())
             past = restored
-            list(train(model, piece, optimiser, past=past))
+            list(train(model, piece, optimiser, carried=past))
         return model.parameters.flat
 
     assert (trained(batches) == trained(batches[:3], batches[3:])).all()

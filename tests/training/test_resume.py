@@ -99,7 +99,7 @@ def test_updates_planned_by_minutes_are_never_measured_again(tmp_path, monkeypat
     next(first := make().fit_iter(TEXTS, y, run=tmp_path / "run"))
     first.close()
     steps = run_folder.read_config(tmp_path / "run", "classify")["fit"]["steps"]
-    monkeypatch.setattr("unspool.training.fit.updates_a_second", lambda *_, **__: pytest.fail("measured"))
+    monkeypatch.setattr("unspool.training.fit.measure_update_rate", lambda *_, **__: pytest.fail("measured"))
     assert make().fit(TEXTS, y, run=tmp_path / "run").n_iter_ == steps
 
 

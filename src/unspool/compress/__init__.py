@@ -1,12 +1,12 @@
 """The bits are real: a file in as many bits as the model's cross-entropy says, and back to the byte.
 
 >>> from unspool.model.config import ModelConfig
->>> from unspool.data.text.settings import Settings
+>>> from unspool.data.text.settings import TextConfig
 >>> from unspool.data.tokens.registry import make_tokenizer
 >>> from unspool.data.tokens.vocab import Vocab
 >>> from unspool.model.network import Model
 >>> network = Model.initialise(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)
->>> model = TextModel(network, Vocab(list("abracadabra")), make_tokenizer("char"), Settings())
+>>> model = TextModel(network, Vocab(list("abracadabra")), make_tokenizer("char"), TextConfig())
 >>> packed = compress(model, b"abracadabra " * 20)
 >>> packed.container.way, len(packed.container.payload)
 ('counted', 83)

@@ -14,7 +14,7 @@ that gives K tokens the same. The first token of a text has nothing before it; i
 target, for every model.
 
 >>> measure(np.log([0.5, 0.25, 0.125]), characters=6)
-Measure(targets=3, nats=1.3862943611198906, characters=6, bytes=None, error=None)
+Metrics(targets=3, nats=1.3862943611198906, characters=6, bytes=None, error=None)
 >>> _.perplexity, _.bits_per_character
 (4.0, 1.0)
 """

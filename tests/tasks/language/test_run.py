@@ -83,7 +83,7 @@ def test_a_plan_changed_on_the_way_keeps_the_deadline_and_can_be_repeated(
     """The first measurement is ten times too fast; each update then takes a tenth of a second by the clock."""
     seconds = iter(np.arange(1, 10_000) / 10)
     monkeypatch.setattr("unspool.tasks.language.run._measured", lambda *_: 100.0)
-    monkeypatch.setattr("unspool.tasks.language.run.Clock", lambda *_: lambda: float(next(seconds)))
+    monkeypatch.setattr("unspool.tasks.language.run.Stopwatch", lambda *_: lambda: float(next(seconds)))
     monkeypatch.setattr("unspool.training.deadline.time.perf_counter", lambda: 0.0)
     given = {name: value for name, value in SMALL.items() if name != "steps"} | {"dropout": 0.1}
     events = list(run(replace(config, minutes=10 / 60, given=given), out=tmp_path / "run"))

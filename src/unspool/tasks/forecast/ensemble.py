@@ -56,7 +56,7 @@ class MemberConfig:
         """Choose what is not given by the number of windows and values.
 
         >>> MemberConfig.chosen(61, 120, cell="gru", hidden=0, steps=0, noise=-1, learning_rate=8e-3)
-        Recipe(cell='gru', hidden=16, steps=400, B=32, noise=0.45643546458763845, learning_rate=0.008)
+        MemberConfig(cell='gru', hidden=16, steps=400, B=32, noise=0.45643546458763845, learning_rate=0.008)
         """
         B = 32 if windows < 2000 else 64
         return MemberConfig(
