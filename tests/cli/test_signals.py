@@ -130,7 +130,8 @@ def test_a_closed_terminal_leaves_a_run_that_goes_on(name: str, tmp_path: Path) 
     again.send_signal(signal.SIGHUP)
     said = again.communicate()[1]
     assert (
-        again.returncode == 128 + signal.SIGHUP and f"all is saved; go on with: unspool resume {out}" in said
+        again.returncode == 128 + signal.SIGHUP
+        and f"everything is saved; resume with: unspool resume {out}" in said
     )
 
 

@@ -460,7 +460,7 @@ def test_a_stop_while_the_model_is_judged_is_at_once_and_says_how_to_go_on(
 ) -> None:
     out, stop, view = tmp_path / "run", Stop(), View(Console(quiet=True))
     given = {"hidden": 8, "B": 4, "tau": 16, "steps": 3}
-    policy = CheckpointPolicy(told=stop.heeded(lambda *_: None))
+    policy = CheckpointPolicy(told=stop.checked(lambda *_: None))
     stop.listen = lambda: setattr(stop, "signal", signal.SIGINT)  # type: ignore[method-assign]
     events = run(RunConfig((str(story),), given=given), out=out, policy=policy)
     with pytest.raises(SystemExit, match="130"):

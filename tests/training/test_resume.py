@@ -206,7 +206,7 @@ def test_a_command_stopped_and_killed_is_resumed_to_the_same_bits(name, tmp_path
             if kind != signal.SIGKILL:
                 assert (
                     len(error.splitlines()) == 1
-                    and f"all is saved; go on with: unspool resume {out}" in error
+                    and f"everything is saved; resume with: unspool resume {out}" in error
                 )
             assert step_of(out) > step
             step = step_of(out)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.cli.options import OutputOptions
-from unspool.cli.outputs import check_outputs
+from unspool.cli.output_files import check_outputs
 from unspool.data.formats.labelled import folder_files
 from unspool.data.formats.table import as_number
 from unspool.errors import EmptyInput, FileError, InputError

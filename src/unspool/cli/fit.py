@@ -4,7 +4,6 @@ The run keeps what the command was given and a hash of every file, so that it ca
 is read again in the same way, and the fit goes on from its last saved state.
 """
 
-import json as jsonlib
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -13,14 +12,16 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypedDict
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from unspool.cli.checks import check_before, files_of
+from unspool.cli.default_out import default_run
 from unspool.cli.fit_options import FitOptions
 from unspool.cli.options import RunOptions, names_of
-from unspool.cli.signals import Stop
-from unspool.cli.terminal import terminal
+from unspool.cli.output import notes
+from unspool.cli.progress import fit_bar
+from unspool.cli.run_summary import SCORES
+from unspool.cli.signals import Stop, finish_fit
 from unspool.errors import InputError
 from unspool.storage import run_folder, tensors
 from unspool.storage.files import hash_of, hash_of_all
@@ -76,12 +77,13 @@ class FitCommand(NamedTuple):
 
 def start_fit(work: FitCommand, data: Path, options: FitOptions) -> None:
     """Fit from the beginning into a new run."""
+    options = replace(options, out=options.out or default_run([data], work.name))
     check_before(options.out, options, inputs=[*files_of(data), *files_of(options.test)])
     test = None if options.test is None else options.test.absolute()
     files = {str(path): _hash(path) for path in (data.absolute(), test) if path is not None}
     command = {"options": replace(options, test=test).to_json(), "files": files}
     more = {"data": str(data.absolute()), COMMAND: command}
-    _walk(work, data, options, terminal(quiet=options.json), more)
+    _walk(work, data, options, notes(options), more)
 
 
 def resume_fit(work: FitCommand, run: Path, kept: RunOptions) -> None:
@@ -92,7 +94,7 @@ def resume_fit(work: FitCommand, run: Path, kept: RunOptions) -> None:
             f"{run}: it holds no command to go on with: it was made by an older version or from Python; "
             f"use it with unspool {work.name} predict, or fit again"
         )
-    console = terminal(quiet=kept.json)
+    console = notes(kept)
     command = read_as(Command, content, run / run_folder.CONFIG)
     given, files = command["command"]["options"], command["command"]["files"]
     check_before(None, kept, inputs=[each for path in files for each in files_of(Path(path))])
@@ -128,49 +130,42 @@ def _where(run: Path) -> str:
 
 
 def _walk(work: FitCommand, data: Path, options: FitOptions, console: Console, more: dict[str, Any]) -> None:
-    read = work.read(data, options)
+    read, out = work.read(data, options), options.out
+    assert out is not None
     if options.plot is not None and read.judged is None:
         raise InputError("--plot draws what is held out, and nothing is: give a larger --hold-out, or --test")
     console.print(read.said, soft_wrap=True)
     model: Any = work.estimator(**options.arguments(names_of(work.estimator)) | read.arguments)
     reports = model.fit_iter(
-        read.X, read.y, run=options.out, save_every=options.save_every, more=more | dict(read.config)
+        read.X, read.y, run=out, save_every=options.save_every, more=more | dict(read.config)
     )
     planned = f"{model.network_.parameters.count:,} parameters, {model.fit_config_.steps:,} updates planned"
     console.print(f"  {planned}", soft_wrap=True)
     stop = Stop()
     stop.listen()
-    content: dict[str, Any] = {"run": str(options.out), "parameters": model.network_.parameters.count}
+    content: dict[str, Any] = {"run": str(out), "parameters": model.network_.parameters.count}
     try:
-        if (step := follow(console, model, reports, stop)) is None:
+        if (step := _show_fit(console, model, reports, stop)) is None:
             stop.at_once()
-            content |= {"steps": model.n_iter_} | work.judge(console, model, read.judged, options)
+            scores = work.judge(console, model, read.judged, options)
+            content |= {"steps": model.n_iter_} | scores
+            if scores["scores"] is not None:
+                tensors.write_json(out / SCORES, scores["scores"])
         else:
             content["stopped"] = step
     except KeyboardInterrupt:
         content["stopped"] = None
     if "stopped" not in content:
-        told = f"kept in {options.out}; try: unspool {work.name} predict {options.out} FILE"
-        console.print(f"\n{told}", soft_wrap=True)
-    if options.json:
-        print(jsonlib.dumps(content, ensure_ascii=False))
-    if "stopped" in content:
-        stop.leave(options.out, content["stopped"])
+        console.print(f"\nsaved in {out}; try: unspool {work.name} predict {out} FILE", soft_wrap=True)
+    finish_fit(content, out, options, stop)
 
 
-def follow(console: Console, estimator: Estimator, reports: Generator[FitReport], stop: Stop) -> int | None:
+def _show_fit(
+    console: Console, estimator: Estimator, reports: Generator[FitReport], stop: Stop
+) -> int | None:
     """Run a fit to its end and show where it stands; give the update after which it was stopped, if it was."""
-    bar = Progress(
-        TextColumn("  {task.description}"),
-        BarColumn(bar_width=30),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        console=console,
-        disable=not console.is_terminal or console.quiet,
-        transient=True,
-    )
     report = None
-    with bar, closing(reports):
+    with fit_bar(console) as bar, closing(reports):
         task, valid = bar.add_task("fitting", total=None), ""
         for report in reports:
             if report.valid is not None:

@@ -57,8 +57,8 @@ class SequenceOptions:
     """Stop after so many validations without a better one."""
     seed: OfTraining[int] = 0
     """Where all random numbers come from."""
-    out: OfOutput[Path]
-    """The folder to make: the model, its vocabulary, settings and log, and all that is needed to go on later."""
+    out: OfOutput[Path | None] = None
+    """The folder to create: model, vocabulary, settings, log and checkpoint [default: runs/NAME-COMMAND, NAME from DATA]."""
 
     def arguments(self, names: Iterable[str]) -> dict[str, Any]:
         """Give those arguments of an estimator, of all the names it has, that are options."""

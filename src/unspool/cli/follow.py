@@ -1,6 +1,5 @@
-"""What `unspool train` and `unspool resume` do with a run: show it, heed a stop, say how to go on or repeat it."""
+"""Show a language model's training for `unspool train` and `unspool resume`; stop on a signal, print how to resume it."""
 
-import json as jsonlib
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -9,8 +8,8 @@ from typing import Any
 
 from unspool.baselines.language import baseline_from_json, baselines_to_plot
 from unspool.cli.options import OutputOptions
-from unspool.cli.outputs import output
-from unspool.cli.signals import Stop
+from unspool.cli.output_files import output
+from unspool.cli.signals import Stop, finish_fit
 from unspool.cli.views.comparison import best_as_json, rows_of
 from unspool.cli.views.training import View
 from unspool.errors import FileError, MissingExtra
@@ -88,7 +87,7 @@ def follow(
     shown: OutputOptions,
     tensorboard: bool,
 ) -> None:
-    """Show a run as it goes, and say in the end what there is and how to go on."""
+    """Show the events of a run; at the end print the result, or how to resume it."""
     board = Board(out / "tensorboard") if tensorboard else None
     content: dict[str, Any] = {"run": str(out), "kernel": kernel_info()}
     with view:
@@ -107,10 +106,7 @@ def follow(
             view.kept(out)
             if content["config"]["recipe"]["plans"]:
                 view.repeat(content["repeat"])
-    if shown.json:
-        print(jsonlib.dumps(content, ensure_ascii=False))
-    if "stopped" in content:
-        stop.leave(out, content["stopped"])
+    finish_fit(content, out, shown, stop)
 
 
 def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, board: Board | None) -> None:

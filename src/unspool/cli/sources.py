@@ -18,6 +18,7 @@ def _no_options(type_: Any, names: Any) -> None:
             raise ValueError(f"unknown option {name}")
 
 
+RunFolder: TypeAlias = Annotated[Path, Parameter(help="The folder of the run.")]
 Sources: TypeAlias = Annotated[list[str], Parameter(allow_leading_hyphen=True, validator=_no_options)]
 
 

@@ -21,6 +21,9 @@ COMMANDS = {
     "graph": "graph",
     "check-gradients": "check_command",
     "turing": "turing",
+    "runs": "runs",
+    "show": "show",
+    "completion": "completion",
 }
 """Each command, and the function or the cyclopts App in its module."""
 

@@ -3,7 +3,6 @@
 The exit code is 0 only if all agree.
 """
 
-import json as jsonlib
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unspool.cli.options import Flag
-from unspool.cli.terminal import terminal
+from unspool.cli.output import notes, print_json, terminal
 from unspool.errors import InputError
 from unspool.gradients.check import EXACT, HAND, Compared, check_gradients
 from unspool.kernels.arrays import Activation
@@ -61,6 +60,8 @@ class Options:
     """Where the fresh model, the window and the choice of values come from."""
     json: Flag = False
     """Print JSON."""
+    quiet: Flag = False
+    """Print only whether all agree."""
 
     def fresh(self) -> Model:
         """Make a model of these sizes."""
@@ -92,7 +93,7 @@ def check_command(
         raise InputError(
             f"steps {options.steps:,} and rows {options.rows:,} are too many to check; choose fewer"
         )
-    console = terminal(quiet=options.json)
+    console = notes(options)
     with console.status("comparing …") as status:
         found = check_gradients(
             model,
@@ -105,10 +106,10 @@ def check_command(
     good = all(each.agrees for each in found)
     if options.json:
         rows = [asdict(each) | {"agrees": each.agrees} for each in found]
-        print(jsonlib.dumps({"agree": good, "parameters": rows}))
+        print_json({"agree": good, "parameters": rows})
     else:
         console.print(_table(found))
-        console.print(_verdict(found, good), soft_wrap=True)
+        terminal().print(_verdict(found, good), soft_wrap=True)
     if not good:
         sys.exit(1)
 

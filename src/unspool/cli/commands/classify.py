@@ -1,6 +1,5 @@
 """Predict the class of a sequence: texts, images, recordings; from a table, a folder, .npz or .ts."""
 
-import json as jsonlib
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,9 +22,10 @@ from unspool.cli.checks import (
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.options import OfData, OfNetwork, OfTraining, OutputOptions
-from unspool.cli.predict import columns_of_fit, load_fitted
-from unspool.cli.terminal import terminal, title
-from unspool.cli.views.scores import draw_scores, show_scores
+from unspool.cli.output import title
+from unspool.cli.predict import columns_of_fit, load_fitted, print_predictions
+from unspool.cli.sources import RunFolder
+from unspool.cli.views.scores import draw_scores, show_scores, with_scores
 from unspool.data.formats.labelled import DefaultColumns, Labelled, may_hold_images, read_labelled
 from unspool.data.split import split_stratified
 from unspool.errors import InputError
@@ -84,7 +84,7 @@ class Asked(OutputOptions, Columns):
 
 
 @app.command
-def fit(data: Path, /, *, options: Options) -> None:
+def fit(data: Path, /, *, options: Options = Options()) -> None:
     """Learn to tell classes apart, judge it on rows held out, and keep it in a run.
 
     Parameters
@@ -97,13 +97,11 @@ def fit(data: Path, /, *, options: Options) -> None:
 
 
 @app.command
-def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
+def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
     """Give the class of every sequence and its probability, a line each; with labels, scores as well.
 
     Parameters
     ----------
-    run
-        The folder of the run.
     data
         A file or folder as for fit; labels may be missing.
     """
@@ -120,19 +118,13 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     scores = None if read.labels is None else score(read.labels, answers, model.classes_.tolist())
     if options.plot is not None and scores is not None:
         draw_scores(scores, options.plot, force=options.force)
-    if options.json:
-        rows = [
-            {"class": a, "probability": float(p.max()), "probabilities": p.tolist()}
-            for a, p in zip(answers, proba, strict=True)
-        ]
-        content = {"run": str(run), "classes": model.classes_.tolist(), "answers": rows}
-        print(jsonlib.dumps(content | ({"scores": scores.to_json()} if scores else {}), ensure_ascii=False))
-        return
-    for answer, p in zip(answers, proba, strict=True):
-        print(f"{answer}\t{p.max():.4f}")
-    if scores is not None:
-        console = terminal(stderr=True)
-        show_scores(console, scores, str(data))
+    rows = [
+        {"class": a, "probability": float(p.max()), "probabilities": p.tolist()}
+        for a, p in zip(answers, proba, strict=True)
+    ]
+    content = {"classes": model.classes_.tolist(), "answers": rows}
+    lines = (f"{answer}\t{p.max():.4f}" for answer, p in zip(answers, proba, strict=True))
+    print_predictions(run, options, with_scores(content, lines, scores, str(data)))
 
 
 def _asked(run: Path, data: Path, options: Asked) -> Labelled:

@@ -3,21 +3,18 @@
 The text is the help of Python's standard library, which every installation of Python contains.
 """
 
-import json as jsonlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 from unspool import __version__
 from unspool.baselines.language import baselines_to_plot
 from unspool.cli.checks import check_plot
-from unspool.cli.options import Replacing
-from unspool.cli.outputs import output
-from unspool.cli.terminal import terminal
+from unspool.cli.options import Flag, Replacing
+from unspool.cli.output import print_json, terminal
+from unspool.cli.output_files import output
 from unspool.cli.views.comparison import best_as_json, rows_of
 from unspool.cli.views.training import Sample, View
 from unspool.data.text.corpus import Corpus
@@ -53,7 +50,8 @@ def demo(
     *,
     seconds: float = 40.0,
     seed: int = 0,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
+    quiet: Flag = False,
     plot: Path | None = None,
     replacing: Replacing = Replacing(),
 ) -> None:
@@ -67,13 +65,34 @@ def demo(
         Where all random numbers come from: the same seed and number of updates give the same model.
     json
         Print the result as JSON, and nothing else.
+    quiet
+        Print only the samples.
     plot
         Draw the learning curve against the baselines into this file (.png, .svg, .pdf).
     """
     check_plot(plot, force=replacing.force)
+    config = _config(seconds, seed)
+    if json:
+        record = _walk(config, lambda _: None)
+        record.content["samples"] = [asdict(each) for each in _samples(record.model, record.corpus, seed)]
+        _draw(record, plot, force=replacing.force)
+        print_json(record.content)
+        return
+    with View(terminal(quiet=quiet)) as view:
+        view.begin(kernel_info())
+        record = _walk(config, view.show)
+        for each in _samples(record.model, record.corpus, seed):
+            view.show_sample(each)
+            if quiet:
+                print(each.prompt + each.text)
+        _draw(record, plot, force=replacing.force)
+        view.end(NEXT)
+
+
+def _config(seconds: float, seed: int) -> RunConfig:
     if not 0 < seconds <= 1e6:
         raise InputError(f"seconds is {seconds}; expected a number above 0 and at most a million")
-    config = RunConfig(
+    return RunConfig(
         settings=TextConfig(split=(0.9, 0.05, 0.05)),
         minutes=seconds / 60,
         given={"hidden": 256, "dropout": 0.35},  # help texts of many kinds: what is held out is another kind
@@ -82,19 +101,6 @@ def demo(
         order=6,
         seed=seed,
     )
-    if json:
-        record = _walk(config, lambda _: None)
-        record.content["samples"] = [asdict(each) for each in _samples(record.model, record.corpus, seed)]
-        _draw(record, plot, force=replacing.force)
-        print(jsonlib.dumps(record.content, ensure_ascii=False))
-        return
-    with View(terminal()) as view:
-        view.begin(kernel_info())
-        record = _walk(config, view.show)
-        for each in _samples(record.model, record.corpus, seed):
-            view.show_sample(each)
-        _draw(record, plot, force=replacing.force)
-        view.end(NEXT)
 
 
 @dataclass

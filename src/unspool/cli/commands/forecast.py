@@ -1,7 +1,6 @@
 """Forecast time series with prediction intervals, beside simple baselines."""
 
 import csv
-import json as jsonlib
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Literal
 from cyclopts import App
 
 from unspool.cli.checks import check_before
+from unspool.cli.default_out import default_run
 from unspool.cli.fit_options import Forecasting
 from unspool.cli.forecast_columns import (
     about,
@@ -22,18 +22,19 @@ from unspool.cli.forecast_columns import (
     values_of,
 )
 from unspool.cli.options import Flag, OfData, OfOutput, OutputOptions
-from unspool.cli.outputs import output
-from unspool.cli.terminal import terminal
+from unspool.cli.output import notes, print_json, terminal
+from unspool.cli.output_files import output
+from unspool.cli.sources import RunFolder
 from unspool.cli.views.forecast import (
     backtest_as_json,
     check_pictures,
     describe,
     draw_forecasts,
-    follow,
     forecast_table,
     forecasts_as_json,
     pictures,
     show_backtest,
+    show_fit,
 )
 from unspool.data.formats.timetable import read_timetable
 from unspool.evaluation.intervals import check_level
@@ -49,8 +50,8 @@ app = App(name="forecast")
 class Options(OutputOptions, Forecasting):
     """What `forecast fit` is given."""
 
-    out: OfOutput[Path]
-    """The folder to make."""
+    out: OfOutput[Path | None] = None
+    """The folder to create [default: runs/NAME-forecast, NAME from DATA]."""
     plot: OfOutput[Path | None] = None
     """Draw the series, the forecast and its band into this file (.png, .svg, .pdf)."""
 
@@ -86,7 +87,7 @@ class Asked(OutputOptions):
 
 
 @app.command
-def fit(data: Path, /, *, options: Options) -> None:
+def fit(data: Path, /, *, options: Options = Options()) -> None:
     """Learn to forecast every column of a table, judge it on values kept aside, and keep it in a run.
 
     Parameters
@@ -94,8 +95,9 @@ def fit(data: Path, /, *, options: Options) -> None:
     data
         A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
     """
-    check_before(options.out, options, inputs=[data])
-    console = terminal(quiet=options.json)
+    out = options.out or default_run([data], "forecast")
+    check_before(out, options, inputs=[data])
+    console = notes(options)
     settings = settings_of(options)
     table = read_columns(data, options)
     check_pictures(options, list(table.columns), data)
@@ -111,40 +113,34 @@ def fit(data: Path, /, *, options: Options) -> None:
     for name, values in table.columns.items():
         model = Forecaster(**settings)
         with about(table, name):
-            follow(console, name, model, model.fit_iter(values.y, values.known))
+            show_fit(console, name, model, model.fit_iter(values.y, values.known))
         models[name], judged[name] = model, holdout_backtest(model, values.y, values.known)
     run = ForecastRun(
         models, table.time, table.clock, {name: each.begin for name, each in table.columns.items()}
     )
-    save(run, options.out, data=str(data))
+    scores = {name: backtest_as_json(each) for name, each in judged.items() if each is not None}
+    save(run, out, data=str(data), scores=scores)
     for name, found in judged.items():
         if found is not None:
             said = f"{name}, the last {len(table.columns[name].y) - int(found.origins[0]):,} values, not trained on"
             show_backtest(console, said, found)
     rows = forecast_columns(run, table, options.level, None)
     console.print(forecast_table(table, rows, options.level))
-    console.print(f"\nkept in {options.out}; try: unspool forecast predict {options.out}", soft_wrap=True)
+    console.print(f"\nsaved in {out}; try: unspool forecast predict {out}", soft_wrap=True)
     draw_forecasts(options, table, rows, options.level)
     if options.json:
-        print(
-            jsonlib.dumps(
-                {
-                    "run": str(options.out),
-                    "level": options.level,
-                    "columns": forecasts_as_json(table, run, options.level, rows, judged),
-                }
-            )
-        )
+        columns = forecasts_as_json(table, run, options.level, rows, judged)
+        print_json({"run": str(out), "level": options.level, "columns": columns})
+    elif options.quiet:
+        print(out)
 
 
 @app.command
-def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
+def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
     """Forecast what follows the series that was learned, or another history of the same columns, as CSV.
 
     Parameters
     ----------
-    run
-        The folder of the run.
     data
         A table with the same columns: what came since, or another series [default: the series that was learned].
     """
@@ -161,15 +157,8 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
     rows = forecast_columns(found, table, options.level, options.steps)
     draw_forecasts(options, table, rows, options.level)
     if options.json:
-        print(
-            jsonlib.dumps(
-                {
-                    "run": str(run),
-                    "level": options.level,
-                    "columns": forecasts_as_json(table, found, options.level, rows),
-                }
-            )
-        )
+        columns = forecasts_as_json(table, found, options.level, rows)
+        print_json({"run": str(run), "level": options.level, "columns": columns})
         return
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(
@@ -192,7 +181,7 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
         A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
     """
     check_before(None, options, inputs=[data])
-    console = terminal(quiet=options.json)
+    console, result = notes(options), terminal(quiet=options.json)
     settings = settings_of(options)
     table = read_columns(data, options)
     check_pictures(options, list(table.columns), data)
@@ -212,10 +201,10 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
     judged = {}
     for name, work in works.items():
         with about(table, name):
-            follow(console, name, work.forecaster, work.steps())
+            show_fit(console, name, work.forecaster, work.steps())
         assert work.result is not None
         judged[name] = work.result
-        show_backtest(console, f"{name}, the last {work.test:,} values", work.result)
+        show_backtest(result, f"{name}, the last {work.test:,} values", work.result)
     for name, path in pictures(options, list(judged)).items():
         y, begin = table.columns[name].y, table.columns[name].begin
         labels = [table.label(begin + i) for i in range(len(y))]
@@ -223,4 +212,4 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
             draw_backtest(judged[name], y, unfinished, labels=labels, title=name)
     if options.json:
         content = {name: backtest_as_json(found) for name, found in judged.items()}
-        print(jsonlib.dumps({"level": options.level, "horizon": options.horizon, "columns": content}))
+        print_json({"level": options.level, "horizon": options.horizon, "columns": content})

@@ -1,6 +1,5 @@
 """Generate text from a class or a vector; trained on examples."""
 
-import json as jsonlib
 import math
 from collections import Counter
 from dataclasses import dataclass
@@ -18,8 +17,9 @@ from unspool.cli.checks import refuse_broken, refuse_unknown
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.options import DATA, CommonOptions, OfData, OfNetwork, OfOutput, OfTime, OfTraining
-from unspool.cli.predict import columns_of_fit, load_fitted
-from unspool.cli.terminal import terminal, title
+from unspool.cli.output import plain_table, title
+from unspool.cli.predict import Predictions, columns_of_fit, load_fitted, print_predictions
+from unspool.cli.sources import RunFolder
 from unspool.data.formats.conditioned import Conditioned, read_conditioned
 from unspool.data.formats.labelled import DefaultColumns
 from unspool.data.split import split_random
@@ -105,7 +105,7 @@ class Parts(NamedTuple):
 
 
 @app.command
-def fit(data: Path, /, *, options: Options) -> None:
+def fit(data: Path, /, *, options: Options = Options()) -> None:
     """Learn to generate texts from classes or vectors, judge it on rows held out, and save the model in a run.
 
     Parameters
@@ -117,17 +117,15 @@ def fit(data: Path, /, *, options: Options) -> None:
 
 
 @app.command
-def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
+def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
     """Generate a text for every row, one per line; without DATA, for every class, with the class before it.
 
     Parameters
     ----------
-    run
-        The folder of the run.
     data
         Rows to generate from: a file as for fit, where texts may be missing, or a text file with one class per line.
     """
-    options.heed()
+    options.apply()
     model: SequenceGenerator = load_fitted(run, "generate-from")
     temperature, width = _sampling(model, options)
     read = _asked(run, data, model, options)
@@ -139,23 +137,13 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
         model.beam = width
         written = model.predict_scored(given)
     scores = None if read.texts is None else _scores(model, read)
-    if options.json:
-        rows = given if read.are_classes else given.tolist()
-        answers = [{"of": of, "text": t, "log_prob": p} for of, (t, p) in zip(rows, written, strict=True)]
-        content = {
-            "run": str(run),
-            "temperature": temperature,
-            "beam": width,
-            "seed": options.seed,
-            "answers": answers,
-        }
-        print(jsonlib.dumps(content | ({"scores": scores} if scores else {}), ensure_ascii=False))
-        return
-    for of, (text, _) in zip(given, written, strict=True):
-        line = str(text).replace("\n", "\\n")  # a text is one line
-        print(f"{of}\t{line}" if data is None else line)
-    if scores is not None:
-        terminal(stderr=True).print(_told(scores), soft_wrap=True)
+    rows = given if read.are_classes else given.tolist()
+    answers = [{"of": of, "text": t, "log_prob": p} for of, (t, p) in zip(rows, written, strict=True)]
+    content = {"temperature": temperature, "beam": width, "seed": options.seed, "answers": answers}
+    texts = (str(text).replace("\n", "\\n") for text, _ in written)  # a text is one line
+    lines = texts if data is not None else (f"{of}\t{text}" for of, text in zip(given, texts, strict=True))
+    show = lambda console: console.print(_scores_line(scores or {}), soft_wrap=True)  # noqa: E731
+    print_predictions(run, options, Predictions(content, lines, scores, show))
 
 
 def _sampling(model: SequenceGenerator, options: Asked) -> tuple[float, int]:
@@ -263,7 +251,7 @@ def _ngram_nats(model: SequenceGenerator, parts: Parts) -> float:
     return float(-log_p[judged != BOS].mean())
 
 
-def _told(scores: dict[str, Any]) -> str:
+def _scores_line(scores: dict[str, Any]) -> str:
     line = f"{scores['rows']:,} texts: {scores['nats']:.4f} nats per token, perplexity {scores['perplexity']:.2f}"
     if scores["exact"] is not None:
         line += f"; {scores['exact']:.4f} exactly right, {scores['error_rate']:.4f} edits per character of the truth"
@@ -277,7 +265,7 @@ def _judge(
         return {"scores": None}
     scores = _scores(model, parts.judged)
     counted = _ngram_nats(model, parts)
-    console.print(title("\nheld out", f": {_told(scores)}"), soft_wrap=True)
+    console.print(title("\nheld out", f": {_scores_line(scores)}"), soft_wrap=True)
     better = "" if scores["nats"] < counted else ": lower than the network; train longer, or with more texts"
     source = "class" if parts.judged.are_classes else "vector"
     console.print(
@@ -289,9 +277,7 @@ def _judge(
 
 
 def _examples(model: SequenceGenerator, judged: Conditioned, seed: int) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    for name in ("from", "generated", ""):
-        table.add_column(name)
+    table = plain_table("from", "generated", "", wide=True)
     if judged.are_classes:
         counts = Counter(judged.given)
         classes = sorted(counts, key=lambda each: (-counts[each], each))[:SHOWN]

@@ -12,7 +12,7 @@ import numpy as np
 from cyclopts import Parameter
 
 from unspool.cli.options import Flag, Replacing
-from unspool.cli.outputs import check_outputs, output, write_output
+from unspool.cli.output_files import check_outputs, output, write_output
 from unspool.errors import InputError
 from unspool.inspect.graph.build import fold
 from unspool.inspect.graph.export import to_dot, to_json, to_mermaid

@@ -1,8 +1,8 @@
 """Predict numbers from a sequence or a vector; from a table, .npz or .ts."""
 
-import json as jsonlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
 
@@ -16,9 +16,10 @@ from unspool.cli.checks import check_before, files_of, note_empty, refuse_unlabe
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.options import DATA, Flag, OfData, OfNetwork, OfOutput, OfTraining, OutputOptions
-from unspool.cli.outputs import output
-from unspool.cli.predict import columns_of_fit, load_fitted
-from unspool.cli.terminal import terminal, title
+from unspool.cli.output import title
+from unspool.cli.output_files import output
+from unspool.cli.predict import Predictions, columns_of_fit, load_fitted, print_predictions
+from unspool.cli.sources import RunFolder
 from unspool.cli.views.regression import show_regression
 from unspool.data.encoders import ValueEncoder
 from unspool.data.formats.numeric import USUAL, Columns, Measured, read_measured
@@ -112,7 +113,7 @@ class Parts(NamedTuple):
 
 
 @app.command
-def fit(data: Path, /, *, options: Options) -> None:
+def fit(data: Path, /, *, options: Options = Options()) -> None:
     """Learn to predict numbers, judge the predictions on rows held out, and save the model in a run.
 
     Parameters
@@ -124,13 +125,11 @@ def fit(data: Path, /, *, options: Options) -> None:
 
 
 @app.command
-def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
+def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
     """Print the predicted numbers of every row, tabs between them; with the truth beside them, scores as well.
 
     Parameters
     ----------
-    run
-        The folder of the run.
     data
         A file as for fit; the numbers to predict may be missing.
     """
@@ -150,15 +149,12 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     if options.plot is not None and read.targets is not None:
         _draw(read.targets, found, names, options)
     deviations = None if spreads is None else np.reshape(spreads, found.shape)
-    if options.json:
-        content = {"run": str(run), "targets": names, "answers": found.tolist()}
-        content |= {} if deviations is None else {"spreads": deviations.tolist()}
-        print(jsonlib.dumps(content | ({"scores": scores} if scores else {}), ensure_ascii=False))
-        return
-    for row in found if deviations is None else np.hstack([found, deviations]):
-        print("\t".join(repr(float(number)) for number in row))
-    if scores is not None:
-        show_regression(terminal(stderr=True), scores, str(data))
+    content = {"targets": names, "answers": found.tolist()}
+    content |= {} if deviations is None else {"spreads": deviations.tolist()}
+    rows = found if deviations is None else np.hstack([found, deviations])
+    lines = ("\t".join(repr(float(number)) for number in row) for row in rows)
+    show = partial(show_regression, scores=scores or {}, of=str(data))
+    print_predictions(run, options, Predictions(content, lines, scores, show))
 
 
 def _asked(run: Path, data: Path, options: Asked) -> Measured:

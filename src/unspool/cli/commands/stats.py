@@ -1,6 +1,5 @@
 """Count a text: sizes, frequent tokens, Zipf's law, unseen n-grams, and how well n-grams predict it."""
 
-import json as jsonlib
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,9 +12,9 @@ from rich.table import Table
 from unspool.baselines.statistics import Statistics, describe_corpus
 from unspool.cli.checks import check_plot
 from unspool.cli.options import Replacing
-from unspool.cli.outputs import output
+from unspool.cli.output import plain_table, print_json, terminal
+from unspool.cli.output_files import output
 from unspool.cli.sources import Reading, Sources, files_read
-from unspool.cli.terminal import terminal
 from unspool.data.text.corpus import Corpus, prepare
 from unspool.errors import InputError
 from unspool.plots.zipf import draw_zipf
@@ -81,13 +80,17 @@ def stats(
     corpus = prepare(text, cache=cache, **asdict(reading))
     found = describe_corpus(corpus, order, eps, ranks, top, backward)
     if plot is not None:
-        title = ", ".join(Path(name).name for name in text)
-        with output(plot, force=replacing.force) as path:
-            draw_zipf(found.frequencies[:3], found.zipf[:3], path, title=title)
+        _draw(found, text, plot, force=replacing.force)
     if json:
-        print(jsonlib.dumps(_as_json(corpus, found), ensure_ascii=False))
+        print_json(_as_json(corpus, found))
     else:
         _print(terminal(), corpus, found)
+
+
+def _draw(found: Statistics, text: list[str], plot: Path, *, force: bool) -> None:
+    title = ", ".join(Path(name).name for name in text)
+    with output(plot, force=force) as path:
+        draw_zipf(found.frequencies[:3], found.zipf[:3], path, title=title)
 
 
 def _as_json(corpus: Corpus, found: Statistics) -> dict[str, Any]:
@@ -115,7 +118,7 @@ def _finite(value: Any) -> Any:
 def _print(console: Console, corpus: Corpus, found: Statistics) -> None:
     if corpus.erased:
         console.print(f"cleaning erased {corpus.erased:,} letters that are not A-Z")
-    parts = _table("part", "tokens", "types", "characters", "bytes", "unknown")
+    parts = plain_table("part", right=("tokens", "types", "characters", "bytes", "unknown"))
     for part in found.parts:
         sizes = (part.tokens, part.types, part.characters, part.bytes)
         parts.add_row(
@@ -138,7 +141,7 @@ def _print(console: Console, corpus: Corpus, found: Statistics) -> None:
 
 
 def _zipf_table(found: Statistics) -> Table:
-    table = _table("Zipf", "types", "ranks", "α, 95 % interval", "c, 95 % interval")
+    table = plain_table("Zipf", right=("types", "ranks", "α, 95 % interval", "c, 95 % interval"))
     for n, fit in enumerate(found.zipf, 1):
         alpha_error = (fit.alpha_interval[1] - fit.alpha_interval[0]) / 2
         c_error = (fit.c_interval[1] - fit.c_interval[0]) / 2
@@ -153,7 +156,7 @@ def _zipf_table(found: Statistics) -> Table:
 
 
 def _unseen_table(found: Statistics) -> Table:
-    table = _table("of the test part", "n-grams", "never seen", "different", "never seen")
+    table = plain_table("of the test part", right=("n-grams", "never seen", "different", "never seen"))
     for each in found.unseen:
         rates = (each.unseen_tokens / max(each.tokens, 1), each.unseen_types / max(each.types, 1))
         table.add_row(
@@ -163,7 +166,7 @@ def _unseen_table(found: Statistics) -> Table:
 
 
 def _score_table(found: Statistics) -> Table:
-    table = _table("on the test part", "perplexity", "nats", "bits/character", "bits/byte")
+    table = plain_table("on the test part", right=("perplexity", "nats", "bits/character", "bits/byte"))
     for score in found.scores:
         name = f"{score.order}-grams, {score.model}" if score.order else score.model
         name += ", backward" if score.backward else ""
@@ -173,12 +176,4 @@ def _score_table(found: Statistics) -> Table:
         table.add_row(
             name, f"{result.perplexity:,.3f}", f"{result.nats:.4f}", *(f"{bit:.4f}" for bit in bits)
         )
-    return table
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(first)
-    for other in others:
-        table.add_column(other, justify="right")
     return table

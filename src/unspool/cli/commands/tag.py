@@ -1,6 +1,5 @@
 """Predict a label for every step of a sequence; from columns (CoNLL) or a table."""
 
-import json as jsonlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,10 @@ from unspool.cli.checks import (
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.options import OfData, OfNetwork, OfTime, OfTraining, OutputOptions
-from unspool.cli.predict import columns_of_fit, load_fitted
-from unspool.cli.terminal import terminal, title
-from unspool.cli.views.scores import draw_scores, show_scores
+from unspool.cli.output import title
+from unspool.cli.predict import columns_of_fit, load_fitted, print_predictions
+from unspool.cli.sources import RunFolder
+from unspool.cli.views.scores import draw_scores, show_scores, with_scores
 from unspool.data.formats.tagged import DefaultTagColumns, Tagged, read_tagged
 from unspool.data.split import split_random
 from unspool.errors import InputError
@@ -70,7 +70,7 @@ class Asked(OutputOptions, Columns):
 
 
 @app.command
-def fit(data: Path, /, *, options: Options) -> None:
+def fit(data: Path, /, *, options: Options = Options()) -> None:
     """Learn a label for every token, judge it on sequences held out, and keep it in a run.
 
     Parameters
@@ -83,13 +83,11 @@ def fit(data: Path, /, *, options: Options) -> None:
 
 
 @app.command
-def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
+def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
     """Label every token: a token and its label a line, a blank line between sequences.
 
     Parameters
     ----------
-    run
-        The folder of the run.
     data
         A file as for fit; labels may be missing.
     """
@@ -110,14 +108,12 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     )
     if options.plot is not None and scores is not None:
         draw_scores(scores, options.plot, force=options.force)
-    if options.json:
-        content = {"run": str(run), "labels": model.classes_.tolist(), "answers": answers}
-        print(jsonlib.dumps(content | ({"scores": scores.to_json()} if scores else {}), ensure_ascii=False))
-        return
-    for number, (tokens, labels) in enumerate(zip(read.tokens, answers, strict=True)):
-        print("\n" * bool(number) + "\n".join(f"{t}\t{a}" for t, a in zip(tokens, labels, strict=True)))
-    if scores is not None:
-        show_scores(terminal(stderr=True), scores, str(data), "tokens")
+    content = {"labels": model.classes_.tolist(), "answers": answers}
+    lines = (
+        "\n" * bool(number) + "\n".join(f"{t}\t{a}" for t, a in zip(tokens, labels, strict=True))
+        for number, (tokens, labels) in enumerate(zip(read.tokens, answers, strict=True))
+    )
+    print_predictions(run, options, with_scores(content, lines, scores, str(data), "tokens"))
 
 
 def _columns(options: Columns) -> tuple[Any, Any, Any, str | None]:

@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from cyclopts import Group, Parameter
 
 from unspool.cli.checks import check_before
+from unspool.cli.default_out import default_run
 from unspool.cli.follow import CALLED, TAKEN, follow
 from unspool.cli.options import CheckpointOptions, Flag, OfOutput, OfText, OfTime, OutputOptions, names_of
+from unspool.cli.output import notes
 from unspool.cli.signals import Stop
 from unspool.cli.sources import Reading, Sources, files_read
-from unspool.cli.terminal import terminal
 from unspool.cli.views.training import View
 from unspool.data.text.settings import TextConfig
 from unspool.errors import InputError
@@ -33,8 +34,8 @@ OfTraining: TypeAlias = Annotated[T, Parameter(group=Group(f"Training {CHOSEN}",
 class TrainOptions:
     """What is learned, how, and for how long."""
 
-    out: OfOutput[Path]
-    """The folder to make: model, vocabulary, settings, log, and all that is needed to go on later."""
+    out: OfOutput[Path | None] = None
+    """The folder to create: model, vocabulary, settings, log and checkpoint [default: runs/NAME-train, NAME from TEXT]."""
     minutes: OfTime[float | None] = None
     """How long it is to take [default: 3]. Size, updates and schedule are chosen to end well by then."""
     steps: OfTime[int | None] = None
@@ -130,7 +131,7 @@ class Options(OutputOptions, CheckpointOptions, TrainOptions):
     """Write curves for TensorBoard into the run as well (extra `tensorboard`)."""
 
 
-def train(text: Sources, /, *, reading: Reading = Reading(), options: Options) -> None:
+def train(text: Sources, /, *, reading: Reading = Reading(), options: Options = Options()) -> None:
     """Run `unspool train`.
 
     Parameters
@@ -138,12 +139,12 @@ def train(text: Sources, /, *, reading: Reading = Reading(), options: Options) -
     text
         Files, folders, - for standard input, builtin:python-docs or builtin:python-source.
     """
-    config = options.config(text, reading)
-    check_before(options.out, options, inputs=files_read(text, reading.valid, reading.tokens))
-    view, stop = View(terminal(quiet=options.json)), Stop()
-    policy = CheckpointPolicy(steps=options.save_every, stop=stop, told=stop.heeded(view.judging))
-    events = run(config, out=options.out, policy=policy)
-    follow(events, options.out, view, stop, shown=options, tensorboard=options.tensorboard)
+    config, out = options.config(text, reading), options.out or default_run(text, "train")
+    check_before(out, options, inputs=files_read(text, reading.valid, reading.tokens))
+    view, stop = View(notes(options)), Stop()
+    policy = CheckpointPolicy(steps=options.save_every, stop=stop, told=stop.checked(view.judging))
+    events = run(config, out=out, policy=policy)
+    follow(events, out, view, stop, shown=options, tensorboard=options.tensorboard)
 
 
 def _plans(text: str) -> Plans | None:

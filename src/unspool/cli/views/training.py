@@ -9,12 +9,13 @@ from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
 from unspool.baselines.language import baselines_to_plot
+from unspool.cli.progress import WIDTH, counting_bar, progress_bar, shows_progress
 from unspool.cli.views.chart import chart
 from unspool.cli.views.comparison import PARTS, chosen_line, crossed, measures_table, rows_of, verdict
 from unspool.cli.views.speed import Speed
@@ -117,8 +118,8 @@ class View:
     def judging(self, done: int, total: int) -> None:
         """Show how far the judging of the trained model is."""
         self._stop()
-        if self.told is None and self.console.is_terminal:
-            self.told = scoring(self.console)
+        if self.told is None and shows_progress(self.console):
+            self.told = scoring_bar(self.console)
             self.told.start()
             self.told.add_task("", total=total)
         if self.told is not None:
@@ -131,7 +132,7 @@ class View:
         if self.waiting is not None:
             self.waiting.stop()
             self.waiting = None
-        if what is not None and self.console.is_terminal:
+        if what is not None and shows_progress(self.console):
             self.waiting = self.console.status(f"{what} …")
             self.waiting.start()
 
@@ -216,16 +217,13 @@ class View:
         rest = f", from update {planned.step:,} on" if planned.step else ""
         epochs = recipe.steps * self.speed.tokens / max(len(self.corpus.train.ids), 1)
         self._stage("training", f"{recipe.steps:,} updates, {epochs:.1f} times through the text{rest}")
-        if self.console.is_terminal and not self.console.quiet:
+        if shows_progress(self.console):
             self._start()
 
     def _start(self) -> None:
-        self.progress = Progress(
-            TextColumn(" " * (MARGIN - 1)),
-            BarColumn(bar_width=28),
-            TextColumn("{task.completed:,}/{task.total:,}"),
-            TextColumn("{task.fields[rate]}"),
-            console=self.console,
+        counted = ("{task.completed:,}/{task.total:,}", "{task.fields[rate]}")
+        self.progress = progress_bar(
+            self.console, " " * (MARGIN - 1), BarColumn(bar_width=WIDTH), *counted, transient=False
         )
         self.task: TaskID = self.progress.add_task(
             "", total=self.speed.total, completed=self.first_step, rate=""
@@ -307,17 +305,9 @@ class View:
             self.live = None
 
 
-def scoring(console: Console) -> Progress:
-    """Make a bar for targets that are being scored, which goes when all are."""
-    return Progress(
-        TextColumn(" " * (MARGIN - 1)),
-        BarColumn(bar_width=28),
-        TextColumn("{task.completed:,}/{task.total:,} targets scored"),
-        TimeRemainingColumn(compact=True),
-        TextColumn("left"),
-        console=console,
-        transient=True,
-    )
+def scoring_bar(console: Console) -> Progress:
+    """Return a bar for targets that are being scored."""
+    return counting_bar(console, "{task.completed:,}/{task.total:,} targets scored", indent=MARGIN)
 
 
 def _perplexity(nats: float) -> float:

@@ -15,7 +15,7 @@ from cyclopts import App
 
 from unspool.cli.commands import compress, demo
 from unspool.cli.main import app, main
-from unspool.cli.outputs import check_outputs, output
+from unspool.cli.output_files import check_outputs, output
 from unspool.errors import FileError
 from unspool.storage.files import write_atomic
 from unspool.storage.run_folder import is_run
