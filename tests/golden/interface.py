@@ -59,6 +59,11 @@ CALLS = {
     "forecast backtest": f"forecast backtest sales.csv --test 24 {FIT} --members 1",
     "check-gradients": "check-gradients --hidden 4 --values 3",
     "turing": "turing builtin:increment 1011",
+    "runs": "runs run who sales",
+    "runs, compared": "runs run tested --compare",
+    "show": "show run",
+    "show, a fit": "show who",
+    "show, a forecast": "show sales",
     "demo": "demo --seconds 1",
 }
 """A command that prints JSON, by its name and perhaps a remark after a comma."""

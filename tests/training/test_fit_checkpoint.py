@@ -199,7 +199,7 @@ def test_a_stop_after_the_last_report_is_heeded_before_the_fit_is_judged(tmp_pat
         os.kill(os.getpid(), signal.SIGTERM)
 
     with monkeypatch.context() as patch:
-        patch.setattr("unspool.cli.fit.follow", follow)
+        patch.setattr("unspool.cli.fit._show_fit", follow)
         patch.setattr(SequenceClassifier, "predict", lambda *_: pytest.fail("judged"))
         with pytest.raises(SystemExit) as end:
             run("classify", "fit", data, "--out", out, *OPTIONS, "--json")

@@ -18,6 +18,7 @@ from unspool import __version__
 from unspool.cli import failures
 from unspool.cli.commands import COMMANDS, help_of, import_path
 from unspool.cli.convert import STRICT
+from unspool.cli.interrupt import interrupt_normally
 from unspool.cli.streams import settle, settle_environment
 from unspool.cli.usage_errors import explain, refuse_absurd_numbers
 from unspool.cli.wording import for_commands
@@ -26,8 +27,9 @@ from unspool.errors import UnspoolError
 KERNELS = "unspool.kernels.native"
 
 
-def _apply_environment(*_: object) -> None:
-    """Apply UNSPOOL_THREADS and UNSPOOL_ISA once the command has imported the kernels."""
+def _before_command(*_: object) -> None:
+    """Do what follows the imports of a command: Ctrl-C as usual; UNSPOOL_THREADS and UNSPOOL_ISA."""
+    interrupt_normally()
     if (kernels := sys.modules.get(KERNELS)) is not None:
         kernels.heed_environment()
 
@@ -37,7 +39,7 @@ app = App(
     help="Train, evaluate and inspect recurrent neural networks on a CPU.",
     version=f"unspool {__version__}",
     suppress_keyboard_interrupt=False,
-    config=(_apply_environment, refuse_absurd_numbers),
+    config=(_before_command, refuse_absurd_numbers),
     help_format="plaintext",  # <unk> and [default: …] are printed unchanged
     default_parameter=STRICT,
 )
@@ -88,6 +90,8 @@ def run_command(tokens: list[str]) -> None:
     """Run the command of a command line; return if it succeeds."""
     try:
         app(tokens, exit_on_error=False, print_error=False)
+    except ImportError as error:  # cyclopts wraps the error of a command's own imports
+        raise error.__cause__ or error from None
     except SystemExit as end:
         if end.code or isinstance(end.__context__, BrokenPipeError):
             raise

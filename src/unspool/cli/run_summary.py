@@ -101,7 +101,22 @@ def summarise(run: Path) -> RunSummary:
         _check_model(found, run)
     except UNREADABLE as error:
         found.state, found.error = DAMAGED, _reason(error)
+    if not _has_right_types(found):  # a crafted config has a right checksum
+        wrong = found.error or f"{run / run_folder.CONFIG}: damaged or crafted: a field has a wrong type"
+        return RunSummary(str(run), error=wrong, bytes=found.bytes)
     return found
+
+
+def _has_right_types(found: RunSummary) -> bool:
+    """Return whether the fields that are printed have their types."""
+    texts = [found.kind, found.cell, found.started, found.part, *found.data]
+    integers = [found.hidden, found.steps, found.planned]
+    numbers = [found.seconds, found.valid, *(each.value for each in found.figures)]
+    return all(
+        each is None or (isinstance(each, kind) and not isinstance(each, bool))
+        for values, kind in ((texts, str), (integers, int), (numbers, int | float))
+        for each in values
+    )
 
 
 def _language(found: RunSummary, content: dict[str, Any], log: list[dict[str, Any]], run: Path) -> None:
@@ -162,7 +177,7 @@ def _read_curve(found: RunSummary, log: list[dict[str, Any]], planned: int) -> N
     found.steps = steps[-1]["step"] if steps else 0
     found.seconds = next((each["seconds"] for each in reversed(log) if "seconds" in each), None)
     names = ("step", "seconds", "train", "valid")
-    found.curve = [{name: float(each[name]) for name in names} for each in log if "valid" in each]
+    found.curve = [{name: _number(each[name]) for name in names} for each in log if "valid" in each]
     found.valid = min((each["valid"] for each in found.curve), default=None)
 
 
@@ -190,6 +205,12 @@ def _check_model(found: RunSummary, run: Path) -> None:
     arrays = tensors.read_arrays(run / run_folder.MODEL)[0]
     if found.kind != "forecast":
         found.parameters = sum(each.size for each in arrays.values())
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is not a number")
+    return value
 
 
 def _perplexity(nats: float) -> float:

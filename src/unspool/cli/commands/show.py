@@ -1,7 +1,8 @@
 """Show one run: its data, hyper-parameters, learning curve, figures beside baselines, provenance, and the next commands."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from unspool.cli.commands.resume import WORKS
 from unspool.cli.fit import COMMAND
@@ -46,22 +47,20 @@ def _given(run: Path, found: RunSummary) -> tuple[set[str], str | None]:
         if found.kind == "language":
             config = RunConfig.from_json(content["run"])
             return set(config.given) & set(found.options), repeat(config)
-        options, kind = found.options, type(None)
         if found.kind == "forecast":
-            kind = Forecaster
-        elif COMMAND in content:
-            options, kind = content[COMMAND]["options"], WORKS[found.kind].options
-        if is_dataclass(kind):
-            usual = {each.name: each.default for each in fields(kind)}
-            names = {
-                NAMES.get(name, name)
-                for name, value in options.items()
-                if name in usual and value not in (None, usual[name])
-            }
-            return names & set(found.options), None
+            return _changed(found.options, Forecaster) & set(found.options), None
+        if COMMAND in content:
+            changed = _changed(content[COMMAND]["options"], WORKS[found.kind].options)
+            return {NAMES.get(name, name) for name in changed} & set(found.options), None
     except UNREADABLE:
         pass
     return set(), None
+
+
+def _changed(options: dict[str, Any], kind: Any) -> set[str]:
+    """Return the names of options that differ from the defaults of a dataclass."""
+    usual = {each.name: each.default for each in fields(kind)}
+    return {name for name, value in options.items() if name in usual and value not in (None, usual[name])}
 
 
 def _next(found: RunSummary) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -50,7 +51,11 @@ def differing(found: Sequence[RunSummary]) -> dict[str, list[Any]]:
 
 def comparison_table(found: Sequence[RunSummary]) -> Table:
     """Return a table with a column per run: the hyper-parameters that differ, then progress and figures."""
-    table = plain_table("", right=tuple(each.run for each in found))
+    names = [Path(each.run).resolve().name for each in found]
+    short = len(set(names)) == len(names)
+    table = plain_table("", right=tuple(names if short else [each.run for each in found]))
+    for column in table.columns[1:]:
+        column.overflow = "fold"
     for name, row in (("kind", [each.kind for each in found]), *differing(found).items()):
         table.add_row(name, *(_value(value) for value in row))
     table.add_row()
@@ -74,7 +79,7 @@ def show_run(console: Console, found: RunSummary, given: set[str], commands: Seq
     _row(console, "run", Text.assemble((found.run, "bold"), f": {found.kind or 'unknown kind'}, ", state))
     if found.error is not None:
         _row(console, "damaged", Text(found.error, "yellow"))
-    sha256 = found.provenance.get("data_sha256") or ""
+    sha256 = str(found.provenance.get("data_sha256") or "")
     if found.data or sha256:
         _row(console, "data", Text(", ".join(found.data) + f" (SHA-256 {sha256[:16]}…)" * bool(sha256)))
     if found.cell is not None:
