@@ -99,7 +99,7 @@ def test_a_finished_run_of_an_earlier_version_can_be_resumed_and_stays_as_it_is(
 @pytest.mark.usefixtures("copy")
 def test_a_run_from_python_holds_no_command_to_resume() -> None:
     done = call("resume", PYTHON)
-    assert done.code == 2 and "it holds no command to go on with" in done.err
+    assert done.code == 2 and "it stores no command" in done.err
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FITS if kind != "language"])

@@ -80,7 +80,7 @@ def test_a_file_goes_and_comes_back(run: Path, story: Path) -> None:
         assert word in printed
     data = story.read_bytes()
     story.unlink()
-    assert f"{len(data):,} bytes, as they were" in unspool("decompress", f"{story}.unspool")
+    assert f"{len(data):,} bytes restored" in unspool("decompress", f"{story}.unspool")
     assert story.read_bytes() == data
     assert names(story.parent) == ["story.txt", "story.txt.unspool"]
 
@@ -251,7 +251,7 @@ def test_brackets_in_a_name_are_printed_as_they_are(run, story, monkeypatch, cap
     named.write_bytes(story.read_bytes())
     monkeypatch.chdir(story.parent)
     assert called(["compress", run, named.name]) == 0
-    assert "kept         n[red]x[bold].txt.unspool" in capsys.readouterr().out
+    assert "saved        n[red]x[bold].txt.unspool" in capsys.readouterr().out
 
 
 def test_a_file_of_many_unknown_tokens_is_warned_of(run, story, tmp_path, capsys):

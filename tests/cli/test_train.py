@@ -78,7 +78,7 @@ def test_training_shows_the_walk_and_leaves_a_run(story: Path, tmp_path: Path) -
         "model",
         "training",
         "result",
-        "kept",
+        "saved",
     ):
         assert f"\n{stage} " in printed
     for word in ("s left", "tokens/s", "perplexity", "uniform", "3-grams", "writes:", "unspool generate"):

@@ -262,7 +262,7 @@ def test_a_run_that_has_ended_says_so_and_is_judged_again(tmp_path, monkeypatch,
     capsys.readouterr()
     run("resume", out)
     first = capsys.readouterr().out
-    assert "going on after update 1\n" in first and "300 updates in" in first
+    assert "resuming after update 1\n" in first and "300 updates in" in first
     before = model_of(out)
     run("resume", out)
     second = capsys.readouterr().out

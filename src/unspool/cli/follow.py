@@ -32,7 +32,7 @@ from unspool.training.events import (
 from unspool.training.recipe import Recipe
 
 CALLED = {"B": "batch", "tau": "window"}
-"""What the recipe's letters are called among the options; all else has one name."""
+"""Names of options that differ from those in the recipe."""
 TAKEN = (
     "batches",
     "bptt",
@@ -44,9 +44,9 @@ TAKEN = (
     "validation_tokens",
     "order",
 )
-"""What a run takes from the options as it is."""
+"""Options that are fields of RunConfig."""
 UNUSUAL = ("activation", "h0", "pattern", "feedback")
-"""What the command that repeats a run leaves out where it is the default."""
+"""Options that the repeating command omits at their defaults."""
 
 
 class Board:
@@ -110,7 +110,7 @@ def follow(
 
 
 def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, board: Board | None) -> None:
-    """Keep of an event what is told in the end."""
+    """Collect the fields of --json from an event."""
     match event:
         case TrainingPlanned(_, config, _, _, bias):
             stop.listen()
@@ -135,15 +135,15 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
 
 
 def repeat(config: RunConfig) -> str:
-    """Give the command that makes the same run again, to the bit, with every chosen number in it."""
+    """Return the command that repeats a run bit by bit, with every chosen hyper-parameter."""
     recipe, usual_recipe = config.fixed, Recipe()
     command = ["unspool", "train", *config.sources, "--steps", str(recipe.steps)]
     for name, value in asdict(recipe).items():
         if name == "tied":
             command += ["--tied"] if value else ["--no-tied"]
         elif name == "plans":
-            told = ",".join(f"{at}:{steps}" for at, steps in value)
-            command += ["--plans", told] if told else []
+            plans = ",".join(f"{at}:{steps}" for at, steps in value)
+            command += ["--plans", plans] if plans else []
         elif name in UNUSUAL and value == getattr(usual_recipe, name):
             continue
         elif name != "steps":

@@ -85,20 +85,20 @@ class Asked(OutputOptions, Columns):
 
 @app.command
 def fit(data: Path, /, *, options: Options = Options()) -> None:
-    """Learn to tell classes apart, judge it on rows held out, and keep it in a run.
+    """Train a classifier, evaluate it on held-out rows, and save it in a run.
 
     Parameters
     ----------
     data
         A table with a text column and a label column (CSV, TSV), a folder with one text file or one folder of images
-        a class, .npz, .ts.
+        per class, .npz, .ts.
     """
     start_fit(CLASSIFY, data, options)
 
 
 @app.command
 def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
-    """Give the class of every sequence and its probability, a line each; with labels, scores as well.
+    """Print the class of every sequence and its probability, one per line; with labels, print scores too.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
 
 
 def _asked(run: Path, data: Path, options: Asked) -> Labelled:
-    """Read what is asked about, as the fit read its data where nothing else is said."""
+    """Read the data; columns that are not given are those of the fit."""
     known = columns_of_fit(run, "classify", data)
     usual = DefaultColumns(as_column(known.get("text", "text")), as_column(known.get("label", "label")))
     options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
@@ -155,7 +155,7 @@ def _read(data: Path, options: Options) -> Read:
 
 
 def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
-    """Read what is learned from and what is judged by."""
+    """Read the training rows and the held-out rows."""
     learned = read_labelled(data, *_columns(options), by=options.by)
     note_empty(learned.name, learned.sequences, fit=True)
     assert learned.labels is not None
@@ -183,7 +183,7 @@ def _part(data: Labelled, rows: list[int], blank: int = 0) -> Labelled:
 
 
 def _kind(data: Labelled) -> str:
-    """Say what the sequences are: whole numbers in one row are ids, made by whoever wrote the file."""
+    """Return the kind of input: integers in one row are token ids."""
     first = data.sequences[0]
     ids = isinstance(first, np.ndarray) and first.ndim == 1 and first.dtype.kind in "iu"
     return "ids" if ids else "auto"
@@ -191,15 +191,15 @@ def _kind(data: Labelled) -> str:
 
 def _described(learned: Labelled, judged: Labelled | None) -> Text:
     lengths = [len(each) for each in learned.sequences]
-    aside = f", {len(judged):,} to judge by" if judged is not None else ""
+    aside = f", {len(judged):,} held out" if judged is not None else ""
     return title(
         learned.name,
-        f": {len(learned):,} sequences of {min(lengths)} to {max(lengths)} steps to "
-        f"learn from{aside}; {len(learned.classes)} classes",
+        f": {len(learned):,} sequences of {min(lengths)} to {max(lengths)} steps for "
+        f"training{aside}; {len(learned.classes)} classes",
     )
 
 
-def _judge(
+def _evaluate(
     console: Console, model: SequenceClassifier, judged: Labelled | None, options: Options
 ) -> dict[str, Any]:
     if judged is None:
@@ -213,4 +213,4 @@ def _judge(
     return {"scores": scores.to_json()}
 
 
-CLASSIFY = FitCommand("classify", SequenceClassifier, Options, _read, _judge)
+CLASSIFY = FitCommand("classify", SequenceClassifier, Options, _read, _evaluate)

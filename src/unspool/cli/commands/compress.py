@@ -71,10 +71,10 @@ def compress_command(
     with counting_bar(console, "{task.completed:,} tokens") as progress:
         task = progress.add_task("", total=None)
 
-        def told(done: int, of: int) -> None:
+        def show(done: int, of: int) -> None:
             progress.update(task, completed=done, total=of)
 
-        packed = compress(model, data, name=file.name, run=seen_from_there, with_model=with_model, told=told)
+        packed = compress(model, data, name=file.name, run=seen_from_there, with_model=with_model, told=show)
     _warn_of_unknown(run, file, packed.coded)
     content = packed.container.to_bytes()
     write_output(out, content, force=replacing.force)
@@ -180,13 +180,13 @@ def _print(
         table.add_row(name, f"{size:,}", *shares, style="bold green" if name == "written" else None)
     console.print(f"{file}: {kept.length:,} bytes, {coded.tokens:,} tokens", soft_wrap=True)
     if coded.tokens > 1:
-        says = ", as unspool evaluate says" if alike else ", read as it is"
-        console.print(f"{coded.nats:.4f} nats a token{says}", style="dim", soft_wrap=True)
+        says = ", as unspool evaluate prints" if alike else ""
+        console.print(f"{coded.nats:.4f} nats per token{says}", style="dim", soft_wrap=True)
     console.print()
     console.print(table)
     console.print()
     console.print(_of_what(packed, written), style="dim", soft_wrap=True)
-    console.print(f"kept         {out}", soft_wrap=True)
+    console.print(f"saved        {out}", soft_wrap=True)
 
 
 def _of_what(packed: CompressionResult, written: int) -> str:

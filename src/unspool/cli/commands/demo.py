@@ -40,9 +40,9 @@ PROMPTS = (("The ", 0.5), ("If the ", 0.7), ("A class ", 0.9))
 LENGTH = 240
 NEXT = (
     ("unspool train YOUR.txt --minutes 3 --out RUN", "a model of your own text"),
-    ("unspool generate RUN --prompt …", "let it write"),
-    ("unspool demo --seconds 150", "longer: it gets better"),
-    ("unspool stats YOUR.txt", "count your own text"),
+    ("unspool generate RUN --prompt …", "generate text"),
+    ("unspool demo --seconds 150", "train longer"),
+    ("unspool stats YOUR.txt", "count the tokens of your text"),
 )
 
 
@@ -73,14 +73,14 @@ def demo(
     check_plot(plot, force=replacing.force)
     config = _config(seconds, seed)
     if json:
-        record = _walk(config, lambda _: None)
+        record = _run(config, lambda _: None)
         record.content["samples"] = [asdict(each) for each in _samples(record.model, record.corpus, seed)]
         _draw(record, plot, force=replacing.force)
         print_json(record.content)
         return
     with View(terminal(quiet=quiet)) as view:
         view.begin(kernel_info())
-        record = _walk(config, view.show)
+        record = _run(config, view.show)
         for each in _samples(record.model, record.corpus, seed):
             view.show_sample(each)
             if quiet:
@@ -105,7 +105,7 @@ def _config(seconds: float, seed: int) -> RunConfig:
 
 @dataclass
 class _Record:
-    """What is kept of the events: for the samples and for JSON."""
+    """Data of the events that the samples and --json need."""
 
     corpus: Corpus
     baselines: list[Baseline]
@@ -113,7 +113,7 @@ class _Record:
     content: dict[str, Any]
 
 
-def _walk(config: RunConfig, show: Callable[[Event], None]) -> _Record:
+def _run(config: RunConfig, show: Callable[[Event], None]) -> _Record:
     content: dict[str, Any] = {"unspool": __version__, "kernel": kernel_info(), "curve": []}
     baselines = list[Baseline]()
     for event in run(config):

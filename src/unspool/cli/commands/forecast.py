@@ -88,7 +88,7 @@ class Asked(OutputOptions):
 
 @app.command
 def fit(data: Path, /, *, options: Options = Options()) -> None:
-    """Learn to forecast every column of a table, judge it on values kept aside, and keep it in a run.
+    """Train a forecaster for every column of a table, evaluate it on held-out values, and save it in a run.
 
     Parameters
     ----------
@@ -137,12 +137,12 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
 
 @app.command
 def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
-    """Forecast what follows the series that was learned, or another history of the same columns, as CSV.
+    """Print forecasts as CSV: after the training series, or after another history of the same columns.
 
     Parameters
     ----------
     data
-        A table with the same columns: what came since, or another series [default: the series that was learned].
+        A table with the same columns: later values, or another series [default: the training series].
     """
     check_before(None, options, inputs=[data])
     check_level(options.level)
@@ -171,9 +171,9 @@ def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Ask
 
 @app.command
 def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
-    """Forecast the end of a series from one origin after another, beside the baselines; nothing is kept.
+    """Forecast the end of a series from one origin after another, beside the baselines; nothing is saved.
 
-    Everything is learned once, from what lies before the first origin.
+    The models are trained once, on the values before the first origin.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ class Config(TypedDict):
 
 
 class Parts(NamedTuple):
-    """The rows to judge by, and those that were learned from, for the n-grams."""
+    """The training rows, for the n-grams, and the held-out rows."""
 
     learned: Conditioned
     judged: Conditioned
@@ -106,12 +106,12 @@ class Parts(NamedTuple):
 
 @app.command
 def fit(data: Path, /, *, options: Options = Options()) -> None:
-    """Learn to generate texts from classes or vectors, judge it on rows held out, and save the model in a run.
+    """Train a generator of texts, evaluate it on held-out rows, and save it in a run.
 
     Parameters
     ----------
     data
-        A table with a text column and a label column or columns of numbers (CSV, TSV), or a folder with one text file a class.
+        A table with a text column and a label column or columns of numbers (CSV, TSV), or a folder with one text file per class.
     """
     start_fit(GENERATE_FROM, data, options)
 
@@ -178,8 +178,8 @@ def _asked(run: Path, data: Path | None, model: SequenceGenerator, options: Aske
         kept = config.get("features", ())
         features = tuple(map(as_column, options.features)) if options.features else kept
         delimiter = options.delimiter or known.get("delimiter")
-        told = as_column(options.text), as_column(options.label)
-        read = read_conditioned(data, *told, features, delimiter, need_texts=False, usual=usual)
+        columns = as_column(options.text), as_column(options.label)
+        read = read_conditioned(data, *columns, features, delimiter, need_texts=False, usual=usual)
     if classes is not None:
         refuse_unknown(read.given, read.places, classes)
     return read
@@ -189,13 +189,13 @@ def _read(data: Path, options: Options) -> Read:
     if options.plot is not None:
         raise InputError("--plot: generate-from draws nothing; leave it out")
     learned, judged = _parts(data, options)
-    aside = f", {len(judged):,} to judge by" if judged is not None else ""
+    aside = f", {len(judged):,} held out" if judged is not None else ""
     source = (
         f"{len(set(learned.given))} classes"
         if learned.are_classes
         else f"vectors of {', '.join(learned.features)}"
     )
-    said = title(learned.name, f": {len(learned):,} texts to learn from{aside}; from {source}")
+    said = title(learned.name, f": {len(learned):,} texts for training{aside}; from {source}")
     parts = None if judged is None else Parts(learned, judged)
     inputs = "tokens" if learned.are_classes else "values"
     return Read(
@@ -204,8 +204,8 @@ def _read(data: Path, options: Options) -> Read:
 
 
 def _parts(data: Path, options: Options) -> tuple[Conditioned, Conditioned | None]:
-    told = as_column(options.text), as_column(options.label), tuple(map(as_column, options.features or ()))
-    whole = read_conditioned(data, *told, options.delimiter)
+    columns = as_column(options.text), as_column(options.label), tuple(map(as_column, options.features or ()))
+    whole = read_conditioned(data, *columns, options.delimiter)
     if whole.are_classes:
         refuse_broken(whole.given, str(data))
     if whole.are_classes and len(set(whole.given)) < 2:
@@ -213,7 +213,7 @@ def _parts(data: Path, options: Options) -> tuple[Conditioned, Conditioned | Non
             f"{data}: there is one class only, {whole.given[0]!r}; expected at least two to generate from"
         )
     if options.test is not None:
-        judged = read_conditioned(options.test, *told[:2], whole.features, options.delimiter)
+        judged = read_conditioned(options.test, *columns[:2], whole.features, options.delimiter)
         if whole.are_classes:
             refuse_unknown(judged.given, judged.places, sorted(set(whole.given)))
         return whole, judged
@@ -258,7 +258,7 @@ def _scores_line(scores: dict[str, Any]) -> str:
     return line
 
 
-def _judge(
+def _evaluate(
     console: Console, model: SequenceGenerator, parts: Parts | None, options: Options
 ) -> dict[str, Any]:
     if parts is None:
@@ -292,4 +292,4 @@ def _examples(model: SequenceGenerator, judged: Conditioned, seed: int) -> Table
     return table
 
 
-GENERATE_FROM = FitCommand("generate-from", SequenceGenerator, Options, _read, _judge)
+GENERATE_FROM = FitCommand("generate-from", SequenceGenerator, Options, _read, _evaluate)

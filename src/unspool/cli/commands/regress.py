@@ -106,7 +106,7 @@ class Asked(OutputOptions):
 
 
 class Parts(NamedTuple):
-    """The rows to judge by, and those that were learned from, for the simple models."""
+    """The training rows, for the baselines, and the held-out rows."""
 
     learned: Measured
     judged: Measured
@@ -114,7 +114,7 @@ class Parts(NamedTuple):
 
 @app.command
 def fit(data: Path, /, *, options: Options = Options()) -> None:
-    """Learn to predict numbers, judge the predictions on rows held out, and save the model in a run.
+    """Train a regression model, evaluate it on held-out rows, and save it in a run.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
 
 @app.command
 def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
-    """Print the predicted numbers of every row, tabs between them; with the truth beside them, scores as well.
+    """Print the predicted numbers of every row, separated by tabs; with targets in the data, print scores too.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
 
 def _asked(run: Path, data: Path, options: Asked) -> Measured:
     """Read the data in the columns of the fit."""
-    known, told = _known(run), columns_of_fit(run, "regress", data)
+    known, given = _known(run), columns_of_fit(run, "regress", data)
     columns = Columns(
         tuple(map(as_column, options.target)) if options.target else known.get("target", ()),
         tuple(map(as_column, options.features)) if options.features else known.get("features", ()),
@@ -167,7 +167,7 @@ def _asked(run: Path, data: Path, options: Asked) -> Measured:
         known.get("series", False),
     )
     table = not data.name.lower().removesuffix(".gz").endswith((".npz", ".npy", ".ts"))
-    by = options.by or (told.get("by") if data.name.lower().endswith((".npz", ".npy")) else None)
+    by = options.by or (given.get("by") if data.name.lower().endswith((".npz", ".npy")) else None)
     return read_measured(data, columns if table else USUAL, options.delimiter, by, need_targets=False)
 
 
@@ -222,7 +222,7 @@ def _read(data: Path, options: Options) -> Read:
 
 
 def _parts(data: Path, options: Options, columns: Columns) -> tuple[Measured, Measured | None]:
-    """Read the rows to learn from and the rows to judge by."""
+    """Read the training rows and the held-out rows."""
     whole = read_measured(data, columns, options.delimiter, options.by)
     note_empty(whole.name, whole.sequences, fit=True)
     if options.test is None:
@@ -250,11 +250,11 @@ def _described(learned: Measured, judged: Measured | None) -> Text:
     what = f"sequences of {min(lengths)} to {max(lengths)} steps"
     if learned.kind == "vectors":
         what = f"vectors of {learned.sequences.shape[2]} numbers ({', '.join(map(str, learned.columns.features))})"
-    aside = f", {len(judged):,} to judge by" if judged is not None else ""
+    aside = f", {len(judged):,} held out" if judged is not None else ""
     left = f"\n  left out, no numbers: {', '.join(learned.left_out)}" if learned.left_out else ""
     return title(
         learned.name,
-        f": {len(learned):,} {what} to learn from{aside}; to predict: {', '.join(learned.names)}{left}",
+        f": {len(learned):,} {what} for training{aside}; to predict: {', '.join(learned.names)}{left}",
     )
 
 
@@ -264,7 +264,7 @@ def _draw(truth: Real, found: Real, names: Sequence[str], shown: OutputOptions) 
         draw_predictions(truth, found, names, unfinished)
 
 
-def _judge(
+def _evaluate(
     console: Console, model: SequenceRegressor, parts: Parts | None, options: Options
 ) -> dict[str, Any]:
     if parts is None:
@@ -288,4 +288,4 @@ def _judge(
     return {"scores": scores}
 
 
-REGRESS = FitCommand("regress", SequenceRegressor, Options, _read, _judge)
+REGRESS = FitCommand("regress", SequenceRegressor, Options, _read, _evaluate)

@@ -71,7 +71,7 @@ class Asked(OutputOptions, Columns):
 
 @app.command
 def fit(data: Path, /, *, options: Options = Options()) -> None:
-    """Learn a label for every token, judge it on sequences held out, and keep it in a run.
+    """Train a tagger, evaluate it on held-out sequences, and save it in a run.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
 
 @app.command
 def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
-    """Label every token: a token and its label a line, a blank line between sequences.
+    """Print every token and its label, one per line, with a blank line between sequences.
 
     Parameters
     ----------
@@ -122,17 +122,17 @@ def _columns(options: Columns) -> tuple[Any, Any, Any, str | None]:
 
 def _read(data: Path, options: Options) -> Read:
     learned, judged = _parts(data, options)
-    aside = f", {len(judged):,} to judge by" if judged else ""
+    aside = f", {len(judged):,} held out" if judged else ""
     said = title(
         str(data),
-        f": {len(learned):,} sequences, {sum(map(len, learned.tokens)):,} tokens to learn "
-        f"from{aside}; {len(_tags(learned))} labels",
+        f": {len(learned):,} sequences, {sum(map(len, learned.tokens)):,} tokens for "
+        f"training{aside}; {len(_tags(learned))} labels",
     )
     return Read(learned.tokens, learned.tags, judged, said, {"inputs": "tokens"})
 
 
 def _parts(data: Path, options: Options) -> tuple[Tagged, Tagged | None]:
-    """Read what is learned from and what is judged by."""
+    """Read the training sequences and the held-out sequences."""
     learned = read_tagged(data, *_columns(options))
     note_empty(learned.name, learned.tokens, fit=True)
     refuse_broken(_tags(learned), learned.name)
@@ -172,7 +172,7 @@ def _refuse_unknown(data: Tagged, labels: list[str]) -> None:
     refuse_unknown(_flat(data.tags or []), places, labels)
 
 
-def _judge(
+def _evaluate(
     console: Console, model: SequenceTagger, judged: Tagged | None, options: Options
 ) -> dict[str, Any]:
     if judged is None or not _flat(judged.tags or []):
@@ -187,4 +187,4 @@ def _judge(
     return {"scores": scores.to_json()}
 
 
-TAG = FitCommand("tag", SequenceTagger, Options, _read, _judge)
+TAG = FitCommand("tag", SequenceTagger, Options, _read, _evaluate)

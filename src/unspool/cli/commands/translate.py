@@ -26,7 +26,7 @@ from unspool.tasks.writers import SequenceTranslator
 app = App(name="translate")
 SHOWN = 8
 WIDEST = 1000
-"""No beam beyond this: time and memory grow with it, and what it finds has long stopped changing."""
+"""The largest beam width."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,24 +71,24 @@ class Asked(OutputOptions, Columns):
 
 @app.command
 def fit(data: Path, /, *, options: Options = Options()) -> None:
-    """Learn from pairs of texts, judge it on pairs held out, and keep it in a run.
+    """Train a translator on pairs of texts, evaluate it on held-out pairs, and save it in a run.
 
     Parameters
     ----------
     data
-        Pairs, one a line, with a tab between (TSV).
+        Pairs, one per line, separated by a tab (TSV).
     """
     start_fit(TRANSLATE, data, options)
 
 
 @app.command
 def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
-    """Write a text for every line; with targets beside them, scores as well.
+    """Print the translation of every line; with targets in the data, print scores too.
 
     Parameters
     ----------
     data
-        Texts, one a line, or pairs with a tab between.
+        Texts, one per line, or pairs separated by a tab.
     """
     check_before(None, options, inputs=files_of(data))
     model: SequenceTranslator = load_fitted(run, "translate")
@@ -122,7 +122,7 @@ def _draw(model: SequenceTranslator, source: str, plot: Path, *, force: bool) ->
 def _refuse_beam(beam: int) -> None:
     if not 1 <= beam <= WIDEST:
         raise InputError(
-            f"beam is {beam}; expected 1 to {WIDEST:,}: each beginning has a state of its own to be kept and gone on with"
+            f"beam is {beam}; expected 1 to {WIDEST:,}: memory and time grow with the beam width"
         )
 
 
@@ -131,8 +131,8 @@ def _read(data: Path, options: Options) -> Read:
     if options.plot is not None and options.attention == "none":
         raise InputError("--plot draws attention, and --attention is none")
     sources, targets, judged = _parts(data, options)
-    aside = f", {len(judged[0]):,} to judge by" if judged[0] else ""
-    said = title(str(data), f": {len(sources):,} pairs to learn from{aside}")
+    aside = f", {len(judged[0]):,} held out" if judged[0] else ""
+    said = title(str(data), f": {len(sources):,} pairs for training{aside}")
     return Read(sources, targets, judged if judged[0] else None, said, {})
 
 
@@ -157,11 +157,11 @@ def _scores(answers: list[str], truth: list[str]) -> dict[str, float]:
 def _scores_line(scores: dict[str, float]) -> str:
     return (
         f"{scores['pairs']:,} pairs: {scores['exact']:.4f} exactly right, "
-        f"{scores['error_rate']:.4f} edits a character of the truth"
+        f"{scores['error_rate']:.4f} edits per character of the truth"
     )
 
 
-def _judge(
+def _evaluate(
     console: Console,
     model: SequenceTranslator,
     judged: tuple[list[str], list[str]] | None,
@@ -183,4 +183,4 @@ def _judge(
     return {"scores": scores}
 
 
-TRANSLATE = FitCommand("translate", SequenceTranslator, Options, _read, _judge)
+TRANSLATE = FitCommand("translate", SequenceTranslator, Options, _read, _evaluate)

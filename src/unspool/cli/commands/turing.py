@@ -184,7 +184,7 @@ def _all_digits() -> Iterator[None]:
 
 
 def _as_json(network: MachineNetwork, tape: str, followed: Followed) -> dict[str, Any]:
-    def told(configuration: Configuration) -> dict[str, Any]:
+    def plain(configuration: Configuration) -> dict[str, Any]:
         return configuration._asdict()
 
     return {
@@ -200,7 +200,7 @@ def _as_json(network: MachineNetwork, tape: str, followed: Followed) -> dict[str
         "bits": followed.bits,
         **{precision: watch.lasted._asdict() for precision, watch in followed.floats.items()},
         "run": [
-            {"machine": told(pair.machine), "network": told(pair.network), "l": str(pair.truth.l), "r": str(pair.truth.r)}
+            {"machine": plain(pair.machine), "network": plain(pair.network), "l": str(pair.truth.l), "r": str(pair.truth.r)}
             for pair in followed.first
         ],
     }  # fmt: skip

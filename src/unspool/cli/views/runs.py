@@ -139,9 +139,11 @@ def _show_figures(console: Console, found: RunSummary) -> None:
 
 
 def _provenance(made: dict[str, Any]) -> str:
-    told = [f"{name} {made[name]}" for name in ("unspool", "python", "numpy", "isa") if made.get(name)]
+    versions = [f"{name} {made[name]}" for name in ("unspool", "python", "numpy", "isa") if made.get(name)]
     threads = [f"{made['threads']} threads"] if made.get("threads") else []
-    return ", ".join([*told, *threads, *(str(made[name]) for name in ("cpu", "started") if made.get(name))])
+    return ", ".join(
+        [*versions, *threads, *(str(made[name]) for name in ("cpu", "started") if made.get(name))]
+    )
 
 
 def _row(console: Console, name: str, content: Text) -> None:

@@ -89,7 +89,7 @@ def show_scores(console: Console, scores: Scores, of: str, what: str = "sequence
     room = console.width if console.is_terminal else max(console.width, 100)
     lines = confusion_lines(scores, room) if len(scores.classes) <= SHOWN else []
     if lines:
-        console.print("\ntruth in rows, answers in columns", style="dim")
+        console.print("\ntruth in rows, predictions in columns", style="dim")
         for line in lines:
             console.print(line, soft_wrap=True, markup=False)
 

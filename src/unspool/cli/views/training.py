@@ -71,7 +71,7 @@ class View:
         self.corpus: Corpus | None = None
         self.sample: str | None = None
         self.waiting: Status | None = None
-        self.told: Progress | None = None
+        self.scored: Progress | None = None
         self.samples = 0
 
     def __enter__(self) -> "View":
@@ -118,14 +118,14 @@ class View:
     def judging(self, done: int, total: int) -> None:
         """Show how far the judging of the trained model is."""
         self._stop()
-        if self.told is None and shows_progress(self.console):
-            self.told = scoring_bar(self.console)
-            self.told.start()
-            self.told.add_task("", total=total)
-        if self.told is not None:
-            self.told.update(self.told.task_ids[0], completed=done)
+        if self.scored is None and shows_progress(self.console):
+            self.scored = scoring_bar(self.console)
+            self.scored.start()
+            self.scored.add_task("", total=total)
+        if self.scored is not None:
+            self.scored.update(self.scored.task_ids[0], completed=done)
             if done == total:
-                self.told.stop()
+                self.scored.stop()
 
     def _wait(self, what: str | None) -> None:
         """Turn a wheel while something takes its time, in a terminal."""
@@ -138,15 +138,15 @@ class View:
 
     def repeat(self, command: str) -> None:
         """Say how the same run is made again."""
-        self._line(Text(f"to repeat it to the bit: {command}", "dim"))
+        self._line(Text(f"to repeat it bit by bit: {command}", "dim"))
 
     def kept(self, out: Path) -> None:
         """Say where the model is, and what can be done with it."""
-        self._stage("kept", str(out))
+        self._stage("saved", str(out))
         self.end(
             (
-                (f"unspool generate {out} --prompt …", "let it write"),
-                (f"unspool evaluate {out} TEXT", "judge it by another text"),
+                (f"unspool generate {out} --prompt …", "generate text"),
+                (f"unspool evaluate {out} TEXT", "evaluate it on another text"),
             )
         )
 
@@ -201,7 +201,7 @@ class View:
         if planned.bias is not None:
             self._stage("truncation", chosen_line(planned.config, planned.bias))
         carried = "the state carried on" if planned.config.batches == "sequential" else "drawn at random"
-        self._stage("minibatches", f"{recipe.B} rows side by side, {recipe.tau} steps a window, {carried}")
+        self._stage("minibatches", f"{recipe.B} rows, {recipe.tau} steps per window, {carried}")
         assert self.corpus is not None
         for name, row in (("x", first.x[:40, 0]), ("y", first.y[:40, 0])):
             self._line(Text(f"{name} {self.corpus.decode(row.tolist())[:60]!r} …", "dim"))
@@ -213,7 +213,7 @@ class View:
         self._stage(
             "model", f"{made.cell.upper()}, {', '.join(sizes)}, {model.parameters.count:,} parameters"
         )
-        self._line(Text(f"the tape of a window, all that BPTT needs: {tape:.1f} MiB", "dim"))
+        self._line(Text(f"the tape of a window, which the backward pass needs: {tape:.1f} MiB", "dim"))
         rest = f", from update {planned.step:,} on" if planned.step else ""
         epochs = recipe.steps * self.speed.tokens / max(len(self.corpus.train.ids), 1)
         self._stage("training", f"{recipe.steps:,} updates, {epochs:.1f} times through the text{rest}")
