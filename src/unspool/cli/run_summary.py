@@ -26,6 +26,10 @@ PER_RUN = ("batches", "bptt", "memory", "optimiser", "backward", "seed", "order"
 """Hyper-parameters of a language model that stand beside its recipe."""
 
 
+OPTIONS = {"B": "batch", "batch_size": "batch", "tau": "window"}
+"""Hyper-parameters whose option has another name."""
+
+
 class Figure(NamedTuple):
     """One figure of a model or a baseline on held-out data."""
 
@@ -60,7 +64,7 @@ class RunSummary:
     started: str | None = None
     bytes: int = 0
     options: dict[str, Any] = field(default_factory=dict)
-    """Hyper-parameters by name."""
+    """Hyper-parameters by the name of their option."""
     figures: list[Figure] = field(default_factory=list)
     """The model beside the baselines."""
     curve: list[dict[str, float]] = field(default_factory=list)
@@ -70,6 +74,15 @@ class RunSummary:
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain values; infinity and NaN are null."""
         return {name: _plain(value) for name, value in asdict(self).items()}
+
+
+def as_options(values: dict[str, Any]) -> dict[str, Any]:
+    """Return hyper-parameters under the names of their options.
+
+    >>> as_options({"B": 8, "hidden": 4})
+    {'batch': 8, 'hidden': 4}
+    """
+    return {OPTIONS.get(name, name): value for name, value in values.items()}
 
 
 def find_runs(folders: Iterable[Path]) -> Iterator[Path]:
@@ -123,9 +136,8 @@ def _language(found: RunSummary, content: dict[str, Any], log: list[dict[str, An
     config = content["run"]
     recipe = config["recipe"]
     found.data, found.cell, found.hidden = list(config["sources"]), recipe["cell"], recipe["hidden"]
-    found.options = (
-        {"tokens": config["settings"]["tokens"]} | recipe | {name: config.get(name) for name in PER_RUN}
-    )
+    per_run = {name: config.get(name) for name in PER_RUN}
+    found.options = as_options({"tokens": config["settings"]["tokens"]} | recipe | per_run)
     _read_curve(found, log, recipe["steps"])
     judged = next((each["judged"] for each in reversed(log) if "judged" in each), None)
     found.state = FINISHED if judged is not None else RESUMABLE
@@ -143,7 +155,7 @@ def _sequences(found: RunSummary, content: dict[str, Any], log: list[dict[str, A
     network, arguments = content["network"], dict(content["arguments"])
     found.data = [content["data"]] if "data" in content else []
     found.cell, found.hidden = network["cell"], network["hidden"]
-    found.options = arguments
+    found.options = as_options(arguments)
     _read_curve(found, log, content["fit"]["steps"])
     found.state = RESUMABLE if (run / run_folder.TRAINING).exists() else FINISHED
     if found.state == RESUMABLE:

@@ -5,6 +5,7 @@ units.svg, path.svg, influence.svg, bias.svg, states.png, and all numbers in num
 """
 
 import json as jsonlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from unspool.cli.default_out import default_report
 from unspool.cli.options import Flag, Replacing
-from unspool.cli.output import plain_table, print_json, terminal
+from unspool.cli.output import notes, plain_table, print_json
 from unspool.cli.output_files import check_output_folder, output_folder
 from unspool.cli.progress import stages
 from unspool.cli.sources import RunFolder
@@ -40,19 +41,29 @@ WRITTEN = (
 """The files of a report."""
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `inspect` is given."""
+
+    out: Path | None = None
+    """The folder to create for the report; with --force, an existing report is replaced [default: reports/RUN-TEXT]."""
+    characters: int = 2000
+    """Number of characters to read."""
+    skip: int = 0
+    """Number of characters to leave out first."""
+    units: str | None = None
+    """Units to show, instead of the most informative ones: 17,h42,s3,layer1.h5."""
+    threads: int | None = None
+    """Number of threads; the results do not depend on it."""
+    json: Flag = False
+    """Print the numbers as JSON, and nothing else."""
+    quiet: Flag = False
+    """Print only the path of the report."""
+
+
 def inspect_command(
-    run: RunFolder,
-    text: Text,
-    /,
-    *,
-    out: Path | None = None,
-    characters: int = 2000,
-    skip: int = 0,
-    units: str | None = None,
-    threads: int | None = None,
-    json: Flag = False,
-    quiet: Flag = False,
-    replacing: Replacing = Replacing(),
+    run: RunFolder, text: Text, /, *, options: Options = Options(), replacing: Replacing = Replacing()
 ) -> None:
     """Run `unspool inspect`.
 
@@ -60,52 +71,30 @@ def inspect_command(
     ----------
     text
         A file, a folder, - for standard input or builtin:…
-    out
-        The folder to create for the report; with --force, an existing report is replaced [default:
-        reports/RUN-TEXT].
-    characters
-        How much of the text is read.
-    skip
-        Where to begin: so many characters are left out first.
-    units
-        Which units to look at, instead of those that tell most: 17,h42,s3,layer1.h5.
-    threads
-        How many threads; it changes no bit of what is computed in the network.
-    json
-        Print the numbers as JSON, and nothing else.
-    quiet
-        Print only the path of the report.
     """
-    for name, value, least in (("characters", characters, 2), ("skip", skip, 0)):
-        at_least(name, value, least)
-    if threads is not None:
-        set_threads(threads)
-    out = out or default_report(run, text)
+    at_least("characters", options.characters, 2)
+    at_least("skip", options.skip, 0)
+    if options.threads is not None:
+        set_threads(options.threads)
+    out = options.out or default_report(run, text)
     check_output_folder(out, force=replacing.force, known=WRITTEN)
-    names = [each.strip() for each in units.split(",")] if units else None
-    console = terminal(quiet=json or quiet)
-    report = _inspect(console, run, text, skip, characters, names, out, replacing.force)
-    if json:
+    console = notes(options)
+    report = _inspect(console, run, text, options, out, force=replacing.force)
+    if options.json:
         print_json(numbers(report))
-    elif quiet:
+    elif options.quiet:
         print(out / REPORT)
     else:
         _print(console, report, out)
 
 
 def _inspect(
-    console: Console,
-    run: Path,
-    text: str,
-    skip: int,
-    characters: int,
-    units: list[str] | None,
-    out: Path,
-    force: bool,
+    console: Console, run: Path, text: str, options: Options, out: Path, *, force: bool
 ) -> InspectReport:
     """Inspect a run, and write the report."""
     source = TextModel.load(run)
-    content, name = _beginning(text, source, skip, characters)
+    content, name = _beginning(text, source, options.skip, options.characters)
+    units = [each.strip() for each in options.units.split(",")] if options.units else None
     with stages(console, STAGES) as note:
         where = Path(run).resolve().name
         report = inspect(source, text_source(content), run=where, name=name, units=units, note=note)

@@ -14,7 +14,7 @@ from unspool.cli.options import Flag, Replacing
 from unspool.cli.output import print_json, terminal
 from unspool.cli.output_files import output
 from unspool.cli.run_summary import DAMAGED, RunSummary, find_runs, summarise
-from unspool.cli.views.runs import comparison_table, differing, print_runs
+from unspool.cli.views.runs import differing, print_comparison, print_runs
 from unspool.errors import InputError
 from unspool.plots.curve import draw_curves
 
@@ -70,7 +70,7 @@ def runs(
         where = ", ".join(str(each) for each in folders)
         console.print(f"{where}: no run here or below; make one with: unspool train TEXT", soft_wrap=True)
     elif options.compare:
-        console.print(comparison_table(found))
+        print_comparison(console, found)
     else:
         print_runs(console, found)
     for each in found:

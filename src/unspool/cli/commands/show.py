@@ -9,15 +9,12 @@ from unspool.cli.fit import COMMAND
 from unspool.cli.follow import repeat
 from unspool.cli.options import Flag
 from unspool.cli.output import print_json, terminal
-from unspool.cli.run_summary import DAMAGED, RESUMABLE, UNREADABLE, RunSummary, summarise
+from unspool.cli.run_summary import DAMAGED, RESUMABLE, UNREADABLE, RunSummary, as_options, summarise
 from unspool.cli.sources import RunFolder
 from unspool.cli.views.runs import show_run
 from unspool.storage import run_folder
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.training.events import RunConfig
-
-NAMES = {"batch": "batch_size"}
-"""Options of a fit with another name among the arguments."""
 
 
 def show(run: RunFolder, /, *, json: Flag = False) -> None:
@@ -46,12 +43,12 @@ def _given(run: Path, found: RunSummary) -> tuple[set[str], str | None]:
         content = run_folder.read_config(run, found.kind)
         if found.kind == "language":
             config = RunConfig.from_json(content["run"])
-            return set(config.given) & set(found.options), repeat(config)
+            return set(as_options(config.given)) & set(found.options), repeat(config)
         if found.kind == "forecast":
             return _changed(found.options, Forecaster) & set(found.options), None
         if COMMAND in content:
             changed = _changed(content[COMMAND]["options"], WORKS[found.kind].options)
-            return {NAMES.get(name, name) for name in changed} & set(found.options), None
+            return changed & set(found.options), None
     except UNREADABLE:
         pass
     return set(), None

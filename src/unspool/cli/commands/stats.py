@@ -11,7 +11,7 @@ from rich.table import Table
 
 from unspool.baselines.statistics import Statistics, describe_corpus
 from unspool.cli.checks import check_plot
-from unspool.cli.options import Replacing
+from unspool.cli.options import Flag, Replacing
 from unspool.cli.output import plain_table, print_json, terminal
 from unspool.cli.output_files import output
 from unspool.cli.sources import Reading, Sources, files_read
@@ -33,19 +33,35 @@ class Parts(Reading):
     split: Annotated[tuple[float, float, float], Plain] = (0.9, 0.05, 0.05)
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `stats` is given."""
+
+    order: int = 3
+    """The longest n-grams."""
+    eps: Annotated[tuple[float, ...], Parameter(negative="", consume_multiple=True)] = (1.0, 1.0, 1.0)
+    """The weights of Laplace smoothing for n = 1, 2, 3."""
+    ranks: Annotated[tuple[int, int] | None, Plain] = None
+    """The first and last rank of the Zipf fit [default: 1 and the last with a frequency of at least 5]."""
+    top: int = 10
+    """Number of the most frequent tokens to print."""
+    backward: Flag = False
+    """Predict the test part in reverse time as well."""
+    cache: Path | None = None
+    """A folder that stores the prepared text for the next call."""
+    json: Flag = False
+    """Print JSON."""
+    plot: Path | None = None
+    """Draw frequencies against ranks into this file (.png, .svg, .pdf)."""
+
+
 def stats(
     text: Sources,
     /,
     *,
     reading: Parts = Parts(),
-    order: int = 3,
-    eps: Annotated[tuple[float, ...], Parameter(negative="", consume_multiple=True)] = (1.0, 1.0, 1.0),
-    ranks: Annotated[tuple[int, int] | None, Plain] = None,
-    top: int = 10,
-    backward: Annotated[bool, Plain] = False,
-    cache: Path | None = None,
-    json: Annotated[bool, Plain] = False,
-    plot: Path | None = None,
+    options: Options = Options(),
     replacing: Replacing = Replacing(),
 ) -> None:
     """Run `unspool stats`.
@@ -54,34 +70,19 @@ def stats(
     ----------
     text
         Files, folders, - for standard input, builtin:python-docs or builtin:python-source.
-    order
-        The longest n-grams.
-    eps
-        The weights of Laplace smoothing for n = 1, 2, 3.
-    ranks
-        The first and last rank of the Zipf fit [default: 1 and the last with a frequency of at least 5].
-    top
-        How many of the most frequent tokens to show.
-    backward
-        Predict the test part in reverse time as well.
-    cache
-        A folder where the prepared text is kept and found again.
-    json
-        Print JSON.
-    plot
-        Draw frequencies against ranks into this file (.png, .svg, .pdf).
     """
-    if top < 0:
-        raise InputError(f"top: expected 0 or more, got {top}")
+    plot, cache = options.plot, options.cache
+    if options.top < 0:
+        raise InputError(f"top: expected 0 or more, got {options.top}")
     inputs = files_read(text, reading.valid, reading.test, reading.tokens)
     check_plot(plot, force=replacing.force, inputs=inputs, folder=cache)
     if cache is not None:
         run_folder.check_place(cache / "text", "--cache")
     corpus = prepare(text, cache=cache, **asdict(reading))
-    found = describe_corpus(corpus, order, eps, ranks, top, backward)
+    found = describe_corpus(corpus, options.order, options.eps, options.ranks, options.top, options.backward)
     if plot is not None:
         _draw(found, text, plot, force=replacing.force)
-    if json:
+    if options.json:
         print_json(_as_json(corpus, found))
     else:
         _print(terminal(), corpus, found)

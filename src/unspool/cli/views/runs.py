@@ -49,17 +49,40 @@ def differing(found: Sequence[RunSummary]) -> dict[str, list[Any]]:
     return {name: row for name, row in values.items() if any(value != row[0] for value in row)}
 
 
-def comparison_table(found: Sequence[RunSummary]) -> Table:
-    """Return a table with a column per run: the hyper-parameters that differ, then progress and figures."""
+def print_comparison(console: Console, found: Sequence[RunSummary]) -> None:
+    """Print a column per run: hyper-parameters that differ, progress, figures; runs that do not fit stand below."""
     names = [Path(each.run).resolve().name for each in found]
-    short = len(set(names)) == len(names)
-    table = plain_table("", right=tuple(names if short else [each.run for each in found]))
-    for column in table.columns[1:]:
-        column.overflow = "fold"
-    for name, row in (("kind", [each.kind for each in found]), *differing(found).items()):
-        table.add_row(name, *(_value(value) for value in row))
-    table.add_row()
-    rows: list[tuple[str, list[str]]] = [
+    names = names if len(set(names)) == len(names) else [each.run for each in found]
+    rows = [("", names), ("kind", [each.kind for each in found])]
+    rows += [(name, [_value(value) for value in row]) for name, row in differing(found).items()]
+    rows += [("", [""] * len(found)), *_progress(found)]
+    left = max(len(name) for name, _ in rows)
+    widths = [2 + max(len(row[i]) for _, row in rows) for i in range(len(found))]
+    room = console.width if console.is_terminal else sum(widths) + left
+    for start, end in _fitting(widths, room - left):
+        for name, row in rows:
+            cells = "".join(f"{row[i]:>{widths[i]}}" for i in range(start, end))
+            style = "bold" if row is names else "bold green" if name == "test" else ""
+            console.print(Text(f"{name:{left}}{cells}".rstrip(), style), soft_wrap=True)
+        if end < len(found):
+            console.print()
+
+
+def _fitting(widths: Sequence[int], room: int) -> list[tuple[int, int]]:
+    """Return the first and the last column, exclusive, of tables that are no wider than the room.
+
+    >>> _fitting([4, 4, 4, 9], 8)
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    starts = [0]
+    for i in range(1, len(widths)):
+        if sum(widths[starts[-1] : i + 1]) > room:
+            starts.append(i)
+    return list(zip(starts, [*starts[1:], len(widths)], strict=True))
+
+
+def _progress(found: Sequence[RunSummary]) -> list[tuple[str, list[str]]]:
+    return [
         ("state", [each.state for each in found]),
         ("parameters", [_count(each.parameters) for each in found]),
         ("updates", [_updates(each) for each in found]),
@@ -68,9 +91,6 @@ def comparison_table(found: Sequence[RunSummary]) -> Table:
         ("test", [_test(each.test) for each in found]),
         ("size", [_bytes(each.bytes) for each in found]),
     ]
-    for name, row in rows:
-        table.add_row(name, *row, style="bold green" if name == "test" else None)
-    return table
 
 
 def show_run(console: Console, found: RunSummary, given: set[str], commands: Sequence[str]) -> None:
