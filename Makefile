@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-NATIVE := CMakeLists.txt pyproject.toml $(wildcard csrc/*)
+NATIVE := CMakeLists.txt pyproject.toml $(wildcard csrc/*.* csrc/*/*.* csrc/*/*/*.*)
 
 .PHONY: setup check test docs-check bench demo sanitize clean
 

@@ -1,10 +1,10 @@
-"""Does `--bptt auto` choose a good window? Its bias table, and what training with every window learns.
+"""Evaluate the window that `--bptt auto` chooses: its bias table, and the test loss of training with each window.
 
     python bench/choose_bptt.py TEXT [TEXT …] [--tokens-read 300000] [--hidden 128] [--cells gru lstm] [--lengths 8 32 64]
 
-Every window K reads the same number of tokens, twice: with 16 rows (a short window makes more updates), and with
-1,024 / K rows (all windows make as many updates of as many tokens, so that only the gradients differ). The measure
-is the test part, in nats per token. No figure depends on the clock.
+Each window K reads the same number of tokens, twice: with 16 rows (shorter windows make more updates), and with 1,024 / K
+rows (equally many updates of equally many tokens, so that only the gradients differ). The metric is the test loss in nats
+per token. No figure depends on the clock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PER_UPDATE = 1024
 
 
 def learned(text: str, given: dict[str, Any], K: int, seed: int) -> float:
-    """Train with truncated:K; return the nats per token of the test part."""
+    """Train with truncated:K; return the test loss in nats per token."""
     config = RunConfig(sources=(text,), given=given, bptt=f"truncated:{K}", order=1, validations=4, seed=seed)
     end = list(run(config))[-1]
     assert isinstance(end, Evaluated)

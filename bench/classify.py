@@ -1,8 +1,8 @@
-"""Sequences to classes on real data: speech, digits read pixel by pixel, surnames.
+"""Benchmark classification on real data: speech, digits read pixel by pixel, surnames.
 
 python bench/classify.py vowels FOLDER [--seeds 3]     JapaneseVowels_TRAIN.ts and _TEST.ts
 python bench/classify.py digits        [--seeds 3]     scikit-learn's 8×8 digits, 64 steps, 5 folds
-python bench/classify.py names  FOLDER [--seeds 3]     one file a language, 80/20 within each language
+python bench/classify.py names  FOLDER [--seeds 3]     one file per language, 80/20 within each language
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def names(folder: Path, seed: int) -> dict:
 
 
 def naive_bayes(x: list[str], y: list[str], test: list[str]) -> list[str]:
-    """Character trigrams; the smoothing is the best of a few on a fifth of the training part."""
+    """Return the accuracy of naive Bayes on character trigrams; the smoothing is chosen on a fifth of the training split."""
     fit, judge = split_stratified(y, 0.2, seed=0)
     found = []
     for alpha in (0.01, 0.03, 0.1, 0.3, 1.0):

@@ -1,8 +1,8 @@
-"""Lossless compression with a run: bits written beside bits promised, other programs, and the speed of both ways.
+"""Benchmark lossless compression with a run: bits written, cross-entropy, other programs, and speed in both directions.
 
-Every file is compressed, read back and compared to the byte. "Promised" is the network's cross-entropy of the tokens
-but the first, as `unspool evaluate` reports it; "over" is what the coder writes beyond that and the first token's log2 K
-(unknown tokens spelled out apart). Times are processor time of this process, one thread; the best of the rounds.
+Each file is compressed, decompressed and compared. "Promised" is the cross-entropy of the network over all tokens except the
+first, as in `unspool evaluate`; "over" is the excess of the coder beyond that and the log2 K bits of the first token, without
+literals. Times are processor time of this process with one thread, the best of the rounds.
 
     python bench/compress.py RUN FILE … [--rounds 3]
 """
@@ -44,10 +44,10 @@ def measure(model: TextModel, path: Path, rounds: int) -> dict[str, Any]:
         "bytes": len(data),
         "tokens": coded.tokens,
         "unknown": coded.unknown,
-        "way": kept.way,
-        "promised": coded.promised_bits / 8,
+        "way": kept.mode,
+        "promised": coded.expected_bits / 8,
         "written": len(kept.to_bytes()),
-        "over": coded.token_bits / coded.promised_bits - 1 if coded.promised_bits else 0.0,
+        "over": coded.token_bits / coded.expected_bits - 1 if coded.expected_bits else 0.0,
         "others": {name: len(press(data)) for name, press in OTHERS.items()},
         "tokens_a_second_writing": coded.tokens / writing,
         "tokens_a_second_reading": coded.tokens / reading,
@@ -60,7 +60,7 @@ COLUMNS += ["tokens/s writing", "reading"]
 
 def row(each: dict[str, Any]) -> list[Any]:
     ours = [round(each["promised"]), each["written"], f"{each['over']:+.4%}", each["unknown"], each["way"]]
-    speeds = [round(each[f"tokens_a_second_{way}"]) for way in ("writing", "reading")]
+    speeds = [round(each[f"tokens_a_second_{mode}"]) for mode in ("writing", "reading")]
     return [each["file"], each["bytes"], *each["others"].values(), *ours, *speeds]
 
 

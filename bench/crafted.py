@@ -1,7 +1,7 @@
 """Run every crafted file through the commands that read it: `python bench/crafted.py [--every N] [--out FILE]`.
 
-Prints a table: per file, how many cases worked, how many were refused, how many went wrong, and the first few of
-those. Writes the same as JSON. `tests/crafted.py` makes the files; a sample of them is in the tests.
+Prints a table with the number of cases per file that worked, were refused and failed, and the first failures. Writes the same
+as JSON. `tests/crafted.py` makes the files; the tests run a sample of them.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""How fast text becomes ids and counts, beside plain Python and nltk.
+"""Benchmark text preparation and n-gram counting against plain Python and nltk.
 
     python bench/data.py --text enwik8_10m --characters tinyshakespeare.txt [--gigabytes 2]
 
-Both sides of a ratio run in this process, in turns, and the best time of each counts. With ``--gigabytes``
-a text of that size is made of copies of ``--text``, prepared in a process of its own, and that process's
-memory is read. The table goes to standard output, the numbers to bench/results/data.json.
+Both sides of a ratio run alternately in this process; the best time of each counts. With ``--gigabytes``, a text of that size
+is made of copies of ``--text`` and prepared in a separate process, whose memory is measured. The table goes to standard output,
+the numbers to bench/results/data.json.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def ours(tokens: str) -> Callable[[Path], Any]:
 
 
 def best(acts: list[Callable[[], Any]], times: int) -> list[float]:
-    """Time acts in turns, and give the best time of each."""
+    """Time functions alternately; return the best time of each."""
     found = [float("inf")] * len(acts)
     for _ in range(times):
         for i, act in enumerate(acts):
@@ -73,7 +73,7 @@ def our_trigrams(path: Path) -> float:
 
 
 def nltk_trigrams(path: Path) -> float:
-    """Fit on the whole training part, but score only the first targets: nltk needs milliseconds for each."""
+    """Fit nltk on the whole training split and score only the first targets: each takes milliseconds."""
     from nltk.lm import (
         KneserNeyInterpolated,
     )  # here, so that the process whose memory is read stays without it
@@ -93,7 +93,7 @@ def row(name: str, plain: float, mine: float, floor: float) -> dict[str, Any]:
 
 
 def memory(path: Path, gigabytes: float) -> list[dict[str, Any]]:
-    """Prepare a large text in a process of its own and read its memory."""
+    """Prepare a large text in a separate process; return its peak memory."""
     folder = Path(tempfile.mkdtemp())
     try:
         large = folder / "large"

@@ -1,8 +1,8 @@
-"""Dates in words to ISO, by an encoder and a decoder: exact matches on dates never seen in training.
+"""Benchmark translation of dates in words to ISO: exact matches on dates outside the training split.
 
     python bench/dates.py [--seeds 3] [--attention general] [--write FILE.tsv]
 
-Every day of 1900 … 2099 belongs to one part only, whatever the words it is written in.
+Each day of 1900 … 2099 belongs to one split only, in all its wordings.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def one(options: argparse.Namespace, seed: int) -> dict:
 
 
 def pairs(train: int, rng: np.random.Generator, test: int = 0) -> list[tuple[list[str], list[str]]]:
-    """Make pairs of the two parts: the dates are drawn apart, the words of each at random."""
+    """Return the pairs of the two splits: disjoint dates, random wordings."""
     first = datetime.date(1900, 1, 1).toordinal()
     days = rng.permutation(datetime.date(2100, 1, 1).toordinal() - first) + first
     parts = []
@@ -85,7 +85,7 @@ def pairs(train: int, rng: np.random.Generator, test: int = 0) -> list[tuple[lis
 
 
 def in_words(date: datetime.date, rng: np.random.Generator) -> str:
-    """Write a date in one of ten ways.
+    """Return a date in one of ten wordings.
 
     >>> in_words(datetime.date(2001, 2, 3), np.random.default_rng(0))
     'saturday, 3 february 2001'

@@ -1,4 +1,4 @@
-"""Let every I/O call of a command fail, one after the other: is anything lost, and is there ever a traceback?
+"""Let each I/O call of a command fail, one at a time, and check that nothing is lost and no traceback is printed.
 
 A command runs once to count its I/O calls (open, read, write, fsync, rename, link, mkdir, unlink, close …) on files of
 the user's folder. Then it runs once per call and error (EIO, ENOSPC, EACCES), and that call fails. After each run: the exit
@@ -48,7 +48,7 @@ SMALL = ["--steps", "2", "--hidden", "4"]
 
 
 class Case(NamedTuple):
-    """A command, and what loads its result."""
+    """A command, and the function that loads its result."""
 
     command: list[str]
     result: str
@@ -115,7 +115,7 @@ CASES = {
 
 
 def run(command: list[str], place: Path, at: int = 0, error: int = 0) -> tuple[int, str, tuple[int, str]]:
-    """Run a command in a fork; return exit code, standard error, and how many calls there were and which one failed."""
+    """Run a command in a fork; return exit code, standard error, the number of calls and the failed call."""
     said, counted = (place.with_name(f"{place.name}.{name}") for name in ("said", "counted"))
     child = os.fork()
     if child == 0:
@@ -145,7 +145,7 @@ def files_of(place: Path) -> dict[str, bytes]:
 
 
 def wrong(case: Case, place: Path, command: list[str], code: int, said: str, before: dict[str, bytes]) -> str:
-    """Return what is wrong after a run with a fault, or nothing."""
+    """Return the problem after a run with a fault, or an empty string."""
     result = place / case.result
     if code not in (0, 2):
         return f"exit code {code}: {said[-300:]}"
@@ -171,7 +171,7 @@ def wrong(case: Case, place: Path, command: list[str], code: int, said: str, bef
 
 
 def faulted(name: str, template: Path, errors: list[str], every: int) -> dict[str, Any]:
-    """Let the calls of one command fail; return the counts and what went wrong."""
+    """Let each call of one command fail; return the counts and the problems."""
     case, place = CASES[name], template.with_name("place")
     command = [each.format(place=place) for each in case.command]
 
@@ -203,7 +203,7 @@ def faulted(name: str, template: Path, errors: list[str], every: int) -> dict[st
 
 
 def prepare(place: Path) -> Path:
-    """Make the folder that every run begins with: data, a trained model, a saved state, a file of the user's."""
+    """Create the folder that each run starts with: data, a trained model, a saved state, a file of the user."""
     template = place / "template"
     template.mkdir()
     for name, content in (
@@ -225,7 +225,7 @@ def prepare(place: Path) -> Path:
 
 
 def load_shim(place: str) -> None:
-    """Compile the shim, and start this program again with it; say in one line where that is not possible."""
+    """Compile the shim and restart this program with it; print one line if that is not possible."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not sys.platform.startswith("linux") or compiler is None:
         print("skipped: faults are injected on Linux, and need a C compiler (cc)")

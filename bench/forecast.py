@@ -1,11 +1,11 @@
-"""Forecasts with a rolling origin, beside last value, seasonal naive, autoregression and the window MLP.
+"""Benchmark forecasts with a rolling origin against last value, seasonal naive, autoregression and the window MLP.
 
     python bench/forecast.py --series FOLDER [--seeds 3] [--only airline …] [--threads 1]
 
 FOLDER holds Airline.csv, sunspots.csv, hourly_electricity.csv and co2.csv. Season, logarithm, differences,
-windows and sizes are all chosen by the rules of `unspool.tasks.forecast`, the same for every series; nothing is set
-here but horizon and test part. Everything is learned once, before the first origin. Means over seeds; the
-table goes to standard output, the numbers to bench/results/forecast.json.
+windows and sizes are chosen by the rules of `unspool.tasks.forecast`; only horizon and test split are set here. Models are
+fitted once, before the first origin. Figures are means over seeds; the table goes to standard output, the numbers to
+bench/results/forecast.json.
 """
 
 import argparse

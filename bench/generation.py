@@ -1,8 +1,7 @@
-"""Generation from a run: the first token from a cold start, and tokens a second beside an eager PyTorch loop.
+"""Benchmark generation from a run: time to the first token, and tokens per second against an eager PyTorch loop.
 
-The first token is timed from the start of the process `unspool generate RUN --length 1` to its end, so loading the
-interpreter, the model and the vocabulary are all in it; the best of several, as other programs are in it too. The
-rate is that of `TextModel.tokens`, the library's generator.
+The first token is timed from the start to the end of the process `unspool generate RUN --length 1`, including interpreter,
+model and vocabulary; the best of several runs counts. The rate is that of `TextModel.tokens`.
 
     python bench/generation.py [--hidden 256] [--rounds 7]
 """

@@ -1,8 +1,8 @@
-"""Time and memory as the window grows: both are linear in tau.
+"""Measure time and memory against the length of the window: both are linear in tau.
 
-The time of a training step is fitted by a line; each point's distance from it is printed. The tape's bytes are
-measured as the growth of a fresh process's resident memory while it holds the tape, and compared with the
-formula in `unspool.kernels.tape.bytes_of_tape` (from 1,024 steps on: below, a page or two of others would count).
+A line is fitted to the time of a training step, and the residual of each point is printed. The size of the tape is the growth
+of the resident memory of a new process that holds it, compared with `unspool.kernels.tape.bytes_of_tape` (from 1,024 steps on;
+below, single pages matter).
 
     python bench/growth.py [--hidden 128] [--batch 16] [--rounds 5]
 """
@@ -20,6 +20,7 @@ import numpy as np
 
 from table import save, show
 from unspool import Model, ModelConfig
+from unspool.cells import cell_named
 from unspool.kernels.tape import bytes_of_tape
 
 TAUS = [32, 64, 128, 256, 512, 1024, 2048, 4096, 8192]
@@ -33,7 +34,7 @@ def seconds(model: Model, x: np.ndarray, y: np.ndarray) -> float:
     output = model.forward(x, weights=weights)
     loss = model.loss(output, y, scale=1 / y.size, weights=weights, gradient=gradient)
     model.backward(output, loss.dh, gradient, weights=weights)
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     return time.perf_counter() - begin
 
 
@@ -42,7 +43,7 @@ def resident() -> int:
 
 
 def hold_a_tape(cell: str, tau: int, B: int, H: int) -> None:
-    """Print by how many bytes this process grows when it reads a window and keeps the tape."""
+    """Print the growth of this process in bytes when it runs a window and holds the tape."""
     model = Model.initialise(ModelConfig(inputs=K, outputs=K, cell=cell, hidden=H), seed=0)
     x = np.zeros((tau, B), np.int32)
     model.forward(x[:2])
@@ -84,7 +85,7 @@ def main() -> None:
         slope, start = np.polyfit(taus, times, 1, w=1 / times)  # relative errors count alike
         for tau, time_of in zip(TAUS, times, strict=True):
             tape = measured_tape(cell, tau, args.batch, args.hidden)
-            formula = bytes_of_tape(cell, tau, args.batch, args.hidden)
+            formula = bytes_of_tape(cell_named(cell), tau, args.batch, args.hidden)
             off = time_of / (start + slope * tau) - 1
             beside = "" if tape is None else f"{100 * (tape / formula - 1):+.1f} %"
             rows.append([cell, tau, time_of * 1e3, f"{100 * off:+.1f} %", formula, tape or "", beside])

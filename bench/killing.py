@@ -1,9 +1,9 @@
-"""Runs that are interrupted and killed: do they go on to the same bits, and is there ever a half-written file?
+"""Interrupt and kill runs, and check that resumed runs are bit-identical and no file is half-written.
 
 Two experiments. *Interrupted*: for every cell of `unspool train`, and for the `fit` of every command
 for sequences, the command and `unspool resume` as processes are ended by Ctrl-C, SIGTERM, SIGHUP and SIGKILL in turn, at random
-updates, with one and two threads in turn, until the run is done; its parameters and its training state (a fit that has
-ended has none) must equal those of a run never stopped, bit for bit. *Killed*: a process that saves after every update
+updates, with one and two threads in turn, until the run is done; its parameters and its training state (a finished fit has
+none) must be bit-identical to those of an uninterrupted run. *Killed*: a process that saves after every update
 is killed (SIGKILL) at random moments; after each kill the run must load, model and training state, and no file under its
 own name may be half-written.
 
@@ -67,7 +67,7 @@ def command(arguments: Iterable[object], threads: int) -> subprocess.Popen[bytes
 
 
 def step_of(out: Path) -> int:
-    """Say after which update a run was saved last; 0 where it has not begun, or has ended and holds no state."""
+    """Return the update of the last saved state; 0 if the run has none."""
     try:
         return int(read_arrays(out / TRAINING)[1]["step"])
     except FileError:
@@ -82,7 +82,7 @@ def state_of(out: Path) -> dict[str, bytes]:
 def interrupted(
     name: str, begin: list[object], place: Path, times: int, rng: random.Random
 ) -> dict[str, object]:
-    """Interrupt one command's run so many times, and compare it with the one never stopped."""
+    """Interrupt a run repeatedly and compare it with an uninterrupted one."""
     whole, out = place / f"{name}-whole", place / f"{name}-cut"
     settings = [*begin, "--steps", STEPS, "--save-every", 1]
     command([*settings, "--out", whole], 1).wait()
@@ -109,7 +109,7 @@ def interrupted(
 
 
 def language(story: Path, out: Path) -> tuple[Callable[[], object], Callable[[], object]]:
-    """Begin a run of a language model; give what goes on with it and what loads it."""
+    """Start a run of a language model; return its resume command and loader."""
     given = {"cell": "lstm", "hidden": 64, "B": 4, "tau": 8, "steps": 10_000_000}
     events = run(RunConfig(sources=(str(story),), given=given, validations=5000), out=out)
     while not out.exists():
@@ -119,7 +119,7 @@ def language(story: Path, out: Path) -> tuple[Callable[[], object], Callable[[],
 
 
 def fitted(name: str, out: Path) -> tuple[Callable[[], object], Callable[[], object]]:
-    """Begin a fit in a run; give what goes on with it and what loads it."""
+    """Start a fit in a run; return its resume command and loader."""
     make, targets = {
         "classify": (SequenceClassifier, [word[-1] for word in WORDS]),
         "tag": (SequenceTagger, [list(word.upper()) for word in WORDS]),
@@ -134,7 +134,7 @@ def fitted(name: str, out: Path) -> tuple[Callable[[], object], Callable[[], obj
 
 
 def killed(name: str, story: Path, place: Path, times: int, rng: random.Random) -> dict[str, object]:
-    """Kill a process that saves after every update, so many times, and load what it left."""
+    """Kill a process that saves after every update, repeatedly, and load its run each time."""
     out = place / f"{name}-killed"
     go_on, look = language(story, out) if name == "train" else fitted(name, out)
     halves = refused = 0

@@ -1,8 +1,8 @@
-"""All states kept, or few: the tape and the time of one training step over a long window.
+"""Compare full tape and √tau checkpoints: memory and time of one training step over a long window.
 
-With memory="sqrt" only the state before every ~√tau steps is kept; the rest is read again on the way back. The
-gradients are compared bit for bit. The tape's bytes are the formula's (`bench/growth.py` measures that it holds);
-beside it stands by how much a fresh process's memory grows at most during such a step, all arrays counted.
+With memory="sqrt" only the state before each segment of about √tau steps is stored; the backward pass recomputes the rest. The
+gradients are compared bit for bit. The size of the tape is computed (`bench/growth.py` measures it); the table also shows the
+peak memory growth of a new process during such a step.
 
     python bench/memory.py [--tau 65536] [--hidden 128] [--batch 4] [--rounds 3]
 """
@@ -31,7 +31,7 @@ def step(model: Model, x: np.ndarray, y: np.ndarray, memory: str) -> tuple[float
     gradient = model.gradient()
     begin = time.perf_counter()
     backpropagate(model, x, y, None, gradient, scale=1 / y.size, memory=memory)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     return time.perf_counter() - begin, gradient.flat
 
 
@@ -41,7 +41,7 @@ def peak() -> int:
 
 
 def grow(cell: str, tau: int, B: int, H: int, layers: int, memory: str) -> None:
-    """Print by how many bytes this process grows at most in one step."""
+    """Print the peak memory growth of this process in one step, in bytes."""
     model = model_of(cell, H, layers)
     x = np.zeros((tau, B), np.int32)
     step(model, x[:8], x[:8], memory)

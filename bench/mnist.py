@@ -1,10 +1,10 @@
-"""MNIST as sequences: 28 rows of 28 pixels, or 784 single pixels. Test accuracy and the time it took.
+"""Benchmark MNIST as sequences of 28 rows or 784 pixels: test accuracy and time.
 
     python bench/mnist.py rows   FOLDER [--seeds 3]
     python bench/mnist.py pixels FOLDER
 
-FOLDER has the four idx files. Pixels are learned twice: first from pictures of half the side (196 steps, a
-quarter of the time), then from the whole ones, with the gates of the first slowed down to the longer way.
+FOLDER has the four idx files. Pixels are trained in two stages: first on images of half the side (196 steps, a quarter of the
+time), then on the full images, with the gates slowed down for the longer sequence.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def learn_pixels(train: tuple, options: argparse.Namespace, seed: int) -> Networ
 
 
 def slow_down(network: Network, examples: Examples) -> None:
-    """Let the gates z keep the state longer, by the factor among a few that fits the longer way best."""
+    """Shift the bias of the gates z so that the state is held longer, by the best of a few factors."""
     H = network.config.hidden
     z = network.parameters["encoder.layer0.b"][H : 2 * H]
     begin, found = z.copy(), []

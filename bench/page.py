@@ -1,10 +1,9 @@
-"""What a browser needs to load a report: processor time beside an empty page.
+"""Measure the processor time of a browser to load a report, compared with an empty page.
 
     unspool inspect RUN TEXT --out report
     python bench/page.py report/report.html
 
-The time is that of all of the browser's processes, user and system: on a machine that does other things, too, it says
-more than a clock.
+The time is the user and system time of all processes of the browser, which depends less on other load than wall time.
 """
 
 from __future__ import annotations

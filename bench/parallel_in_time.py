@@ -1,6 +1,6 @@
-"""All time steps at once, by fixed-point iteration, against one step after the other.
+"""Compare parallel-in-time fixed-point iteration with sequential steps.
 
-A recurrence h(t) = f(h(t-1), x(t)) over T steps is a system of T equations. Its solution can be found for all t at once:
+A recurrence h(t) = f(h(t-1), x(t)) over T steps is a system of T equations. It can be solved for all t in parallel:
 
     sweep        h(t) ← f(h(t-1), x(t)) for every t in one product: T rows instead of T products of one row    (1)
     correction   e(t) = r(t) + D(t) e(t-1),  r(t) = f(h(t-1), x(t)) - h(t),  h(t) ← h(t) + e(t)               (2)
@@ -26,8 +26,8 @@ from table import best_seconds, save, show
 from unspool import LanguageModel
 from unspool.gradients.jacobians import jacobian
 from unspool.kernels.tape import Tape
+from unspool.model.layer import LayerWeights, layer_forward
 from unspool.model.network import Model
-from unspool.model.unroll import LayerWeights, unroll
 
 MOST = 400
 """Sweeps after which an iteration counts as not converged."""
@@ -42,19 +42,19 @@ class Window:
     def __init__(self, model: Model, ids: np.ndarray) -> None:
         self.weights: LayerWeights = model.weights().layers[0][0]
         self.ids, self.tau, self.H = ids, len(ids), model.config.hidden
-        self.has_s = model.config.cell == "lstm"
+        self.has_s = self.weights.cell.has_cell_state
 
     def sequential(self) -> np.ndarray:
         """Return the states (T, H) of one step after the other; (T, 2H) for (h, s)."""
         zero = np.zeros((1, self.H), np.float32)
-        tape = unroll(self.weights, self.ids[:, None], zero, zero if self.has_s else None, None, None)
+        tape = layer_forward(self.weights, self.ids[:, None], zero, zero if self.has_s else None, None, None)
         return self._states(tape)[1:, 0]
 
     def sweep(self, state: np.ndarray) -> Tape:
-        """Apply (1) to all states at once."""
+        """Apply (1) to all states in one product."""
         before = np.concatenate([np.zeros_like(state[:1]), state[:-1]])
         h, s = np.ascontiguousarray(before[:, : self.H]), np.ascontiguousarray(before[:, self.H :])
-        return unroll(self.weights, self.ids[None, :], h, s if self.has_s else None, None, None)
+        return layer_forward(self.weights, self.ids[None, :], h, s if self.has_s else None, None, None)
 
     def after(self, tape: Tape) -> np.ndarray:
         """Return the states that a sweep computed."""

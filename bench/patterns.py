@@ -1,8 +1,8 @@
-"""Pattern 10.4, all steps at once against step by step: one training step's loss and gradients, in one run.
+"""Compare pattern 10.4 with all steps in parallel and step by step: loss and gradients of one training step.
 
-With teacher forcing the output before is known, so no step waits for another. The same model is read both ways,
-in turns; the gradients are compared bit for bit. Beside it stand the network of figure 10.3 of the same size and that of
-10.4 with logits fed back, which is the same recurrence with W = R V.
+With teacher forcing the previous output is known, so steps do not depend on each other. The same model runs both ways
+alternately; the gradients are compared bit for bit. For comparison: pattern 10.3 of the same size, and pattern 10.4 with logits
+fed back, which is the same recurrence with W = R V.
 
     python bench/patterns.py [--hidden 128] [--batch 16] [--rounds 5]
 """
@@ -26,7 +26,7 @@ def at_once(model: Model, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     output = model.forward(x, weights=weights, y=y)
     loss = model.loss(output, y, scale=1 / y.size, weights=weights, gradient=gradient)
     model.backward(output, loss.dh, gradient, weights=weights)
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     return gradient.flat
 
 
@@ -39,7 +39,7 @@ def step_by_step(model: Model, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     for t in range(len(x) - 1, -1, -1):
         loss = model.loss(outputs[t], y[t : t + 1], scale=1 / y.size, weights=weights, gradient=gradient)
         model.backward(outputs[t], loss.dh, gradient, weights=weights)
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     return gradient.flat
 
 

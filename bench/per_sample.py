@@ -1,13 +1,13 @@
-"""The gradient of every row of a batch: unspool beside PyTorch, and beside loops over the rows.
+"""Benchmark per-sample gradients: unspool against PyTorch and against loops over the rows.
 
     unspool     per_sample_gradients: the batch at once, sums over time row by row
     norms       per_sample_norms: the same without storing the gradients
-    batch       one gradient of the whole batch, for comparison: what is computed at least
+    batch       one gradient of the whole batch, for comparison: the minimum work
     loop        unspool, a batch of one for each row
     torch loop  PyTorch, one backward pass for each row through nn.RNN, nn.GRU or nn.LSTM
     torch vmap  torch.func.vmap(grad) over a cell written out: PyTorch's own modules cannot be mapped
 
-Every way has a process of its own; they take turns; the best of several counts. Each PyTorch process compares its
+Each method has its own process; they alternate, and the best of several runs counts. Each PyTorch process compares its
 gradients with unspool's before it measures.
 
     python bench/per_sample.py [--hidden 128 256] [--batch 32] [--tau 64] [--rounds 3] [--seconds 1]
@@ -41,7 +41,7 @@ def made(case: dict[str, Any]) -> tuple[Model, Any, Any]:
 def whole(model: Model, x: Any, y: Any) -> Any:
     gradient, weights = model.gradient(), model.weights()
     backpropagate(model, x, y, None, gradient, weights=weights)
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     return gradient.flat
 
 

@@ -1,12 +1,11 @@
-"""Quality per minute: `unspool train TEXT --minutes M` with no other option but `--split`, beside a PyTorch LSTM of H 256.
+"""Compare quality for a time limit: `unspool train TEXT --minutes M` with only `--split`, against a PyTorch LSTM with H = 256.
 
     python bench/quality.py TEXT [TEXT …] [--seconds 150] [--tokens char] [--peers unspool torch]
 
-Both train on the first 90 % of the text for the same seconds, one after the other, each in a process of its own
-on all cores: measuring the throughput, training and validation on the way are all inside that time; both end
-their cosine at the deadline. Then the whole last 10 % is scored with the state carried from its first token to
-its last: the mean of -log P in nats. PyTorch's model reads and trains as well as it can be made to: embedding,
-batches in sequence with the state carried, Adam, clipping, dropout, steps from a measurement of its own.
+Both train on the first 90 % of the text for the same time, one after the other, each in its own process on all cores. The time
+includes the throughput measurement, training and validation; both end their cosine schedule at the deadline. Then the last
+10 % is scored with carried state: the mean of -log P in nats. The PyTorch model uses embedding, sequential batches with
+carried state, Adam, clipping, dropout, and its own throughput measurement.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ VALIDATIONS = 5
 
 
 def score_unspool(text: str, tokens: str, seconds: float) -> dict[str, Any]:
-    """Train by the command line in a process of its own, then score the model that it has left."""
+    """Train with the command line in a separate process, then score the saved model."""
     kind = [] if tokens == "char" else ["--tokens", tokens]
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder) / "run")
@@ -72,7 +71,7 @@ def score_unspool(text: str, tokens: str, seconds: float) -> dict[str, Any]:
 
 
 def score_torch(text: str, tokens: str, seconds: float) -> dict[str, Any]:
-    """Give the ids to a process of its own; it trains and scores."""
+    """Train and score in a separate process that gets the ids."""
     corpus = prepare(text, tokens=tokens, split=SPLIT)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ids.npz"
@@ -88,7 +87,7 @@ def score_torch(text: str, tokens: str, seconds: float) -> dict[str, Any]:
 def be_torch(
     path: str, seconds: float, H: int, B: int, tau: int, rate: float, dropout: float, steps: int
 ) -> None:
-    """Train a PyTorch LSTM for so many seconds and score the last part; print the figures as JSON."""
+    """Train a PyTorch LSTM for a number of seconds, score the test split, and print the figures as JSON."""
     import torch
     from torch import nn
 

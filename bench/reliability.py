@@ -92,7 +92,7 @@ def run_environments() -> list[dict[str, Any]]:
 
 
 def end_of(line: str, folder: Path, before: dict[str, str]) -> str:
-    """Run a line of shell, say what is wrong with its end, and remove what it made."""
+    """Run a shell line, return the problem with its end, and remove its outputs."""
     try:
         done = subprocess.run(
             ["bash", "-c", line], cwd=folder, capture_output=True, timeout=60, check=False, errors="replace"
@@ -140,7 +140,7 @@ def run_crafted(every: int) -> list[dict[str, Any]]:
 
 
 def run_script(name: str, *arguments: str) -> None:
-    """Run another benchmark of this folder; what it found is in its JSON."""
+    """Run another benchmark of this folder and return its JSON."""
     subprocess.run([sys.executable, str(Path(__file__).with_name(name)), *arguments], check=False)
 
 

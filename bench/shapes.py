@@ -1,9 +1,9 @@
-"""One task of each shape, beside the same network in PyTorch: same beginning, same batches, same schedule.
+"""Benchmark one task of each shape against the same network in PyTorch: same initial values, batches and schedule.
 
     python bench/shapes.py [--seeds 3] [--threads 2] [--shapes one-to-one …] [--scale 1.0]
 
-Both are trained for as many updates, in turn, from each seed; the score is on examples held out, the mean over seeds
-with the least and the largest. Seconds are of training alone, on the wall, the best of the seeds.
+Both train for the same number of updates per seed, alternately. The score is on held-out examples: mean, minimum and maximum
+over seeds. Seconds are wall time of training only, the best of the seeds.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ TENS = ["-", "-", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eig
 
 @dataclass(frozen=True)
 class Task:
-    """Examples to learn from and to judge by, and a network for them."""
+    """Training and test examples, and a network for them."""
 
     config: SequenceConfig
     train: Examples
@@ -86,7 +86,7 @@ def main() -> None:
         ["shape", "updates", "score", "", "PyTorch's", "", "seconds", "PyTorch's", "times faster"],
         [
             [
-                row["shape"], row["updates"], *told(row["scores"]), *told(row["torch_scores"]),
+                row["shape"], row["updates"], *format_scores(row["scores"]), *format_scores(row["torch_scores"]),
                 f"{row['seconds']:.2f}", f"{row['torch_seconds']:.2f}", f"{row['times_faster']:.2f}",
             ]
             for row in rows
@@ -95,7 +95,7 @@ def main() -> None:
     save("shapes", {"threads": options.threads, "torch": torch.__version__, "rows": rows})
 
 
-def told(scores: list[float]) -> tuple[str, str]:
+def format_scores(scores: list[float]) -> tuple[str, str]:
     return f"{np.mean(scores):.3f}", f"{min(scores):.3f} … {max(scores):.3f}"
 
 
@@ -105,7 +105,7 @@ def compare(shape: str, task: Task, scale: float, seeds: int) -> dict:
     scores, theirs, seconds = [], [], []
     for seed in range(seeds):
         network = Network.initialise(task.config, seed)
-        twin = Twin(network)
+        twin = TorchNetwork(network)
         fit = FitConfig(steps=steps, B=task.B, learning_rate=task.learning_rate, seed=seed)
         batches = cycle_batches(task.train, fit, aligned=task.config.aligned)
         chosen = [next(batches) for _ in range(steps)]
@@ -142,11 +142,11 @@ def learn(network: Network, batches: list[SequenceBatch], fit: FitConfig) -> Ite
 
 
 def score(network: Network, batches: list[SequenceBatch]) -> float:
-    """Return the share of targets that are right; of whole rows where they are written."""
+    """Return the fraction of correct targets, or of correct rows if the output is generated."""
     right, weights = [], network.weights()
     for batch in batches:
         if network.config.decodes:
-            written = beam(network, batch, weights, longest=len(batch.y) + 4)
+            written = beam(network, batch, weights, max_length=len(batch.y) + 4)
             truth = [batch.y[: n - 1, b].tolist() for b, n in enumerate(batch.written)]
             right.append([each.tokens.tolist() == row for each, row in zip(written, truth, strict=True)])
         else:
@@ -155,8 +155,8 @@ def score(network: Network, batches: list[SequenceBatch]) -> float:
     return float(np.mean(np.concatenate(right)))
 
 
-class Twin(torch.nn.Module):
-    """The same network in PyTorch, as its users write it: packed sequences, a mask over attention."""
+class TorchNetwork(torch.nn.Module):
+    """The same network in idiomatic PyTorch: packed sequences, a mask over attention."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()
@@ -301,7 +301,7 @@ def spelled(n: int) -> str:
 
 def one_to_many() -> Task:
     words = [spelled(n) for n in range(100)]
-    coder = TokenEncoder.learn(words, tokens="char")
+    coder = TokenEncoder.fit(words, tokens="char")
     x = [np.array([n], np.int32) for n in range(100)]
     y = [np.append(ids, EOS).astype(np.int32) for ids in coder.encode(words)]
     config = SequenceConfig("one-to-many", "classes", 100, coder.size, hidden=96, embedding=32)
@@ -310,7 +310,7 @@ def one_to_many() -> Task:
 
 def encoder_decoder() -> Task:
     (x, y), (test, truth) = pairs(6000, np.random.default_rng(0), 500)
-    source, target = TokenEncoder.learn(x, tokens="char"), TokenEncoder.learn(y, tokens="char")
+    source, target = TokenEncoder.fit(x, tokens="char"), TokenEncoder.fit(y, tokens="char")
     train, held = (
         Examples(source.encode(a), [np.append(ids, EOS).astype(np.int32) for ids in target.encode(b)])
         for a, b in ((x, y), (test, truth))

@@ -1,7 +1,7 @@
-"""One token at a time: reading a token and drawing the next, batch 1, softmax and draw included.
+"""Benchmark one token at a time: read a token and sample the next, batch size 1, including softmax.
 
-unspool's `Stream.advance` beside an eager PyTorch loop (embedding, one step of the module, linear layer,
-softmax, multinomial). Every library has a process of its own; they take turns; the best of several counts.
+`Stream.advance` of unspool against an eager PyTorch loop (embedding, one step of the module, linear layer, softmax,
+multinomial). Each library has its own process; they alternate, and the best of several runs counts.
 
     python bench/step.py [--hidden 128 256 512] [--rounds 3]
 """

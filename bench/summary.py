@@ -1,11 +1,11 @@
-"""What a state can carry: adding, copying, recovering, probing; and lengths that were never trained.
+"""Measure the capacity of the state: adding, copying, recovery, probing, and generalisation to other lengths.
 
 python bench/summary.py adding      [--length 200]          against predicting the mean
 python bench/summary.py copy        [--delays 10 30 100]    against guessing, with no memory
 python bench/summary.py autoencoder [--length 8]            exact recovery of unseen strings of 26 letters
 python bench/summary.py recovery                            by length and by state size
 python bench/summary.py probe       [--length 8]            how many of the last symbols h still holds
-python bench/summary.py lengths     [--length 8]            trained up to n, judged at n, 2n and 4n
+python bench/summary.py lengths     [--length 8]            trained up to n, tested at n, 2n and 4n
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def timed(network: Network, examples: Examples, config: FitConfig) -> dict:
 
 
 def adding_examples(n: int, length: int, rng: np.random.Generator) -> Examples:
-    """Numbers from [0, 1) beside marks, two of which are set: the target is the sum of the two marked."""
+    """Return values from [0, 1) with marks, two of which are set; the target is the sum of the marked values."""
     x = np.zeros((n, length, 2), np.float32)
     x[:, :, 0] = rng.random((n, length))
     rows = np.arange(n)
@@ -70,7 +70,7 @@ def adding_examples(n: int, length: int, rng: np.random.Generator) -> Examples:
 
 
 def adding_up_to(n: int, longest: int, rng: np.random.Generator) -> Examples:
-    """The same, with lengths from a fifth of the longest to the longest."""
+    """Return such examples with lengths from a fifth of the longest to the longest."""
     parts = [adding_examples(n // 20, k, rng) for k in rng.integers(longest // 5, longest + 1, 20).tolist()]
     return Examples([x for part in parts for x in part.x], np.concatenate([part.y for part in parts]))
 
@@ -95,7 +95,7 @@ def adding(options: argparse.Namespace) -> list[dict]:
 def copy_examples(
     n: int, delay: int, rng: np.random.Generator, symbols: int = 8, items: int = 10
 ) -> Examples:
-    """Ten symbols, a delay of blanks, a sign, and the ten symbols again: 8 is the blank, 9 the sign."""
+    """Return ten symbols, a delay of blanks (8), a sign (9), and the ten symbols again."""
     x = np.full((n, 2 * items + delay), symbols, np.int32)
     y = np.full_like(x, symbols)
     x[:, :items] = rng.integers(0, symbols, (n, items))

@@ -1,4 +1,4 @@
-"""What the benchmarks share: peers in processes of their own, alternating; tables; JSON files."""
+"""Shared code of the benchmarks: alternating peer processes, tables, JSON files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 class Peer:
-    """A process of its own that measures one library; it waits, idle, while the others work."""
+    """A process that measures one library; it is idle while the others run."""
 
     def __init__(self, script: str, name: str) -> None:
         self.name = name
@@ -46,7 +46,7 @@ class Peer:
 
 
 def serve(hello: Any, measure: Callable[[dict[str, Any]], Any]) -> None:
-    """Be a peer: answer each case from standard input with a line of JSON."""
+    """Run as a peer: answer each case from standard input with a line of JSON."""
     print(json.dumps(hello), flush=True)
     for line in sys.stdin:
         print(json.dumps(measure(json.loads(line))), flush=True)
@@ -64,7 +64,7 @@ def best_seconds(step: Callable[[], Any], seconds: float, least: int = 3) -> flo
 
 
 def alternate(peers: list[Peer], cases: list[dict[str, Any]], rounds: int) -> list[dict[str, float]]:
-    """Measure every case by every peer, in turns, `rounds` times; keep the best of each."""
+    """Measure each case with each peer alternately, `rounds` times; return the best of each."""
     best: list[dict[str, float]] = [{} for _ in cases]
     for turn in range(rounds):
         for i, case in enumerate(cases):

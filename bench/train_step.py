@@ -1,8 +1,9 @@
-"""One training step of a character model: unspool beside PyTorch and JAX.
+"""Benchmark one training step of a character model: unspool against PyTorch and JAX.
 
 The step is: token look-up, recurrence, output layer, softmax and cross-entropy, and the gradients of all
-parameters; no update. PyTorch reads tokens through `Embedding(K, H)`, its usual way. unspool's and JAX's U is a
-table of one-hot inputs, (K, G H); with --embedding they too have an embedding of width H before U. Every library has a process of its own, they take turns, and the best of several counts.
+parameters; no update. PyTorch reads tokens through `Embedding(K, H)`. In unspool and JAX, U is a table of one-hot
+inputs, (K, G H); with --embedding they also have an embedding of width H before U. Each library has its own process; they
+alternate, and the best of several runs counts.
 
     python bench/train_step.py [--cells elman gru lstm] [--seconds 0.5] [--rounds 3] [--peers unspool torch jax]
 """
@@ -35,7 +36,7 @@ def data(case: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def flops(case: dict[str, Any]) -> float:
-    """Multiplications and additions that the step needs: three products a weight matrix."""
+    """Return the floating-point operations of a step: three products per weight matrix."""
     H, rows, G = case["H"], case["tau"] * case["B"], GATES[case["cell"]]
     table = K * H * G * H if case["embedding"] else 0
     return 3 * 2 * (rows * G * H * H + rows * H * K + table)
@@ -58,7 +59,7 @@ def unspool_step(case: dict[str, Any]) -> Any:
         output = model.forward(x, weights=weights)
         loss = model.loss(output, y, scale=1 / y.size, weights=weights, gradient=gradient)
         model.backward(output, loss.dh, gradient, weights=weights, consume=True)
-        model.finish(gradient, weights)
+        model.fold_input_tables(gradient, weights)
 
     return step
 

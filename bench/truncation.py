@@ -1,12 +1,12 @@
 """Bias, variance and cost of full, truncated and random BPTT, on a task whose dependency length is known.
 
-The task: y(t) = x(t - D), so the only gradient that teaches anything comes from a lag of D steps. A network is
-trained a little; then, on one minibatch, every estimator's gradient of U, W and b is compared with the full one:
+The task: y(t) = x(t - D), so the only useful gradient comes from a lag of D steps. A network is trained briefly;
+then, on one minibatch, the gradient of U, W and b of each estimator is compared with the full one:
 
-    bias      ‖E[g] - full‖ / ‖full‖      (for random truncation: the mean of many draws, ± its own standard error)
-    spread    √E‖g - E[g]‖² / ‖full‖      (over the draws; a fixed cut has none)
-    cost      microseconds a step of the text, all updates counted, one thread
-    learned   the loss after the same text, each trained by its own estimator from the same beginning
+    bias      ‖E[g] - full‖ / ‖full‖      (for random truncation: the mean of many draws, ± standard error)
+    spread    √E‖g - E[g]‖² / ‖full‖      (standard deviation over the draws; 0 for fixed truncation)
+    cost      microseconds per step of the text, including all updates, one thread
+    learned   the loss after the same text, trained with each estimator from the same initial values
 
     python bench/truncation.py [--delay 8] [--draws 2000] [--picture truncation.png]
 """
@@ -34,7 +34,7 @@ CHANCES = [0.5, 0.75, 0.875, 0.9375, 0.96875]
 
 @dataclass
 class Window:
-    """Random tokens, and those D steps before; the text goes on from window to window."""
+    """Random tokens and the tokens D steps before; the text continues from window to window."""
 
     x: np.ndarray
     y: np.ndarray
@@ -57,7 +57,7 @@ def optimiser() -> Optimiser:
 
 
 def gradient_of(model: Model, window: Window, how: Truncation, step: int = 0) -> np.ndarray:
-    """The gradient of one minibatch by an estimator, summed over its stretches; V and c left out."""
+    """Return the gradient of one minibatch by an estimator, summed over its segments, without V and c."""
     gradient, total = model.gradient(), np.zeros(model.parameters.flat.shape)
     carried = CarriedState(how)
     for segment in carried.segments([window]):
@@ -67,7 +67,7 @@ def gradient_of(model: Model, window: Window, how: Truncation, step: int = 0) ->
             model, segment.x, segment.y, segment.state, gradient, scale=1 / window.y.size,
             xi=how.xi(tau, B, seed=1, step=step), carry_after=segment.carry_after,
         )  # fmt: skip
-        model.finish(gradient)
+        model.fold_input_tables(gradient)
         carried.leave(segment, passed.at)
         total += gradient.flat
     parts = model.parameters.like()
@@ -78,7 +78,7 @@ def gradient_of(model: Model, window: Window, how: Truncation, step: int = 0) ->
 
 
 def judge(model: Model, window: Window, how: Truncation, draws: int) -> tuple[float, float, float]:
-    """Return bias, its standard error, and spread."""
+    """Return bias, its standard error, and standard deviation."""
     full = gradient_of(model, window, FULL)
     found = np.stack(
         [gradient_of(model, window, how, step) for step in range(draws if how.kind == "random" else 1)]
@@ -92,7 +92,7 @@ def judge(model: Model, window: Window, how: Truncation, draws: int) -> tuple[fl
 
 
 def learned(delay: int, how: Truncation, text: int) -> tuple[float, float]:
-    """Return the loss at the end and the microseconds a step of the text."""
+    """Return the final loss and the microseconds per step of the text."""
     model, begin = reset(), time.perf_counter()
     reports = list(train(model, windows(delay, text, seed=3), optimiser(), bptt=how))
     spent = time.perf_counter() - begin
@@ -103,7 +103,7 @@ def learned(delay: int, how: Truncation, text: int) -> tuple[float, float]:
 
 
 def look(how: Truncation) -> float:
-    """How many steps are looked back on, at most or in the mean."""
+    """Return the number of steps of backpropagation, at most or on average."""
     if how.kind == "random":
         return (1 - how.P**TAU) / (1 - how.P)
     return how.K2 if how.kind == "truncated" else TAU

@@ -1,4 +1,4 @@
-// Chooses the best instruction set that this machine has, once, at the first use.
+// Chooses the best instruction set of this machine, at the first use.
 #include <atomic>
 #include <cstdlib>
 #include <cstring>

@@ -3,43 +3,41 @@
 // for a newer machine can be linked into the path of an older one.
 #include "kernels.h"
 
-#include <time.h>
-
-#include "philox.h"
-
-#if defined(UNSPOOL_AVX512) || defined(UNSPOOL_AVX2)
-#include <immintrin.h>
-#elif defined(UNSPOOL_NEON)
-#include <arm_neon.h>
-#endif
+#include "engine/cells/registry-inl.h"
+#include "engine/elementwise-inl.h"
+#include "engine/optimisers/registry-inl.h"
+#include "engine/peak-inl.h"
+#include "engine/softmax-inl.h"
 
 #define UNSPOOL_TEXT_(x) #x
 #define UNSPOOL_TEXT(x) UNSPOOL_TEXT_(x)
 
-namespace unspool {
-namespace UNSPOOL_SET {
+namespace unspool::UNSPOOL_SET {
 
-static inline double now_seconds() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+static constexpr Kernels make_table() {
+  Kernels k{};
+  k.name = UNSPOOL_TEXT(UNSPOOL_SET);
+  k.cells = CELLS;
+  k.cell_count = sizeof CELLS / sizeof *CELLS;
+  k.optimisers = OPTIMISERS;
+  k.optimiser_count = sizeof OPTIMISERS / sizeof *OPTIMISERS;
+  k.pack = pack;
+  k.rows = rows;
+  k.outer = outer;
+  k.column_sum = column_sum;
+  k.gather = gather;
+  k.scatter_add = scatter_add;
+  k.softmax = softmax;
+  k.norm = norm;
+  k.drop = drop;
+  k.scale_rows = scale_rows;
+  k.shift_rows = shift_rows;
+  k.activate = activate_all;
+  k.exp_weights = exp_weights;
+  k.fma_peak = fma_peak;
+  return k;
 }
-
-#include "simd.h"
-#include "functions.h"
-#include "gemm.h"
-#include "window.h"
-#include "elman.h"
-#include "lstm.h"
-#include "gru.h"
-#include "softmax.h"
-#include "update.h"
-
 extern const Kernels table;
-const Kernels table = {UNSPOOL_TEXT(UNSPOOL_SET),
-                       pack, rows, outer, column_sum, gather, scatter_add,
-                       elman_forward, elman_backward, lstm_forward, lstm_backward, gru_forward, gru_backward,
-                       softmax, adam, sgd, norm, drop, scale_rows, shift_rows, activate_all, weigh, fma_peak};
+constexpr Kernels table = make_table();
 
-}  // namespace UNSPOOL_SET
-}  // namespace unspool
+}  // namespace unspool::UNSPOOL_SET

@@ -1,151 +1,213 @@
-// The arithmetic's own interface: plain structures of pointers and sizes, one body a kernel.
+// The interface of the kernels: structures of pointers and sizes, one function per kernel.
 //
-// A body is run by every thread of a team and does its share. Shapes are in the names: h__tBH is (tau, B, H).
-// Each instruction set fills one table of bodies; dispatch.cpp chooses the table.
+// Every thread of a team calls the function and computes its part. Shapes are in the names: h__tBH is (tau, B, H).
+// Each instruction set fills one table of functions; dispatch.cpp chooses the table.
 #pragma once
 #include <cstdint>
 
-#include "team.h"
+#include "runtime/team.h"
 
-// Always inlined: a function of one name must not exist once for each instruction set.
+// Always inlined: otherwise the linker could take the copy of a newer instruction set for all of them.
 #define UNSPOOL_INLINE __attribute__((always_inline)) inline
 
 namespace unspool {
 
-// A matrix (K, N) laid out for products with rows on its left: panels of sixteen columns, each panel K x 16,
-// zeros beyond the last column. N may be made of equal groups (the gates), each starting on a new panel.
+// A matrix (K, N) packed for products A B with A on its left: panels of sixteen columns, each panel K x 16, padded with
+// zeros. The N columns may consist of equal groups (the gates); each group starts a new panel.
 struct Packed {
   const float* at = nullptr;
   int64_t K = 0, N = 0, groups = 1;
   UNSPOOL_INLINE int64_t width() const { return N / groups; }
-  UNSPOOL_INLINE int64_t panels_a_group() const { return (width() + 15) / 16; }
-  UNSPOOL_INLINE int64_t panels() const { return panels_a_group() * groups; }
+  UNSPOOL_INLINE int64_t panels_per_group() const { return (width() + 15) / 16; }
+  UNSPOOL_INLINE int64_t panels() const { return panels_per_group() * groups; }
   UNSPOOL_INLINE int64_t floats() const { return panels() * K * 16; }
 };
 
-struct PackArgs {  // transposed: source is (N, K); else (K, N)
-  const float* source;
-  int64_t stride;
-  bool transposed;
-  float* to;
+struct PackArgs {
+  const float* source = nullptr;
+  int64_t stride = 0;
+  bool transposed = false;  // source is (N, K); else (K, N)
+  float* to = nullptr;
   Packed shape;
 };
 
 struct RowsArgs {  // C__MN = start + A__MK B__KN, each element one chain of fused multiply-adds in rising k
-  int64_t M;
-  const float* A;
-  int64_t lda;
+  int64_t M = 0;
+  const float* A = nullptr;
+  int64_t lda = 0;
   Packed B;
-  const float* start;    // nullptr: zero; else (M, N) rows `start_stride` apart (0: one row for all); may be C itself
-  int64_t start_stride;
-  float* C;
-  int64_t ldc;
+  const float* start = nullptr;  // nullptr: zero; else (M, N) rows `start_stride` apart (0: one row for all); may be C itself
+  int64_t start_stride = 0;
+  float* C = nullptr;
+  int64_t ldc = 0;
 };
 
 struct OuterArgs {  // C__MN = start + A__RM^T B__RN, each element one chain over the rows from the last to the first
-  int64_t R, M, N;
-  const float* A;
-  int64_t lda;
-  const float* B;
-  int64_t ldb;
-  float* C;
-  int64_t ldc;
-  bool accumulate;
-  float* room;  // outer_room(N) floats for each thread
-  // A's columns from gap_at on lie `gap` further right: the GRU's W meets r z q of r z n q.
-  int64_t gap_at, gap;
-  // Where M >= N, in the same pass, while A's rows are at hand: their first M columns, without a gap, are added to the rows of
-  // a table, and those from gap_at on, beyond the gap, to `sum`. Each may be set to zero first.
-  float* table;
-  const int32_t* ids;  // R
-  int64_t table_stride, table_rows;
-  bool table_fresh;
-  float* sum;
-  bool sum_fresh;
+  int64_t R = 0, M = 0, N = 0;
+  const float* A = nullptr;
+  int64_t lda = 0;
+  const float* B = nullptr;
+  int64_t ldb = 0;
+  float* C = nullptr;
+  int64_t ldc = 0;
+  bool accumulate = false;
+  float* scratch = nullptr;  // outer_scratch(N) floats for each thread
+  // A's columns from gap_at on lie `gap` further right.
+  int64_t gap_at = 0, gap = 0;
+  // If M >= N, also in the same pass, while A's rows are in cache: their first M columns, without a gap, are added to rows of
+  // `table`, and the columns beyond the gap to `sum`. Each may be set to zero first.
+  float* table = nullptr;
+  const int32_t* ids = nullptr;  // R
+  int64_t table_stride = 0, table_rows = 0;
+  bool zero_table = false;
+  float* sum = nullptr;
+  bool zero_sum = false;
 };
-static const int64_t OUTER_ROWS = 192, OUTER_COLUMNS = 128;  // a block: so many rows of both sides, so many columns of A
-static const int64_t OUTER_A_ROOM = OUTER_ROWS * (OUTER_COLUMNS + 16);
-// Between two panels of B lies a line, so that they do not fall into the same places of the first cache.
-static inline int64_t outer_room(int64_t N) { return OUTER_A_ROOM + (OUTER_ROWS + 1) * ((N + 15) / 16 * 16); }
+static const int64_t OUTER_ROWS = 192, OUTER_COLUMNS = 128;  // block sizes: rows of both sides, columns of A
+static const int64_t OUTER_A_SCRATCH = OUTER_ROWS * (OUTER_COLUMNS + 16);
+// One cache line of padding between two panels of B, so that they use different sets of the L1 cache.
+static inline int64_t outer_scratch(int64_t N) { return OUTER_A_SCRATCH + (OUTER_ROWS + 1) * ((N + 15) / 16 * 16); }
 
 struct ColumnSumArgs {  // s__N (+)= sum over rows, from the last to the first
-  int64_t R, N;
-  const float* A;
-  int64_t lda;
-  float* s;
-  bool accumulate;
+  int64_t R = 0, N = 0;
+  const float* A = nullptr;
+  int64_t lda = 0;
+  float* s = nullptr;
+  bool accumulate = false;
 };
 
-struct TableArgs {  // gather: rows__RN = table[ids]; scatter_add: table[ids] += rows, from the last row to the first
+struct GatherArgs {  // rows__RN = table[ids]
+  int64_t R, N;
+  const int32_t* ids;
+  const float* table;
+  int64_t table_stride;
+  float* rows;
+};
+struct ScatterArgs {  // table[ids] += rows__RN, from the last row to the first
   int64_t R, N, K;
-  bool fresh;  // scatter_add: the table is set to zero first
   const int32_t* ids;
   float* table;
   int64_t table_stride;
-  float* rows;
+  const float* rows;
   int64_t row_stride;
+  bool zero_table;  // first
 };
 
-// One window of a recurrence. Row b lives for lengths[b] steps; after that its state is frozen.
-// hs holds h(0) at the end where time starts: hs[t] is before step t and hs[t+1] after it, or, in reverse,
+// A width: multiples of H, the hidden units, and of P, the columns of p.
+struct Width {
+  int H, P;
+  UNSPOOL_INLINE constexpr int64_t of(int64_t units, int64_t inputs) const { return H * units + P * inputs; }
+};
+
+// A parameter of a cell beyond U, W and b.
+//
+// Its gradient is a sum over all rows of da, from the last to the first. Of a vector: the sum of the columns of da that begin at
+// `da`, as many as `rows`. Of a matrix: the sum of the outer products of these columns with the columns of the tape that begin at
+// `tape`, as many as `columns`; forward must write finite numbers there for frozen rows too. The caller computes the sums.
+struct ParameterSpec {
+  const char* name;
+  Width rows, columns;    // no columns: a vector
+  Width da, tape;
+  bool read_by_backward;  // else backward is called without its value
+};
+struct Parameter {
+  const float* value;  // a vector
+  Packed packed;       // a matrix (rows, columns), packed like W: transposed for forward, untransposed for backward
+};
+static const int MAX_PARAMETERS = 16;
+
+// One window of a recurrence. Row b has lengths[b] steps; after that its state is frozen.
+// hs holds h(0) where time starts: hs[t] is before step t and hs[t+1] after it, or, in reverse,
 // hs[t+1] before and hs[t] after. The same holds for ss.
 struct WindowArgs {
   int64_t tau, B, H;
+  int64_t P;                  // the columns of p: gates H, or any number for a cell without gates
   int activation;
   bool reverse;
-  const float* p__tBG;        // the input's part of the pre-activations, b + U x(t); or
-  const float* table__KG;     // a table of them and
+  const int32_t* lengths__B;  // nullptr: all rows have tau steps
+  const float* recurrent_mask__BH;      // nullptr, or a dropout mask on h(t-1) inside the products
+  Packed W;                   // forward: (H, G H) by gates; backward: (G H, H); of a cell without W: at is nullptr
+  const Parameter* parameters;  // as the cell declares them
+};
+struct ForwardArgs : WindowArgs {
+  const float* p__tBP;        // the input's part of the pre-activations, b + U x(t), or x(t) itself for a cell without gates; or
+  const float* table__KP;     // a table of them and
   const int32_t* ids__tB;     // the row of each step
-  const int32_t* lengths__B;  // nullptr: all live for tau steps
-  const float* keep__BH;      // nullptr, or a dropout mask on h(t-1) inside the products
-  const float* d__H;          // GRU: the bias inside the reset gate's product
-  Packed W;                   // forward: (H, G H) by gates; backward: (G H, H)
-  float* hs__tBH;             // tau + 1 steps
-  float* ss__tBH;             // LSTM: tau + 1 steps
-  float* gates__tBG;          // LSTM: i f g o; GRU: r z n and q = W_n h + d
-  float* kept__tBH;           // h(t-1) under the mask, where there is one
-  // backward only
-  const float* dh__tBH;       // the gradient that arrives at every h(t), or nullptr
-  const float* dh_end__BH;    // the gradient that arrives at the final state, or nullptr
+  float* hs__tBH;             // out: tau + 1 steps
+  float* ss__tBH;             // out: tau + 1 steps, for a cell with a cell state
+  float* tape__tBT;           // out: what the cell stores of each step for backward
+  float* h_masked__tBH;           // out, with a mask: h(t-1) times the mask
+};
+struct BackwardArgs : WindowArgs {
+  const float* hs__tBH;
+  const float* ss__tBH;
+  const float* tape__tBT;
+  const float* dh__tBH;       // gradient of every h(t) from above, or nullptr
+  const float* dh_end__BH;    // gradient of the final state, or nullptr
   const float* ds_end__BH;
-  const float* xi__tB;        // nullptr, or what the gradient carried back through each step is multiplied by
-  float* da__tBG;             // out: gradient of the pre-activations (GRU: r z n q)
+  const float* xi__tB;        // nullptr, or a factor on the gradient that each step passes to the step before it
+  float* da__tBA;             // out: the gradient of p, then the further columns that the cell declares; zero for frozen rows
   float* dh_start__BH;        // out: gradient of h(0)
   float* ds_start__BH;
-  float* spare__BH;           // working room
+  float* scratch__BH;           // with a mask: H floats per row
+  float* cell_scratch__BS;         // the floats per row that the cell declares
+};
+
+// A cell as its file in engine/cells describes it.
+struct Cell {
+  const char* name;
+  int gates;                  // p = b + U x(t) has so many blocks of H columns; 0: the cell reads x(t) itself
+  bool has_W;                 // a matrix (gates H, H) in front of h(t-1)
+  bool has_cell_state;        // s beside h
+  bool has_activation;        // the activation can be chosen
+  Width tape, da, scratch;    // columns of the tape, of da, and of backward's scratch
+  // The blocks of da whose outer product with h(t-1) is the gradient of W: the first W_gap_at, and those after the next W_gap.
+  int W_gap_at, W_gap;
+  enum Reuse { NONE, TAPE, DH } da_over;  // what backward may write da over: each element has been read when it is written
+  int parameter_count;
+  ParameterSpec parameters[MAX_PARAMETERS];
+  void (*forward)(const ForwardArgs&, Team);
+  void (*backward)(const BackwardArgs&, Team);
 };
 
 // o = h V^T + c; L = -log softmax(o)[y]; do = (softmax(o) - 1_y) scale, dh = do V, dV += do^T h, dc += sum do.
-// The rows pass in blocks from the last to the first, so that o needs room for one block only.
+// Rows are processed in blocks from the last to the first: only one block of o is stored.
 struct SoftmaxArgs {
-  int64_t R, H, K, B, block;  // R rows are steps of B; a block is whole steps
+  int64_t R, H, K, B, block;  // R rows in steps of B; a block holds whole steps
   const float* h__RH;
   Packed Vt;            // (H, K)
   Packed V;             // (K, H), for dh
   const float* c__K;    // or nullptr
   const int32_t* y__R;  // negative: masked, no loss and no gradient
   float scale;
-  float* o__block_K;    // working room
-  float* room;          // outer_room(H) floats for each thread
+  float* o__block_K;    // scratch
+  float* scratch;          // outer_scratch(H) floats for each thread
   double* loss__R;      // out: nats
   float* dh__RH;        // out, or nullptr: no gradients at all
   float* dV__KH;
   float* dc__K;         // or nullptr
-  bool accumulate;      // dV and dc are added to; else written over
+  bool accumulate;      // add to dV and dc; else overwrite them
 };
 
-struct AdamArgs {
+// One update of a flat parameter vector. Settings are the optimiser's numbers, in the order of its table entry.
+static const int MAX_STATES = 4, MAX_SETTINGS = 12;
+struct UpdateArgs {
   int64_t n;
-  float *p, *m, *v;
+  float* p;
   const float* g;
-  float scale, learning_rate, rest1, beta2, rest2, epsilon, decay, correction1, correction2;  // rest: 1 - beta, taken in double
+  float* states[MAX_STATES];  // an optional one may be nullptr
+  float scale;                // of the gradient
+  double settings[MAX_SETTINGS];
 };
-struct SgdArgs {
-  int64_t n;
-  float *p, *m;
-  const float* g;
-  float scale, learning_rate, momentum, decay;
+struct Optimiser {
+  const char* name;
+  int state_count, required_states;  // vectors of n values; the first so many must be given
+  const char* states[MAX_STATES];
+  int setting_count;
+  const char* settings[MAX_SETTINGS];
+  void (*update)(const UpdateArgs&, Team);
 };
+
 struct NormArgs {  // squares[i] = the sum of squares of chunk i, CHUNK values each
   int64_t n;
   const float* g;
@@ -153,7 +215,7 @@ struct NormArgs {  // squares[i] = the sum of squares of chunk i, CHUNK values e
 };
 static const int64_t CHUNK = 4096;
 
-struct DropArgs {  // out = 0 or 1/(1-rate), by Philox 4x32-10 at (index, stream) under the seed
+struct DropArgs {  // out = 0 or 1/(1-rate), by Philox 4x32-10 with counter (index, stream) and key seed
   int64_t n;
   uint64_t seed, stream;
   float rate;
@@ -183,32 +245,28 @@ struct ActivateArgs {  // out = act(x), or act' where x is the value of act
 
 struct Kernels {
   const char* name;
+  const Cell* cells;  // all instruction sets have the same cells and optimisers in the same order
+  int cell_count;
+  const Optimiser* optimisers;
+  int optimiser_count;
   void (*pack)(const PackArgs&, Team);
   void (*rows)(const RowsArgs&, Team);
   void (*outer)(const OuterArgs&, Team);
   void (*column_sum)(const ColumnSumArgs&, Team);
-  void (*gather)(const TableArgs&, Team);
-  void (*scatter_add)(const TableArgs&, Team);
-  void (*elman_forward)(const WindowArgs&, Team);
-  void (*elman_backward)(const WindowArgs&, Team);
-  void (*lstm_forward)(const WindowArgs&, Team);
-  void (*lstm_backward)(const WindowArgs&, Team);
-  void (*gru_forward)(const WindowArgs&, Team);
-  void (*gru_backward)(const WindowArgs&, Team);
+  void (*gather)(const GatherArgs&, Team);
+  void (*scatter_add)(const ScatterArgs&, Team);
   void (*softmax)(const SoftmaxArgs&, Team);
-  void (*adam)(const AdamArgs&, Team);
-  void (*sgd)(const SgdArgs&, Team);
   void (*norm)(const NormArgs&, Team);
   void (*drop)(const DropArgs&, Team);
   void (*scale_rows)(const ScaleRowsArgs&, Team);
   void (*shift_rows)(const ShiftRowsArgs&, Team);
   void (*activate)(const ActivateArgs&, Team);
-  double (*weigh)(const float* o, int64_t K, float sharpness, float* out);  // out = exp(sharpness (o - max o)); their sum
+  double (*exp_weights)(const float* o, int64_t K, float sharpness, float* out);  // out = exp(sharpness (o - max o)); their sum
   double (*fma_peak)(double seconds);  // this thread's rate in GF/s, for the benchmarks
 };
 
 const Kernels& kernels();                 // the chosen table
-const char* choose_kernels(const char*);  // nullptr when done, else why not
+const char* choose_kernels(const char*);  // nullptr on success, else the reason
 const char* available_kernels();          // names, best first, separated by spaces
 
 }  // namespace unspool

@@ -1,25 +1,21 @@
-// One sequence, one token at a time: the state lives here, the weights are packed once.
+// One sequence, one token at a time: holds the state and the packed weights.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 #include "kernels.h"
-#include "memory.h"
+#include "runtime/memory.h"
 
 namespace unspool {
 
-enum Cell : int { ELMAN = 0, LSTM = 1, GRU = 2 };
-inline int64_t gates_of(int cell) { return cell == ELMAN ? 1 : cell == LSTM ? 4 : 3; }
-inline int64_t taped_gates_of(int cell) { return cell == ELMAN ? 0 : 4; }
-
 struct StreamLayer {
-  int cell, activation;
-  int64_t H, X;            // X: the width of its dense input
-  Packed W, U;             // U.at == nullptr: the input is a row of `table`
-  const float* table;
-  const float* b;          // G H, with U
-  const float* d;          // GRU
-  Block room, h, s, p;     // gates; state before and after; b + U x
+  int cell, activation;    // cell: its position in the table
+  int64_t H, P, X;         // units; columns of p; columns of the dense input
+  Packed W, U;
+  const float* table;      // nullptr: the input is the layer below
+  const float* b;          // P values, with U
+  Parameter parameters[MAX_PARAMETERS];
+  Block tape, h, s, p;     // of one step; state before and after; b + U x
 };
 
 class Stream {
@@ -32,11 +28,9 @@ class Stream {
   std::vector<int32_t> order;
 
   void prepare();
-  void step(int32_t id);                                              // reads one token: state and logits follow
-  int32_t most_probable() const;                                          // -1: the logits are not numbers
+  void step(int32_t id);                                              // reads one token: updates state and logits
+  int32_t most_probable() const;                                          // -1: a logit is NaN
   int32_t draw(float temperature, int64_t top_k, float top_p, double u);  // temperature 0: the most probable
 };
-
-double uniform(uint64_t seed, uint64_t index);  // in [0, 1), from Philox
 
 }  // namespace unspool

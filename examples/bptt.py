@@ -1,8 +1,8 @@
-"""Gradients on their way back: every step's share of the gradients, and from which loss it came.
+"""Decompose gradients by time step: the contribution of each step, and the loss that it comes from.
 
-Left: for each character read, the norm of its share of ∇V, ∇W and ∇U; the shares add up to the gradients.
-Right: how much of the loss at step t (across) arrives at the pre-activations of step k (down), ‖da(k ← t)‖: nothing
-flows forwards in time, and less and less arrives further back.
+Left: for each character, the norm of its contribution to ∇V, ∇W and ∇U; the contributions add up to the gradients.
+Right: the gradient of the loss at step t (columns) with respect to the pre-activations of step k (rows), ‖da(k ← t)‖. It is 0
+for k > t and decays with the lag t - k.
 
     python examples/bptt.py [--sentence "she sells sea shells"] [--picture bptt.png]
 """
@@ -19,8 +19,8 @@ from unspool.gradients.decomposition import GradientDecomposition, decompose_gra
 from unspool.plots.figure import BLUE, GREEN, ORANGE, new_axes, save
 
 
-def arriving(model: Model, ids: np.ndarray) -> np.ndarray:
-    """The norm of da(k ← t), k down and t across: the loss of one step alone, taken back."""
+def per_step(model: Model, ids: np.ndarray) -> np.ndarray:
+    """Return the norms of da(k ← t), rows k and columns t: backpropagate the loss of one step at a time."""
     tau = len(ids) - 1
     found = np.zeros((tau, tau))
     for t in range(tau):
@@ -43,12 +43,12 @@ def main() -> None:
     )
     apart = decompose_gradient(model, ids[:-1], ids[1:])
     print("t  reads  L(t)   share of ∇V   ∇W     ∇U")
-    norms = {name: apart.share_norms(name) for name in ("V", "layer0.W", "layer0.U")}
+    norms = {name: apart.contribution_norms(name) for name in ("V", "layer0.W", "layer0.U")}
     for t, letter in enumerate(args.sentence[:-1]):
         shares = "   ".join(f"{norm[t]:.2f}" for norm in norms.values())
         print(f"{t + 1:2} {letter!r:5} {apart.L[t, 0]:6.2f}   {shares}")
     if args.picture:
-        draw(apart, norms, arriving(model, ids), args.sentence[:-1], args.picture)
+        draw(apart, norms, per_step(model, ids), args.sentence[:-1], args.picture)
 
 
 def draw(

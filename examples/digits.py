@@ -1,9 +1,9 @@
-"""Pictures as sequences: the 8×8 digits of scikit-learn, one pixel a step, and the answer as the pixels arrive.
+"""Classify images as sequences: the 8×8 digits of scikit-learn, one pixel per step, with the prediction after each pixel.
 
     python examples/digits.py [--out digits.png] [--epochs 60]
 
-Needs scikit-learn for the pictures and matplotlib for the figure. Pixels are read row after row; any other
-order, rows instead of pixels, or several channels a pixel are other arrangements of the same array:
+Needs scikit-learn for the images and matplotlib for the plot. Pixels are read row by row; other orders, rows instead of
+pixels, or several channels per pixel are other shapes of the same array:
 
     pixels    (n, 64, 1)     rows    (n, 8, 8)     colours    (n, 64, 3)     any order    x[:, order]
 """
@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from unspool.plots.per_step import draw_arriving
+from unspool.plots.per_step import draw_per_step
 from unspool.tasks import SequenceClassifier
 
 
@@ -38,7 +38,7 @@ def main() -> None:
     print(f"{len(test)} pictures held out, pixel by pixel: accuracy {model.score(test, truth):.4f}")
     shown = [int(np.flatnonzero(truth == digit)[0]) for digit in (0, 3, 7, 9)]
     steps = model.predict_proba_steps(test[shown])
-    draw_arriving([test[i].reshape(8, 8) for i in shown], steps, [str(k) for k in range(10)], options.out)
+    draw_per_step([test[i].reshape(8, 8) for i in shown], steps, [str(k) for k in range(10)], options.out)
     print(f"drawn into {options.out}")
 
 

@@ -1,4 +1,4 @@
-"""One-to-many: a language becomes a surname. A folder has one file a language, a surname a line.
+"""One-to-many: generate surnames from a language. The folder has one file per language with one surname per line.
 
 python examples/names.py FOLDER [--minutes 2 | --steps 2000] [--languages Russian Japanese …]
 """

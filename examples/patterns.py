@@ -1,13 +1,13 @@
-"""What only a state can do: a task that pattern 10.3 learns and pattern 10.4 with tokens fed back cannot.
+"""Compare patterns: a task that pattern 10.3 learns and pattern 10.4 with tokens fed back cannot learn.
 
 Two tasks over random bits x(t):
 
-    parity   y(t) = y(t-1) xor x(t): the output before holds all of the past that matters
-    delay    y(t) = x(t-2): the output before is x(t-3), and says nothing about x(t-2)
+    parity   y(t) = y(t-1) xor x(t): the previous output contains all relevant information about the past
+    delay    y(t) = x(t-2): the previous output is x(t-3), which is independent of x(t-2)
 
-Pattern 10.4 sees x(t) and the token y(t-1) only. For parity that is enough; for the delay it is nothing, and no size, no
-training and no luck brings it below ln 2 nats. Pattern 10.3 keeps what it needs in h(t). Pattern 10.4 with logits sees
-the two real numbers o(t-1): they can hold past bits besides the answer, so the delay can be learned, but not as well.
+Pattern 10.4 has only x(t) and the token y(t-1) as inputs. That is enough for parity, but not for the delay: its loss cannot
+fall below ln 2 nats. Pattern 10.3 stores past bits in h(t). Pattern 10.4 with logits fed back has the two real values o(t-1)
+as input, which can encode past bits besides the answer: it learns the delay, but not as well.
 
     python examples/patterns.py [--updates 400] [--picture patterns.png]
 """
@@ -30,7 +30,7 @@ PATTERNS = {"10.3": BLUE, "10.4": ORANGE, "10.4, logits": GREEN}
 
 @dataclass
 class Window:
-    """Random bits and their targets; every window begins anew."""
+    """Random bits and their targets; the state is reset for each window."""
 
     x: np.ndarray
     y: np.ndarray
@@ -50,7 +50,7 @@ def windows(task: str, count: int, tau: int = 24, B: int = 32, seed: int = 0) ->
 
 
 def learn(task: str, pattern: str, updates: int, seed: int = 0) -> list[float]:
-    """Return the loss of every update, in nats a target."""
+    """Return the loss of each update, in nats per target."""
     figure, _, fed = pattern.partition(", ")
     config = ModelConfig(
         cell="elman", inputs=2, outputs=2, hidden=32, pattern=figure, feedback="logits" if fed else "token"

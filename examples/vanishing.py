@@ -1,9 +1,8 @@
-"""Vanishing and exploding, measured: powers of Wᵀ, and how far back networks remember.
+"""Measure vanishing and exploding gradients: powers of Wᵀ, and the memory of networks on text.
 
-Left, the linear case: ‖(Wᵀ)^k v‖ for spectral radius 0.9, 1 and 1.1; clipped, what an update sees is bounded and the
-far end is as small beside the near one as before; after weight decay the radius itself is smaller.
-Right, real networks reading text: the root mean square gain of dh(t)/dh(t-k) by lag k (of (h, s) for the LSTM), fresh
-and trained, and the horizon: the lag from which on it stays below one per cent.
+Left, the linear case: ‖(Wᵀ)^k v‖ for spectral radius 0.9, 1 and 1.1. Clipping bounds the norm of an update, but not the ratio
+of far to near contributions; weight decay reduces the radius itself. Right, networks on text: the root mean square gain of
+dh(t)/dh(t-k) by lag k (of (h, s) for the LSTM), untrained and trained, and the horizon: the lag from which it stays below 1 %.
 
     python examples/vanishing.py [--text builtin:python-docs] [--updates 300] [--picture vanishing.png]
 """
@@ -32,7 +31,7 @@ def seen(model: Model, ids: np.ndarray) -> Influence:
     return influence(model, ids[:-1], lags=LAGS, places=PLACES)
 
 
-def told(found: Influence) -> str:
+def format_horizon(found: Influence) -> str:
     lag = horizon(found.lags, found.mean, 0.01)
     return f"over {LAGS}" if lag is None else str(lag)
 
@@ -59,7 +58,7 @@ def main() -> None:
             found[cell, when] = seen(model, ids)
             enough = gradient_by_lag(model, ids[:-1], ids[1:], lags=LAGS).steps_for(BIAS)
             widest = max(radii(model).values())
-            horizon_of = told(found[cell, when])
+            horizon_of = format_horizon(found[cell, when])
             print(f"{cell:6} {when:8} {widest:11.2f}   {horizon_of:>13}   {enough or f'over {LAGS}':>8}")
     if args.picture:
         draw(found, args.picture)
@@ -81,7 +80,11 @@ def draw(found: dict[tuple[str, str], Influence], path: str) -> None:
     for (cell, when), each in found.items():
         style = "-" if when == "trained" else ":"
         right.plot(
-            each.lags, each.mean, style, color=CELLS[cell], label=f"{cell}, {when}, horizon {told(each)}"
+            each.lags,
+            each.mean,
+            style,
+            color=CELLS[cell],
+            label=f"{cell}, {when}, horizon {format_horizon(each)}",
         )
     right.axhline(0.01, color=GREY, linewidth=0.8, linestyle="--")
     right.set(

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from unspool import cells
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.values import Masks
 from unspool.optimisers.base import Optimiser, OptimiserConfig
 from unspool.training.loop import update
 
-CELLS = ("elman", "gru", "lstm")
+CELLS = tuple(cells.CELLS)
 INPUTS = {
     "one-hot": {"inputs": 11, "outputs": 11},
     "embedded": {"inputs": 13, "outputs": 13, "embedding": 6},
@@ -66,14 +67,17 @@ class Windowed:
         self.start = self._states(rng, parts, 0.5)
         self.d_final_state = self._states(rng, parts, 0.1)
         if config.learn_h0:
-            self.start = self.model.start(B)
+            self.start = self.model.initial_state(B)
         self.masks = self.model.masks(B, seed=self.seed, step=3)
 
     def _states(self, rng, parts, size):
         def values():
             return (rng.standard_normal((self.B, self.config.hidden)) * size).astype(np.float32)
 
-        return [(values(), values() if self.config.cell == "lstm" else None) for _ in range(parts)]
+        return [
+            (values(), values() if cells.cell_named(self.config.cell).has_cell_state else None)
+            for _ in range(parts)
+        ]
 
 
 def rows_of(state, rows):
@@ -137,7 +141,7 @@ def walk(case, cuts=(), rows=slice(None), model=None):
         dh.insert(0, loss.dh)
         dx.insert(0, back)
     model.add_initial_state_gradient(arriving, gradient)
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     found |= named(arriving, "d_start")
     found |= {"h": np.concatenate([output.h for output in outputs])}
     found |= {"each": np.concatenate(each), "dh": np.concatenate(dh)}

@@ -28,7 +28,7 @@ from unspool.cli.main import run_command
 from unspool.compress import Container
 from unspool.data.tokens.vocab import _digest
 from unspool.errors import UnspoolError
-from unspool.storage.files import OPEN_SEAL, with_checksum
+from unspool.storage.files import CHECKSUM_PLACEHOLDER, with_checksum
 
 MEMORY, SECONDS, WORKING = 768 << 20, 20, 0.4
 """Bytes a command may use beyond what Python uses already; seconds until it hangs; until training is asked to stop."""
@@ -210,7 +210,7 @@ def variants(
 
 def sealed_json(content: Any) -> bytes:
     """Write plain values as a file of ours, with the right checksum."""
-    return with_checksum(json.dumps(content | {"sha256": OPEN_SEAL}).encode())
+    return with_checksum(json.dumps(content | {"sha256": CHECKSUM_PLACEHOLDER}).encode())
 
 
 def vocabulary(content: dict[str, Any]) -> tuple[bytes, str]:
@@ -233,11 +233,11 @@ def joined_arrays(header: Any, numbers: bytes) -> bytes:
     """Put a header and numbers together again, with the right checksum."""
     about = header.get("__metadata__")
     if isinstance(about, dict) and isinstance(about.get("unspool"), dict):
-        own = {"sha256": OPEN_SEAL} | {k: v for k, v in about["unspool"].items() if k != "sha256"}
+        own = {"sha256": CHECKSUM_PLACEHOLDER} | {k: v for k, v in about["unspool"].items() if k != "sha256"}
         header = header | {"__metadata__": about | {"unspool": json.dumps(own)}}
     text = json.dumps(header).encode()
-    if OPEN_SEAL.encode() not in text:
-        text = text[:-1] + b', "x": {"sha256": "' + OPEN_SEAL.encode() + b'"}}'
+    if CHECKSUM_PLACEHOLDER.encode() not in text:
+        text = text[:-1] + b', "x": {"sha256": "' + CHECKSUM_PLACEHOLDER.encode() + b'"}}'
     text += b" " * (-len(text) % 8)
     return with_checksum(len(text).to_bytes(8, "little") + text + numbers)
 
@@ -341,7 +341,7 @@ def _container_cases(folder: Path) -> Iterator[Case]:
     changes: list[tuple[str, Any]] = [
         (name, n) for name in ("length", "tokens") for n in (0, 1, 2999, 2**24, 2**40, 2**62, 2**70)
     ]
-    changes += [("way", way) for way in ("network", "counted", "stored")] + [
+    changes += [("mode", mode) for mode in ("network", "counted", "stored")] + [
         ("payload", b) for b in (b"", b"\xff" * 500)
     ]
     changes += [("name", name) for name in ("", "../x", "a\0b", "x" * 300)] + [("identity", b"\0" * 8)]

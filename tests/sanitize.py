@@ -112,6 +112,7 @@ class Calls:
     """A stream of random calls. One in six arguments is wrong in some way."""
 
     def __init__(self, seed: list[int], large: float) -> None:
+        from unspool.cells import CELLS
         from unspool.errors import InputError
         from unspool.kernels import native
         from unspool.kernels.tape import Lookup
@@ -124,6 +125,7 @@ class Calls:
 
         self.rng = np.random.default_rng(seed)
         self.large = large  # the share of calls that are large enough for several threads
+        self.cells = CELLS
         self.ops, self.InputError, self.Lookup = native, InputError, Lookup
         self.Model, self.ModelConfig, self.Stream = Model, ModelConfig, Stream
         self.Parameters, self.shapes_of = Parameters, shapes_of
@@ -245,13 +247,13 @@ class Calls:
 
     def window(self) -> None:
         rng, native = self.rng, self.ops
-        cell = str(rng.choice(["elman", "gru", "lstm"]))
+        cell = self.cells[str(rng.choice(list(self.cells)))]
         tau, B, H = self.size(9) % 12, self.size(9) % 20, self.size() or 1
         if self.big():
             tau, B, H = 5, B + 20, H + 40
             if rng.random() < 0.1:  # a W that is shared by units
-                tau, B, H = 2, 1 + B % 3, 193 if cell == "lstm" else 230 if cell == "gru" else 370
-        G = native.GATES[cell]
+                tau, B, H = 2, 1 + B % 3, int(400 * len(cell.gates) ** -0.5) or 1
+        G = len(cell.gates)
         p = self.floats(tau, B, G * H)
         if rng.random() < 0.5:
             K = self.size() or 1
@@ -260,9 +262,9 @@ class Calls:
         W = self.floats(G * H, H)
         options = {"lengths": lengths, "reverse": bool(rng.random() < 0.5)}
         options["activation"] = str(rng.choice(["tanh", "relu", "sigmoid", "identity"]))
-        options["keep"] = self.floats(B, H) if rng.random() < 0.4 else None
-        options["s0"] = self.floats(B, H) if cell == "lstm" or rng.random() < 0.1 else None
-        options["d"] = self.floats(H) if cell == "gru" or rng.random() < 0.1 else None
+        options["recurrent_mask"] = self.floats(B, H) if rng.random() < 0.4 else None
+        options["s0"] = self.floats(B, H) if cell.has_cell_state or rng.random() < 0.1 else None
+        options["extra"] = [self.floats(*each.shape(H, G * H)) for each in cell.extra]
         tape = native.window_forward(cell, p, W, self.floats(B, H), **options)
         arriving = {"dh": self.floats(tau, B, H), "dh_end": self.floats(B, H), "ds_end": self.floats(B, H)}
         arriving["xi"] = self.floats(tau, B)
@@ -304,7 +306,7 @@ class Calls:
 
     def config(self):
         rng = self.rng
-        cell = str(rng.choice(["elman", "gru", "lstm"]))
+        cell = str(rng.choice(list(self.cells)))
         H, inputs = (self.size() or 1) + (30 if self.big() else 0), self.size() or 1
         embedding = H if (tied := rng.random() < 0.3) else int(rng.choice([0, 3]))
         layers, dropout = int(rng.integers(1, 4)), float(rng.choice([0, 0.5]))
@@ -356,6 +358,7 @@ def inside(kind: str, part: int, calls: int) -> int:
     from unspool.kernels import _native, native
 
     assert f"sanitize-{kind}" in str(_native.__file__), _native.__file__
+    _native.set_L2_bytes(2**20)  # the sizes of large windows are for this cache
     warnings.simplefilter("ignore")  # of NumPy: the values that are not finite are meant
     made = [Calls([part, 0], large=0.02 if kind == "address" else 0.5)]
     if kind == "address":

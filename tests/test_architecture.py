@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from unspool.cells import CELLS
+
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "unspool"
 ORDER = [
     "errors",
@@ -127,6 +129,14 @@ def test_the_kernels_own_package_alone_imports_the_compiled_module():
         name for name in MODULES for node in imports_of(name) for full in imported(node) if "_native" in full
     }
     assert users == {"kernels.native", "kernels.machine"}
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name.split(".")[0] != "cells"])
+def test_no_module_outside_the_registry_names_a_cell(name):
+    constants = [node for node in ast.walk(TREES[name]) if isinstance(node, ast.Constant)]
+    assert [node.lineno for node in constants if node.value in CELLS] == [], (
+        "ask the registry, or use its constants"
+    )
 
 
 def test_errors_import_nothing():

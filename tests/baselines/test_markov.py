@@ -84,7 +84,7 @@ def test_a_periodic_chain_and_one_with_states_left_for_good_have_one_answer() ->
 
 
 def test_a_chain_in_two_parts_has_no_single_answer() -> None:
-    with pytest.raises(InputError, match="several answers"):
+    with pytest.raises(InputError, match="not unique"):
         MarkovChain(np.array([0.5, 0.5]), np.eye(2)).stationary()
 
 
@@ -116,7 +116,7 @@ def test_log_probabilities_leave_out_what_is_given() -> None:
 
 
 def test_nonsense_is_refused() -> None:
-    with pytest.raises(InputError, match="add up"):
+    with pytest.raises(InputError, match="do not sum to 1"):
         MarkovChain(np.array([0.5, 0.6]), np.full((2, 2), 0.5))
     with pytest.raises(InputError, match="equal axes"):
         MarkovChain(np.array([0.5, 0.5]), np.full((2, 3), 1 / 3))
@@ -128,7 +128,7 @@ def test_nonsense_is_refused() -> None:
         draw_chain(2, 2, 0).most_probable_path(1)
     with pytest.raises(InputError, match="ahead"):
         draw_chain(2, 2, 0).ahead([0], 1)
-    with pytest.raises(InputError, match="too many"):
+    with pytest.raises(InputError, match="at most 4,096"):
         estimate(np.arange(100), 100, 2).stationary()
 
 

@@ -121,7 +121,7 @@ def test_a_picture_of_answers_needs_labels(names, tmp_path):
     [
         ("tag", b"a A\nb B\n", ["--seed", "-1"], "seed is -1; expected a whole number of 0 or more"),
         ("translate", b"a\tA\nb\tB\n", ["--seed", "-1"], "seed is -1; expected a whole number of 0 or more"),
-        ("translate", b"a\tb\tc\n", [], "3 columns; say which two are the pair, as columns=\\(0, 1\\)"),
+        ("translate", b"a\tb\tc\n", [], "3 columns; choose the two of the pair, as columns=\\(0, 1\\)"),
         ("translate", b"a\tb\n", ["--columns", "0", "0"], "columns are 0 and 0; expected two different ones"),
         ("translate", b"a\tb\ncaf\xe9\tc\n", [], "line 2: byte 0xe9 is not UTF-8: convert the file to UTF-8$"),
         ("tag", b"a A\nb B\n", ["--tag", "0"], "token and tag are the same column, 0"),

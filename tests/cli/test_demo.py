@@ -36,8 +36,8 @@ def test_every_stage_is_shown_as_plain_lines_where_there_is_no_terminal(
 ) -> None:
     assert unspool("demo", "--seconds", "0.5") == 0
     printed = capsys.readouterr().out
-    places = [printed.index(f"\n{stage} ") for stage in (*STAGES, "next")]
-    assert places == sorted(places)
+    locations = [printed.index(f"\n{stage} ") for stage in (*STAGES, "next")]
+    assert locations == sorted(locations)
     assert "\x1b" not in printed
     for expected in ("tokens/s", "nats", "uniform", "2-grams", "network", "bits/char", "6/6"):
         assert expected in printed

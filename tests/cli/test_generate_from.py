@@ -143,7 +143,7 @@ def test_a_stopped_fit_is_resumed_to_the_same_bits(numbers, tmp_path, monkeypatc
         ("text,label\nab,x\nba,\n", [], r"row 2 \(line 3\), column 'label': the class is missing"),
         ("text,label\nab,x\nba,x\n", [], "there is one class only, 'x'"),
         ("text,n\nab,1\nba,two\n", ["--features", "n"], "column 'n': expected a finite number, got 'two'"),
-        ("text,n\nab,1\nba,2\n", ["--features", "n", "--label", "text"], "label or features; expected one of them"),
+        ("text,n\nab,1\nba,2\n", ["--features", "n", "--label", "text"], "got both label and features; expected one of them"),
         ("what,n\nab,1\nba,2\n", ["--features", "n"], "no column 'text'; there are 'what', 'n'"),
     ],
 )  # fmt: skip

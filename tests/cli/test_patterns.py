@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from unspool.cli import main as cli
-from unspool.data.text.source import iter_bytes, resolve
+from unspool.data.text.decoding import iter_bytes
+from unspool.data.text.source import resolve
 from unspool.errors import InputError
 from unspool.evaluation.language import log_prob
 from unspool.storage import run_folder

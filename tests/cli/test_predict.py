@@ -138,8 +138,8 @@ def test_translate_reads_the_columns_of_the_fit(tmp_path, capsys):
     assert found["scores"]["pairs"] == 20
     (tmp_path / "new.txt").write_text("a\nb\n")
     assert "scores" not in asked(capsys, "translate", "predict", out, tmp_path / "new.txt")[0]
-    assert read_pairs(tmp_path / "fit.tsv", usual=(2, 1)).sources[:2] == ["a", "b"]
-    assert read_pairs(tmp_path / "fit.tsv", (0, 1), usual=(2, 1)).sources[:2] == ["0", "1"]
+    assert read_pairs(tmp_path / "fit.tsv", defaults=(2, 1)).sources[:2] == ["a", "b"]
+    assert read_pairs(tmp_path / "fit.tsv", (0, 1), defaults=(2, 1)).sources[:2] == ["0", "1"]
 
 
 def test_a_fit_that_has_not_ended_answers_and_says_so(tmp_path, monkeypatch, capsys):
@@ -249,5 +249,5 @@ def test_classes_that_begin_alike_can_be_told_apart(tmp_path, capsys):
 
 def test_usual_columns_hold_where_none_are_said(tmp_path):
     (tmp_path / "a.csv").write_text("what,kind\nab,x\n")
-    found = read_labelled(tmp_path / "a.csv", usual=DefaultColumns("what", "kind"))
+    found = read_labelled(tmp_path / "a.csv", defaults=DefaultColumns("what", "kind"))
     assert (found.sequences, found.labels) == (["ab"], ["x"])

@@ -128,10 +128,10 @@ def test_a_stopped_regression_is_resumed_to_the_same_bits(flats, tmp_path, monke
     ("content", "options", "line"),
     [
         ("a,target\n1,2\n", ["--target", "price"], "no column 'price'; there are 'a', 'target'"),
-        ("a,target\n1,2\nx,3\n", [], "no column of numbers beside what is predicted"),
+        ("a,target\n1,2\nx,3\n", [], "no numeric column besides the targets"),
         ("a,target\n1,2\n,3\n", [], r"row 2 \(line 3\), column 'a': the value is missing"),
         ("a,target\n1,2\n3,high\n", [], r"row 2 \(line 3\), column 'target': expected a finite number, got 'high'"),
-        ("a,target\n1,2\n", ["--features", "target"], "column 'target' is read and predicted"),
+        ("a,target\n1,2\n", ["--features", "target"], "column 'target' is both input and target"),
         ("a,target\n1,2\n", ["--target", "a", "0"], "a target is given twice"),
         ("a,target\n1,2\n", ["--text", "a", "--features", "a"], "text or features; expected one of them"),
         ("a,target\n1,2\n", ["--by", "rows"], "by=rows is for images"),
@@ -148,13 +148,13 @@ def test_bad_tables_are_refused_in_one_line(content, options, line, tmp_path):
 def test_classes_and_missing_targets_are_no_regression(tmp_path):
     path = tmp_path / "a.ts"
     path.write_text("@classLabel true x\n@data\n1,2:x\n")
-    with pytest.raises(InputError, match=r"its series have classes; use unspool classify"):
+    with pytest.raises(InputError, match=r"no targets; for its labels use unspool classify"):
         read_measured(path)
     path.write_text("@targetLabel true\n@data\n1,2:high\n")
     with pytest.raises(InputError, match=r"line 3: expected a finite number as the target, got 'high'"):
         read_measured(path)
     write_ragged(tmp_path / "a.npz", [np.zeros((2, 1))], labels=["x"])
-    with pytest.raises(InputError, match="no array 'targets' in it"):
+    with pytest.raises(InputError, match="no targets; for its labels use unspool classify"):
         read_measured(tmp_path / "a.npz")
     write_ragged(tmp_path / "a.npz", [np.zeros((2, 1))], targets=[np.nan])
     with pytest.raises(InputError, match="targets: row 1 has no finite number"):
@@ -165,7 +165,7 @@ def test_ridge_regression_is_that_of_scikit_learn_and_finds_its_lambda():
     X, noise = RNG.standard_normal((80, 6)), RNG.standard_normal((80, 2))
     y = X @ RNG.standard_normal((6, 2)) + 0.1 * noise
     ours = Ridge.fit(X, y)
-    Z = (X - ours.mean) / ours.spread
+    Z = (X - ours.mean) / ours.std
     distances = []
     for share in 10.0 ** np.arange(-6, 4):
         theirs = SklearnRidge(alpha=80 * share).fit(Z, y)

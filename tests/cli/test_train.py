@@ -415,10 +415,10 @@ def test_mistakes_are_one_line_and_nothing_is_lost(
 ) -> None:
     (tmp_path / "empty.txt").write_text("")
     before = {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()}
-    places = {"nowhere": tmp_path / "nowhere", "new": tmp_path / "new", "story": story, "run": trained}
-    places |= {"folder": tmp_path, "empty": tmp_path / "empty.txt"}
+    locations = {"nowhere": tmp_path / "nowhere", "new": tmp_path / "new", "story": story, "run": trained}
+    locations |= {"folder": tmp_path, "empty": tmp_path / "empty.txt"}
     arguments, expected = MISTAKES[name]
-    done = unspool(*(argument.format(**places) for argument in arguments), check=2)
+    done = unspool(*(argument.format(**locations) for argument in arguments), check=2)
     assert len(done.stderr.splitlines()) == 1 and expected in done.stderr, done.stderr
     assert not (tmp_path / "new").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["empty.txt"]

@@ -16,7 +16,7 @@ from unspool.cli.main import main
 from unspool.turing.builtin import AUTOMATA, MACHINES, find
 from unspool.turing.compile import compile_machine
 from unspool.turing.machine import Machine, simulate
-from unspool.turing.run import Pair
+from unspool.turing.run import StepPair
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
@@ -118,9 +118,15 @@ def test_a_machine_that_has_halted_before_it_begins(turing, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["builtin:increment", "12"], "the tape has '2' at place 1; increment knows _ 0 1"),
-        (["builtin:parity", "1a"], "the word has 'a' at place 1; parity knows 0 1"),
-        (["builtin:none"], "there is no builtin:none; there are increment"),
+        (
+            ["builtin:increment", "12"],
+            "tape: symbol '2' at position 2 is not in the alphabet of 'increment'; expected only _ 0 1",
+        ),
+        (
+            ["builtin:parity", "1a"],
+            "word: symbol 'a' at position 2 is not in the alphabet of 'parity'; expected only 0 1",
+        ),
+        (["builtin:none"], "no machine builtin:none; expected one of increment"),
         (["nowhere.json"], "nowhere.json: cannot be read"),
         (["builtin:bb2", "--steps", "-1"], "steps is -1; expected a whole number of 0 or more"),
         (["builtin:bb2", "--picture", "bb2.png"], "bb2.png: expected a name that ends with .svg"),
@@ -142,7 +148,7 @@ def test_bad_json_as_a_process(tmp_path: Path) -> None:
         [sys.executable, "-m", "unspool", "turing", path], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"unspool: {path}: no JSON: Expecting property name enclosed in double quotes at line 1, column 15\n"  # fmt: skip
+    assert done.stderr == f"unspool: {path}: not JSON: Expecting property name enclosed in double quotes at line 1, column 15\n"  # fmt: skip
 
 
 def test_where_they_differ_it_says_so_and_fails(turing, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +157,9 @@ def test_where_they_differ_it_says_so_and_fails(turing, monkeypatch: pytest.Monk
     def broken(*arguments):
         for t, pair in enumerate(true(*arguments)):
             yield (
-                pair if t < 3 else Pair(pair.machine, pair.network._replace(head=99), pair.moment, pair.truth)
+                pair
+                if t < 3
+                else StepPair(pair.machine, pair.network._replace(head=99), pair.hidden, pair.truth)
             )
 
     monkeypatch.setattr(command, "side_by_side", broken)

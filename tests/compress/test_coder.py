@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from unspool.compress.frequencies import STEPS_A_NAT, TABLE, frequencies
+from unspool.compress.frequencies import STEPS_PER_NAT, TABLE, frequencies
 from unspool.compress.range_coder import Decoder, Encoder
 from unspool.errors import FileError, InputError
 
@@ -101,7 +101,7 @@ def test_the_table_is_the_same_on_every_machine():
     # A change here would make every file that was ever written unreadable.
     assert hashlib.sha256(TABLE.astype("<i8").tobytes()).hexdigest() == GOLDEN
     assert (np.floor(2.0 ** (30 - np.arange(2048) / 2048)) == TABLE).all()
-    assert math.isclose(STEPS_A_NAT, 2048 / math.log(2), rel_tol=1e-15)
+    assert math.isclose(STEPS_PER_NAT, 2048 / math.log(2), rel_tol=1e-15)
 
 
 GOLDEN = "89be6db8e8bb5fa143bb8c78517d05ebef8631ebf997ba013b92c314e11e8d7b"

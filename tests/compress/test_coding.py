@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from cases import CELLS, config_of
 from unspool.compress import coding, compress, decompress, identity, model_within
-from unspool.compress.coding import decode, encode, flags_of, read_windows
+from unspool.compress.coding import decode, encode, flags_of, read_choices
 from unspool.compress.container import MARK, VERSION, Container
 from unspool.compress.frequencies import frequencies
-from unspool.compress.literals import Counts, Spelling, cut, join
+from unspool.compress.literals import Counts, LiteralCoder, tokenize
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.source import text_source
 from unspool.data.tokens.registry import make_tokenizer
@@ -77,11 +77,11 @@ def trained():
     return made.fit(SENTENCE * 60).text_model_
 
 
-def through(model, data, way=None):
-    """A file through the coder, without the container; `way` is forced where it is given."""
+def through(model, data, mode=None):
+    """A file through the coder, without the container; `mode` is forced where it is given."""
     made = encode(model, data)
-    assert way in (None, made.way)
-    return decode(model, made.payload, made.tokens, made.way, length=len(data))
+    assert mode in (None, made.mode)
+    return decode(model, made.payload, made.tokens, made.mode, length=len(data))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -98,7 +98,7 @@ def test_any_file_comes_back_to_the_byte(name, data):
 @given(data=st.one_of(st.binary(max_size=60), st.text(max_size=40).map(lambda text: text.encode())))
 @example(data=b"\xed\xa0\x80\xed\xb0\x80 \xf4\x90\x80\x80 \xc0\x80")  # surrogates, too large, too long
 def test_whatever_the_bytes_are(name, data):
-    assert join(MODELS[name].tokenizer, cut(MODELS[name].tokenizer, data)) == data
+    assert MODELS[name].tokenizer.decode_bytes(tokenize(MODELS[name].tokenizer, data)) == data
     assert through(MODELS[name], data) == data
 
 
@@ -120,7 +120,7 @@ def test_windows_and_single_steps_see_the_same_frequencies(cell, kind, monkeypat
         native.choose_isa(isa)
         native.set_threads(threads)
         monkeypatch.setattr(coding, "VALUES", window * K)
-        choices, of_unknown, _ = read_windows(model, ids)
+        choices, of_unknown, _ = read_choices(model, ids)
         for mine, other in zip((*choices, of_unknown), expected, strict=True):
             assert (mine == other).all()
 
@@ -129,9 +129,9 @@ def test_the_bits_are_those_that_evaluate_reports(trained):
     data = (SENTENCE * 3 + "she shells the sea; the sea shells she.\n" * 5).encode()
     made, judged = encode(trained, data), trained.measure(text_source(data.decode()))
     assert made.nats == judged.nats and made.tokens == judged.targets + 1
-    assert made.promised_bits == judged.nats * judged.targets / math.log(2)
-    assert made.way == "network" and made.unknown == 0
-    exact = made.promised_bits + math.log2(len(trained.vocab))
+    assert made.expected_bits == judged.nats * judged.targets / math.log(2)
+    assert made.mode == "network" and made.unknown == 0
+    exact = made.expected_bits + math.log2(len(trained.vocab))
     assert exact - 1 < 8 * len(made.payload) < exact * 1.001 + 8
     assert len(made.payload) < len(zlib.compress(data, 9))
     assert through(trained, data) == data
@@ -140,8 +140,8 @@ def test_the_bits_are_those_that_evaluate_reports(trained):
 def test_unknown_tokens_cost_what_they_are_not_what_a_network_that_never_met_one_thinks(trained):
     data = (SENTENCE + "貝殼在海邊，她賣貝殼。\n" * 8).encode()
     made = encode(trained, data)
-    assert made.way == "counted" and made.unknown == 8 * 11  # the line ends are known
-    assert 8 * len(made.payload) < made.promised_bits + made.spelled_bits
+    assert made.mode == "counted" and made.unknown == 8 * 11  # the line ends are known
+    assert 8 * len(made.payload) < made.expected_bits + made.spelled_bits
     assert through(trained, data, "counted") == data
 
 
@@ -155,8 +155,8 @@ def test_a_network_that_knows_unknown_tokens_is_asked():
     model = TextModel(judged.model, corpus.vocab, corpus.tokenizer, corpus.settings)
     data = (SENTENCE * 4).encode()
     made = encode(model, data)
-    assert made.way == "network" and made.unknown > 20
-    exact = made.promised_bits + made.spelled_bits + math.log2(len(model.vocab))
+    assert made.mode == "network" and made.unknown > 20
+    exact = made.expected_bits + made.spelled_bits + math.log2(len(model.vocab))
     assert abs(8 * len(made.payload) - exact) < 8 + exact * 0.001
     assert through(model, data, "network") == data
 
@@ -172,11 +172,11 @@ def test_flags_count_what_came_before(unknown):
 
 
 def test_spelling_learns_what_it_spells():
-    spelling = Spelling(make_tokenizer("char"))
+    spelling = LiteralCoder(make_tokenizer("char"))
     first, second = (list(spelling.intervals("貝")) for _ in range(2))
     assert first == [(0, 1, 1), (ord("貝"), 1, 0x110001)]
     assert second == [(0, 1, 3)]  # once, and D + 1 = 2 for a new one
-    assert list(Spelling(make_tokenizer("jieba")).intervals("a"))[-1][0] == 0x110000  # its end
+    assert list(LiteralCoder(make_tokenizer("jieba")).intervals("a"))[-1][0] == 0x110000  # its end
 
 
 def test_tokens_that_lose_text_are_refused():
@@ -193,15 +193,22 @@ def test_networks_that_cannot_go_token_by_token_are_refused():
 def test_what_the_network_cannot_shorten_stays_as_it_is():
     data = np.random.default_rng(0).bytes(500)
     packed = compress(MODELS["char"], data, run="somewhere", with_model=True)
-    assert packed.container.way == "stored" and packed.container.payload == data
+    assert packed.container.mode == "stored" and packed.container.payload == data
     assert packed.container.run == "" and packed.container.model == b""
     assert decompress(packed.container, None) == data
 
 
 def test_progress_is_told_to_the_end(trained):
     data, heard = SENTENCE.encode() * 20, []
-    made = encode(trained, data, told=lambda *both: heard.append(both))
-    decode(trained, made.payload, made.tokens, made.way, length=10**6, told=lambda *both: heard.append(both))
+    made = encode(trained, data, on_progress=lambda *both: heard.append(both))
+    decode(
+        trained,
+        made.payload,
+        made.tokens,
+        made.mode,
+        length=10**6,
+        on_progress=lambda *both: heard.append(both),
+    )
     assert heard.count((made.tokens, made.tokens)) == 2
     assert all(done <= of == made.tokens for done, of in heard)
 
@@ -222,7 +229,7 @@ def test_any_damage_to_a_container_is_found(trained):
             Container.from_bytes(content[:at])
     with pytest.raises(FileError, match="cut short"):
         Container.from_bytes(content + b"\0")
-    with pytest.raises(FileError, match="later unspool"):
+    with pytest.raises(FileError, match="install a later one"):
         Container.from_bytes(content[:8] + b"\x02" + content[9:])
 
 
@@ -261,7 +268,7 @@ def test_another_model_is_refused():
     ):
         with pytest.raises(InputError, match="another model"):
             decompress(kept, other)
-    with pytest.raises(InputError, match="needs the model"):
+    with pytest.raises(InputError, match="expected the model that compressed the file"):
         decompress(kept, None)
     assert identity(model_of()) == identity(MODELS["char"])
     assert identity(model_of(dropout=0.5)) == identity(MODELS["char"])  # no bit depends on it here
@@ -272,7 +279,7 @@ def test_a_container_can_carry_its_model(kind):
     data, model = SENTENCE.encode() * 9, model_of(kind, backward=True)
     model.model.parameters["c"][1:25] = 5  # the frequent ones
     one, two = (compress(model, data, run="/there", with_model=True).container for _ in range(2))
-    assert one == two and one.way == "network" and one.run == ""
+    assert one == two and one.mode == "network" and one.run == ""
     again = Container.from_bytes(one.to_bytes())
     assert decompress(again, model_within(again)) == data
     with pytest.raises(FileError, match="model in it"):
@@ -309,7 +316,7 @@ def test_more_tokens_than_bytes_are_refused_at_once():
     model = model_of()
     kept = compress(model, SENTENCE.encode() * 3).container
     with pytest.raises(FileError, match="more tokens than bytes"):
-        decompress(replace(kept, way="network", tokens=2**40), model)
+        decompress(replace(kept, mode="network", tokens=2**40), model)
 
 
 def test_a_file_that_does_not_fit_into_memory_is_refused_before_it_is_coded(monkeypatch):

@@ -73,7 +73,7 @@ class Network:
         loss = model.loss(output, self.y[:, None].astype(np.int32), gradient=gradient)
         _, starts = model.backward(output, loss.dh, gradient)
         model.add_initial_state_gradient(starts, gradient)
-        model.finish(gradient)
+        model.fold_input_tables(gradient)
         return output, loss, gradient.values
 
     def apart(self):
@@ -95,7 +95,7 @@ def test_equation_10_9_the_state(network):
 
 def test_equation_10_10_the_output(network):
     output = network.kernels()[0]
-    np.testing.assert_allclose(network.model.scores(output)[:, 0], network.outputs()[0], **NEAR)
+    np.testing.assert_allclose(network.model.logits(output)[:, 0], network.outputs()[0], **NEAR)
 
 
 def test_equation_10_11_the_softmax(network):
@@ -219,7 +219,7 @@ def test_figure_10_5_one_output_after_the_whole_sequence(network):
         cell="elman", inputs=X, outputs=K, hidden=H, dense=True, learn_h0=True, pattern="10.5"
     )
     model = Model(config, network.model.parameters)
-    o = model.scores(model.forward(network.x[:, None]))
+    o = model.logits(model.forward(network.x[:, None]))
     np.testing.assert_allclose(o[0], network.outputs()[0][-1], **NEAR)
 
 

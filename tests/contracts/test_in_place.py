@@ -5,11 +5,13 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from unspool.cells import cell_named
 from unspool.errors import InputError
 from unspool.kernels import native, reference
 from unspool.kernels.tape import Lookup
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
+from windows import layer_arguments
 
 CELLS = ["elman", "gru", "lstm"]
 
@@ -67,8 +69,8 @@ def test_the_four_parts_of_a_gru_go_their_ways_in_one_pass(H, threads):
     W, table, d = rubbish(3 * H, H), rubbish(7, 3 * H), rubbish(H)
     with threads_of(threads):
         native.sum_over_time(
-            da, past, W, accumulate=False, lookup=Lookup(table, ids), accumulate_lookup=False, d=d,
-            accumulate_d=False,
+            da, past, W, accumulate=False, lookup=Lookup(table, ids), accumulate_lookup=False,
+            gap=(2 * H, H), total=d, accumulate_total=False,
         )  # fmt: skip
     inner = np.delete(da, slice(2 * H, 3 * H), axis=1)
     assert np.array_equal(W, native.matmul(inner, past, transpose_a=True))
@@ -77,11 +79,13 @@ def test_the_four_parts_of_a_gru_go_their_ways_in_one_pass(H, threads):
     native.scatter_add(apart, ids, da[:, : 3 * H])
     assert np.array_equal(table, apart)
     theirs = np.zeros_like(W), np.zeros_like(table), np.zeros_like(d)
-    reference.sum_over_time(da, past, theirs[0], accumulate=True, lookup=Lookup(theirs[1], ids), d=theirs[2])
+    reference.sum_over_time(
+        da, past, theirs[0], accumulate=True, lookup=Lookup(theirs[1], ids), gap=(2 * H, H), total=theirs[2]
+    )
     for one, two in zip((W, table, d), theirs, strict=True):
         assert np.allclose(one, two, atol=1e-3)
-    with pytest.raises(InputError, match="four times"):
-        native.sum_over_time(da[:, :-1].copy(), past, W, accumulate=True, d=d)
+    with pytest.raises(InputError, match="out"):
+        native.sum_over_time(da[:, :-1].copy(), past, W, accumulate=True, gap=(2 * H, H), total=d)
 
 
 @pytest.mark.parametrize("R", [0, 1, 70])
@@ -120,19 +124,15 @@ def test_a_row_is_added_to_every_row():
 
 
 @pytest.mark.parametrize("lengths", [None, np.array([0, 6, 3, 1, 5], np.int32)])
-@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("H", [5, 64])
 @pytest.mark.parametrize("cell", CELLS)
-def test_a_consumed_tape_gives_the_same_gradients(cell, H, keep, lengths):
-    G = native.GATES[cell]
-    more = {"keep": (floats(5, H) > 0).astype(np.float32) * 2} if keep else {}
-    more |= {"s0": floats(5, H)} if cell == "lstm" else {"d": floats(H)} if cell == "gru" else {}
-    args = {
-        "p": floats(6, 5, G * H),
-        "W": floats(G * H, H) / H,
-        "h0": floats(5, H),
-        "lengths": lengths,
-    } | more
+def test_a_consumed_tape_gives_the_same_gradients(cell, H, masked, lengths):
+    cell = cell_named(cell)
+    args = layer_arguments(cell, floats, tau=6, B=5, H=H) | {"lengths": lengths}
+    args["W"] /= H
+    if masked:
+        args["recurrent_mask"] = (floats(5, H) > 0).astype(np.float32) * 2
     dh, xi = floats(6, 5, H, seed=3), floats(6, 5, seed=4)
     for module in (native, reference):
         kept = module.window_backward(module.window_forward(cell, **args), args["W"], dh=dh, xi=xi)
@@ -140,12 +140,12 @@ def test_a_consumed_tape_gives_the_same_gradients(cell, H, keep, lengths):
         used = module.window_backward(tape, args["W"], dh=given, xi=xi, consume=True)
         for one, two in zip(kept, used, strict=True):
             assert one is two is None or np.array_equal(one, two)
-        assert np.shares_memory(used.da, given if cell == "elman" else tape.gates)
+        assert np.shares_memory(used.da, given if cell.da_over == "dh" else tape.gates)
 
 
 def test_a_tape_that_cannot_be_written_is_not_consumed():
     W, dh = floats(5, 5), floats(2, 3, 5)
-    tape = native.window_forward("elman", floats(2, 3, 5), W, floats(3, 5))
+    tape = native.window_forward(cell_named("elman"), floats(2, 3, 5), W, floats(3, 5))
     dh.flags.writeable = False
     with pytest.raises(InputError, match="written in place"):
         native.window_backward(tape, W, dh=dh, consume=True)
@@ -173,7 +173,7 @@ def test_a_gradient_in_two_windows_is_that_of_one(cell, tied):
             _, d_final_state = model.backward(
                 output, loss.dh, gradient, d_final_state=d_final_state, consume=True
             )
-        model.finish(gradient)
+        model.fold_input_tables(gradient)
         found.append({name: gradient.values[name].copy() for name in gradient.values})
     for name, value in found[0].items():
         assert np.isfinite(value).all() and np.array_equal(value, found[1][name]), name
@@ -203,7 +203,7 @@ def test_consuming_changes_no_gradient_of_a_model(cell, more, threads):
             output = model.forward(x, masks=model.masks(3, seed=1, step=0))
             loss = model.loss(output, y, gradient=gradient)
             _, starts = model.backward(output, loss.dh, gradient, consume=consume)
-            model.finish(gradient)
+            model.fold_input_tables(gradient)
             found.append([gradient.flat.copy(), *(part for state in starts for part in state)])
     for one, two in zip(*found, strict=True):
         assert one is two is None or np.array_equal(one, two)
@@ -214,8 +214,8 @@ def test_a_gradient_that_nothing_was_added_to_is_zero():
     x, gradient = np.array([[0], [3], [1]], np.int32), model.gradient()
     output = model.forward(x)
     model.backward(output, model.loss(output, x, gradient=gradient).dh, gradient)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     assert gradient.flat.any()
     gradient.clear()
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     assert not gradient.flat.any()

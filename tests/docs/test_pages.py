@@ -175,7 +175,7 @@ def test_links_and_pictures_of_a_page_are_there(page: str) -> None:
 
 @pytest.mark.parametrize("page", BOTH)
 def test_files_that_a_page_names_are_there(page: str) -> None:
-    named = re.findall(r"`((?:src|csrc|tests|bench|examples|docs)/[\w./]+\.(?:py|h|cpp))`", content(page))
+    named = re.findall(r"`((?:src|csrc|tests|bench|examples|docs)/[\w./-]+\.(?:py|h|cpp))`", content(page))
     missing = [name for name in named if not (ROOT / name).exists()]
     assert missing == []
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from unspool.cells import CELLS
 from unspool.data.text.corpus import prepare
 from unspool.errors import InputError
 from unspool.evaluation.language import NetworkScorer, evaluate, log_prob
@@ -25,14 +26,14 @@ def text(length: int) -> np.ndarray:
     return np.random.default_rng(length).integers(K, size=length).astype(np.int32)
 
 
-@pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
+@pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("window", [1, 2, 7, 50, 99, 100, 1000])
 def test_windows_of_any_size_change_no_bit(cell: str, window: int) -> None:
     ids, made = text(100), model(cell, layers=2)
     np.testing.assert_array_equal(log_prob(made, ids, window=window), log_prob(made, ids))
 
 
-@pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
+@pytest.mark.parametrize("cell", CELLS)
 def test_it_says_what_a_stream_says_token_by_token(cell: str) -> None:
     ids, made = text(40), model(cell)
     stream, expected = Stream(made), []

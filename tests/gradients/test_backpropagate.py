@@ -19,7 +19,7 @@ def everything(case, memory, xi=None, carry_after=None):
         memory=memory, carry_after=carry_after,
     )  # fmt: skip
     model.add_initial_state_gradient(passed.d_initial_state, gradient)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     found = {name: gradient.values.stored(name).copy() for name in gradient.values}
     found |= {"sum": np.float64(passed.loss.sum), "count": passed.loss.count, "each": passed.loss.per_target}
     for name in ("state", "at", "d_initial_state"):

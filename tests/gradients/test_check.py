@@ -10,6 +10,7 @@ from unspool.cli.commands.check_gradients import Options, check_command
 from unspool.errors import InputError
 from unspool.gradients import check as module
 from unspool.gradients.check import check_gradients
+from unspool.kernels.backend import BACKENDS
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 
@@ -21,28 +22,30 @@ def test_all_ways_agree(cell, kind, pattern):
     config = config_of(cell, kind, 3, layers=2, bidirectional=kind == "dense", learn_h0=True, pattern=pattern)
     model = Model.initialise(config, seed=1)
     model.parameters.flat[:] += 0.1 * np.random.default_rng(0).standard_normal(model.parameters.flat.shape)
-    found = check_gradients(model, tau=4, B=2, nudged=3)
+    found = check_gradients(model, tau=4, B=2, probed=3)
     assert {each.name for each in found} == set(model.parameters)
     assert all(each.agrees for each in found), found
-    assert all(each.twins_and_torch < 1e-12 for each in found)
+    assert all(each.reference_and_torch < 1e-12 for each in found)
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu", "sigmoid", "identity"])
 @pytest.mark.parametrize("pattern", ["hidden", "output"])
 def test_all_ways_agree_for_every_activation(activation, pattern):
     config = ModelConfig(cell="elman", inputs=4, outputs=5, hidden=6, activation=activation, pattern=pattern)
-    assert all(each.agrees for each in check_gradients(Model.initialise(config, seed=1), tau=5, nudged=4))
+    assert all(each.agrees for each in check_gradients(Model.initialise(config, seed=1), tau=5, probed=4))
 
 
-@pytest.mark.parametrize("wrong", ["by_hand", "by_twins", "by_torch"])
+@pytest.mark.parametrize("wrong", ["native", "reference", "torch"])
 def test_a_wrong_gradient_is_found(wrong, monkeypatch, capsys):
-    right = getattr(module, wrong)
+    name = "by_torch" if wrong == "torch" else "by_backend"
+    right = getattr(module, name)
 
-    def off(model, x, y):
-        found = right(model, x, y)
-        return found | {"layer0.W": found["layer0.W"] * 1.001}
+    def off(model, x, y, *backend):
+        found = right(model, x, y, *backend)
+        meant = not backend or backend[0] is BACKENDS[wrong]
+        return found | {"layer0.W": found["layer0.W"] * 1.001} if meant else found
 
-    monkeypatch.setattr(module, wrong, off)
+    monkeypatch.setattr(module, name, off)
     with pytest.raises(SystemExit) as stopped:
         check_command(options=Options(hidden=5, values=4))
     assert stopped.value.code == 1

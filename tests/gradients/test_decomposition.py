@@ -1,4 +1,4 @@
-"""Every share adds up to the gradient; every quantity is what PyTorch's autograd says; lags add up too."""
+"""The contributions add up to the gradient; every quantity is what PyTorch's autograd says; lags add up too."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from unspool.gradients.linear import spectral_radius
 from unspool.kernels import reference
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
-from unspool.model.twin import Twin
 
 
 def kernels(case):
@@ -23,7 +22,7 @@ def kernels(case):
     output = model.forward(case.x, case.start, lengths=case.lengths)
     loss = model.loss(output, case.y, gradient=gradient)
     model.backward(output, loss.dh, gradient)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     return loss, gradient.values
 
 
@@ -36,12 +35,12 @@ def test_the_shares_of_all_steps_add_up_to_the_gradient_of_the_kernels(cell, kin
     loss, gradient = kernels(case)
     np.testing.assert_allclose(apart.L, loss.per_target, rtol=1e-5, atol=1e-6)
     for name in apart.names:
-        total = apart.shares(name).sum(axis=0)
+        total = apart.contributions(name).sum(axis=0)
         np.testing.assert_allclose(total, apart.gradient(name), rtol=1e-12, atol=1e-12)
         scale = np.abs(total).max()
         np.testing.assert_allclose(gradient[name], total, rtol=0, atol=2e-5 * scale, err_msg=name)
-        norms = [np.linalg.norm(share) for share in apart.shares(name)]
-        np.testing.assert_allclose(apart.share_norms(name), norms)
+        norms = [np.linalg.norm(part) for part in apart.contributions(name)]
+        np.testing.assert_allclose(apart.contribution_norms(name), norms)
 
 
 def elman_in_torch(case):
@@ -84,7 +83,7 @@ def test_every_named_quantity_is_what_autograd_finds():
 def test_the_gradient_of_every_state_is_what_a_nudge_of_it_finds(cell, reverse):
     case = Windowed(config_of(cell, "dense", 3, bidirectional=reverse), tau=4, B=2, ragged=True)
     apart = decompose_gradient(case.model, case.x, case.y, lengths=case.lengths)
-    tape, back = apart.seen.tapes[0][reverse], apart.backs[0][reverse]
+    tape, arriving = apart.output.tape[0].directions[reverse], apart.layers[0].dh[reverse]
     dh = apart.dh(0, reverse)
     ds = np.zeros(dh.shape[1:]) if cell == "lstm" else None
     order = list(range(4)) if not reverse else [3, 2, 1, 0]
@@ -92,27 +91,27 @@ def test_the_gradient_of_every_state_is_what_a_nudge_of_it_finds(cell, reverse):
         later = order[place + 1 :]
         first, last = (min(later), max(later) + 1) if later else (0, 0)
         if not later:
-            expected = back[0][t]
+            expected = arriving[t]
         else:
             cut = reference.Tape(
                 tape.cell, tape.activation, reverse, np.clip(tape.lengths - first, 0, last - first), None,
                 tape.hs[first : last + 1], None if tape.ss is None else tape.ss[first : last + 1],
                 None if tape.gates is None else tape.gates[first:last], None,
             )  # fmt: skip
-            W = apart.twin.letters["layer0.reverse.W" if reverse else "layer0.W"]
-            after = reference.window_backward(cut, W, dh=back[0][first:last], ds_end=ds)
-            expected = back[0][t] + after.dh0
+            W = apart.model.parameters["layer0.reverse.W" if reverse else "layer0.W"]
+            after = reference.window_backward(cut, W, dh=arriving[first:last], ds_end=ds)
+            expected = arriving[t] + after.dh0
         np.testing.assert_allclose(dh[t], expected, rtol=1e-11, atol=1e-13)
 
 
 def test_a_share_that_is_not_there_is_refused():
     case = Windowed(config_of("elman", "one-hot", 3), tau=4, B=2)
     apart = decompose_gradient(case.model, case.x, case.y)
-    with pytest.raises(InputError, match="no shares of 'X'"):
-        apart.share("X", 0)
+    with pytest.raises(InputError, match="'X' is not decomposed"):
+        apart.contribution("X", 0)
     with pytest.raises(InputError, match="step 4 is beyond the window"):
-        apart.share("c", 4)
-    with pytest.raises(InputError, match="y has shape"):
+        apart.contribution("c", 4)
+    with pytest.raises(InputError, match="y is"):
         decompose_gradient(case.model, case.x, case.y[:2])
 
 
@@ -125,9 +124,9 @@ def test_a_steps_jacobian_is_what_the_backward_pass_does_to_every_unit_vector(ce
     if cell != "elman" and activation != "tanh":
         return
     case = Windowed(config_of(cell, "one-hot", 4, activation=activation), tau=3, B=1)
-    twin = Twin.of(case.model)
-    tape = twin.forward(case.x, case.start).tapes[0][0]
-    W, width = twin.letters["layer0.W"], 8 if cell == "lstm" else 4
+    model = case.model.on(reference)
+    tape = model.forward(case.x, case.start).tape[0].directions[0]
+    W, width = model.parameters["layer0.W"], 8 if cell == "lstm" else 4
     product = np.eye(width)
     for t in (2, 1, 0):
         product = product @ jacobian(tape, W, t)
@@ -171,27 +170,59 @@ def test_the_horizon_is_where_the_influence_stays_below_and_not_where_it_dips():
 # ── gradients by lag ───────────────────────────────────────────────────────────────────────────────────────
 
 
+def torch_parameters(case, layer):
+    """One layer's parameters in float64 under their letters."""
+    found = case.model.parameters.layer(layer, False)
+    return {name: torch.tensor(value.astype(np.float64), requires_grad=True) for name, value in found.items()}
+
+
+def losses_in_torch(case, uses):
+    """The loss of every step, from the equations of the cells; step k of layer n multiplies by uses[n][k]."""
+    layers = [torch_parameters(case, n) for n in range(len(uses))]
+    V, c = (torch.tensor(case.model.parameters[name].astype(np.float64)) for name in "Vc")
+    state = [[None if v is None else torch.tensor(v.astype(np.float64)) for v in pair] for pair in case.start]
+    losses = []
+    for k in range(case.tau):
+        x = torch.nn.functional.one_hot(torch.tensor(case.x[k]).long(), case.config.inputs).double()
+        for p, W, pair in zip(layers, (each[k] for each in uses), state, strict=True):
+            h, s = pair
+            a, w = p["b"] + x @ p["U"].T, h @ W.T
+            if case.config.cell == "elman":
+                h = torch.tanh(a + w)
+            elif case.config.cell == "lstm":
+                i, f, g, o = (a + w).chunk(4, dim=1)
+                s = torch.sigmoid(f) * s + torch.sigmoid(i) * torch.tanh(g)
+                h = torch.sigmoid(o) * torch.tanh(s)
+            else:
+                (ar, az, an), (wr, wz, wn) = a.chunk(3, dim=1), w.chunk(3, dim=1)
+                z = torch.sigmoid(az + wz)
+                h = (1 - z) * torch.tanh(an + torch.sigmoid(ar + wr) * (wn + p["d"])) + z * h
+            x, pair[:] = h, [h, s]
+        y = torch.tensor(case.y[k]).long()
+        losses.append(torch.nn.functional.cross_entropy(x @ V.T + c, y, reduction="sum", ignore_index=-1))
+    return losses
+
+
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_parts_by_lag_are_what_is_left_when_every_loss_looks_back_alone(cell, layers):
     case = Windowed(config_of(cell, "one-hot", 4, layers=layers), tau=5, B=2)
     by_lag = gradient_by_lag(case.model, case.x, case.y, state=case.start)
-    twin = Twin.of(case.model)
-    seen = twin.forward(case.x, case.start)
-    dh = seen.do(case.y) @ twin.V
-    parts = {f"layer{n}.W": np.zeros((5, *twin.letters[f"layer{n}.W"].shape)) for n in range(layers)}
-    for t in range(5):  # the loss of one step alone, taken back; its share at step k has the lag t - k
-        alone = np.zeros_like(dh)
-        alone[t] = dh[t]
-        for n, row in enumerate(twin.backward(seen, alone)):
-            for k in range(t + 1):
-                da = twin.recurrent(row[0][1].da[k])
-                parts[f"layer{n}.W"][t - k] += da.T @ seen.tapes[n][0].h_before[k]
+    parts = {f"layer{n}.W": np.zeros((5, *case.model.parameters[f"layer{n}.W"].shape)) for n in range(layers)}
+    uses = [[torch_parameters(case, n)["W"] for _ in range(5)] for n in range(layers)]  # W of every step
+    losses = losses_in_torch(case, uses)
+    for t, loss in enumerate(losses):  # its part at step k has the lag t - k
+        found = torch.autograd.grad(
+            loss, [W for layer in uses for W in layer], retain_graph=True, allow_unused=True
+        )
+        for (n, k), part in zip(np.ndindex(layers, 5), found, strict=True):
+            if k <= t:
+                parts[f"layer{n}.W"][t - k] += part.numpy()
     for name, expected in parts.items():
         norms = [np.linalg.norm(part) for part in expected]
         np.testing.assert_allclose(by_lag.norms[name], norms, rtol=1e-10)
     assert by_lag.bias[0] == 1.0 and by_lag.bias[5] < 1e-12
-    assert sum(by_lag.shares()) == pytest.approx(1)
+    assert sum(by_lag.contributions()) == pytest.approx(1)
 
 
 def test_the_bias_by_lag_is_the_bias_of_a_gradient_that_looks_back_so_far():
@@ -208,7 +239,7 @@ def test_the_bias_by_lag_is_the_bias_of_a_gradient_that_looks_back_so_far():
             y[-1] = ids[t + 1]
             loss = model.loss(output, y, gradient=gradient)
             model.backward(output, loss.dh, gradient)
-        model.finish(gradient)
+        model.fold_input_tables(gradient)
     recurrent = [name for name in full.values if name.startswith("layer")]
     missing, whole = (
         np.sqrt(sum(np.linalg.norm(part[name]) ** 2 for name in recurrent))
@@ -247,9 +278,9 @@ def test_the_shares_of_the_other_patterns_add_up_to_the_gradient_of_the_kernels(
         apart = decompose_gradient(case.model, case.x, y, lengths=case.lengths)
         gradient = case.model.gradient()
         backpropagate(case.model, case.x, y, None, gradient, lengths=case.lengths)
-        case.model.finish(gradient)
+        case.model.fold_input_tables(gradient)
         for name in apart.names:
-            total = apart.shares(name).sum(axis=0)
+            total = apart.contributions(name).sum(axis=0)
             np.testing.assert_allclose(gradient.values[name], total, rtol=1e-4, atol=1e-5, err_msg=name)
     names = [name for name, _ in decompose_gradient(case.model, case.x, y).arrays()]
     assert {"layer0.a", "layer0.s", "o", "L", "do"} <= set(names)

@@ -27,7 +27,7 @@ def alone(case, b, y, state, xi=None, scale=0.5):
     )  # fmt: skip
     if state is None:
         model.add_initial_state_gradient(passed.d_initial_state, gradient)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     return gradient, passed.loss
 
 
@@ -79,7 +79,7 @@ def test_the_rows_add_up_to_the_gradient_of_the_batch_and_to_pytorchs(cell):
     case, y, found = check(config_of(cell, "dense", 6))
     gradient = case.model.gradient()
     backpropagate(case.model, case.x, y, None, gradient, scale=0.5, lengths=case.lengths)
-    case.model.finish(gradient)
+    case.model.fold_input_tables(gradient)
     np.testing.assert_allclose(found.flat.sum(0), gradient.flat, rtol=1e-4, atol=1e-5)
     assert (found.counts == (y >= 0).sum(0)).all()
 

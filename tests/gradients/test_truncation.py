@@ -7,6 +7,7 @@ import pytest
 
 import torch
 from cases import CELLS, Batch, config_of, same_bits
+from unspool.cells import cell_named
 from unspool.errors import InputError
 from unspool.gradients.truncation import FULL, CarriedState, Truncation
 from unspool.kernels import native, reference
@@ -15,6 +16,7 @@ from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.optimisers.base import Optimiser, OptimiserConfig
 from unspool.training.loop import train, update
+from windows import layer_arguments
 
 FALSE_ALARMS = 1e-6
 """How often a right estimator would fail a test of unbiasedness, were the seed not fixed: over all parameters."""
@@ -55,30 +57,28 @@ def test_a_truncation_that_makes_no_sense_is_refused_in_one_line(text, says):
 
 def window(cell, dtype, tau=6, B=5, H=19, seed=0):
     rng = np.random.default_rng(seed)
-    G = reference.GATES[cell]
 
     def values(*shape):
         return (0.5 * rng.standard_normal(shape)).astype(np.float32).astype(dtype)
 
-    args = {"p": values(tau, B, G * H), "W": values(G * H, H), "h0": values(B, H)}
-    args |= {"s0": values(B, H)} if cell == "lstm" else {"d": values(H)} if cell == "gru" else {}
+    args = {"cell": cell_named(cell)} | layer_arguments(cell_named(cell), values, tau=tau, B=B, H=H)
     args |= {"lengths": rng.integers(0, tau + 1, B).astype(np.int32)}
     xi = (rng.integers(0, 3, (tau, B)) / 2).astype(dtype)
     arriving = {"dh": values(tau, B, H), "dh_end": values(B, H), "xi": xi}
-    return args, arriving | ({"ds_end": values(B, H)} if cell == "lstm" else {})
+    return args, arriving | ({"ds_end": values(B, H)} if "s0" in args else {})
 
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_kernel_weighs_the_chain_as_its_twin_does_with_every_instruction_set(cell):
     args, arriving = window(cell, np.float32)
-    theirs = reference.window_backward(reference.window_forward(cell, **args), args["W"], **arriving)
+    theirs = reference.window_backward(reference.window_forward(**args), args["W"], **arriving)
     before = native.kernel_info()
     found = []
     for isa in before["available"]:
         native.choose_isa(isa)
         for threads in (1, 3):
             native.set_threads(threads)
-            found.append(native.window_backward(native.window_forward(cell, **args), args["W"], **arriving))
+            found.append(native.window_backward(native.window_forward(**args), args["W"], **arriving))
     native.choose_isa(before["isa"])
     native.set_threads(before["threads"])
     for ours in found:
@@ -91,7 +91,7 @@ def test_the_kernel_weighs_the_chain_as_its_twin_does_with_every_instruction_set
 @pytest.mark.parametrize("cell", CELLS)
 def test_zero_cuts_the_chain_and_one_leaves_it(cell):
     args, arriving = window(cell, np.float32)
-    tape = native.window_forward(cell, **args)
+    tape = native.window_forward(**args)
     plain = {name: value for name, value in arriving.items() if name != "xi"}
     ones = native.window_backward(tape, args["W"], **plain, xi=np.ones((6, 5), np.float32))
     same_bits(ones._asdict(), native.window_backward(tape, args["W"], **plain)._asdict())
@@ -108,9 +108,7 @@ def test_zero_cuts_the_chain_and_one_leaves_it(cell):
 def test_a_wrong_xi_is_refused():
     args, _ = window("gru", np.float32)
     with pytest.raises(InputError, match="xi"):
-        native.window_backward(
-            native.window_forward("gru", **args), args["W"], xi=np.ones((6, 4), np.float32)
-        )
+        native.window_backward(native.window_forward(**args), args["W"], xi=np.ones((6, 4), np.float32))
 
 
 # ── randomised truncation is unbiased ──────────────────────────────────────────────────────────────────────
@@ -136,17 +134,19 @@ def allowed(parameters):
 def test_the_mean_of_random_truncation_is_the_full_gradient_for_every_parameter(cell, P):
     draws, tau, H, K = 40_000, 6, 3, 4
     rng = np.random.default_rng(1)
-    G = reference.GATES[cell]
+    cell = cell_named(cell)
+    G = len(cell.gates)
     ids = np.repeat(rng.integers(0, K, (tau, 1)), draws, axis=1).astype(np.int32)  # every row the same text
     table, W = (rng.standard_normal(shape).astype(np.float32) for shape in ((K, G * H), (G * H, H)))
-    extra = {"s0": np.zeros((draws, H), np.float32)} if cell == "lstm" else {}
-    extra |= {"d": np.full(H, 0.3, np.float32)} if cell == "gru" else {}
-    tape = native.window_forward(cell, Lookup(table, ids), W, np.zeros((draws, H), np.float32), **extra)
+    zero = np.zeros((draws, H), np.float32)
+    extra = [np.full(each.shape(H, G * H), 0.3, np.float32) for each in cell.extra]
+    s0 = zero if cell.has_cell_state else None
+    tape = native.window_forward(cell, Lookup(table, ids), W, zero, s0=s0, extra=extra)
     dh = np.repeat(rng.standard_normal((tau, 1, H)).astype(np.float32), draws, axis=1)
     xi = Truncation.parse(f"random:{P}").xi(tau, draws, seed=2, step=3)
 
     def gradients(back):
-        da = np.delete(back.da, slice(2 * H, 3 * H), axis=2) if cell == "gru" else back.da
+        da = cell.da_of_W(back.da, H)
         to_table = back.da[:, :, : G * H]
         one_hot = np.eye(K, dtype=np.float32)[ids[:, 0]]
         return np.concatenate(
@@ -196,7 +196,7 @@ def test_backwards_is_the_same_sum_as_forwards_for_the_same_draws():
     tau, B, H = 5, 3, 2
     p, W = rng.standard_normal((tau, B, H)), rng.standard_normal((H, H))
     xi, dh = rng.integers(0, 2, (tau, B)) * 2.0, rng.standard_normal((tau, B, H))
-    tape = reference.window_forward("elman", p, W, np.zeros((B, H)))
+    tape = reference.window_forward(cell_named("elman"), p, W, np.zeros((B, H)))
     back = reference.window_backward(tape, W, dh=dh, xi=xi)
     dW = np.einsum("tbg,tbh->gh", back.da, tape.h_before)
     total = np.zeros((H, H))

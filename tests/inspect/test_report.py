@@ -22,7 +22,7 @@ from unspool.inspect.page.page import page
 from unspool.inspect.properties import Property, properties_of
 from unspool.inspect.reading import pieces_of, read
 from unspool.inspect.report import inspect, numbers
-from unspool.inspect.units import choose, named, shares
+from unspool.inspect.units import choose_units, find_units, normalised_information
 
 
 def ids_of(source, text=TEXT):
@@ -97,7 +97,7 @@ def test_the_share_of_a_property_is_its_mutual_information_less_chance():
     rng = np.random.default_rng(0)
     p = Property("p", rng.integers(0, 3, 450), True)
     states = np.stack([p.values + 0.5 * rng.standard_normal(450), rng.standard_normal(450)], axis=1)
-    share, chance = shares(states.astype(np.float32), [p])
+    share, chance = normalised_information(states.astype(np.float32), [p])
     for unit in range(2):
         u = states[:, unit].astype(np.float32)
         moved = [information(u, np.roll(p.values, 450 * k // 9)) for k in range(1, 9)]
@@ -114,10 +114,10 @@ def test_a_planted_unit_is_found_and_a_named_one_is_taken():
     quotes = next(each for each in found if each.name == "inside quotation marks")
     h = rng.standard_normal((len(pieces), 12)).astype(np.float32)
     h[:, 7] = quotes.values * 1.6 - 0.8 + 0.05 * h[:, 7]
-    best = choose({"layer0.h": h}, found, 3)[0]
-    assert (best.name, best.tells.name) == ("layer0.h7", "inside quotation marks")
+    best = choose_units({"layer0.h": h}, found, 3)[0]
+    assert (best.name, best.encodes.name) == ("layer0.h7", "inside quotation marks")
     assert best.share > 0.7 and best.means[1] > 0.7 > -0.7 > best.means[0]
-    assert [unit.name for unit in named({"layer0.h": h}, found, ["3", "h7", "layer0.h11"])] == [
+    assert [unit.name for unit in find_units({"layer0.h": h}, found, ["3", "h7", "layer0.h11"])] == [
         "layer0.h3",
         "layer0.h7",
         "layer0.h11",
@@ -126,7 +126,7 @@ def test_a_planted_unit_is_found_and_a_named_one_is_taken():
     assert 0 < quotes.values[stretch : stretch + 30].sum() < 30
     for name in ("12", "s1", "layer1.h0", "h", "x", "-1"):
         with pytest.raises(InputError, match=re.escape("layer0.h0 … layer0.h11")):
-            named({"layer0.h": h}, found, [name])
+            find_units({"layer0.h": h}, found, [name])
 
 
 def test_components_are_those_of_a_singular_value_decomposition():
@@ -140,13 +140,15 @@ def test_components_are_those_of_a_singular_value_decomposition():
     assert found.shares == pytest.approx(sizes[:2] ** 2 / (sizes**2).sum(), rel=1e-3)
     for i in range(2):
         expected = centred @ directions[i]
-        assert min(np.abs(found.places[:, i] - sign * expected).max() for sign in (1, -1)) < 0.02 * sizes[0]
+        assert (
+            min(np.abs(found.positions[:, i] - sign * expected).max() for sign in (1, -1)) < 0.02 * sizes[0]
+        )
 
 
 @pytest.mark.parametrize("states", [np.zeros((5, 3)), np.ones((5, 1)), np.arange(10.0).reshape(5, 2)])
 def test_components_of_little_are_finite(states):
     found = components(states.astype(np.float32))
-    assert np.isfinite(found.places).all() and np.isfinite(found.shares).all()
+    assert np.isfinite(found.positions).all() and np.isfinite(found.shares).all()
 
 
 def test_looking_back_needs_room_and_its_advice_names_the_fewest_steps(trained):

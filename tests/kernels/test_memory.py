@@ -159,6 +159,7 @@ def test_a_daemon_thread_inside_a_kernel_lets_the_interpreter_end_cleanly():
 RACE = """
 import threading, time
 import numpy as np
+from unspool.cells.elman import CELL
 from unspool.errors import InputError
 from unspool.kernels import native
 from unspool.kernels.tape import Lookup
@@ -174,8 +175,8 @@ calls = [
     lambda: native.scatter_add(table, given, rows),
     lambda: native.sum_over_time(rows, rows, np.zeros((8, 8), np.float32), accumulate=False, lookup=Lookup(table, given)),
     lambda: native.softmax_cross_entropy(rows, V, c, given),
-    lambda: native.window_forward("elman", window, W, h0),
-    lambda: native.window_forward("elman", p, W, h0, lengths=given[: R // 4]),
+    lambda: native.window_forward(CELL, window, W, h0),
+    lambda: native.window_forward(CELL, p, W, h0, lengths=given[: R // 4]),
 ]
 over = threading.Event()
 def change():

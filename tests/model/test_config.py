@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unspool.cells import CELLS
 from unspool.errors import InputError
 from unspool.model.config import ModelConfig
 
@@ -45,7 +46,7 @@ def test_a_config_cannot_be_changed():
         ModelConfig,
         inputs=st.integers(1, 5000),
         outputs=st.integers(1, 9),
-        cell=st.sampled_from(["elman", "gru", "lstm"]),
+        cell=st.sampled_from(list(CELLS)),
         hidden=st.integers(1, 99),
         layers=st.integers(1, 4),
         bidirectional=st.booleans(),

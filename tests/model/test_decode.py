@@ -7,7 +7,7 @@ import pytest
 
 from unspool.data.batches.examples import SequenceBatch
 from unspool.kernels.elementwise import softmax, squareplus, tanh
-from unspool.model.decode import beam, draw, log_softmax, until_end
+from unspool.model.decode import beam, log_softmax, sample, until_end
 from unspool.model.sequence_config import BOS, EOS, UNK, SequenceConfig
 from unspool.model.sequence_network import Network
 
@@ -42,7 +42,7 @@ def test_a_wide_beam_finds_the_most_probable_sequence(attention, seed):
     ended = [[*body, EOS] for n in range(longest) for body in itertools.product(others, repeat=n)] + [
         list(body) for body in itertools.product(others, repeat=longest)
     ]
-    found = beam(network, batch, network.weights(), longest=longest, width=K**longest)
+    found = beam(network, batch, network.weights(), max_length=longest, width=K**longest)
     for row, written in enumerate(found):
         scores = [log_prob(network, batch, row, tokens) for tokens in ended]
         best = int(np.argmax(scores))
@@ -53,7 +53,7 @@ def test_a_wide_beam_finds_the_most_probable_sequence(attention, seed):
 @pytest.mark.parametrize("attention", ["none", "general"])
 def test_greedy_takes_the_most_probable_token_and_its_log_prob_is_that_of_teacher_forcing(attention):
     network, batch = make(attention, bidirectional=True, cell="lstm")
-    for row, written in enumerate(beam(network, batch, network.weights(), longest=6)):
+    for row, written in enumerate(beam(network, batch, network.weights(), max_length=6)):
         tokens = written.tokens.tolist() + ([EOS] if len(written.tokens) < 6 else [])
         assert written.log_prob == pytest.approx(log_prob(network, batch, row, tokens), abs=1e-4)
         for at in range(len(tokens)):
@@ -66,17 +66,17 @@ def test_a_row_is_written_alone_as_among_others():
     network, batch = make("general")
     weights = network.weights()
     for width in (1, 3):
-        among = beam(network, batch, weights, longest=5, width=width)
+        among = beam(network, batch, weights, max_length=5, width=width)
         for row in range(3):
             L = int(batch.lengths[row])
             alone = SequenceBatch(
                 batch.x[:L, row : row + 1], batch.lengths[row : row + 1], None, None, np.array([row])
             )
-            (single,) = beam(network, alone, weights, longest=5, width=width)
+            (single,) = beam(network, alone, weights, max_length=5, width=width)
             assert single.tokens.tolist() == among[row].tokens.tolist()
             assert single.log_prob == among[row].log_prob
-            drawn = draw(network, alone, weights, longest=5, temperature=1.0, seed=3)[0]
-            whole = draw(network, batch, weights, longest=5, temperature=1.0, seed=3)[row]
+            drawn = sample(network, alone, weights, max_length=5, temperature=1.0, seed=3)[0]
+            whole = sample(network, batch, weights, max_length=5, temperature=1.0, seed=3)[row]
             assert drawn.tokens.tolist() == whole.tokens.tolist()
 
 
@@ -86,7 +86,7 @@ def test_draws_have_the_frequencies_of_the_distribution():
     many = SequenceBatch(
         np.repeat(batch.x[:, :1], n, axis=1), np.full(n, 3, np.int32), None, None, np.arange(n)
     )
-    drawn = draw(network, many, network.weights(), longest=1, temperature=1.0, seed=0)
+    drawn = sample(network, many, network.weights(), max_length=1, temperature=1.0, seed=0)
     p = np.exp([log_prob(network, batch, 0, [t]) for t in range(5)])
     p[[UNK, BOS]] = 0
     p /= p.sum()
@@ -98,8 +98,8 @@ def test_special_tokens_are_never_written_however_probable():
     network, batch = make("none")
     network.parameters["c"][[UNK, BOS]] = 50
     weights = network.weights()
-    ways = [beam(network, batch, weights, longest=4, width=width) for width in (1, 3)]
-    ways += [draw(network, batch, weights, longest=4, temperature=t, seed=0) for t in (0.01, 1.0)]
+    ways = [beam(network, batch, weights, max_length=4, width=width) for width in (1, 3)]
+    ways += [sample(network, batch, weights, max_length=4, temperature=t, seed=0) for t in (0.01, 1.0)]
     for written in (each for way in ways for each in way):
         assert not {UNK, BOS} & set(written.tokens.tolist()) and np.isfinite(written.log_prob)
 

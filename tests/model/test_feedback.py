@@ -15,9 +15,9 @@ from unspool.gradients.jacobians import influence, radii
 from unspool.gradients.truncation import CarriedState, Truncation
 from unspool.kernels import native
 from unspool.model.config import ModelConfig
+from unspool.model.equivalent import as_hidden
 from unspool.model.network import Model
 from unspool.model.stream import Stream
-from unspool.model.twin import as_hidden
 from unspool.optimisers.base import Optimiser, OptimiserConfig
 from unspool.training.loop import train
 
@@ -60,7 +60,7 @@ def test_gradients_pass_through_the_output_fed_back_as_autograd_finds_them(kind,
     gradient = case.model.gradient()
     passed = backpropagate(case.model, case.x, case.y, None, gradient, masks=case.masks)
     case.model.add_initial_state_gradient(passed.d_initial_state, gradient)
-    case.model.finish(gradient)
+    case.model.fold_input_tables(gradient)
     assert passed.loss.sum == pytest.approx(loss.item(), rel=1e-5)
     for name, parameter in p.items():
         theirs = parameter.grad.numpy()
@@ -74,7 +74,7 @@ def test_four_ways_to_the_gradients_agree(kind):
     model = Model.initialise(fed(kind, hidden=5, learn_h0=True), seed=3)
     rng = np.random.default_rng(0)
     model.parameters.flat[:] += rng.uniform(-0.2, 0.2, model.parameters.flat.shape)
-    found = check_gradients(model, tau=7, nudged=6)
+    found = check_gradients(model, tau=7, probed=6)
     assert {each.name for each in found} >= {"layer0.R", "c", "layer0.h0"}
     assert all(each.agrees for each in found)
 
@@ -92,7 +92,7 @@ def test_any_cut_of_the_window_gives_the_same_bits(kind):
         backpropagate(
             case.model, case.x, case.y, case.start, gradient, lengths=case.lengths, masks=case.masks, memory=memory
         )  # fmt: skip
-        case.model.finish(gradient)
+        case.model.fold_input_tables(gradient)
     assert (few.flat == all_kept.flat).all()
 
 
@@ -100,11 +100,11 @@ def test_the_shares_of_the_steps_add_up_to_the_gradient():
     case = Windowed(fed("one-hot", hidden=5), tau=6, B=2)
     gradient = case.model.gradient()
     backpropagate(case.model, case.x, case.y, None, gradient)
-    case.model.finish(gradient)
+    case.model.fold_input_tables(gradient)
     apart = decompose_gradient(case.model, case.x, case.y)
     for name in apart.names:
         np.testing.assert_allclose(apart.gradient(name), gradient.values[name], rtol=1e-3, atol=1e-5)
-    h_before = apart.seen.tapes[0][0].h_before
+    h_before = apart.output.tape[0].directions[0].h_before
     p = {name: value.astype(np.float64) for name, value in case.model.parameters.items()}
     o_before = p["c"] + h_before @ p["V"].T
     a = p["layer0.b"] + p["layer0.U"].T[case.x] + o_before @ p["layer0.R"].T
@@ -183,7 +183,7 @@ def test_evaluation_and_the_stream_compute_the_same_bits(feedback, kind):
         y = ids[None, t + 1 : t + 2].T
         state = None if t == 0 else output.state  # noqa: F821
         output = case.model.forward(ids[t : t + 1, None], state, y=y)
-        assert (case.model.scores(output)[0, 0] == stream.logits()).all()
+        assert (case.model.logits(output)[0, 0] == stream.logits()).all()
         if t == 20:
             other = Stream(case.model)
             other.restore([(h, s) for h, s in stream.state()])

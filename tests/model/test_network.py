@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cases import CELLS, INPUTS, Windowed, config_of, same_bits, walk
+from unspool.cells import cell_named
 from unspool.errors import InputError
 from unspool.kernels import reference
 from unspool.model.config import ModelConfig
@@ -23,15 +24,17 @@ def loss64(case, letters, start=None):
         made = []
         for reverse in range(config.directions):
             p = {k: letters[prefix(layer, bool(reverse)) + k] for k in ("U", "W", "b")}
-            extra = {k: letters.get(prefix(layer, bool(reverse)) + k) for k in ("d", "h0", "s0")}
+            start = {k: letters.get(prefix(layer, bool(reverse)) + k) for k in ("h0", "s0")}
+            cell = cell_named(config.cell)
+            extra = [letters[prefix(layer, bool(reverse)) + each.name] for each in cell.extra]
             h0, s0 = (None if v is None else v.astype(np.float64) for v in case.start[at])
             if config.learn_h0:
-                h0 = np.tile(extra["h0"], (case.B, 1))
-                s0 = None if s0 is None else np.tile(extra["s0"], (case.B, 1))
-            keep = case.masks.states[at].astype(np.float64) if case.masks.states else None
+                h0 = np.tile(start["h0"], (case.B, 1))
+                s0 = None if s0 is None else np.tile(start["s0"], (case.B, 1))
+            mask = case.masks.states[at].astype(np.float64) if case.masks.states else None
             tape = reference.window_forward(
-                config.cell, x @ p["U"].T + p["b"], p["W"], h0, s0=s0, d=extra["d"], lengths=case.lengths,
-                activation=config.activation, reverse=bool(reverse), keep=keep,
+                cell, x @ p["U"].T + p["b"], p["W"], h0, s0=s0, extra=extra, lengths=case.lengths,
+                activation=config.activation, reverse=bool(reverse), recurrent_mask=mask,
             )  # fmt: skip
             made.append(tape.h)
             at += 1
@@ -95,7 +98,7 @@ def test_every_parameters_gradient_equals_finite_differences(config):
     assert loss.sum * 0.01 == pytest.approx(loss64(case, letters), rel=1e-5)
     _, starts = model.backward(out, loss.dh, gradient)
     model.add_initial_state_gradient(starts, gradient)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     assert set(gradient.values) == set(letters)
     for name in letters:
         places, slopes = differences(case, letters, name)
@@ -115,7 +118,7 @@ def test_the_gradient_of_a_learned_start_is_the_sum_over_the_rows():
 def test_a_model_without_a_learned_start_starts_at_zero_and_takes_no_gradient_of_it():
     model = Model.initialise(config_of("lstm", "one-hot", 4), seed=0)
     gradient = model.gradient()
-    assert all(not part.any() for pair in model.start(2) for part in pair)
+    assert all(not part.any() for pair in model.initial_state(2) for part in pair)
     model.add_initial_state_gradient([(np.ones((2, 4), np.float32),) * 2], gradient)
     assert not gradient.flat.any()
 
@@ -143,7 +146,7 @@ def test_a_row_of_length_zero_keeps_its_state_and_passes_its_gradient_on(cell):
     case.lengths[:] = [4, 0, 2]
     case.y[:, 1] = -1
     found = walk(case)
-    for i, letter in enumerate("hs" if cell == "lstm" else "h"):
+    for i, letter in enumerate("hs"[: cell_named(cell).parts]):
         assert np.array_equal(found[f"end 0 {letter}"][1], case.start[0][i][1])
         assert np.array_equal(found[f"d_start 0 {letter}"][1], case.d_final_state[0][i][1])
 
@@ -262,15 +265,15 @@ def test_a_tape_takes_the_bytes_that_its_formula_says():
         for rate in (0.0, 0.5):
             case = Windowed(config_of(cell, "one-hot", 16, recurrent_dropout=rate), tau=7, B=3)
             tape = case.model.forward(case.x, masks=case.masks).tape[0].directions[0]
-            assert tape.nbytes == bytes_of_tape(cell, 7, 3, 16, keep=rate > 0)
+            assert tape.nbytes == bytes_of_tape(cell_named(cell), 7, 3, 16, masked=rate > 0)
 
 
 def test_a_state_of_another_model_is_refused():
     model = Model.initialise(config_of("lstm", "one-hot", 6, layers=2), seed=0)
     with pytest.raises(InputError, match="2"):
-        model.forward(np.zeros((2, 1), np.int32), model.start(1)[:1])
+        model.forward(np.zeros((2, 1), np.int32), model.initial_state(1)[:1])
     with pytest.raises(InputError, match="h0"):
         model.forward(
             np.zeros((2, 1), np.int32),
-            Model.initialise(config_of("lstm", "one-hot", 5, layers=2), 0).start(1),
+            Model.initialise(config_of("lstm", "one-hot", 5, layers=2), 0).initial_state(1),
         )

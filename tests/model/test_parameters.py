@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cases import CELLS, INPUTS, config_of
-from unspool.cells.cell import orthogonal
+from unspool.cells.initialise import orthogonal
 from unspool.errors import InputError
 from unspool.model.network import Model
 from unspool.model.parameters import Parameters, initialise, shapes_of
@@ -43,7 +43,7 @@ def test_every_parameter_begins_on_a_cache_line_and_the_gaps_stay_zero():
     out = model.forward(x)
     loss = model.loss(out, x, gradient=gradient)
     model.backward(out, loss.dh, gradient)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     total = sum(float((gradient.values[name].astype(np.float64) ** 2).sum()) for name in gradient.values)
     assert float((gradient.flat.astype(np.float64) ** 2).sum()) == pytest.approx(total, rel=1e-12)
 

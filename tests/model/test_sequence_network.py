@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import torch
+from unspool.cells import CELLS
 from unspool.data.batches.examples import SequenceBatch
 from unspool.model.parameters import Parameters
 from unspool.model.sequence_config import EOS, SequenceConfig
@@ -160,7 +161,7 @@ def close(ours, theirs):
     assert np.abs(ours - theirs).max() <= 2e-5 * max(1.0, np.abs(theirs).max())
 
 
-@pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
+@pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize(("shape", "head", "more"), CASES, ids=IDS)
 def test_loss_and_gradients_are_pytorchs(cell, shape, head, more):
     network, batch = make(shape, head, cell=cell, **more)
@@ -209,7 +210,7 @@ def test_gradients_are_finite_differences(shape, head, more):
     assert by_hand == pytest.approx(numeric, rel=0.03, abs=0.02)
 
 
-@pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
+@pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize(("shape", "head", "more"), CASES, ids=IDS)
 def test_padding_changes_no_bit(cell, shape, head, more):
     network, batch = make(shape, head, cell=cell, **more)

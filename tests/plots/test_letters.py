@@ -22,14 +22,14 @@ def drawn(tmp_path):
 
 
 def test_no_font_at_all_is_one_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(figure, "_wide_font", lambda: None)
+    monkeypatch.setattr(figure, "_find_cjk_font", lambda: None)
     assert drawn(tmp_path)
     (line,) = capsys.readouterr().err.splitlines()
-    assert "no font here has" in line and all(letter in line for letter in "好差評")
+    assert "no installed font has" in line and all(letter in line for letter in "好差評")
 
 
 def test_an_installed_font_is_found(tmp_path, capsys):
-    if figure._wide_font() is None:
+    if figure._find_cjk_font() is None:
         pytest.skip("no such font here")
     assert drawn(tmp_path)
     assert capsys.readouterr().err == ""

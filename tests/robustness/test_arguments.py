@@ -18,8 +18,9 @@ from unspool.data.formats import ts as timeseries
 from unspool.data.formats.idx import read_idx
 from unspool.data.series import lags as series
 from unspool.data.text.corpus import prepare
+from unspool.data.text.decoding import read_file, read_text
 from unspool.data.text.settings import TextConfig
-from unspool.data.text.source import read_file, read_text, resolve, text_source
+from unspool.data.text.source import resolve, text_source
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import InputError, UnknownArgument, UnspoolError
@@ -69,7 +70,7 @@ INTEGERS = {
     "ModelConfig.layers": ("layers", lambda n: ModelConfig(inputs=5, outputs=5, layers=n)),
     "ModelConfig.embedding": ("embedding", lambda n: ModelConfig(inputs=5, outputs=5, embedding=n)),
     "Model.fresh": ("seed", lambda n: Model.initialise(CONFIG, n)),
-    "Model.start": ("B", lambda n: Model.initialise(CONFIG, 0).start(n)),
+    "Model.initial_state": ("B", lambda n: Model.initialise(CONFIG, 0).initial_state(n)),
     "sequential_batches.B": ("B", lambda n: sequential_batches(IDS, n, 2, rng())),
     "random_batches.tau": ("tau", lambda n: random_batches(IDS, 2, n, rng())),
     "Truncation.K1": ("K1", lambda n: Truncation("truncated", n, 9)),

@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import torch
 from cases import CELLS, Windowed, config_of, same_bits, walk
+from unspool.cells import cell_named
 from unspool.errors import InputError, UnspoolError
 from unspool.kernels import native
 from unspool.kernels.tape import Lookup
@@ -36,17 +37,19 @@ class Window:
     """The arguments of a small window, one of which a test makes wrong."""
 
     def __init__(self, cell, tau=4, B=3, H=5):
-        G = native.GATES[cell]
-        self.cell, self.tau, self.B, self.H = cell, tau, B, H
+        self.cell, self.tau, self.B, self.H = cell_named(cell), tau, B, H
+        G = len(self.cell.gates)
         self.args = {"p": floats(tau, B, G * H), "W": floats(G * H, H), "h0": floats(B, H, seed=1)}
-        self.args |= {"s0": floats(B, H, seed=2), "d": floats(H), "lengths": ids(*range(tau, tau - B, -1))}
-        self.args["keep"] = floats(B, H, seed=3)
+        self.args |= {"s0": floats(B, H, seed=2), "lengths": ids(*range(tau, tau - B, -1))}
+        self.args |= {each.name: floats(*each.shape(H, G * H)) for each in self.cell.extra}
+        self.args["recurrent_mask"] = floats(B, H, seed=3)
         self.back = {"dh": floats(tau, B, H), "dh_end": floats(B, H), "ds_end": floats(B, H)}
 
     def forward(self, **wrong):
         args = self.args | wrong
         p, W, h0 = args.pop("p"), args.pop("W"), args.pop("h0")
-        return native.window_forward(self.cell, p, W, h0, **args)
+        extra = [args.pop(each.name) for each in self.cell.extra]
+        return native.window_forward(self.cell, p, W, h0, extra=extra, **args)
 
     def backward(self, **wrong):
         tape = self.forward()
@@ -105,8 +108,7 @@ def refused(call, *args, **options):
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("name", ["p", "W", "h0", "s0", "d", "lengths", "keep"])
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize(("cell", "name"), [(cell, name) for cell in CELLS for name in Window(cell).args])
 def test_a_window_refuses_a_wrong_array_and_names_it(cell, name, wrong):
     window = Window(cell)
     value = WRONG[wrong](window.args[name])
@@ -128,7 +130,7 @@ def test_a_window_backwards_refuses_a_wrong_array(cell, name, wrong):
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("name", ["hs", "ss", "gates", "lengths", "keep"])
+@pytest.mark.parametrize("name", ["hs", "ss", "gates", "lengths", "recurrent_mask"])
 def test_a_window_backwards_refuses_a_wrong_tape(name, wrong):
     window = Window("lstm")
     tape = window.forward()
@@ -242,8 +244,7 @@ def unusual(a):
     yield "of a subclass", a.view(np.matrix) if a.ndim == 2 else a.view(np.recarray)
 
 
-@pytest.mark.parametrize("name", ["p", "W", "h0", "s0", "d", "lengths", "keep"])
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize(("cell", "name"), [(cell, name) for cell in CELLS for name in Window(cell).args])
 def test_a_window_reads_any_strides(cell, name):
     window = Window(cell)
     expected = window.forward()
@@ -293,7 +294,7 @@ def test_lengths_beyond_the_window_are_refused(cell, bad):
 @pytest.mark.parametrize("cell", CELLS)
 def test_ids_beyond_the_table_are_refused_unless_they_are_padding(cell, bad):
     window = Window(cell)
-    table = floats(7, native.GATES[cell] * 5)
+    table = floats(7, len(window.cell.gates) * 5)
     read = np.zeros((4, 3), np.int32)
     read[3, 1] = bad
     assert str(bad) in refused(window.forward, p=Lookup(table, read), lengths=None)
@@ -378,7 +379,7 @@ def test_a_loss_refuses_what_it_cannot_score():
 @pytest.mark.parametrize("cell", CELLS)
 def test_no_value_crashes_a_window(cell, value):
     window = Window(cell)
-    for name in ("p", "W", "h0", "s0", "d", "keep"):
+    for name in window.args.keys() - {"lengths"}:
         with np.errstate(all="ignore"):
             window.forward(**{name: np.full_like(window.args[name], value)})
     for name in ("dh", "dh_end", "ds_end"):
@@ -420,11 +421,11 @@ def test_windows_without_steps_or_rows_are_windows_too(cell, kind, tau, B):
     d_final_state = [(np.ones_like(h), None if s is None else np.ones_like(s)) for h, s in out.state]
     _, starts = model.backward(out, loss.dh, gradient, d_final_state=d_final_state)
     model.add_initial_state_gradient(starts, gradient)
-    model.finish(gradient)
+    model.fold_input_tables(gradient)
     assert loss.count == tau * B and out.h.shape == (tau, B, 10)
     assert np.isfinite(gradient.flat).all()
     if tau == 0:
-        for (h, _), (dh, _), (start, _) in zip(out.state, starts, model.start(B), strict=True):
+        for (h, _), (dh, _), (start, _) in zip(out.state, starts, model.initial_state(B), strict=True):
             assert np.array_equal(h, start) and np.array_equal(dh, np.ones_like(h))
 
 
@@ -441,10 +442,10 @@ def test_sizes_of_zero_give_empty_results():
     assert native.dropout_mask((0, 5), seed=0, stream=0, rate=0.5).shape == (0, 5)
     refused(native.gather, floats(0, 3), ids(0))
     refused(native.softmax_cross_entropy, floats(2, 3), floats(0, 3), None, ids(-1, -1))
-    refused(native.window_forward, "elman", floats(2, 1, 0), floats(0, 0), floats(1, 0))
+    refused(native.window_forward, cell_named("elman"), floats(2, 1, 0), floats(0, 0), floats(1, 0))
     refused(
         native.window_forward,
-        "elman",
+        cell_named("elman"),
         Lookup(floats(0, 2), np.zeros((1, 1), np.int32)),
         floats(2, 2),
         floats(1, 2),
@@ -453,7 +454,7 @@ def test_sizes_of_zero_give_empty_results():
 
 def test_two_to_the_31_steps_of_no_rows_are_no_work():
     tape = native.window_forward(
-        "gru", np.zeros((HUGE, 0, 15), np.float32), floats(15, 5), floats(0, 5), d=floats(5)
+        cell_named("gru"), np.zeros((HUGE, 0, 15), np.float32), floats(15, 5), floats(0, 5), extra=[floats(5)]
     )
     assert tape.tau == HUGE
     assert native.window_backward(tape, floats(15, 5)).da.shape == (HUGE, 0, 20)
@@ -482,7 +483,7 @@ def test_sizes_that_no_memory_holds_are_refused():
 def test_unknown_names_are_refused():
     window = Window("elman")
     for cell in ("rnn", "", 0, None, ["elman"]):
-        refused(native.window_forward, cell, window.args["p"], window.args["W"], window.args["h0"])
+        refused(cell_named, cell)
     for activation in ("softplus", 1, None):
         refused(window.forward, activation=activation)
     for name in ("sse", "", None, 5):
@@ -526,18 +527,21 @@ def test_windows_of_any_shapes_are_computed_or_refused(data):
     size = st.integers(0, 4)
     cell = data.draw(st.sampled_from(CELLS))
     tau, B, H = data.draw(size), data.draw(size), data.draw(size)
-    G = native.GATES[cell]
-    right = {"p": (tau, B, G * H), "W": (G * H, H), "h0": (B, H), "s0": (B, H), "d": (H,), "keep": (B, H)}
+    cell = cell_named(cell)
+    G = len(cell.gates)
+    right = {"p": (tau, B, G * H), "W": (G * H, H), "h0": (B, H), "s0": (B, H), "recurrent_mask": (B, H)}
+    right |= {each.name: each.shape(H, G * H) for each in cell.extra}
     shapes = dict(right)
     if data.draw(st.booleans()):
         name = data.draw(st.sampled_from(sorted(shapes)))
         shapes[name] = tuple(data.draw(st.lists(size, min_size=0, max_size=4)))
     args = {name: floats(*shape) for name, shape in shapes.items()}
     p, W, h0 = args.pop("p"), args.pop("W"), args.pop("h0")
-    shaped_right = all(shapes[n] == right[n] for n in ("W", "h0", "keep", "s0", "d"))
+    extra = [args.pop(each.name) for each in cell.extra]
+    shaped_right = all(shapes[n] == right[n] for n in right if n != "p")
     shaped_right = shaped_right and shapes["p"][1:] == (B, G * H) and len(shapes["p"]) == 3 and H > 0
     try:
-        tape = native.window_forward(cell, p, W, h0, reverse=data.draw(st.booleans()), **args)
+        tape = native.window_forward(cell, p, W, h0, extra=extra, reverse=data.draw(st.booleans()), **args)
     except InputError:
         assert not shaped_right
         return

@@ -164,14 +164,14 @@ def test_a_name_as_long_as_the_file_system_allows_can_be_written(length: int, tm
 REPLACING = """
 import os, signal, sys
 from pathlib import Path
-from unspool.storage.staging import folder_made_whole
+from unspool.storage.staging import atomic_folder
 rename = Path.rename
 def killed(self, target):
     if self.name == "run" and target == Path(sys.argv[1]):
         os.kill(os.getpid(), signal.SIGKILL)
     return rename(self, target)
 Path.rename = killed
-with folder_made_whole(Path(sys.argv[1]), replaces=True) as folder:
+with atomic_folder(Path(sys.argv[1]), replaces=True) as folder:
     (folder / "new").touch()
 """
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from unspool.cells import CELLS
 from unspool.errors import FileError, InputError
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
@@ -18,7 +19,7 @@ from unspool.storage.tensors import read_arrays, read_json, write_arrays, write_
 from unspool.training.store import load_model, save_model
 
 
-@pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
+@pytest.mark.parametrize("cell", CELLS)
 def test_a_model_comes_back_to_the_bit(cell: str, tmp_path: Path) -> None:
     config = ModelConfig(cell=cell, inputs=7, outputs=7, hidden=5, layers=2, embedding=5, tied=True)
     model = Model.initialise(config, seed=3)
@@ -54,7 +55,7 @@ def test_any_flipped_bit_and_any_cut_is_refused(
     else:
         damaged = bytearray(arrays_file[:at])
     (tmp_path / "damaged").write_bytes(damaged)
-    with pytest.raises(FileError, match=r"damaged or changed|not a file"):
+    with pytest.raises(FileError, match=r"damaged or edited|not a file"):
         read_arrays(tmp_path / "damaged")
 
 

@@ -203,9 +203,9 @@ def test_an_estimator_can_be_copied_and_pickled():
 
 
 def test_coders_are_learned_from_the_training_part_alone():
-    coder = ValueEncoder.learn([[0.0, 2.0], [4.0, 6.0]])
+    coder = ValueEncoder.fit([[0.0, 2.0], [4.0, 6.0]])
     assert coder.mean.tolist() == [3.0] and coder.decode(coder.encode([[9.0]])[0])[0, 0] == pytest.approx(9)
-    tokens = TokenEncoder.learn(["ab"], tokens="char")
+    tokens = TokenEncoder.fit(["ab"], tokens="char")
     assert [row.tolist() for row in tokens.encode(["az"])] == [[3, 0]]
     assert tokens.decode(np.array([3, 4])) == "ab"
     assert json.dumps(coder.to_json() | tokens.to_json())

@@ -210,7 +210,7 @@ def input_of(config):
 def check_equal_outputs(model, module, x):
     with torch.no_grad():
         theirs = module(x).numpy()
-    assert np.allclose(model.scores(model.forward(x)), theirs, atol=5e-6)
+    assert np.allclose(model.logits(model.forward(x)), theirs, atol=5e-6)
 
 
 WHOLE = [

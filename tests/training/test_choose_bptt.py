@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from unspool import LanguageModel, Model, ModelConfig
+from unspool.cells import CELLS
 from unspool.cli import main as cli
 from unspool.errors import InputError
 from unspool.gradients.by_lag import gradient_by_lag
@@ -43,7 +44,7 @@ def window(tau: int, B: int = 2) -> np.ndarray:
     return np.random.default_rng(0).integers(0, 5, (tau + 1, B)).astype(np.int32)
 
 
-@pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
+@pytest.mark.parametrize("cell", CELLS)
 def test_the_bias_is_that_of_the_gradient_by_lag(cell: str) -> None:
     """With one loss, at the last step, windows of K steps look back exactly as far as `unspool.gradients.by_lag` says."""
     model = Model.initialise(ModelConfig(cell=cell, inputs=5, outputs=5, hidden=7, layers=2), seed=0)

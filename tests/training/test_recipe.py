@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given as any_of
 from hypothesis import strategies as st
 
+from unspool.cells import CELLS
 from unspool.errors import InputError
 from unspool.model.config import ModelConfig
 from unspool.training import recipe as plan
@@ -118,7 +119,7 @@ def test_a_recipe_is_repeated_by_its_own_numbers():
     given=st.fixed_dictionaries(
         {},
         optional={
-            "cell": st.sampled_from(["elman", "gru", "lstm"]),
+            "cell": st.sampled_from(list(CELLS)),
             "hidden": st.integers(1, 2000),
             "layers": st.integers(1, 4),
             "B": st.integers(1, 100),

@@ -14,7 +14,7 @@ from unspool.turing.builtin import MACHINES, find
 from unspool.turing.compile import compile_machine
 from unspool.turing.machine import MOVES, Configuration, Machine, Rule, simulate
 from unspool.turing.network import MachineNetwork
-from unspool.turing.run import Exact, Moment, side_by_side
+from unspool.turing.run import Exact, HiddenState, side_by_side
 
 SYMBOLS = "_abcdef"
 
@@ -81,13 +81,13 @@ def test_one_update_is_the_equation() -> None:
     made = network("palindrome")
     exact = Exact(made)
     h = np.array([Fraction(0)] * len(made.units), object)
-    moment = Moment(np.array([0] * len(h), object), 1)
+    hidden = HiddenState(np.array([0] * len(h), object), 1)
     for x in (*made.inputs("abba"), *[None] * 16):
         a = made.W @ h + made.b + (made.U[:, x] if x is not None else 0)
         h = np.array([min(Fraction(1), max(Fraction(0), each)) for each in a], object)
-        moment = exact.update(moment, x)
-        assert [moment.value(i) for i in range(len(h))] == list(h)
-    assert exact.control(moment)[0] == "yes"
+        hidden = exact.update(hidden, x)
+        assert [hidden.value(i) for i in range(len(h))] == list(h)
+    assert exact.control(hidden)[0] == "yes"
 
 
 @settings(max_examples=40, deadline=None)
@@ -95,9 +95,9 @@ def test_one_update_is_the_equation() -> None:
 def test_reading_gives_the_state_that_stands_for_the_beginning(machine: Machine, data: st.DataObject) -> None:
     made = compile_machine(machine)
     word = data.draw(st.text(st.sampled_from(machine.symbols), max_size=30))
-    moment = Exact(made).read(word)
+    hidden = Exact(made).read(word)
     first = Configuration(machine.start, "", word.rstrip("_"), 0)
-    assert [moment.value(i) for i in range(len(made.units))] == list(made.encode(first))
+    assert [hidden.value(i) for i in range(len(made.units))] == list(made.encode(first))
 
 
 @settings(max_examples=40, deadline=None)
@@ -111,8 +111,8 @@ def test_a_step_from_any_configuration_is_the_machine_s(data: st.DataObject) -> 
     before = Configuration(state, data.draw(text).lstrip("_"), data.draw(text).rstrip("_"), 0)
     h = made.encode(before, move)
     scale = int(np.lcm.reduce([each.denominator for each in h]))
-    moment = Moment(np.array([int(each * scale) for each in h], object), scale)
-    assert exact.decode(moment) == before
+    hidden = HiddenState(np.array([int(each * scale) for each in h], object), scale)
+    assert exact.decode(hidden) == before
     symbol = before.right[:1] or "_"
     write, move, to = machine.rule(state, symbol)
     left, rest = before.left, before.right[1:]
@@ -122,7 +122,7 @@ def test_a_step_from_any_configuration_is_the_machine_s(data: st.DataObject) -> 
         left, right = left[:-1], (left[-1:] or "_") + write + rest
     else:
         right = write + rest
-    after = exact.update(moment)
+    after = exact.update(hidden)
     assert exact.decode(after) == Configuration(to, left.lstrip("_"), right.rstrip("_"), 0)
     assert exact.control(after) == (to, move)
 
@@ -138,7 +138,7 @@ def test_a_machine_that_has_halted_is_a_fixed_point() -> None:
 
 def test_without_input_nothing_begins() -> None:
     exact = Exact(network("copy"))
-    nothing = Moment(np.array([0] * len(exact.network.units), object), 1)
+    nothing = HiddenState(np.array([0] * len(exact.network.units), object), 1)
     assert not exact.update(nothing).h.any()
 
 

@@ -14,10 +14,10 @@ from unspool.turing.automaton import Automaton
 from unspool.turing.builtin import AUTOMATA, find
 from unspool.turing.compile import compile_machine
 from unspool.turing.engine import automaton_model, machine_model, read_states, unit_labels, word_ids
-from unspool.turing.floating import PRECISIONS, Lasted, Precision, lasted, states
+from unspool.turing.floating import PRECISIONS, FirstErrors, Precision, first_errors, states
 from unspool.turing.machine import Machine
 from unspool.turing.network import MachineNetwork
-from unspool.turing.run import Exact, truth_of
+from unspool.turing.run import Exact, exact_states
 
 
 def automaton(name: str) -> Automaton:
@@ -36,7 +36,7 @@ def network(name: str) -> MachineNetwork:
 def read_all(made: Automaton, model: Model, words: list[str]) -> list[list[str]]:
     """Read words of one length side by side."""
     x = np.concatenate([word_ids(made, word) for word in words], axis=1)
-    o = model.scores(model.forward(x))
+    o = model.logits(model.forward(x))
     assert set(np.unique(o)) <= {0.0, 1.0} and (o.sum(axis=2) == 1).all()
     return [[made.states[k] for k in row] for row in o.argmax(axis=2).T.tolist()]
 
@@ -95,29 +95,29 @@ def test_floats_are_the_exact_numbers_as_long_as_these_fit(
 ) -> None:
     made = network(name)
     exact = Exact(made)
-    for moment, h in zip(exact.run(word), states(made, word, precision), strict=False):
+    for hidden, h in zip(exact.run(word), states(made, word, precision), strict=False):
         assert h.dtype == precision
-        assert h.tolist() == [float(moment.value(i)) for i in range(len(h))]
+        assert h.tolist() == [float(hidden.value(i)) for i in range(len(h))]
 
 
 def test_floats_last_as_long_as_their_digits() -> None:
     """Base 8 takes 3 bits a symbol: 24 bits hold 8 symbols, 53 hold 17; the 9th and the 18th are lost."""
     made = network("increment")
 
-    def of(n: int, precision: Precision) -> Lasted:
+    def of(n: int, precision: Precision) -> FirstErrors:
         word = "1" * n
-        return lasted(made, word, truth_of(made, word, 1000), precision)
+        return first_errors(made, word, exact_states(made, word, 1000), precision)
 
-    assert of(7, "float32") == of(7, "float64") == of(16, "float64") == Lasted(None, None)
-    assert of(9, "float32") == Lasted(0, 9)  # lost while it was read, noticed when it was come to
-    assert of(12, "float32") == Lasted(0, 9)
-    assert of(19, "float64") == Lasted(0, 19)
+    assert of(7, "float32") == of(7, "float64") == of(16, "float64") == FirstErrors(None, None)
+    assert of(9, "float32") == FirstErrors(0, 9)  # lost while it was read, noticed when it was come to
+    assert of(12, "float32") == FirstErrors(0, 9)
+    assert of(19, "float64") == FirstErrors(0, 19)
 
 
 def test_a_growing_tape_outgrows_floats() -> None:
     made = network("bb5")
-    truth = truth_of(made, "", 600)
-    found = {precision: lasted(made, "", truth, precision) for precision in PRECISIONS}
+    truth = exact_states(made, "", 600)
+    found = {precision: first_errors(made, "", truth, precision) for precision in PRECISIONS}
     tapes, wrong = zip(*found.values(), strict=True)
     assert None not in (*tapes, *wrong)
     assert tapes[0] <= wrong[0] and tapes[1] <= wrong[1]
@@ -129,6 +129,8 @@ def test_the_model_of_a_machine_says_its_state() -> None:
     model = machine_model(made)
     silence = made.start + 1
     x = np.array([*made.inputs("abba"), *[silence] * 15], np.int32)[:, None]
-    o = model.scores(model.forward(x))[len("abba") :, 0]
-    assert [made.machine.states[k] for k in o.argmax(axis=1)] == [t.state for t in truth_of(made, "abba", 99)]
+    o = model.logits(model.forward(x))[len("abba") :, 0]
+    assert [made.machine.states[k] for k in o.argmax(axis=1)] == [
+        t.state for t in exact_states(made, "abba", 99)
+    ]
     assert model.config.activation == "relu" and model.config.hidden == 2 * len(made.units)

@@ -135,12 +135,12 @@ def go(**rules: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "no JSON: Expecting property name"),
+        ("{", "not JSON: Expecting property name"),
         ("[1, 2]", "expected a JSON object with transitions; got [1, 2]"),
         (without(FLIP, "blank"), "the field 'blank' is missing"),
         (without(EVEN, "transitions"), "the field 'transitions' is missing"),
         (FLIP | {"colour": 1}, "unknown field 'colour'"),
-        (FLIP | {"accepting": []}, "not both"),
+        (FLIP | {"accepting": []}, "got accepting with halting or blank"),
         (FLIP | {"blank": "__"}, "the symbol '__' has 2 characters"),
         (FLIP | {"blank": "*"}, "blank is *"),
         (FLIP | {"blank": 0}, "blank is 0; expected a string"),
@@ -157,15 +157,15 @@ def go(**rules: Any) -> dict[str, Any]:
         (go(**{"0": ["1", "R", "on"]}), "enters 'on'"),
         (EVEN | {"start": "zero"}, "the start is 'zero'"),
         (EVEN | {"accepting": ["zero"]}, "the accepting state is 'zero'"),
-        (EVEN | {"transitions": {}}, "needs a transition"),
+        (EVEN | {"transitions": {}}, "transitions is empty"),
         (EVEN | {"transitions": {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd"}}}, "state 'odd' has no transition at '1'"),
         (EVEN | {"transitions": {"even": {"0": "odd"}}}, "enters 'odd', which has no transitions"),
         (EVEN | {"transitions": {"even": {"0": 1}}}, "state 'even' at '0' is 1; expected the next state"),
-        ('{"start": "a", "start": "b"}', "'start' stands twice"),
-        ("[" * 100_000, "nested too deeply"),
-        ("[" + "1" * 5000 + "]", "no machine: Exceeds the limit"),
-        (FLIP | {"blank": "\u0001"}, "the symbol '\\x01' cannot be shown"),
-        (FLIP | {"name": "red \u001b[31m"}, "cannot be shown"),
+        ('{"start": "a", "start": "b"}', "'start' occurs twice"),
+        ("[" * 100_000, "has too many levels"),
+        ("[" + "1" * 5000 + "]", "not a machine: Exceeds the limit"),
+        (FLIP | {"blank": "\u0001"}, "the symbol '\\x01' is not printable"),
+        (FLIP | {"name": "red \u001b[31m"}, "is not printable"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_in_one_line(text: str | dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_what_is_wrong_is_said_in_one_line(text: str | dict[str, Any], message: 
 def test_files_and_names_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="cannot be read"):
         find(str(tmp_path / "none.json"))
-    with pytest.raises(InputError, match="there is no builtin:bb6; there are increment"):
+    with pytest.raises(InputError, match="no machine builtin:bb6; expected one of increment"):
         find("builtin:bb6")
     (tmp_path / "latin.json").write_bytes(b'{"blank": "\xe9"}')
     with pytest.raises(InputError, match="is not UTF-8 at byte 11"):
@@ -188,9 +188,15 @@ def test_files_and_names_that_are_not_there(tmp_path: Path) -> None:
 
 
 def test_a_symbol_that_is_not_known_is_refused() -> None:
-    with pytest.raises(InputError, match="the tape has '2' at place 2; increment knows _ 0 1"):
+    with pytest.raises(
+        InputError,
+        match="tape: symbol '2' at position 3 is not in the alphabet of 'increment'; expected only _ 0 1",
+    ):
         next(simulate(machine("increment"), "102"))
-    with pytest.raises(InputError, match="the word has 'x' at place 0; parity knows 0 1"):
+    with pytest.raises(
+        InputError,
+        match="word: symbol 'x' at position 1 is not in the alphabet of 'parity'; expected only 0 1",
+    ):
         list(find("builtin:parity").run("x"))  # type: ignore[union-attr]
 
 

@@ -1,1 +1,1 @@
-"""Models that only count, and other baselines."""
+"""Baselines: n-gram models, Markov chains, autoregression, naive forecasts, ridge regression; statistics of a text."""

@@ -1,8 +1,8 @@
-"""Autoregression: a number as a weighted sum of the tau numbers before it.
+"""Autoregression: predict a value as a weighted sum of the tau values before it.
 
     x(t) = b + Σ_{i=1…τ} w(i) x(t-i) + noise                                            (1)
 
-b and w by least squares over all windows of the series.
+b and w are fitted by least squares over all windows of the series.
 
 >>> x = 0.5 ** np.arange(6)                      # x(t) = x(t-1) / 2
 >>> model = fit_autoregression(x, tau=1)
@@ -25,17 +25,17 @@ class Autoregression:
 
     intercept: float
     weights: Real  # tau
-    """Oldest first, as a window has its numbers: the last one is w(1)."""
+    """Oldest first, in the order of a window: the last one is w(1)."""
     sigma: float
-    """The standard deviation of what is left over."""
+    """Standard deviation of the residuals."""
 
     @property
     def tau(self) -> int:
-        """How many numbers it sees."""
+        """Length of the window."""
         return len(self.weights)
 
     def predict(self, X: Real) -> Real:
-        """Predict the number that follows each row of tau numbers."""
+        """Return the prediction (n,) for each row of X (n, tau)."""
         return np.asarray(self.intercept + X @ self.weights)  # (1)
 
 
@@ -43,11 +43,11 @@ def fit_autoregression(x: Real, tau: int) -> Autoregression:
     """Fit (1) to a series by least squares."""
     series = np.asarray(x, np.float64)
     if not np.isfinite(series).all():
-        raise InputError("series: every number must be finite")
+        raise InputError("series: holds NaN or infinity; expected finite numbers")
     X, y = lagged(series, tau)
     design = np.column_stack([np.ones(len(X)), X])
     if len(y) < design.shape[1]:
-        raise InputError(f"tau: {tau} lags and an intercept need {2 * tau + 1} numbers, got {len(series)}")
+        raise InputError(f"tau is {tau}: got {len(series)} values; expected at least {2 * tau + 1}")
     solution = np.linalg.lstsq(design, y, rcond=None)[0]
     rest = y - design @ solution
     return Autoregression(

@@ -1,15 +1,15 @@
-"""Markov chains of order k over K symbols, where everything can be computed exactly by dynamic programming.
+"""Markov chains of order k over K symbols, with exact results by dynamic programming.
 
     P(x(1), …, x(T)) = P(x(1), …, x(k)) · Π_{t>k} P(x(t) | x(t-k), …, x(t-1))           (1)
 
-A distribution over the last k symbols is an array of k axes, the oldest first. One step forward sums the
-oldest symbol out, in O(K^(k+1)), whatever the number of paths:
+A distribution over the last k symbols is an array of k axes, the oldest first. One step forward sums over the oldest
+symbol, in O(K^(k+1)):
 
     p'(b, …, z, x) = Σ_a p(a, b, …, z) · P(x | a, b, …, z)                              (2)
 
-The most probable path replaces the sum by the largest term and remembers where it came from.
+The most probable path replaces the sum by the maximum and stores the argmax (Viterbi).
 
-Read from the end, a chain is a chain again. With p(t) the distribution of x(t), …, x(t+k-1), Bayes' rule gives
+In reverse time a chain is a chain again. With p(t) the distribution of x(t), …, x(t+k-1), Bayes' rule gives
 
     P(x(t) | x(t+1), …, x(t+k)) = p(t)(x(t), …, x(t+k-1)) · P(x(t+k) | …) / p(t+1)(x(t+1), …, x(t+k))     (3)
 
@@ -34,30 +34,32 @@ from unspool.kernels.arrays import Ids, Real
 from unspool.options import at_least
 
 LARGEST = 1 << 26
-"""So many probabilities at most are kept in the table of a chain."""
+"""Most probabilities in the transition table."""
 
 
 @dataclass(frozen=True)
 class MarkovChain:
-    """A chain: how it starts and how it goes on."""
+    """A chain: initial distribution and transition probabilities."""
 
     initial: Real  # K … K, k axes
-    """P of the first k symbols."""
+    """Joint distribution of the first k symbols."""
     transition: Real  # K … K K, k+1 axes
-    """P of the next symbol, along the last axis, after k symbols."""
+    """Distribution of the next symbol (last axis) given the k symbols before it."""
 
     def __post_init__(self) -> None:
         if self.transition.ndim != self.initial.ndim + 1 or len(set(self.transition.shape)) != 1:
             raise InputError(
-                f"transition: expected {self.initial.ndim + 1} equal axes, got {self.transition.shape}"
+                f"transition has shape {self.transition.shape}; expected {self.initial.ndim + 1} equal axes"
             )
         for name, sums in (("initial", self.initial.sum()), ("transition", self.transition.sum(-1))):
             if not np.allclose(sums, 1, atol=1e-9):
-                raise InputError(f"{name}: probabilities must add up to 1")
+                raise InputError(
+                    f"{name}: probabilities do not sum to 1; expected a distribution over the last axis"
+                )
 
     @property
     def order(self) -> int:
-        """How many symbols the next one depends on."""
+        """Number of symbols that the next one depends on."""
         return self.initial.ndim
 
     @property
@@ -66,7 +68,7 @@ class MarkovChain:
         return int(self.transition.shape[-1])
 
     def log_prob(self, ids: Ids, given: int = 1) -> Real:
-        """Give log P(x(t) | the symbols before) for all symbols but the first ``given``: the terms of (1)."""
+        """Return log P(x(t) | the symbols before), for all symbols except the first ``given``: the terms of (1)."""
         x = np.asarray(ids, np.int64)
         k = self.order
         steps = [np.lib.stride_tricks.sliding_window_view(x, k + 1)] if len(x) > k else []
@@ -77,7 +79,7 @@ class MarkovChain:
     def log_prob_reversed(self, ids: Ids) -> Real:
         """Return log P(x(T)), log P(x(T-1) | x(T)), …, log P(x(1) | …): the factorisation in reverse time, by (3).
 
-        The terms stand in the order of reading, the last symbol first; their sum is that of `log_prob(ids, given=0)`.
+        The terms are in the order of reading, the last symbol first; their sum equals that of `log_prob(ids, given=0)`.
 
         >>> chain = MarkovChain(np.array([0.6, 0.4]), np.array([[0.5, 0.5], [0.1, 0.9]]))
         >>> np.exp(chain.log_prob_reversed([0, 1])).round(4).tolist()  # P(x(2) = 1), P(x(1) = 0 | x(2) = 1)
@@ -96,10 +98,10 @@ class MarkovChain:
             return np.asarray(np.log(np.concatenate([_start_terms(last.T, end), terms[::-1]])))
 
     def reverse_conditional(self, t: int | None = None) -> Real:
-        """Return P(x(t) | x(t+1), …, x(t+k)) by (3): K … K K, context first as it is read from the end, x(t+k) … x(t+1).
+        """Return P(x(t) | x(t+1), …, x(t+k)) by (3), (K, …, K, K): first the context in reverse time, x(t+k) … x(t+1).
 
-        Without t, p is the stationary distribution and the result holds at every step. A context of probability
-        zero has even probabilities.
+        Without t, p is the stationary distribution and the result holds at every step. A context of probability 0 has
+        uniform probabilities.
 
         >>> chain = MarkovChain(np.array([1.0, 0.0]), np.array([[0.9, 0.1], [0.5, 0.5]]))
         >>> chain.reverse_conditional(1).tolist()  # x(1) is 0, whatever x(2) is
@@ -115,18 +117,18 @@ class MarkovChain:
         return np.where(after > 0, joint / np.maximum(after, 1e-300), 1 / self.K)
 
     def reversed(self) -> "MarkovChain":
-        """Return the stationary chain as it is read from the end: of the same order, with (3) for its transition."""
+        """Return the stationary chain in reverse time: the same order, with (3) as its transition."""
         return MarkovChain(self.stationary_joint().T, self.reverse_conditional())
 
     def _start_terms(self, x: NDArray[np.int64]) -> Real:
         return _start_terms(self.initial, x)
 
     def probability(self, ids: Sequence[int]) -> float:
-        """Give P(x(1), …, x(T)) by (1)."""
+        """Return P(x(1), …, x(T)) by (1)."""
         return float(np.exp(self.log_prob(np.asarray(ids, np.int32), given=0).sum()))
 
     def marginals(self, length: int) -> Real:
-        """Give P(x(t) = ·) for t = 1 … length."""
+        """Return P(x(t) = ·) for t = 1 … length, (length, K)."""
         k = self.order
         first = [self.initial.sum(tuple(a for a in range(k) if a != t)) for t in range(min(k, length))]
         later, p = [], self.initial
@@ -136,10 +138,10 @@ class MarkovChain:
         return np.array(first + later)
 
     def ahead(self, context: Sequence[int], steps: int) -> Real:
-        """Give P(x(t+steps) = · | the last k symbols are the context): k-step-ahead prediction."""
+        """Return P(x(t+steps) = · | the last k symbols), (K,): multi-step prediction."""
         if len(context) < self.order or steps < 1:
             raise InputError(
-                f"ahead: expected {self.order} symbols and at least one step, got {context}, {steps}"
+                f"ahead: got context {context} and {steps} steps; expected {self.order} symbols or more, 1 step or more"
             )
         p = np.zeros(self.initial.shape)
         p[tuple(context[len(context) - self.order :])] = 1.0
@@ -148,14 +150,14 @@ class MarkovChain:
         return np.asarray(p.sum(tuple(range(self.order - 1))))
 
     def most_probable_path(self, length: int) -> tuple[list[int], float]:
-        """Give the sequence of that length that is most probable as a whole, and its probability.
+        """Return the most probable sequence of a length, and its probability.
 
         >>> chain = MarkovChain(np.array([0.6, 0.4]), np.array([[0.5, 0.5], [0.0, 1.0]]))
-        >>> chain.most_probable_path(3)                     # 0 is likelier first, and yet:
+        >>> chain.most_probable_path(3)                     # though 0 is the likelier first symbol
         ([1, 1, 1], 0.4)
         """
         if length < self.order:
-            raise InputError(f"length: expected at least the order {self.order}, got {length}")
+            raise InputError(f"length is {length}; expected at least the order, {self.order}")
         with np.errstate(divide="ignore"):
             score, step = np.log(self.initial), np.log(self.transition)
         origins = []
@@ -169,21 +171,21 @@ class MarkovChain:
         return path, float(np.exp(score.max()))
 
     def stationary(self) -> Real:
-        """Give the distribution of a symbol that one step leaves as it is; an error if there are several."""
+        """Return the stationary distribution of a symbol, (K,); raise InputError if there are several."""
         return np.asarray(self.stationary_joint().sum(tuple(range(self.order - 1))))
 
     def stationary_joint(self) -> Real:
-        """Return the distribution of k symbols in a row that one step leaves as it is, K … K."""
+        """Return the stationary joint distribution of k consecutive symbols, (K, …, K)."""
         return stationary_states(self._matrix()).reshape(self.initial.shape)
 
     def _step(self, p: Real) -> Real:
         return np.asarray((p[..., None] * self.transition).sum(0))  # (2)
 
     def _matrix(self) -> Real:
-        """Write the chain as one of order 1 over all K^k contexts."""
+        """Return the transition matrix of the chain as one of order 1 over all K^k contexts."""
         states = self.K**self.order
         if states > 4096:
-            raise InputError(f"stationary: {states:,} contexts are too many to solve for, at most 4,096")
+            raise InputError(f"stationary: the chain has {states:,} contexts; expected at most 4,096")
         matrix = np.zeros((states, states))
         rows = np.repeat(np.arange(states), self.K)
         columns = (rows * self.K) % states + np.tile(np.arange(self.K), states)
@@ -192,16 +194,16 @@ class MarkovChain:
 
 
 def estimate(ids: Ids, K: int, order: int = 1, add: float = 0.0) -> MarkovChain:
-    """Estimate a chain from a text by its relative frequencies, ``add`` being added to every count.
+    """Return a chain of the relative frequencies of a text, with ``add`` added to each count.
 
-    The start is the distribution of all k-grams of the text; contexts that never occur go on evenly.
+    The initial distribution is that of all k-grams of the text; after unseen contexts the next symbol is uniform.
 
     >>> estimate(np.array([0, 0, 1, 0, 0, 1]), K=2).transition.tolist()
     [[0.5, 0.5], [1.0, 0.0]]
     """
     if order < 1 or K ** (order + 1) > LARGEST:
         raise InputError(
-            f"order: {K} symbols and order {order} need K^{order + 1} numbers, at most {LARGEST:,}"
+            f"order is {order}: {K} symbols need K^{order + 1} probabilities; expected order 1 or more, at most {LARGEST:,} probabilities"
         )
     if len(ids) <= order:
         raise EmptyInput(f"text too short: {len(ids)} tokens, but order {order} needs {order + 1}")
@@ -216,17 +218,17 @@ def estimate(ids: Ids, K: int, order: int = 1, add: float = 0.0) -> MarkovChain:
 
 
 def _start_terms(joint: Real, x: NDArray[np.int64]) -> Real:
-    """Give P(x(1)), P(x(2) | x(1)), …, from a joint distribution of at least so many symbols."""
+    """Return P(x(1)), P(x(2) | x(1)), …, from a joint distribution of at least as many symbols."""
     parts = [joint.sum(tuple(range(t, joint.ndim)))[tuple(x[:t])] for t in range(len(x) + 1)]
     before = np.array(parts[:-1])
     return np.asarray(np.divide(parts[1:], before, out=np.zeros(len(x)), where=before > 0))
 
 
 def stationary_states(P: Real) -> Real:
-    """Solve p P = p, Σ p = 1 for a chain of order 1."""
+    """Return the solution of p P = p, Σ p = 1, for a chain of order 1."""
     closed = _closed_class(P > 0)
     A = P[np.ix_(closed, closed)].T - np.eye(len(closed))
-    A[-1] = 1.0  # one equation follows from the others; the sum takes its place
+    A[-1] = 1.0  # one equation is redundant; the sum replaces it
     p = np.zeros(len(P))
     p[closed] = np.linalg.solve(A, np.eye(len(closed))[-1])
     return np.maximum(p, 0)
@@ -239,10 +241,10 @@ def _closed_class(step: NDArray[np.bool_]) -> NDArray[np.int64]:
         forward, backward = _reach(step, state), _reach(step.T, state)
         if not (forward & ~backward).any():
             break
-        state = int(np.flatnonzero(forward & ~backward)[0])  # from there is no way back: go on from there
+        state = int(np.flatnonzero(forward & ~backward)[0])  # no way back from there: continue there
     if not backward.all():
         raise InputError(
-            "stationary: the chain falls into parts that never meet, so there are several answers"
+            "stationary: the chain has several closed classes, so the stationary distribution is not unique"
         )
     return np.flatnonzero(forward)
 

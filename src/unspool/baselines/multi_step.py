@@ -1,11 +1,10 @@
-"""Prediction k steps ahead by any model that sees a window of the last tau numbers.
+"""Predict k steps ahead with any model of a window of the last tau values.
 
-One step ahead, the window holds what was observed. Further ahead it must hold predictions in the place of
-observations that are not there yet:
+One step ahead, the window holds observations. Further ahead, predictions replace future observations:
 
     x̂(t+1) = f(x(t-τ+1), …, x(t)),   x̂(t+2) = f(x(t-τ+2), …, x(t), x̂(t+1)),  …             (1)
 
-so an error in one step is input of the next, and errors pile up with k.
+so errors accumulate with k.
 """
 
 from collections.abc import Sequence
@@ -18,18 +17,18 @@ from unspool.kernels.arrays import Real
 
 
 class WindowModel(Protocol):
-    """Predicts the number after a window."""
+    """Predicts the value after a window."""
 
     @property
     def tau(self) -> int:
-        """How many numbers it sees."""
+        """Length of the window."""
 
     def predict(self, X: Real) -> Real:
-        """Predict the number that follows each row of ``X``, which has tau columns, oldest first."""
+        """Return the prediction (n,) for each row of ``X`` (n, tau), oldest value first."""
 
 
 def predict_ahead(model: WindowModel, x: Real, k: int) -> Real:
-    """Predict each number of a series from what was observed up to k steps before it: (1).
+    """Return predictions of each value of a series from the observations up to k steps before it: (1).
 
     Entry i predicts x[tau + k - 1 + i].
 
@@ -40,7 +39,7 @@ def predict_ahead(model: WindowModel, x: Real, k: int) -> Real:
     [4.0, 8.0]
     """
     if k < 1 or len(x) < model.tau + k:
-        raise InputError(f"k: {len(x)} numbers allow 1 … {len(x) - model.tau} steps ahead, got {k}")
+        raise InputError(f"k is {k}; expected 1 … {len(x) - model.tau} steps ahead for {len(x)} values")
     windows = np.lib.stride_tricks.sliding_window_view(x, model.tau)[: len(x) - model.tau - k + 1]
     window = np.array(windows)  # T tau
     for _ in range(k):
@@ -50,7 +49,7 @@ def predict_ahead(model: WindowModel, x: Real, k: int) -> Real:
 
 
 def forecast(model: WindowModel, history: Real, steps: int) -> Real:
-    """Go on from the end of a series: the next so many numbers, each from the predictions before it."""
+    """Return the next `steps` values after a series, each predicted from the predictions before it."""
     series = list(history[len(history) - model.tau :])
     for _ in range(steps):
         window = np.array(series[len(series) - model.tau :])[None]
@@ -59,7 +58,7 @@ def forecast(model: WindowModel, history: Real, steps: int) -> Real:
 
 
 def error_by_steps(model: WindowModel, x: Real, steps: Sequence[int]) -> Real:
-    """Give the root of the mean squared error for each k, all of them over the same targets."""
+    """Return the root mean squared error for each k, over the same targets."""
     furthest = max(steps)
     truth = x[model.tau + furthest - 1 :]
     predictions = [predict_ahead(model, x[furthest - k :], k) for k in steps]

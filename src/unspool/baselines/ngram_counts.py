@@ -1,17 +1,17 @@
-"""How often each n-gram occurs, for every n up to an order, over tokens of any kind.
+"""Count all n-grams of a text, for every n up to an order.
 
-The counts are a tree in arrays. An n-gram is an entry of level n; its key joins the number of its first n-1
-tokens' entry in level n-1 with its last token, and the keys are sorted:
+The counts are a trie in arrays. An n-gram is an entry of level n; its key combines the entry of its first n-1 tokens in
+level n-1 with its last token, and the keys are sorted:
 
     key(w(1) … w(n)) = entry(w(1) … w(n-1)) · K + w(n)                                  (1)
 
-So keys never outgrow 64 bits, whatever K and n; the entries that continue a context lie side by side; and
-all the n-grams of a text are found with one search a level.
+So keys fit into 64 bits for any K and n; the entries that continue a context are adjacent; and all n-grams of a text are
+found with one search per level.
 
 >>> counts = count_ngrams(np.array([0, 1, 0, 1, 2]), K=3, order=2)     # a b a b c
 >>> counts.count([0]), counts.count([0, 1]), counts.count([1, 2]), counts.count([2, 2])
 (2, 2, 1, 0)
->>> counts.levels[1].continuations(0)                                  # what follows a, and how often
+>>> counts.levels[1].continuations(0)                                  # tokens after a, and their counts
 (array([1]), array([2]))
 """
 
@@ -27,7 +27,7 @@ from unspool.kernels.memory import require_memory
 from unspool.options import check_order
 
 BLOCK = 1 << 20
-"""So many tokens are counted at a time."""
+"""Number of tokens per block."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Level:
     """All n-grams of one n."""
 
     keys: Whole
-    """The keys (1), rising."""
+    """The keys (1), sorted."""
     counts: Whole
-    """How often each occurs."""
+    """The count of each n-gram."""
     suffixes: Whole
     """The entry, one level below, of the n-gram without its first token."""
     K: int
     contexts: int
-    """How many entries the level below has; entry numbers of contexts go up to this."""
+    """Number of entries of the level below: the possible contexts."""
 
     @property
     def prefixes(self) -> Whole:
@@ -50,7 +50,7 @@ class Level:
         return self.keys // self.K
 
     def find(self, context: Whole, token: NDArray[np.integer]) -> Whole:
-        """Give the entry of context and token, or -1 where there is none or the context is -1."""
+        """Return the entry of each context and token; -1 if there is none or the context is -1."""
         if not len(self.keys):
             return np.full(len(context), -1)
         key = context * self.K + token
@@ -58,17 +58,17 @@ class Level:
         return np.where((self.keys[entry] == key) & (context >= 0), entry, -1)
 
     def span(self, context: int) -> slice:
-        """Give where the entries that continue a context lie."""
+        """Return the range of entries that continue a context."""
         start, stop = np.searchsorted(self.keys, [context * self.K, (context + 1) * self.K])
         return slice(int(start), int(stop))
 
     def continuations(self, context: int) -> tuple[Whole, Whole]:
-        """Give the tokens that follow a context, and how often."""
+        """Return the tokens that follow a context, and their counts."""
         span = self.span(context)
         return self.keys[span] % self.K, self.counts[span]
 
     def totals(self, counts: NDArray[np.integer]) -> Whole:
-        """Add up numbers of the entries, context by context."""
+        """Return the sums of `counts` per context."""
         return np.bincount(self.prefixes, counts, self.contexts).astype(np.int64)
 
 
@@ -79,7 +79,7 @@ class NgramCounts:
     levels: list[Level]
     K: int
     tokens: int
-    """How many tokens the text has."""
+    """Number of tokens of the text."""
 
     @property
     def order(self) -> int:
@@ -87,18 +87,18 @@ class NgramCounts:
         return len(self.levels)
 
     def count(self, ngram: Sequence[int]) -> int:
-        """Say how often an n-gram occurs."""
+        """Return the count of an n-gram."""
         if not 1 <= len(ngram) <= self.order:
-            raise InputError(f"n-gram: expected 1 … {self.order} tokens, got {len(ngram)}")
+            raise InputError(f"n-gram: got {len(ngram)} tokens; expected 1 … {self.order}")
         entry = self.entry(ngram)
         return 0 if entry < 0 else int(self.levels[len(ngram) - 1].counts[entry])
 
     def entry(self, ngram: Sequence[int]) -> int:
-        """Give the entry of an n-gram in its level, -1 if it never occurred; the empty one is entry 0."""
+        """Return the entry of an n-gram in its level, -1 if it is unseen; the empty n-gram has entry 0."""
         return int(self.entries(np.array([ngram], np.int64).reshape(1, -1).T)[-1][0]) if len(ngram) else 0
 
     def entries(self, columns: NDArray[np.integer]) -> list[Whole]:
-        """Give, for n-grams with their tokens in columns, the entries of their first 1, 2, … tokens."""
+        """Return the entries of the first 1, 2, … tokens of n-grams; `columns` holds their tokens, (n, number of n-grams)."""
         entry = np.zeros(columns.shape[1], np.int64)
         found = []
         for level, tokens in zip(self.levels, columns, strict=False):
@@ -108,15 +108,15 @@ class NgramCounts:
 
 
 def count_ngrams(ids: Ids, K: int, order: int) -> NgramCounts:
-    """Count all n-grams of a text for n = 1 … order, K being the number of different tokens.
+    """Return the counts of all n-grams of a text for n = 1 … order; K is the size of the vocabulary.
 
-    The text is read in blocks, once per level: beside one block, only distinct n-grams are in memory.
+    The text is read in blocks, once per level: only one block and the distinct n-grams are in memory.
     """
     return NgramCounts(list(count_levels(ids, K, order)), K, len(ids))
 
 
 def count_levels(ids: Ids, K: int, order: int) -> Iterator[Level]:
-    """Count the n-grams of a text level by level, so that the caller may stop before the last order."""
+    """Yield the n-gram counts of a text level by level, so that the caller can stop before the last order."""
     check_order(order)
     if len(ids) < order:
         raise EmptyInput(
@@ -124,9 +124,9 @@ def count_levels(ids: Ids, K: int, order: int) -> Iterator[Level]:
         )
     low, high = int(ids.min()), int(ids.max())
     if low < 0 or high >= K:
-        raise InputError(f"ids: expected 0 … {K - 1}, got {low} … {high}")
+        raise InputError(f"ids: got {low} … {high}; expected 0 … {K - 1}")
     levels: list[Level] = []
-    # Entries of the level below, where the text is one block.
+    # Entries of the level below, if the text is one block.
     carried = np.zeros(len(ids), np.int64) if len(ids) <= BLOCK else None
     for n in range(1, order + 1):
         contexts, starts = len(levels[-1].keys) if levels else 1, len(ids) - n + 1
@@ -153,14 +153,14 @@ def _contexts(levels: list[Level], tokens: Whole) -> Whole:
 
 
 def _suffixes(levels: list[Level], keys: Whole, K: int) -> Whole:
-    """Return the entries of the n-grams without their first token: that of the context's suffix, continued by the last token."""
+    """Return the entries of the n-grams without their first token: the suffix of the context plus the last token."""
     if not levels:
         return np.zeros(len(keys), np.int64)
     return levels[-1].find(levels[-1].suffixes[keys // K], keys % K)
 
 
 class _Counter:
-    """Counts keys below a bound that come in blocks: in a table where the bound is small, else as sorted distinct keys."""
+    """Counts keys below a bound, block by block: in a table if the bound is small, otherwise as sorted distinct keys."""
 
     def __init__(self, bound: int) -> None:
         self._table = np.zeros(bound, np.int64) if bound <= BLOCK else None
@@ -172,12 +172,12 @@ class _Counter:
             self._table += np.bincount(keys, minlength=len(self._table))
             return
         self._parts.append(np.unique(keys, return_counts=True))
-        # As in a merge sort: a part is merged once those after it are as large, so each key is moved a few times only.
+        # As in merge sort: parts of similar size are merged, so each key moves only a few times.
         while len(self._parts) > 1 and len(self._parts[-2][0]) <= 2 * len(self._parts[-1][0]):
             self._parts.append(_merged(self._parts.pop(), self._parts.pop()))
 
     def distinct(self) -> tuple[Whole, Whole]:
-        """Return the distinct keys, rising, and how often each occurs."""
+        """Return the distinct keys, sorted, and their counts."""
         if self._table is not None:
             keys = np.flatnonzero(self._table)
             return keys, self._table[keys]

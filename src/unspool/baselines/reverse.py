@@ -1,8 +1,7 @@
-"""The same text in reverse time: P(x(1) … x(T)) = Π P(x(t) | x(t+1), …, x(T)).
+"""Score a text in both directions; in reverse time P(x(1) … x(T)) = Π P(x(t) | x(t+1), …, x(T)).
 
-Both factorisations are exact, so a perfect model would give a text the same probability either way. Models
-of counts come close: with maximum likelihood and the text that was counted, the bigrams' two likelihoods
-differ only in the tokens at the two ends. Only one direction can be used to predict, though: time's.
+Both factorisations are exact, so a perfect model gives a text the same probability in both. N-gram models come close: with
+maximum likelihood on the training text, the two bigram likelihoods differ only in the tokens at the two ends.
 """
 
 from collections.abc import Callable
@@ -14,16 +13,16 @@ from unspool.kernels.arrays import Ids
 
 @dataclass(frozen=True)
 class Directions:
-    """A text measured in both directions."""
+    """Metrics of a text in both directions."""
 
     forward: Metrics
     backward: Metrics
 
 
 def both_directions(build: Callable[[Ids], ScoresText], train: Ids, test: Ids) -> Directions:
-    """Build a model of the training text and one of its reverse, and measure both on the test text.
+    """Return the metrics of a model of the training text, and of one of its reverse, on the test text.
 
-    Forward, the first token is the one that is not predicted; backward, the last.
+    Forward, the first token is not predicted; backward, the last.
 
     >>> import numpy as np
     >>> from unspool.baselines.laplace import laplace

@@ -1,4 +1,4 @@
-"""What counting says about a text: how large it is, how its frequencies fall, how well counts predict it."""
+"""Statistics of a text: sizes, frequency distribution, unseen n-grams, scores of n-gram models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from unspool.options import check_order
 
 @dataclass(frozen=True)
 class PartSize:
-    """How large one part is."""
+    """Size of one split."""
 
     name: str
     tokens: int
@@ -27,12 +27,12 @@ class PartSize:
     bytes: int
     unknown: int
     unknown_rate: float
-    """Which share of its tokens the vocabulary does not know."""
+    """Fraction of its tokens outside the vocabulary."""
 
 
 @dataclass(frozen=True)
 class Unseen:
-    """How much of the test part's n-grams the training part never had."""
+    """Number of n-grams of the test split that the training split does not have."""
 
     n: int
     tokens: int
@@ -43,18 +43,18 @@ class Unseen:
 
 @dataclass(frozen=True)
 class Score:
-    """How well a model predicts the test part."""
+    """Metrics of a model on the test split."""
 
     model: str
     order: int
     measure: Metrics
     backward: bool = False
-    """Whether the text was read from its end, by a model of the reversed training part."""
+    """Whether the text was read from the end, by a model of the reversed training split."""
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Everything that ``unspool stats`` prints."""
+    """The results that ``unspool stats`` prints."""
 
     vocabulary: int
     parts: list[PartSize]
@@ -63,7 +63,7 @@ class Statistics:
     unseen: list[Unseen]
     scores: list[Score]
     frequencies: list[Whole]
-    """The frequencies of the training part's n-grams, largest first, for n = 1, 2, …: for the picture."""
+    """Sorted n-gram frequencies of the training split, largest first, for n = 1, 2, …; used by the plot."""
 
 
 def describe_corpus(
@@ -74,24 +74,23 @@ def describe_corpus(
     top: int = 10,
     backward: bool = False,
 ) -> Statistics:
-    """Count the n-grams of the training part up to an order, and judge the test part by them.
+    """Count the n-grams of the training split up to an order, and score the test split with them.
 
-    With ``backward`` it is judged in reverse time as well.
-
-    A test part of fewer than two tokens is not judged; the lists are empty then.
+    With ``backward`` the test split is also scored in reverse time. A test split of fewer than two tokens is not scored:
+    ``unseen`` and ``scores`` are empty.
     """
     check_order(order)
     K = len(corpus.vocab)
     counts = count_ngrams(corpus.train.ids, K, min(order, len(corpus.train.ids)))
     frequencies = [np.sort(level.counts)[::-1] for level in counts.levels]
-    judged = len(corpus.test.ids) > 1
+    scored = len(corpus.test.ids) > 1
     return Statistics(
         vocabulary=K,
         parts=[_size(part, K) for part in corpus.parts],
         most_frequent=corpus.vocab.token_freqs[:top],
         zipf=[fit_zipf(each, ranks) for each in frequencies if len(each) > 2],
-        unseen=_unseen(counts, corpus.test.ids) if judged else [],
-        scores=_scores(counts, corpus, eps, backward) if judged else [],
+        unseen=_unseen(counts, corpus.test.ids) if scored else [],
+        scores=_scores(counts, corpus, eps, backward) if scored else [],
         frequencies=frequencies,
     )
 
@@ -104,29 +103,29 @@ def _size(part: Part, K: int) -> PartSize:
 
 
 def _unseen(counts: NgramCounts, test: Ids) -> list[Unseen]:
-    """Look up each different n-gram of the test part in the counts of the training part, level by level."""
-    found, own = list[Unseen](), count_ngrams(test, counts.K, min(counts.order, len(test)))
-    entry = np.zeros(1, np.int64)  # of the training part, for every entry of the test part one level below
-    for n, (level, trained) in enumerate(zip(own.levels, counts.levels, strict=False), 1):
+    """Return the unseen n-grams: look up each distinct n-gram of the test split in the training counts, level by level."""
+    found, tested = list[Unseen](), count_ngrams(test, counts.K, min(counts.order, len(test)))
+    entry = np.zeros(1, np.int64)  # entries of the training split for the test split, one level below
+    for n, (level, trained) in enumerate(zip(tested.levels, counts.levels, strict=False), 1):
         entry = trained.find(entry[level.prefixes], level.keys % counts.K)
         missing = entry < 0
         tokens, unseen = int(level.counts.sum()), int(level.counts[missing].sum())
         found.append(Unseen(n, tokens, unseen, len(level.keys), int(missing.sum())))
-    return found + [Unseen(n, 0, 0, 0, 0) for n in range(own.order + 1, counts.order + 1)]
+    return found + [Unseen(n, 0, 0, 0, 0) for n in range(tested.order + 1, counts.order + 1)]
 
 
 def _scores(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward: bool) -> list[Score]:
     test, K = corpus.test.ids, counts.K
     uniform = measure(np.full(len(test) - 1, -np.log(K)), *corpus.test.widths_after_first())
-    scores = [Score("uniform", 0, uniform), *_judged(counts, corpus, eps, backward=False)]
+    scores = [Score("uniform", 0, uniform), *_model_scores(counts, corpus, eps, backward=False)]
     if backward:
         reverse = count_ngrams(corpus.train.ids[::-1], K, counts.order)
-        scores += _judged(reverse, corpus, eps, backward=True)
+        scores += _model_scores(reverse, corpus, eps, backward=True)
     return scores
 
 
-def _judged(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward: bool) -> list[Score]:
-    """Judge the test part, read forward or backward, by all smoothings of all orders."""
+def _model_scores(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward: bool) -> list[Score]:
+    """Return the scores of all smoothing methods and orders on the test split, read forward or backward."""
     test = corpus.test.ids[::-1] if backward else corpus.test.ids
     sizes = corpus.test.widths_after_first(backward)
     scores = []

@@ -1,17 +1,17 @@
-"""Student's t distribution: the quantile that a confidence interval needs, without a statistics package.
+"""Quantiles of Student's t distribution, for confidence intervals.
 
 With ν degrees of freedom and t > 0,
 
     P(T > t) = I_x(ν/2, 1/2) / 2,      x = ν / (ν + t²)                                 (1)
 
-I being the regularised incomplete beta function, computed by its continued fraction (Lentz's method).
+where I is the regularised incomplete beta function, computed by its continued fraction (Lentz's method).
 """
 
 import math
 
 
 def t_quantile(probability: float, nu: float) -> float:
-    """Give the t with P(T ≤ t) = probability, for probabilities from 1/2 up.
+    """Return t with P(T ≤ t) = probability, for probabilities of at least 1/2.
 
     >>> round(t_quantile(0.975, 10), 4), round(t_quantile(0.975, 1e6), 4)
     (2.2281, 1.96)
@@ -32,7 +32,7 @@ def _upper_tail(t: float, nu: float) -> float:
 
 
 def incomplete_beta(a: float, b: float, x: float) -> float:
-    """Give I_x(a, b), the share of the beta integral up to x.
+    """Return I_x(a, b), the regularised incomplete beta function.
 
     >>> round(incomplete_beta(2, 1, 0.5), 12)        # x² for a = 2, b = 1
     0.25
@@ -46,7 +46,7 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """Evaluate the continued fraction 1 + d₁/(1 + d₂/(1 + …)) from the front."""
+    """Return the continued fraction 1 + d₁/(1 + d₂/(1 + …)), evaluated from the front."""
     value, numerator, denominator, m = 1.0, 1.0, 0.0, 0
     while True:
         m += 1

@@ -1,29 +1,50 @@
-"""What the recurrences have in common: gate blocks stacked in one U (G*H, X), one W (G*H, H), one b (G*H)."""
+"""The base class of cells: what differs between one recurrence and another, in one object."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from unspool.kernels import native
-from unspool.kernels.arrays import CellName, Floats
+from unspool.cells.graph import GraphNode
+from unspool.cells.initialise import initialise_layer
+from unspool.cells.operations import Operation
+from unspool.kernels.arrays import Floats
+from unspool.kernels.recurrence import Recurrence, StepTape
 
 Shapes = dict[str, tuple[int, ...]]
-ROUNDS = 40
-"""Enough for the smallest singular value that normal numbers are likely to give."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A recurrence. The order of `gates` is the order of the blocks in U, W and b, everywhere."""
+class TorchLayer(NamedTuple):
+    """The layer of PyTorch that computes the same function, with weight_ih = U, weight_hh = W, bias_ih + bias_hh = b.
 
-    name: CellName
-    gates: tuple[str, ...]
-    has_cell_state: bool
-    has_inner_bias: bool
-    initialise: Callable[[dict[str, Floats], np.random.Generator], None]
+    The gradients of the two biases are always equal, except where the second one stands inside a product.
+    """
+
+    name: str
+    """The class in torch.nn."""
+    inner_biases: Mapping[str, str] = {}
+    """The parameters that are bias_hh of a gate; there, b is bias_ih alone."""
+
+
+class Cell(Recurrence):
+    """A recurrence: to its equations for the kernels, it adds what a model and its tools need."""
+
+    title: ClassVar[str]
+    """The name in headings."""
+    network_title: ClassVar[str] = ""
+    """The name of a network of such layers, if it is not the title."""
+    reads_output: ClassVar[bool] = False
+    """Whether R y(t-1) can take the place of W h(t-1) (figure 10.4)."""
+    forget_gate: ClassVar[str] = ""
+    """The gate that multiplies the old state: its bias sets the initial time constant."""
+    input_gate: ClassVar[str] = ""
+    """The gate that multiplies the new state, unless it is one minus the forget gate."""
+    torch: ClassVar[TorchLayer | None] = None
+    nodes: ClassVar[tuple[GraphNode, ...]]
+    """The nodes of the computational graph of one layer, in topological order."""
 
     def shapes(self, X: int, H: int) -> Shapes:
         """Return the parameters of one layer that reads X values.
@@ -32,45 +53,40 @@ class Cell:
         >>> cell_named("elman").shapes(X=3, H=5)
         {'U': (5, 3), 'W': (5, 5), 'b': (5,)}
         """
-        G = len(self.gates)
-        shapes: Shapes = {"U": (G * H, X), "W": (G * H, H), "b": (G * H,)}
-        return shapes | {"d": (H,)} if self.has_inner_bias else shapes
+        P = self.p_columns(X, H)
+        shapes: Shapes = {}
+        if self.gates:
+            shapes["U"] = (P, X)
+        if self.has_W:
+            shapes["W"] = (P, H)
+        if self.gates:
+            shapes["b"] = (P,)
+        return shapes | {each.name: each.shape(H, P) for each in self.extra}
 
+    def weights(self, X: int, H: int) -> int:
+        """Return how many weights a step of one layer multiplies: the matrices behind h(t-1) and behind X values."""
+        return sum(int(np.prod(shape)) for shape in self.shapes(X, H).values() if len(shape) == 2)
 
-def orthogonal(block: Floats, rng: np.random.Generator) -> None:
-    """Fill a square block with a random rotation: every power of it keeps the length of a vector.
+    def initialise(self, parameters: dict[str, Floats], rng: np.random.Generator) -> None:
+        """Fill the parameters of one layer."""
+        initialise_layer(parameters, rng)
 
-    The rotation nearest to a matrix of normal numbers, by X ← (3 X - X Xᵀ X) / 2, which brings every singular
-    value to 1. With our own products, since those of a linear algebra library differ between machines.
+    def block(self, gate: str, H: int) -> slice:
+        """Return the rows of U, W and b that belong to a gate."""
+        at = self.gates.index(gate)
+        return slice(at * H, (at + 1) * H)
 
-    >>> block = np.empty((3, 3), np.float32)
-    >>> orthogonal(block, np.random.default_rng(0))
-    >>> bool(np.abs(block @ block.T - np.eye(3)).max() < 1e-6)
-    True
-    """
-    far = True
-    while far:  # numbers so large or so near to singular that the rounds end elsewhere are drawn again
-        X = (rng.standard_normal(block.shape) / (2 * np.sqrt(len(block)))).astype(np.float32)
-        with np.errstate(all="ignore"):
-            for _ in range(ROUNDS):
-                X = np.float32(1.5) * X - np.float32(0.5) * native.matmul(
-                    native.matmul(X, X, transpose_b=True), X
-                )
-            far = (
-                not np.abs(native.matmul(X, X, transpose_b=True) - np.eye(len(X), dtype=np.float32)).max()
-                < 1e-4
-            )
-    block[:] = X
+    def pre_activations(self, p: Floats, Wh: Floats, taped: Floats | None) -> Floats:
+        """Return a(t), from p(t) = b + U x(t), W h(t-1) and the tape; any leading axes."""
+        return p + Wh
 
+    @abstractmethod
+    def jacobian(self, step: StepTape, W: Sequence[Floats], extra: Sequence[Floats]) -> Floats:
+        """Return the Jacobian of one row's state by the state before: H H of h, or 2H 2H of (h, s).
 
-def initialise_uniform(parameters: dict[str, Floats], rng: np.random.Generator) -> None:
-    """Fill U evenly within ±sqrt(3/X) gains of one, W with rotations a gate, biases with zero."""
-    U, W = parameters["U"], parameters["W"]
-    bound = np.sqrt(3.0 / U.shape[1]) if U.shape[1] else 0.0
-    U[:] = rng.uniform(-bound, bound, U.shape)
-    H = W.shape[1]
-    for g in range(len(W) // H):
-        orthogonal(W[g * H : (g + 1) * H], rng)
-    for name in ("b", "d"):
-        if name in parameters:
-            parameters[name][:] = 0
+        W is given as blocks (H, H), one per gate, with the columns of dropped units set to zero.
+        """
+
+    def operations(self) -> dict[str, Operation]:
+        """Return the operations of its nodes that other graphs do not have, by name."""
+        return {}

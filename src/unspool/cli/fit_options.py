@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, get_type_hints
 
 from cyclopts import Parameter
 
+from unspool.cells import TASK_DEFAULT, CellName
 from unspool.cli.options import DATA, OfData, OfNetwork, OfOutput, OfTime, OfTraining, RunOptions, names_of
 from unspool.errors import FileError
-from unspool.kernels.arrays import CellName
 from unspool.storage.schema import read_as
 
 Column: TypeAlias = str | None
@@ -35,7 +35,7 @@ class SequenceOptions:
     """The most often that the sequences are read."""
     steps: OfTime[int | None] = None
     """How many updates instead: the number that a fit prints repeats it to the bit."""
-    cell: OfNetwork[CellName] = "gru"
+    cell: OfNetwork[CellName] = TASK_DEFAULT
     """The recurrence."""
     hidden: OfNetwork[int] = 64
     """H, the units of a layer and direction."""
@@ -118,7 +118,7 @@ class Forecasting:
     """d,D: ordinary and seasonal, each 0 or 1; guess: by autocorrelations."""
     steps: OfTime[int] = 0
     """Updates of each network; 0: chosen by the length."""
-    cell: OfNetwork[CellName] = "gru"
+    cell: OfNetwork[CellName] = TASK_DEFAULT
     """The recurrence."""
     hidden: OfNetwork[int] = 0
     """H, the units; 0: chosen by the length."""

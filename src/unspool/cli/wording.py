@@ -13,7 +13,7 @@ ADVICE = {
     "time='none'": "--time none",
     "missing='interpolate' or missing='mask'": "--missing interpolate or --missing mask",
     "another column as tag=": "another column with --tag",
-    "choose them as features=, or a text as text=": "choose with --features, or a text with --text",
+    "choose columns as features=, or a text as text=": "choose columns with --features, or a text with --text",
     "or validation=0": "or --validation 0",
     "own as valid=": "own with --valid",
 }

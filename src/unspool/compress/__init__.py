@@ -1,4 +1,4 @@
-"""The bits are real: a file in as many bits as the model's cross-entropy says, and back to the byte.
+"""Lossless compression of any file with a language model, to the model's cross-entropy.
 
 >>> from unspool.model.config import ModelConfig
 >>> from unspool.data.text.settings import TextConfig
@@ -8,7 +8,7 @@
 >>> network = Model.initialise(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)
 >>> model = TextModel(network, Vocab(list("abracadabra")), make_tokenizer("char"), TextConfig())
 >>> packed = compress(model, b"abracadabra " * 20)
->>> packed.container.way, len(packed.container.payload)
+>>> packed.container.mode, len(packed.container.payload)
 ('counted', 83)
 >>> decompress(packed.container, model) == b"abracadabra " * 20
 True
@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from unspool.compress.coding import Coded, Told, decode, encode
+from unspool.compress.coding import Coded, OnProgress, decode, encode
 from unspool.compress.container import Container
 from unspool.errors import FileError, InputError
 from unspool.evaluation.language import no_progress
@@ -34,19 +34,19 @@ from unspool.kernels.memory import require_memory
 from unspool.storage import run_folder
 from unspool.tasks.language.text_model import TextModel
 
-__all__ = ["Container", "Packed", "compress", "decompress", "identity", "model_within"]
+__all__ = ["CompressionResult", "Container", "compress", "decompress", "identity", "model_within"]
 
 FILES = (run_folder.CONFIG, run_folder.VOCAB, run_folder.MODEL)
-"""The files of a run that are needed to use its model."""
+"""The files of a run that its model needs."""
 BYTES = 300
-"""Bytes of memory that a byte of the file takes while it is coded, about."""
+"""Approximate memory to code one byte, in bytes."""
 SMALL, DENSEST = 1 << 24, 100
-"""A file of the model within: up to 16 MiB, or so many times its packed size; numbers and tokens pack less."""
+"""Size limit of a file of an embedded model: 16 MiB, or DENSEST times its packed size (real models pack less)."""
 
 
 @dataclass(frozen=True)
 class CompressionResult:
-    """A file's container, and the figures of how it came about."""
+    """The container of a compressed file, and the figures of its coding."""
 
     container: Container
     coded: Coded
@@ -59,22 +59,23 @@ def compress(
     name: str = "",
     run: str = "",
     with_model: bool = False,
-    told: Told = no_progress,
+    on_progress: OnProgress = no_progress,
 ) -> CompressionResult:
-    """Put bytes into a container; where the network would need more than they are, they stay as they are.
+    """Compress bytes into a container; bytes that would not get smaller are stored uncompressed.
 
-    `name` and `run` are kept as they are given, to say later what it was and where the model is.
+    The container stores `name` (of the original file) and `run` (the relative path of the run). `on_progress` is called with the
+    number of tokens done and the total.
     """
     if not isinstance(data, bytes):
         raise InputError(
             f"data is a {type(data).__name__}; expected bytes: pass text.encode(), or pathlib.Path(…).read_bytes() for a file"
         )
     require_memory(BYTES * len(data), f"compressing {len(data):,} bytes", "compress the file in pieces")
-    coded = encode(model, data, told=told)
+    coded = encode(model, data, on_progress=on_progress)
     stored = len(coded.payload) >= len(data)
     inside = _packed_model(model) if with_model and not stored else b""
     container = Container(
-        "stored" if stored else coded.way,
+        "stored" if stored else coded.mode,
         identity(model),
         _check(data),
         len(data),
@@ -87,32 +88,41 @@ def compress(
     return CompressionResult(container, coded)
 
 
-def decompress(container: Container, model: TextModel | None, *, told: Told = no_progress) -> bytes:
-    """Give the bytes back: those that went in, or an error, never others."""
-    if container.way == "stored":
+def decompress(
+    container: Container, model: TextModel | None, *, on_progress: OnProgress = no_progress
+) -> bytes:
+    """Return the original bytes; raise FileError or InputError if they cannot be restored exactly."""
+    if container.mode == "stored":
         data = container.payload
     elif model is None:
-        raise InputError("decompress: this needs the model that it was made with")
+        raise InputError("model is None; expected the model that compressed the file")
     elif identity(model) != container.identity:
         raise InputError(
-            "made with another model, or with this one before it was trained on; give the run that it was made with"
+            "compressed with another model, or with an earlier state of this one; pass the run that compressed it"
         )
     elif container.tokens > container.length + 1:
-        raise FileError("damaged: it claims more tokens than bytes; take it from a copy")
+        raise FileError("damaged: it claims more tokens than bytes; restore it from a copy")
     else:
         try:
             data = decode(
-                model, container.payload, container.tokens, container.way, length=container.length, told=told
+                model,
+                container.payload,
+                container.tokens,
+                container.mode,
+                length=container.length,
+                on_progress=on_progress,
             )
-        except (UnicodeError, KeyError) as error:  # choices that make no text
-            raise FileError("damaged: what comes out is no text; take it from a copy") from error
+        except (UnicodeError, KeyError) as error:  # tokens that are not text
+            raise FileError("damaged: the decoded tokens are not text; restore it from a copy") from error
     if _check(data) != container.check:
-        raise FileError("damaged: what comes out does not have the hash of the original; take it from a copy")
+        raise FileError(
+            "damaged: the decoded bytes do not have the hash of the original; restore it from a copy"
+        )
     return data
 
 
 def identity(model: TextModel) -> bytes:
-    """Give 8 bytes that say which model this is: all that the bits depend on, and nothing else."""
+    """Return 8 bytes that identify a model: a hash of everything that the coded bits depend on."""
     config, parameters = model.model.config, model.model.parameters
     words = {
         "cell": config.cell,
@@ -133,38 +143,38 @@ def _check(data: bytes) -> bytes:
 
 
 def model_within(container: Container) -> TextModel:
-    """Give the model that a container carries."""
-    with TemporaryDirectory(prefix="unspool-") as place:
+    """Return the model embedded in a container."""
+    with TemporaryDirectory(prefix="unspool-") as folder:
         try:
             with zipfile.ZipFile(io.BytesIO(container.model)) as files:
                 for name in FILES:
-                    (Path(place) / name).write_bytes(_unpacked(files, name))
+                    (Path(folder) / name).write_bytes(_unpacked(files, name))
         except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, struct.error, EOFError) as error:
             raise FileError(
-                f"damaged: the model in it cannot be read: {error}; take it from a copy"
+                f"damaged: the model in it cannot be read: {error}; restore it from a copy"
             ) from error
         try:
-            return TextModel.load(place)
+            return TextModel.load(folder)
         except FileError as error:
-            raise FileError(f"the model in it: {str(error).replace(f'{place}/', '')}") from error
+            raise FileError(f"the model in it: {str(error).replace(f'{folder}/', '')}") from error
 
 
 def _unpacked(files: zipfile.ZipFile, name: str) -> bytes:
     """Return one file of an archive; its size is checked before it is unpacked."""
     entry = files.getinfo(name)
     if entry.flag_bits & 1 or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{name} is packed in another way")
+        raise ValueError(f"{name} is encrypted or has an unknown compression")
     if entry.file_size > max(SMALL, DENSEST * entry.compress_size):
         raise ValueError(f"{name} claims {entry.file_size:,} bytes, from {entry.compress_size:,}")
     return files.read(entry)
 
 
 def _packed_model(model: TextModel) -> bytes:
-    """Give a model as the run's files that are needed to read with it, in one archive, always the same bytes."""
+    """Return a model as an archive of the files it needs; the bytes are reproducible."""
     packed = io.BytesIO()
-    with TemporaryDirectory(prefix="unspool-") as place, zipfile.ZipFile(packed, "w") as files:
-        model.save(Path(place))
+    with TemporaryDirectory(prefix="unspool-") as folder, zipfile.ZipFile(packed, "w") as files:
+        model.save(Path(folder))
         for name in FILES:
-            entry = zipfile.ZipInfo(name)  # of no time
-            files.writestr(entry, (Path(place) / name).read_bytes(), zipfile.ZIP_DEFLATED, 9)
+            entry = zipfile.ZipInfo(name)  # without a time stamp
+            files.writestr(entry, (Path(folder) / name).read_bytes(), zipfile.ZIP_DEFLATED, 9)
     return packed.getvalue()

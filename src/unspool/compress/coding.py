@@ -1,19 +1,18 @@
-"""A text as the bits that the network's surprise amounts to, and back.
+"""Code a text with a network and a range coder, in about Σ -log2 P bits, and decode it.
 
     tokens ─▶ ids ─▶ windows of the network ─▶ o(t) ─▶ f(t) ─▶ range coder ─▶ bytes           writing
     bytes ─▶ range coder ◀─ f(t) ◀─ o(t) ◀─ one step of the network ◀─ the token before       reading
 
-The writer knows the whole text, so it reads whole windows, as `unspool.evaluation.language` does. The reader knows only what it
-has read, so it goes token by token. Both see the same bits of o(t), since the engine's results do not depend on the
-window; so both make the same frequencies and the coder comes back to every choice. The first token has nothing before
-it: 1/K for each. All others cost what `evaluate` says:
+The encoder has the whole text and runs the network over whole windows, as `unspool.evaluation.language` does. The decoder
+runs it token by token. Both get bit-identical o(t), because the results of the kernels do not depend on the window, and so
+the same frequencies. The first token has no context and costs log2 K bits:
 
-    bits = log2 K + Σ -log2 P(x(t) | x(1) … x(t-1)) + the spelling of what is unknown          (1)
+    bits = log2 K + Σ -log2 P(x(t) | x(1) … x(t-1)) + the literals of unknown tokens           (1)
 
-A network that never met an unknown token gives <unk> almost no probability, and a text full of unknown tokens pays for
-that each time. Such a text is better off with a count: before each token the coder says whether it is unknown, with
-the frequencies (after a known or an unknown one) 2a + 1 to 2b + 1, where a of a + b such tokens so far were unknown; the
-network then chooses among the known ones. The writer works out both and takes the shorter; the container says which.
+A network trained without unknown tokens gives <unk> almost no probability, which is expensive for a text with many of them.
+The mode "counted" codes a flag before each token instead: unknown with frequency 2a + 1, known with 2b + 1, where a of the
+a + b tokens so far (after a known or an unknown one) were unknown. The network then chooses among the known tokens. The
+encoder computes both modes and takes the shorter; the container stores which.
 """
 
 import math
@@ -25,27 +24,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.compress.frequencies import Whole, frequencies
-from unspool.compress.literals import Interval, Spelling, cut, join
+from unspool.compress.literals import Interval, LiteralCoder, tokenize
 from unspool.compress.range_coder import Decoder, Encoder
 from unspool.errors import FileError
-from unspool.evaluation.language import WINDOW, no_progress, refuse_no_text
+from unspool.evaluation.language import WINDOW, no_progress
 from unspool.evaluation.metrics import measure
+from unspool.evaluation.read import read_windows, require_text_model
 from unspool.kernels.arrays import Ids, Real
 from unspool.model.network import Model
 from unspool.model.stream import Stream
 from unspool.tasks.language.text_model import TextModel
 
-Way: TypeAlias = Literal["network", "counted"]
-"""Who says how probable an unknown token is."""
-Told: TypeAlias = Callable[[int, int], None]
+Mode: TypeAlias = Literal["network", "counted"]
+"""The source of the probability of <unk>: the network, or counts."""
+OnProgress: TypeAlias = Callable[[int, int], None]
 VALUES = 1 << 20
-"""Outputs that are held at once: where there are many tokens, a window is shorter."""
-OFTEN = 256
-"""The reader tells how far it is every so many tokens."""
+"""Most outputs in memory: with a large vocabulary, windows are shorter."""
+PROGRESS_EVERY = 256
+"""Number of tokens between calls of `on_progress` while decoding."""
 
 
 class Choices(NamedTuple):
-    """Intervals, one after the other, as arrays."""
+    """A sequence of intervals, as arrays."""
 
     start: Whole
     size: Whole
@@ -53,63 +53,63 @@ class Choices(NamedTuple):
 
     @property
     def bits(self) -> Real:
-        """What each of them costs."""
+        """Cost of each interval in bits."""
         bits: Real = np.log2(self.total) - np.log2(self.size)
         return bits
 
 
 @dataclass(frozen=True)
 class Coded:
-    """A text in bits, and what it should have cost."""
+    """A coded text and its cost."""
 
     payload: bytes
-    way: Way
+    mode: Mode
     tokens: int
     nats: float
-    """The mean of -log P over all tokens but the first, unknown ones as <unk>: what `unspool evaluate` reports."""
+    """Mean of -log P over all tokens except the first, unknown ones as <unk>: the loss of `unspool evaluate`."""
     unknown: int
-    """How many tokens were spelled out."""
+    """Number of tokens coded as literals."""
     spelled_bits: float
-    """What the spelling took of the payload."""
+    """Bits of the literals."""
     first_bits: float
-    """What the first token took, which nothing comes before."""
+    """Bits of the first token, which has no context."""
     bits: Real
-    """What each token took, its spelling included, in the order of reading."""
+    """Bits of each token, including its literal, in the order of reading."""
 
     @property
-    def promised_bits(self) -> float:
-        """What the network promises: the sum of -log2 P over all tokens but the first."""
+    def expected_bits(self) -> float:
+        """The cross-entropy of the network: the sum of -log2 P over all tokens except the first."""
         return self.nats * max(self.tokens - 1, 0) / math.log(2)
 
     @property
     def token_bits(self) -> float:
-        """What was written for the same tokens."""
+        """Bits written for the same tokens."""
         return 8 * len(self.payload) - self.first_bits - self.spelled_bits
 
 
-def encode(model: TextModel, data: bytes, *, told: Told = no_progress) -> Coded:
-    """Code bytes with a model; `told` hears how many tokens of how many have been read."""
-    check(model.model)
-    tokens = cut(model.tokenizer, data)[:: -1 if model.backward else 1]
+def encode(model: TextModel, data: bytes, *, on_progress: OnProgress = no_progress) -> Coded:
+    """Code bytes with a model; `on_progress` is called with the number of tokens done and the total."""
+    check_model(model.model)
+    tokens = tokenize(model.tokenizer, data)[:: -1 if model.backward else 1]
     ids = np.fromiter((model.vocab.token_to_idx.get(token, 0) for token in tokens), np.int32, len(tokens))
-    choices, of_unknown, log_probs = read_windows(model.model, ids, told)
+    choices, of_unknown, log_probs = read_choices(model.model, ids, on_progress)
     unknown = ids == model.vocab.unk
     flags, known = flags_of(unknown), without_unknown(choices, of_unknown, unknown)
     bits = {"counted": flags.bits + known.bits, "network": choices.bits}
-    way: Way = "counted" if bits["counted"].sum() < bits["network"].sum() else "network"
-    payload, spelled = _write(model, tokens, unknown, [flags, known] if way == "counted" else [choices])
+    mode: Mode = "counted" if bits["counted"].sum() < bits["network"].sum() else "network"
+    payload, spelled = _write(model, tokens, unknown, [flags, known] if mode == "counted" else [choices])
     nats = measure(log_probs).nats if len(log_probs) else 0.0
     first_bits = math.log2(len(model.vocab)) if tokens else 0.0
-    each, spelled_bits = bits[way] + spelled, float(spelled.sum())
-    return Coded(payload, way, len(ids), nats, int(unknown.sum()), spelled_bits, first_bits, each)
+    each, spelled_bits = bits[mode] + spelled, float(spelled.sum())
+    return Coded(payload, mode, len(ids), nats, int(unknown.sum()), spelled_bits, first_bits, each)
 
 
 def _write(
-    model: TextModel, tokens: list[str], unknown: NDArray[np.bool_], ways: list[Choices]
+    model: TextModel, tokens: list[str], unknown: NDArray[np.bool_], modes: list[Choices]
 ) -> tuple[bytes, Real]:
-    """Code each token's choices and spell the unknown ones; give the bytes, and what the spelling of each took."""
-    spelling, encoder, spelled = Spelling(model.tokenizer), Encoder(), np.zeros(len(tokens))
-    rows = [zip(*(field.tolist() for field in choices), strict=True) for choices in ways]
+    """Return the bytes of all choices and of the literals of unknown tokens, and the bits of each literal."""
+    spelling, encoder, spelled = LiteralCoder(model.tokenizer), Encoder(), np.zeros(len(tokens))
+    rows = [zip(*(field.tolist() for field in choices), strict=True) for choices in modes]
     for at, (token, *intervals) in enumerate(zip(tokens, *rows, strict=True)):
         for interval in intervals:
             encoder.put(*interval)
@@ -119,68 +119,75 @@ def _write(
 
 
 def decode(
-    model: TextModel, payload: bytes, tokens: int, way: Way, *, length: int, told: Told = no_progress
+    model: TextModel,
+    payload: bytes,
+    tokens: int,
+    mode: Mode,
+    *,
+    length: int,
+    on_progress: OnProgress = no_progress,
 ) -> bytes:
-    """Return the bytes of so many tokens; refuse a payload that gives more than `length` bytes."""
-    check(model.model)
-    stream, decoder, spelling = Stream(model.model), Decoder(payload), Spelling(model.tokenizer)
+    """Return the bytes of `tokens` tokens; raise FileError if they exceed `length` bytes."""
+    check_model(model.model)
+    stream, decoder, spelling = Stream(model.model), Decoder(payload), LiteralCoder(model.tokenizer)
     names, unk, found = model.vocab.idx_to_token, model.vocab.unk, list[str]()
-    seen, token = [[0, 0], [0, 0]], -1  # by what came before: how many known, how many unknown
+    seen, token = [[0, 0], [0, 0]], -1  # after a known and after an unknown token: counts of known, unknown
     f: Whole = np.ones(len(names), np.int64)
     for at in range(tokens):
         if at:
             stream.read(token)
             f = frequencies(stream.logits())
-        if way == "network" or not _read_flag(decoder, seen[token == unk]):
-            f[unk] *= way == "network"
+        if mode == "network" or not _read_flag(decoder, seen[token == unk]):
+            f[unk] *= mode == "network"
             token = _read_token(decoder, f)
         else:
             token = unk
         found.append(spelling.read(decoder, most=length) if token == unk else names[token])
         length -= len(found[-1])  # each character is a byte or more
         if length < 0:
-            raise FileError("damaged: more comes out than went in; take it from a copy")
-        if (at + 1) % OFTEN == 0 or at + 1 == tokens:
-            told(at + 1, tokens)
-    return join(model.tokenizer, found[:: -1 if model.backward else 1])
+            raise FileError("damaged: more bytes come out than its header says; restore it from a copy")
+        if (at + 1) % PROGRESS_EVERY == 0 or at + 1 == tokens:
+            on_progress(at + 1, tokens)
+    return model.tokenizer.decode_bytes(found[:: -1 if model.backward else 1])
 
 
-def check(model: Model) -> None:
-    """Refuse a network that cannot go token by token."""
-    refuse_no_text(model.config, "compress")
+def check_model(model: Model) -> None:
+    """Raise InputError for a network that cannot run token by token."""
+    require_text_model(model.config, "compress")
 
 
-def read_windows(model: Model, ids: Ids, told: Told = no_progress) -> tuple[Choices, Whole, Real]:
-    """Read a text in windows; give the choice of each token, the frequency of <unk> there, and log P of all but one."""
-    K, weights, state = model.config.outputs, model.weights(), None
+def read_choices(
+    model: Model, ids: Ids, on_progress: OnProgress = no_progress
+) -> tuple[Choices, Whole, Real]:
+    """Return the interval of each token, the frequency of <unk> at each, and log P of all tokens except the first."""
+    K = model.config.outputs
     window, log_probs = max(1, min(WINDOW, VALUES // K)), [np.zeros(0)]
     found = [_choices(np.ones((len(ids[:1]), K), np.int64), ids[:1])]
-    for at in range(0, len(ids) - 1, window):
-        here = ids[at : at + window + 1, None]  # tau+1 1
-        output = model.forward(here[:-1], state, weights=weights, y=here[1:])
-        found.append(_choices(frequencies(model.scores(output, weights)[:, 0]), here[1:, 0]))
-        log_probs.append(-model.loss(output, here[1:], weights=weights).per_target[:, 0])
-        state = output.state
-        told(min(at + window + 1, len(ids)), len(ids))
+    for at, y, output, weights in read_windows(
+        model, ids[:-1, None], ids[1:, None], window=window, what="compress"
+    ):
+        found.append(_choices(frequencies(model.logits(output, weights)[:, 0]), y[:, 0]))
+        log_probs.append(-model.loss(output, y, weights=weights).per_target[:, 0])
+        on_progress(min(at + window + 1, len(ids)), len(ids))
     start, size, total, of_unknown = map(np.concatenate, zip(*found, strict=True))
     return Choices(start, size, total), of_unknown, np.concatenate(log_probs)
 
 
 def _choices(f: Whole, ids: Ids) -> tuple[Whole, Whole, Whole, Whole]:
-    """Give start, size and total of each row's token, and the frequency of <unk>, which is the first."""
+    """Return start, size and total of the token of each row, and the frequency of <unk>, which has id 0."""
     ends, rows = f.cumsum(1), np.arange(len(ids))
     size = f[rows, ids]
-    return ends[rows, ids] - size, size, ends[:, -1].copy(), f[:, 0].copy()  # views would keep all of f
+    return ends[rows, ids] - size, size, ends[:, -1].copy(), f[:, 0].copy()  # copies, so that f can be freed
 
 
 def without_unknown(choices: Choices, of_unknown: Whole, unknown: NDArray[np.bool_]) -> Choices:
-    """Give the choices among the known tokens alone; an unknown one is no choice any more."""
+    """Return the intervals among the known tokens; unknown tokens get an interval of probability 1."""
     known = Choices(choices.start - of_unknown, choices.size, choices.total - of_unknown)
     return Choices(*(np.where(unknown, same, each) for same, each in zip((0, 1, 1), known, strict=True)))
 
 
 def flags_of(unknown: NDArray[np.bool_]) -> Choices:
-    """Give the choices that say of each token whether it is unknown, counted by what came before it."""
+    """Return the intervals of the flags "is unknown", with counts after known and after unknown tokens."""
     before = np.concatenate([[False], unknown[:-1]])[: len(unknown)]
     a, n = np.zeros(len(unknown), np.int64), np.zeros(len(unknown), np.int64)
     for each in (False, True):
@@ -192,7 +199,7 @@ def flags_of(unknown: NDArray[np.bool_]) -> Choices:
 
 
 def _read_flag(decoder: Decoder, seen: list[int]) -> bool:
-    """Read whether the next token is unknown, and count it."""
+    """Return whether the next token is unknown, and count it."""
     known, ones = 2 * seen[0] + 1, 2 * seen[1] + 1
     unknown = decoder.point(known + ones) < ones
     decoder.take(*((0, ones) if unknown else (ones, known)))
@@ -209,7 +216,7 @@ def _read_token(decoder: Decoder, f: Whole) -> int:
 
 
 def _put_all(encoder: Encoder, intervals: Iterator[Interval]) -> float:
-    """Code some choices and say what they cost in bits."""
+    """Code choices; return their cost in bits."""
     bits = 0.0
     for start, size, total in intervals:
         encoder.put(start, size, total)

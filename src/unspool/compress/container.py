@@ -1,22 +1,22 @@
-"""The file that `unspool compress` writes: what is needed to get the bytes back, and to know that they are right.
+"""The file format of `unspool compress`.
 
-    µunspool  1     the mark of such a file, and the version of its format
-    way             who gave <unk> its probability: the network, a count; or the bytes as they are
-    model           8 bytes: which model is needed, the beginning of a SHA-256 of weights, sizes and vocabulary
-    original        16 bytes: the beginning of its SHA-256
-    length, tokens  whole numbers of seven bits a byte, the lowest first; the high bit says that more follow
-    name, run       where it came from and where the model was: a length, and UTF-8
-    model           a length and the model itself, where the file carries it
-    payload         the range coder's bytes
-    CRC-32          of all before it
+    µunspool  1     magic bytes and format version
+    mode            source of the probability of <unk>: network or counted; or stored, uncompressed bytes
+    identity        8 bytes: prefix of the SHA-256 of the weights, sizes and vocabulary of the model
+    check           16 bytes: prefix of the SHA-256 of the original
+    length, tokens  integers, seven bits per byte, lowest first; the high bit marks continuation
+    name, run       name of the original and relative path of the run: length and UTF-8
+    model           length and the embedded model, if there is one
+    payload         the bytes of the range coder
+    CRC-32          of all bytes before it
 
->>> kept = Container("network", b"m" * 8, b"s" * 16, 1000, 990, "a.txt", "", b"", b"the bits")
->>> content = kept.to_bytes()
->>> len(content) - len(kept.payload), Container.from_bytes(content) == kept
+>>> container = Container("network", b"m" * 8, b"s" * 16, 1000, 990, "a.txt", "", b"", b"the bits")
+>>> content = container.to_bytes()
+>>> len(content) - len(container.payload), Container.from_bytes(content) == container
 (50, True)
 >>> Container.from_bytes(content[:-1])
 Traceback (most recent call last):
-unspool.errors.FileError: damaged or cut short: its bytes do not have the checksum at its end; take it from a copy
+unspool.errors.FileError: damaged or cut short: its CRC-32 does not match; restore it from a copy
 """
 
 import zlib
@@ -28,33 +28,33 @@ from unspool.kernels.memory import available
 
 MARK = b"\xb5unspool"
 VERSION = 1
-Way: TypeAlias = Literal["network", "counted", "stored"]
-WAYS: tuple[Way, ...] = ("network", "counted", "stored")
+Mode: TypeAlias = Literal["network", "counted", "stored"]
+MODES: tuple[Mode, ...] = ("network", "counted", "stored")
 
 
 @dataclass(frozen=True)
 class Container:
-    """All that such a file says."""
+    """The contents of a compressed file."""
 
-    way: Way
+    mode: Mode
     identity: bytes
-    """Of the model: 8 bytes."""
+    """Identity of the model, 8 bytes."""
     check: bytes
-    """Of the original: 16 bytes."""
+    """Hash of the original, 16 bytes."""
     length: int
-    """Bytes of the original."""
+    """Length of the original in bytes."""
     tokens: int
     name: str
-    """What the original was called."""
+    """File name of the original."""
     run: str
-    """Where the model was, seen from the file; empty where the file carries it."""
+    """Path of the run, relative to the file; empty if the model is embedded."""
     model: bytes
-    """The model itself, or nothing."""
+    """The embedded model, or empty."""
     payload: bytes
 
     def to_bytes(self) -> bytes:
-        """Give the file's content."""
-        parts = [MARK, bytes([VERSION, WAYS.index(self.way)]), self.identity, self.check]
+        """Return the content of the file."""
+        parts = [MARK, bytes([VERSION, MODES.index(self.mode)]), self.identity, self.check]
         parts += [_number(self.length), _number(self.tokens)]
         for field in (self.name.encode(*UTF8), self.run.encode(*UTF8), self.model):
             parts += [_number(len(field)), field]
@@ -63,12 +63,12 @@ class Container:
 
     @staticmethod
     def from_bytes(content: bytes) -> "Container":
-        """Read the file's content; refuse what is none of ours, of a later version, or damaged."""
+        """Parse the content of a file; raise FileError if it has another format, a later version, or is damaged."""
         if not content.startswith(MARK):
-            raise FileError("not a file of unspool compress: it does not begin like one")
+            raise FileError("not a file of unspool compress: its first bytes differ")
         if content[len(MARK) : len(MARK) + 1] > bytes([VERSION]):
             raise FileError(
-                f"of the format {content[len(MARK)]}, this version reads up to {VERSION}; install a later unspool"
+                f"format version {content[len(MARK)]}; this unspool reads up to {VERSION}: install a later one"
             )
         if zlib.crc32(content[:-4]).to_bytes(4, "big") != content[-4:]:
             raise FileError(DAMAGED)
@@ -76,35 +76,35 @@ class Container:
             found = _read(_Fields(content[:-4], len(MARK) + 1))
         except (IndexError, UnicodeDecodeError) as error:
             raise FileError(DAMAGED) from error
-        if found.tokens > found.length + 1:  # every token but an empty last one stands for at least a byte
+        if found.tokens > found.length + 1:  # every token has at least one byte, except an empty last one
             raise FileError(
-                f"damaged or crafted: {found.tokens:,} tokens in {found.length:,} bytes; take it from a copy"
+                f"damaged or crafted: {found.tokens:,} tokens in {found.length:,} bytes; restore it from a copy"
             )
         if NEEDED * found.length > (free := available()):
             raise FileError(
                 f"it claims {found.length:,} bytes, for which {NEEDED * found.length:,} bytes of memory are needed, and "
-                f"{free:,} are free: decompress it where there are more, or, if it was smaller, take it from a copy"
+                f"{free:,} are free: decompress it on a machine with more memory, or restore it from a copy if it was smaller"
             )
         return found
 
 
 NEEDED = 16
-"""Bytes of memory for each byte that comes out. A file can be any number of times smaller than what it holds, so its
-own size says nothing; but nobody has to wait for a claim that cannot come true."""
+"""Bytes of memory per decompressed byte. The compression ratio has no bound, so the claimed length is checked against free
+memory before decoding starts."""
 UTF8 = ("utf-8", "surrogateescape")
-DAMAGED = "damaged or cut short: its bytes do not have the checksum at its end; take it from a copy"
+DAMAGED = "damaged or cut short: its CRC-32 does not match; restore it from a copy"
 
 
 def _read(fields: "_Fields") -> Container:
-    way = WAYS[fields.take(1)[0]]
+    mode = MODES[fields.take(1)[0]]
     identity, check, length, tokens = fields.take(8), fields.take(16), fields.number(), fields.number()
     name, run = (fields.take(fields.number()).decode(*UTF8) for _ in range(2))
     model = fields.take(fields.number())
-    return Container(way, identity, check, length, tokens, name, run, model, fields.rest())
+    return Container(mode, identity, check, length, tokens, name, run, model, fields.rest())
 
 
 class _Fields:
-    """Bytes that are taken off one field after the other."""
+    """Reads fields from bytes in order."""
 
     def __init__(self, content: bytes, at: int) -> None:
         self._content, self._at = content, at
@@ -132,7 +132,7 @@ class _Fields:
 
 
 def _number(value: int) -> bytes:
-    """Write a whole number, seven bits a byte.
+    """Return an integer as bytes of seven bits.
 
     >>> _number(300)
     b'\\xac\\x02'

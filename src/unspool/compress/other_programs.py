@@ -1,4 +1,4 @@
-"""Programs that everybody has, beside the network: they know nothing of the text before they read it."""
+"""Compare with common compressors: gzip, bzip2, xz."""
 
 import bz2
 import gzip
@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from unspool.compress import CompressionResult
-from unspool.compress.literals import cut, widths
+from unspool.compress.literals import byte_widths, tokenize
 from unspool.tasks.language.text_model import TextModel
 
 OTHERS: dict[str, Callable[[bytes], bytes]] = {
@@ -22,10 +22,10 @@ Growth = dict[str, tuple[list[int], list[float]]]
 def growth(
     model: TextModel, data: bytes, packed: CompressionResult, points: int = 40, least: int = 64
 ) -> Growth:
-    """Give bytes read so far and bits per byte of them: the network's, without and with the header, and the others'."""
-    kept, way = packed.container, -1 if model.backward else 1
-    read = np.cumsum(widths(model.tokenizer, cut(model.tokenizer, data)[::way]), dtype=np.int64)
-    header = 8 * (len(kept.to_bytes()) - len(kept.payload) - len(kept.model))
+    """Return, per compressor, prefix lengths in bytes and bits per byte of each prefix; the network with and without header."""
+    container, mode = packed.container, -1 if model.backward else 1
+    read = np.cumsum(byte_widths(model.tokenizer, tokenize(model.tokenizer, data)[::mode]), dtype=np.int64)
+    header = 8 * (len(container.to_bytes()) - len(container.payload) - len(container.model))
     marks = np.geomspace(min(least, max(len(read), 1)), max(len(read), 1), points).astype(int) - 1
     at = np.unique(marks) if len(read) else marks[:0]
     lengths: list[int] = read[at].tolist()

@@ -1,17 +1,16 @@
-"""A range coder: a sequence of choices becomes one number, -log2 P bits long, and comes back from it.
+"""A range coder: code a sequence of choices as one number of about -log2 P bits, and decode it.
 
 A choice is an interval [start, start + size) of 0 … total: it has the probability P = size / total. The coder holds
-an interval of numbers, [low, low + width), and each choice takes its share of what is left:
+an interval of numbers, [low, low + width), and each choice narrows it:
 
     r     = ⌊width / total⌋                                                              (1)
     low   ← low + r · start                                                              (2)
     width ← r · size                                                                     (3)
 
-so that after all choices any number in [low, low + width) tells them all. While the width is below 2^56 the first
-byte of low is as good as certain: it goes out, and 2^8 as much room is there again. "As good as", because a later
-(2) can still carry into it; then the bytes that went out are counted up by one. All numbers are whole ones: nothing
-is rounded twice, and nothing depends on a machine. What is lost is the remainder of (1): at most total / 2^56 of
-the width at each choice.
+so any number in the final interval identifies all choices. While the width is below 2^56, the first byte of low is written
+and both are scaled by 2^8. A later (2) can still carry into that byte; then the written bytes are incremented. All numbers
+are integers, so results do not depend on the machine. The loss is the remainder of (1): at most total / 2^56 of the width
+per choice.
 
 >>> writer = Encoder()
 >>> choices = [(3, 5, 9), (0, 1, 2), (7, 1, 1000)]
@@ -33,11 +32,11 @@ from unspool.errors import FileError
 BITS = 64
 WHOLE = 1 << BITS
 LEAST = WHOLE >> 8
-"""The width is never below this when a choice is made."""
+"""Lower bound of the width before each choice."""
 
 
 class Encoder:
-    """Takes choices, gives bytes."""
+    """Codes choices as bytes."""
 
     def __init__(self) -> None:
         self._low, self._width = 0, WHOLE
@@ -45,9 +44,9 @@ class Encoder:
 
     def put(self, start: int, size: int, total: int) -> None:
         """Code one choice: 0 <= start, 1 <= size, start + size <= total."""
-        share = self._width // total  # (1)
-        self._low += share * start  # (2)
-        self._width = share * size  # (3)
+        unit = self._width // total  # (1)
+        self._low += unit * start  # (2)
+        self._width = unit * size  # (3)
         if self._low >= WHOLE:
             self._low -= WHOLE
             self._carry()
@@ -57,9 +56,9 @@ class Encoder:
             self._width <<= 8
 
     def finish(self) -> bytes:
-        """Give the bytes: the shortest that lie in the interval, where zeros follow beyond the last one."""
-        for kept in range(0, BITS + 8, 8):  # bits of low that are written
-            step = WHOLE >> kept
+        """Return the shortest bytes in the interval, if zeros follow the last one."""
+        for bits in range(0, BITS + 8, 8):  # bits of low that are written
+            step = WHOLE >> bits
             number = -(-self._low // step) * step
             if number < self._low + self._width:
                 break
@@ -78,25 +77,25 @@ class Encoder:
 
 
 class Decoder:
-    """Takes bytes, gives choices: `point` says where in 0 … total the choice lies, `take` goes on to the next."""
+    """Decodes choices from bytes: `point` locates the choice in 0 … total, `take` advances to the next."""
 
     def __init__(self, content: bytes) -> None:
         self._content, self._at = content, BITS // 8
-        self._number = int.from_bytes(content[: self._at].ljust(self._at, b"\0"), "big")  # less low
-        self._width, self._share = WHOLE, 0
+        self._number = int.from_bytes(content[: self._at].ljust(self._at, b"\0"), "big")  # minus low
+        self._width, self._unit = WHOLE, 0
 
     def point(self, total: int) -> int:
-        """Give a number that lies in the interval of the next choice."""
-        self._share = self._width // total if total else 0  # (1)
-        point = self._number // self._share if self._share else total
+        """Return a number in the interval of the next choice."""
+        self._unit = self._width // total if total else 0  # (1)
+        point = self._number // self._unit if self._unit else total
         if point >= total:
-            raise FileError("damaged: what is coded cannot come from any choice")
+            raise FileError("damaged: its code matches no choice; restore it from a copy")
         return point
 
     def take(self, start: int, size: int) -> None:
-        """Take the choice that the point lies in."""
-        self._number -= self._share * start  # (2)
-        self._width = self._share * size  # (3)
+        """Advance past the choice [start, start + size) that contains the point."""
+        self._number -= self._unit * start  # (2)
+        self._width = self._unit * size  # (3)
         while self._width < LEAST:
             byte = self._content[self._at] if self._at < len(self._content) else 0
             self._number = self._number << 8 | byte

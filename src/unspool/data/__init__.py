@@ -1,1 +1,1 @@
-"""Text and other sequences: sources, tokens, vocabulary, minibatches."""
+"""Text and other sequences: text ─▶ tokens ─▶ batches; series; file formats; encoders; splits."""

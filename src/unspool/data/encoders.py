@@ -1,9 +1,9 @@
-"""From what a user has to what a network reads: texts, lists of tokens, arrays, ragged lists of arrays.
+"""Encode the inputs of estimators for a network: texts, lists of tokens, arrays, lists of arrays.
 
-    tokens   strings (cut by a tokenizer), or lists of strings   ─▶ ids, by a vocabulary
+    tokens   strings (split by a tokenizer), or lists of strings ─▶ ids, by a vocabulary
     values   (n, tau), (n, tau, X), lists of (tau,) or (tau, X)  ─▶ float32, each channel standardised
 
-What a training part taught (vocabulary, means, spreads) is a value, saved with the network.
+The fitted encoder (vocabulary, or means and standard deviations) is saved with the network.
 """
 
 from __future__ import annotations
@@ -22,48 +22,48 @@ from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Floats, Ids
 
 LARGEST = 1e150
-"""The largest value whose square is a number."""
+"""Largest absolute value whose square is finite."""
 RESERVED = ("<bos>", "<eos>")
 
 
 @dataclass(frozen=True)
 class TokenEncoder:
-    """Sequences of tokens to ids and back.
+    """Maps sequences of tokens to ids and back.
 
-    >>> coder = TokenEncoder.learn(["abba", "ba"], tokens="char")
-    >>> [ids.tolist() for ids in coder.encode(["ab", "z"])], coder.size
+    >>> encoder = TokenEncoder.fit(["abba", "ba"], tokens="char")
+    >>> [ids.tolist() for ids in encoder.encode(["ab", "z"])], encoder.size
     ([[3, 4], [0]], 5)
     """
 
     vocab: Vocab
     tokens: str
-    """The kind of tokenizer that cuts strings."""
+    """The kind of tokenizer that splits strings."""
     joined: bool
-    """Whether sequences came as strings, and go back as such."""
+    """Whether sequences are strings, and are decoded to strings."""
 
     @staticmethod
-    def learn(X: Any, *, tokens: str) -> TokenEncoder:
-        """Make the vocabulary of the training part."""
+    def fit(X: Any, *, tokens: str) -> TokenEncoder:
+        """Return an encoder with the vocabulary of the training split."""
         rows = _token_lists(X, tokens)
         return TokenEncoder(Vocab(rows, reserved_tokens=RESERVED), tokens, isinstance(X[0], str))
 
     @property
     def size(self) -> int:
-        """How many ids there are."""
+        """Number of ids."""
         return len(self.vocab)
 
     def encode(self, X: Any) -> list[Ids]:
-        """Return ids, a row at a time; what was never seen is <unk>."""
+        """Return the ids of each sequence, int32 (tau,); unknown tokens are <unk>."""
         look = self.vocab.token_to_idx
         return [np.array([look.get(t, 0) for t in row], np.int32) for row in _token_lists(X, self.tokens)]
 
     def decode(self, ids: Ids) -> Any:
-        """Return a string or a list of tokens, as the training part had them."""
+        """Return a string or a list of tokens, as in the training split."""
         tokens = self.vocab.to_tokens(ids)
         return make_tokenizer(self.tokens).decode(tokens) if self.joined else tokens
 
     def to_json(self) -> dict[str, Any]:
-        """Return all but the vocabulary as plain values."""
+        """Return everything except the vocabulary as plain values."""
         return {"kind": "tokens", "tokens": self.tokens, "joined": self.joined}
 
 
@@ -76,24 +76,26 @@ def _token_lists(X: Any, tokens: str) -> list[list[str]]:
         elif isinstance(each, list | tuple | np.ndarray) and all(isinstance(t, str) for t in each):
             rows.append([str(t) for t in each])
         else:
-            raise InputError(f"sequence {number} is {_told(each)}; expected a string or a list of strings")
+            raise InputError(
+                f"sequence {number} is {_describe(each)}; expected a string or a list of strings"
+            )
     return rows
 
 
 @dataclass(frozen=True)
-class IdCoder:
-    """Ids that a user made: whole numbers from 0, taken as they are."""
+class IdEncoder:
+    """Passes ids through: integers from 0."""
 
     size: int
 
     @staticmethod
-    def learn(X: Any) -> IdCoder:
-        """Find how many ids there are."""
+    def fit(X: Any) -> IdEncoder:
+        """Return an encoder for the ids of the training split."""
         rows = _id_rows(X)
-        return IdCoder(1 + max((int(row.max()) for row in rows if row.size), default=0))
+        return IdEncoder(1 + max((int(row.max()) for row in rows if row.size), default=0))
 
     def encode(self, X: Any) -> list[Ids]:
-        """Return ids as int32; one that was never seen in training is refused."""
+        """Return ids as int32; raise InputError for an id that the training split did not have."""
         rows = _id_rows(X)
         for number, row in enumerate(rows):
             if row.size and (row.min() < 0 or row.max() >= self.size):
@@ -109,25 +111,25 @@ def _id_rows(X: Any) -> list[Any]:
     rows = [np.asarray(each) for each in X]
     for number, row in enumerate(rows):
         if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
-            raise InputError(f"sequence {number} is {_told(row)}; expected ids, whole numbers in one row")
+            raise InputError(f"sequence {number} is {_describe(row)}; expected ids, whole numbers in one row")
     return [row.astype(np.int64) for row in rows]
 
 
 @dataclass(frozen=True)
 class ValueEncoder:
-    """Sequences of numbers: each channel minus its mean, divided by its spread, of the training part.
+    """Standardises sequences of numbers: subtracts the mean of each channel and divides by its standard deviation.
 
-    >>> coder = ValueEncoder.learn([[1.0, 3.0], [1.0, 3.0, 2.0]])
-    >>> coder.mean.tolist(), coder.encode([[2.0]])[0].tolist()
+    >>> encoder = ValueEncoder.fit([[1.0, 3.0], [1.0, 3.0, 2.0]])
+    >>> encoder.mean.tolist(), encoder.encode([[2.0]])[0].tolist()
     ([2.0], [[0.0]])
     """
 
     mean: Floats  # X
-    spread: Floats  # X
+    std: Floats  # X
 
     @staticmethod
-    def learn(X: Any, *, standardise: bool = True, name: str = "X") -> ValueEncoder:
-        """Measure the training part; without `standardise`, numbers are taken as they are."""
+    def fit(X: Any, *, standardise: bool = True, name: str = "X") -> ValueEncoder:
+        """Return an encoder with the statistics of the training split; without `standardise`, mean 0 and std 1."""
         rows = _value_rows(X, name=name)
         every = rows.reshape(-1, rows.shape[2]) if isinstance(rows, np.ndarray) else np.concatenate(rows)
         channels = every.shape[1]
@@ -135,49 +137,49 @@ class ValueEncoder:
             return ValueEncoder(np.zeros(channels), np.ones(channels))
         _refuse_tiny(np.ptp(every, axis=0), name)
         mean = every.mean(axis=0)
-        spread = np.sqrt(((every - mean) ** 2).mean(axis=0))
-        return ValueEncoder(mean, np.where(spread > 1e-12 * np.abs(mean) + 1e-300, spread, 1.0))
+        std = np.sqrt(((every - mean) ** 2).mean(axis=0))
+        return ValueEncoder(mean, np.where(std > 1e-12 * np.abs(mean) + 1e-300, std, 1.0))
 
     @property
     def size(self) -> int:
-        """How many channels there are."""
+        """Number of channels."""
         return len(self.mean)
 
     def encode(self, X: Any) -> Any:
         """Return float32, (n, tau, X) or a list of (tau, X)."""
         rows = _value_rows(X, self.size)
         if isinstance(rows, np.ndarray):
-            return ((rows - self.mean) / self.spread).astype(np.float32)
-        return [((row - self.mean) / self.spread).astype(np.float32) for row in rows]
+            return ((rows - self.mean) / self.std).astype(np.float32)
+        return [((row - self.mean) / self.std).astype(np.float32) for row in rows]
 
     def decode(self, y: Floats) -> Floats:
-        """Return numbers in the units of the training part."""
-        return y.astype(np.float64) * self.spread + self.mean
+        """Return float64 in the units of the training split."""
+        return y.astype(np.float64) * self.std + self.mean
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return {"kind": "values", "mean": self.mean.tolist(), "spread": self.spread.tolist()}
+        return {"kind": "values", "mean": self.mean.tolist(), "spread": self.std.tolist()}
 
 
-Encoder = TokenEncoder | IdCoder | ValueEncoder
+Encoder = TokenEncoder | IdEncoder | ValueEncoder
 
 
-def learn_coder(X: Any, *, kind: str, tokens: str, standardise: bool) -> Encoder:
-    """Choose and make the coder of a training part: strings are tokens, numbers are values."""
+def fit_encoder(X: Any, *, kind: str, tokens: str, standardise: bool) -> Encoder:
+    """Return the encoder of a training split; with kind "auto", strings are tokens and numbers are values."""
     if kind == "auto":
         kind = "tokens" if holds_tokens(X) else "values"
     if kind == "tokens":
-        return TokenEncoder.learn(X, tokens=tokens)
+        return TokenEncoder.fit(X, tokens=tokens)
     if kind == "ids":
-        return IdCoder.learn(X)
+        return IdEncoder.fit(X)
     if kind == "values":
-        return ValueEncoder.learn(X, standardise=standardise)
+        return ValueEncoder.fit(X, standardise=standardise)
     raise InputError(f"inputs is {kind!r}; expected one of auto, tokens, ids, values")
 
 
 @dataclass(frozen=True)
 class TokenFields:
-    """A coder of tokens as a file holds it, without its vocabulary."""
+    """A `TokenEncoder` without its vocabulary, as read from a file."""
 
     kind: Literal["tokens"]
     tokens: str
@@ -186,7 +188,7 @@ class TokenFields:
 
 @dataclass(frozen=True)
 class IdFields:
-    """A coder of ids as a file holds it."""
+    """An `IdEncoder` as read from a file."""
 
     kind: Literal["ids"]
     size: int
@@ -194,7 +196,7 @@ class IdFields:
 
 @dataclass(frozen=True)
 class ValueFields:
-    """A coder of values as a file holds it."""
+    """A `ValueEncoder` as read from a file."""
 
     kind: Literal["values"]
     mean: list[float]
@@ -204,22 +206,22 @@ class ValueFields:
 Fields = TokenFields | IdFields | ValueFields
 
 
-def coder_from_fields(fields: Fields, vocab: Vocab | None) -> Encoder:
-    """Make a coder again from what `to_json` gave."""
+def encoder_from_fields(fields: Fields, vocab: Vocab | None) -> Encoder:
+    """Return the encoder of fields that `to_json` wrote."""
     if isinstance(fields, TokenFields):
         if vocab is None:
             raise InputError("the vocabulary is missing")
         make_tokenizer(fields.tokens)  # raises for an unknown kind
         return TokenEncoder(vocab, fields.tokens, fields.joined)
     if isinstance(fields, IdFields):
-        return IdCoder(fields.size)
+        return IdEncoder(fields.size)
     if len(fields.mean) != len(fields.spread) or not min(fields.spread, default=0.0) > 0:
         raise InputError("mean and spread: expected a mean and a spread above 0 for every channel")
     return ValueEncoder(np.array(fields.mean, np.float64), np.array(fields.spread, np.float64))
 
 
 def as_sequences(X: Any) -> Any:
-    """Return X as an array or a list; refuse what is neither."""
+    """Return X as an array or a list; raise InputError for anything else."""
     if isinstance(X, str | bytes):
         raise InputError("X is one string; expected a list of sequences: pass [X]")
     if isinstance(X, PathLike):
@@ -241,7 +243,7 @@ def as_sequences(X: Any) -> Any:
 
 
 def _table(X: Any) -> Any:
-    """Return the numbers of a data frame, a row a sequence; refuse one that holds anything else."""
+    """Return the numbers of a data frame, one sequence per row; raise InputError if not all columns are numeric."""
     values = np.asarray(X)
     if values.dtype.kind in "iufb":
         return values
@@ -253,7 +255,7 @@ def _table(X: Any) -> Any:
 
 
 def holds_tokens(X: Any) -> bool:
-    """Say whether sequences are strings or lists of strings: judged by the first that is not empty."""
+    """Return whether sequences are strings or lists of strings; the first non-empty one decides."""
     for each in X:
         if isinstance(each, str):
             return True
@@ -263,7 +265,7 @@ def holds_tokens(X: Any) -> bool:
 
 
 def _value_rows(X: Any, channels: int | None = None, name: str = "X") -> Any:
-    """Return float64 (n, tau, X), or a list of (tau, X) where lengths differ; say where a number is not one."""
+    """Return float64 (n, tau, X), or a list of (tau, X) if lengths differ; raise InputError for invalid numbers."""
     if isinstance(X, np.ndarray) and X.dtype != object:
         if X.ndim == 4:
             raise InputError(
@@ -284,7 +286,7 @@ def _value_rows(X: Any, channels: int | None = None, name: str = "X") -> Any:
         rows = _ragged(X, name, channels)
     have = rows[0].shape[1]
     if channels is not None and have != channels:
-        raise InputError(f"X has {have} channels a step; this was fitted on {channels}")
+        raise InputError(f"X has {have} channels per step; expected {channels}, as in the fit")
     return rows
 
 
@@ -315,9 +317,9 @@ def _finite(values: Any, name: str, number: int | None = None) -> Any:
         raise InputError(f"{where} holds something that is not a number: {error}") from error
     if not np.isfinite(numbers).all():
         at = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
-        place = at if number is None else (number, *at)
+        position = at if number is None else (number, *at)
         names = ", ".join(
-            f"{axis} {i}" for axis, i in zip(("sequence", "step", "channel"), place, strict=False)
+            f"{axis} {i}" for axis, i in zip(("sequence", "step", "channel"), position, strict=False)
         )
         raise InputError(
             f"{name} has {numbers[at]} at {names}: NaN and infinity are not numbers that can be read"
@@ -330,7 +332,7 @@ def _finite(values: Any, name: str, number: int | None = None) -> Any:
 
 
 def _refuse_tiny(ranges: Any, name: str) -> None:
-    """Raise where a channel changes by so little that the square of it is 0."""
+    """Raise InputError if the values of a channel differ by so little that the square of the difference is 0."""
     for channel in np.flatnonzero((ranges > 0) & (ranges < 1 / LARGEST)).tolist():
         which = f", channel {channel + 1}," if len(ranges) > 1 else ""
         raise InputError(
@@ -339,5 +341,5 @@ def _refuse_tiny(ranges: Any, name: str) -> None:
         )
 
 
-def _told(value: object) -> str:
+def _describe(value: object) -> str:
     return f"of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"

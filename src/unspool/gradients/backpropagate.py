@@ -21,12 +21,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.cells import cell_named
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.memory import require_memory
 from unspool.kernels.tape import Loss, bytes_of_tape
-from unspool.model.bptt import Gradient
 from unspool.model.config import ModelConfig
+from unspool.model.gradient import Gradient
 from unspool.model.network import Model
 from unspool.model.packed import Weights
 from unspool.model.values import Masks, Output, State
@@ -143,7 +144,7 @@ def _recomputed(
 ) -> WindowResult:
     if there.model.config.bidirectional:
         raise InputError("memory='sqrt' needs a model that reads in one direction; use memory='full'")
-    befores, end, at = [], state or there.model.start(there.x.shape[1]), None
+    befores, end, at = [], state or there.model.initial_state(there.x.shape[1]), None
     for begin, stop in edges:
         befores.append(end)
         at = end if begin == carry_after else at
@@ -193,13 +194,13 @@ def bytes_of_model_tape(config: ModelConfig, tau: int, B: int, memory: Memory = 
     127
     """
     parts = config.layers * config.directions
-    keep = config.masks_state
+    cell, H, masked = cell_named(config.cell), config.hidden, config.masks_state
     if memory == "full":
-        return parts * bytes_of_tape(config.cell, tau, B, config.hidden, keep=keep)
+        return parts * bytes_of_tape(cell, tau, B, H, X=config.width, masked=masked)
     edges = _edges(tau, None)
     longest = max(stop - begin for begin, stop in edges)
-    states = len(edges) * (2 if config.cell == "lstm" else 1) * 4 * B * config.hidden
-    return parts * (states + bytes_of_tape(config.cell, longest, B, config.hidden, keep=keep))
+    states = len(edges) * cell.parts * 4 * B * H
+    return parts * (states + bytes_of_tape(cell, longest, B, H, X=config.width, masked=masked))
 
 
 @lru_cache(maxsize=256)

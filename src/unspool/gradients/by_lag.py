@@ -1,16 +1,16 @@
-"""The gradient by lag: how much of ∇W comes from a loss now and a step so many before, and where to cut.
+"""The gradient by lag: the part of ∇W from losses at t and uses of W at t - lag, and the bias of truncation.
 
 ∇W is a double sum, over the step t of the loss and the step k at which W was used,
 
     ∇W = Σ_t Σ_{k ≤ t} da(k ← t) h(k-1)ᵀ,      da(k ← t) = act'(a(k)) (dh(t)/dh(k))ᵀ Vᵀ ∇o(t)
 
-(the closed sum for dh(t)/dw: the product of Jacobians from k+1 to t meets ∂f(x(k), h(k-1), w)/∂w; common lecture
-notes end it with another factor). Ordered by the lag t - k it is a sum of shares G(lag), and a gradient that
-looks back K steps is the sum of the first K of them. So the bias of any truncation is known before it is tried:
+(the closed sum for dh(t)/dw: the product of Jacobians from k+1 to t multiplies ∂f(x(k), h(k-1), w)/∂w; common lecture
+notes end it with another factor). Ordered by the lag t - k it is a sum of contributions G(lag), and a gradient
+truncated after K steps is the sum of the first K of them. So the bias of any truncation can be computed in advance:
 
     bias(K) = ‖Σ_{lag ≥ K} G(lag)‖ / ‖∇‖,   over all parameters of the recurrence (U, W, b, d of every layer).
 
-All in float64 through the NumPy twins: every lag takes one step back for all (t, row) at once.
+Everything is computed in float64 on the reference backend; one lag is one backward step for all (t, row) at once.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from unspool.errors import InputError
 from unspool.kernels import reference
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Tape
+from unspool.model.equivalent import as_hidden, refuse_feedback, with_output_every_step
+from unspool.model.gradient import Gradient
+from unspool.model.layer import add_layer_gradient, layer_backward
 from unspool.model.network import Model
 from unspool.model.parameters import prefix
-from unspool.model.twin import ForwardResult, Twin, at_every_step, check_targets, refuse_feedback
 from unspool.model.values import State
 
 
@@ -36,17 +38,17 @@ class ByLag:
     norms: dict[str, list[float]]
     """For W of every layer, the norm of G(lag), lag from 0 on."""
     bias: list[float]
-    """For K from 0 on: what is missing of the gradient when it looks back K steps, as a share of its norm."""
+    """For K from 0 on: the norm of the missing part when the gradient looks back K steps, divided by its norm."""
     full: float
     """The norm of the whole gradient, over all parameters of the recurrence."""
 
-    def shares(self, name: str = "layer0.W") -> list[float]:
-        """Return the norms of a W's parts as shares of their sum."""
+    def contributions(self, name: str = "layer0.W") -> list[float]:
+        """Return the norms of the parts of a W as fractions of their sum."""
         total = sum(self.norms[name]) or 1.0
         return [norm / total for norm in self.norms[name]]
 
     def steps_for(self, bias: float) -> int | None:
-        """Return the fewest steps K to look back so that no longer look misses more than this share.
+        """Return the fewest steps K to look back from which on the bias stays at or below this fraction.
 
         None: not within the lags that were measured.
         """
@@ -78,87 +80,80 @@ def gradient_by_lag(
     if model.config.bidirectional:
         raise InputError("gradients by lag need a model that reads in one direction")
     refuse_feedback(model.config)
-    twin, y = at_every_step(Twin.of(model).as_hidden, y, tau)
-    seen = twin.forward(x, state)
-    check_targets(seen, y)
-    walk = _Walk(twin, seen, y)
-    rest = walk.whole()
+    model, y = with_output_every_step(as_hidden(model.on(reference)), y, tau)
+    window = _Window(model, x, y, state)
+    rest = window.whole()
     full = float(np.linalg.norm(rest))
     bias, found = [1.0], []
     for lag in range(lags + 1):
-        norms, flat = walk.step(lag)
+        norms, flat = window.step(lag)
         found.append(norms)
         rest -= flat
         bias.append(float(np.linalg.norm(rest)) / (full or 1.0))
-    names = [prefix(layer, False) + "W" for layer in range(model.config.layers)]
-    return ByLag({name: [norms[i] for norms in found] for i, name in enumerate(names)}, bias, full)
+    return ByLag({name: [norms[name] for norms in found] for name in found[0]}, bias, full)
 
 
-class _Walk:
-    """All losses walk back together: after `lag` steps, that of step t stands at step t - lag."""
+class _Window:
+    """The losses of all steps, backpropagated in parallel: after `lag` steps the gradient of L(t) is at h(t - lag)."""
 
-    def __init__(self, twin: Twin, seen: ForwardResult, y: Ids) -> None:
-        self.twin, self.seen = twin, seen
-        self.top: Floats | None = seen.do(y) @ twin.V  # tau B H
-        self.dh_out = self.top
-        shape = seen.tapes[0][0].h.shape
-        lstm = twin.config.cell == "lstm"
-        self.carried = [
-            (np.zeros(shape), np.zeros(shape) if lstm else None) for _ in range(twin.config.layers)
+    def __init__(self, model: Model, x: Floats | Ids, y: Ids, state: State | None) -> None:
+        self.model, self.weights = model, model.weights()
+        self.output = model.forward(x, state, weights=self.weights)
+        self.dh = model.loss(self.output, y, weights=self.weights, gradient=model.gradient()).dh  # tau B H
+        B, layers = x.shape[1], range(model.config.layers)
+        self.carried: list[tuple[Floats, Floats | None]] = [
+            (np.zeros((len(x), *h.shape)), None if s is None else np.zeros((len(x), *s.shape)))
+            for h, s in model.initial_state(B)
         ]
+        self.names = [
+            name for layer in layers for name in model.parameters if name.startswith(prefix(layer, False))
+        ]
+        self.names = [name for name in self.names if not name.endswith(("h0", "s0"))]
 
-    def step(self, lag: int) -> tuple[list[float], Floats]:
+    def step(self, lag: int) -> tuple[dict[str, float], Floats]:
         """Go one step back; return the norm of each layer's part of ∇W, and the parts of all parameters."""
-        config, n = self.twin.config, len(self.seen.h) - lag  # steps 0 … n-1 are `lag` before a loss
-        dh = self.top
-        parts: list[Floats] = []
-        norms: list[float] = []
-        for layer in reversed(range(config.layers)):
-            tape, at = self.seen.tapes[layer][0], prefix(layer, False)
-            arriving, ds = self.carried[layer]
-            arriving = arriving if dh is None else arriving + dh
-            one = _as_one_step(tape, n)
-            back = reference.window_backward(
+        n, gradient = len(self.output.h) - lag, self.model.gradient()  # steps 0 … n-1 are `lag` before a loss
+        dh = self.dh if lag == 0 else None
+        for layer in reversed(range(self.model.config.layers)):
+            made, of = self.output.tape[layer], self.weights.layers[layer][0]
+            shape = (n, *made.directions[0].h.shape[1:])
+            one, x = _as_one_step(made.directions[0], n), _in_one_row(made.x[:n])
+            dh_end, ds_end = self.carried[layer]
+            dh_end = dh_end if dh is None else dh_end + dh
+            dx, back = layer_backward(
+                of,
+                x,
                 one,
-                self.twin.letters[at + "W"],
-                dh_end=arriving.reshape(one.hs.shape[1:]),
-                ds_end=None if ds is None else ds.reshape(one.hs.shape[1:]),
+                dh=None,
+                dh_end=_in_one_row(dh_end)[0],
+                ds_end=None if ds_end is None else _in_one_row(ds_end)[0],
             )
-            parts = [*self._parts(layer, back.da[0], n), *parts]
-            norms.insert(0, float(np.linalg.norm(parts[0])))
-            shape = (n, *tape.h.shape[1:])
+            add_layer_gradient(of, x, one, back.da, gradient)
             self.carried[layer] = (
                 back.dh0.reshape(shape)[1:],
                 None if back.ds0 is None else back.ds0.reshape(shape)[1:],
             )
-            G = self.twin.gates * config.hidden
-            dh = (back.da[0, :, :G] @ self.twin.letters[at + "U"]).reshape(n, tape.h.shape[1], -1)
-        self.top = None
-        return norms, np.concatenate([part.reshape(-1) for part in parts])
-
-    def _parts(self, layer: int, da: Floats, n: int) -> list[Floats]:
-        tape, x, H = self.seen.tapes[layer][0], self.seen.inputs[layer][:n], self.twin.config.hidden
-        to_x = da[:, : self.twin.gates * H]
-        parts = [self.twin.recurrent(da).T @ tape.h_before[:n].reshape(len(da), H)]
-        if x.ndim == 3:
-            parts.append(to_x.T @ x.reshape(len(da), -1))
-        else:
-            columns = np.zeros(self.twin.letters[prefix(layer, False) + "U"].shape)
-            np.add.at(columns.T, x.reshape(-1), to_x)
-            parts.append(columns)
-        parts.append(to_x.sum(axis=0))
-        return [*parts, da[:, 3 * H :].sum(axis=0)] if self.twin.config.cell == "gru" else parts
+            dh = None if dx is None else dx.reshape(*shape[:2], -1)
+        self.model.fold_input_tables(gradient, self.weights)
+        norms = {
+            name: float(np.linalg.norm(gradient.values[name])) for name in self.names if name.endswith(".W")
+        }
+        return norms, self._flat(gradient)
 
     def whole(self) -> Floats:
         """Return the whole gradient, in the order of the parts."""
-        n = len(self.seen.h)
-        backs = self.twin.backward(self.seen, self.dh_out)
-        parts = [
-            part
-            for layer, row in enumerate(backs)
-            for part in self._parts(layer, row[0][1].da.reshape(-1, row[0][1].da.shape[2]), n)
-        ]
-        return np.concatenate([part.reshape(-1) for part in parts])
+        gradient = self.model.gradient()
+        self.model.backward(self.output, self.dh, gradient, weights=self.weights)
+        self.model.fold_input_tables(gradient, self.weights)
+        return self._flat(gradient)
+
+    def _flat(self, gradient: Gradient) -> Floats:
+        return np.concatenate([gradient.values[name].reshape(-1) for name in self.names])
+
+
+def _in_one_row(values: Floats | Ids) -> Floats | Ids:
+    """Return all steps side by side, as rows of one step."""
+    return values.reshape(1, values.shape[0] * values.shape[1], *values.shape[2:])
 
 
 def _as_one_step(tape: Tape, n: int) -> Tape:
@@ -179,4 +174,5 @@ def _as_one_step(tape: Tape, n: int) -> Tape:
         None if tape.ss is None else pairs(tape.ss),
         None if tape.gates is None else tape.gates[:n].reshape(1, rows, -1),
         None,
+        tape.P,
     )

@@ -1,14 +1,14 @@
-"""A proof of the gradients that anyone can run: by hand, by differences, by automatic differentiation.
+"""Check the gradients of a model against finite differences and automatic differentiation.
 
-Three ways to the same numbers, on one random window and without dropout:
+Up to four computations of the same numbers, on one random window and without dropout:
 
-    hand          the native kernels: the formulas of BPTT, written out, in float32
-    twins         the same formulas in NumPy and float64
-    differences   (L(w + ε) - L(w - ε)) / 2ε in float64, through the twins' forward pass alone, for some values of
-                  every parameter: the largest gradients and others by chance
+    native        the network on the native backend: float32
+    reference     the same network on the reference backend: NumPy, float64
+    differences   (L(w + ε) - L(w - ε)) / 2ε in float64, from the reference's forward pass alone, for some values of
+                  every parameter: the largest gradients and others at random
     PyTorch       autograd in float64 over PyTorch's own layers, where it is installed
 
-An error is the largest distance of any value from the other way's, relative to the parameter's largest gradient.
+An error is the largest difference between two computations of any value, relative to the parameter's largest gradient.
 """
 
 from __future__ import annotations
@@ -20,48 +20,63 @@ from typing import Any
 
 import numpy as np
 
+from unspool.cells import cell_named
 from unspool.errors import MissingExtra
 from unspool.gradients.backpropagate import backpropagate
+from unspool.kernels import native, reference
 from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.backend import Backend
 from unspool.kernels.memory import require_memory
 from unspool.model.config import ModelConfig
-from unspool.model.feedback import AT, shift_right
+from unspool.model.feedback import shift_right
 from unspool.model.layer_names import layer_directions, torch_suffix
 from unspool.model.memory import bytes_of_training
 from unspool.model.network import Model
 from unspool.model.parameters import prefix
-from unspool.model.twin import ForwardResult, Twin
 from unspool.options import at_least
 
 MOST = 10_000
 """The most steps, rows and values per parameter: the differences need two forward passes per value."""
 EPSILON = 1e-5
 """The step of a difference: its own error is about ε² and 1e-16/ε."""
-HAND, EXACT = 1e-4, 1e-6
-"""How far float32 may be from float64, and two ways in float64 from each other."""
+FLOAT32, EXACT = 1e-4, 1e-6
+"""The largest error of float32 against float64, and of two computations in float64."""
 
 Gradients = dict[str, Floats]
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One parameter, four ways."""
+    """The errors of one parameter."""
 
     name: str
     shape: tuple[int, ...]
-    nudged: int
-    """How many of its values were nudged."""
-    hand_and_differences: float
-    twins_and_differences: float
-    hand_and_torch: float | None
-    twins_and_torch: float | None
+    probed: int
+    """How many of its values the differences cover."""
+    native_and_differences: float
+    reference_and_differences: float
+    native_and_torch: float | None
+    reference_and_torch: float | None
 
     @property
     def agrees(self) -> bool:
-        """Whether every two ways are as near as their precision allows; a NaN agrees with nothing."""
-        hand = [self.hand_and_differences, self.hand_and_torch]
-        exact = [self.twins_and_differences, self.twins_and_torch]
-        return all(e is None or e <= HAND for e in hand) and all(e is None or e <= EXACT for e in exact)
+        """Whether all errors are within the limits of their precision; NaN is not."""
+        native = [self.native_and_differences, self.native_and_torch]
+        exact = [self.reference_and_differences, self.reference_and_torch]
+        return all(e is None or e <= FLOAT32 for e in native) and all(e is None or e <= EXACT for e in exact)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields under the names of the JSON output."""
+        return {
+            "name": self.name,
+            "shape": self.shape,
+            "nudged": self.probed,
+            "hand_and_differences": self.native_and_differences,
+            "twins_and_differences": self.reference_and_differences,
+            "hand_and_torch": self.native_and_torch,
+            "twins_and_torch": self.reference_and_torch,
+            "agrees": self.agrees,
+        }
 
 
 def check_gradients(
@@ -69,30 +84,30 @@ def check_gradients(
     *,
     tau: int = 12,
     B: int = 3,
-    nudged: int = 24,
+    probed: int = 24,
     seed: int = 0,
-    told: Callable[[str], None] = lambda name: None,
+    on_progress: Callable[[str], None] = lambda name: None,
 ) -> list[Compared]:
-    """Compare the gradients of every parameter on a random window; `told` hears of each parameter's turn.
+    """Compare the gradients of every parameter on a random window; `on_progress` is called with each name.
 
     >>> model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=4), seed=0)
-    >>> {each.name: each.agrees for each in check_gradients(model, nudged=4)}
+    >>> {each.name: each.agrees for each in check_gradients(model, probed=4)}
     {'layer0.U': True, 'layer0.W': True, 'V': True, 'layer0.b': True, 'layer0.d': True, 'c': True}
     """
-    for size, given in (("tau", tau), ("B", B), ("nudged", nudged)):
+    for size, given in (("tau", tau), ("B", B), ("probed", probed)):
         at_least(size, given, 1, MOST)
-    # The reference implementation has a tape of float64 as well, and PyTorch another.
+    # The reference backend has a tape of float64 as well, and PyTorch another.
     needed = 6 * bytes_of_training(model.config, B, tau)
     require_memory(needed, f"a window of {tau:,} steps and {B:,} rows", "choose smaller sizes")
     rng = np.random.default_rng(seed)
     x, y = window(model.config, tau, B, rng)
-    hand, twins = by_hand(model, x, y), by_twins(model, x, y)
+    fast, exact = (by_backend(model, x, y, backend) for backend in (native, reference))
     theirs = by_torch(model, x, y) if importlib.util.find_spec("torch") else None
     found = []
-    for name, value in twins.items():
-        told(name)
-        places_of = _places(value, nudged, rng)
-        differences = by_differences(model, x, y, name, places_of)
+    for name, value in exact.items():
+        on_progress(name)
+        positions = _positions(value, probed, rng)
+        differences = by_differences(model, x, y, name, positions)
         scale = float(np.abs(value).max()) or 1.0
 
         def error(a: Floats, b: Floats, scale: float = scale) -> float:
@@ -102,10 +117,10 @@ def check_gradients(
             Compared(
                 name,
                 value.shape,
-                len(places_of),
-                error(hand[name].reshape(-1)[places_of], differences),
-                error(value.reshape(-1)[places_of], differences),
-                None if theirs is None else error(hand[name], theirs[name]),
+                len(positions),
+                error(fast[name].reshape(-1)[positions], differences),
+                error(value.reshape(-1)[positions], differences),
+                None if theirs is None else error(fast[name], theirs[name]),
                 None if theirs is None else error(value, theirs[name]),
             )
         )
@@ -123,83 +138,35 @@ def window(config: ModelConfig, tau: int, B: int, rng: np.random.Generator) -> t
     return x, rng.integers(0, config.outputs, shape).astype(np.int32)
 
 
-def by_hand(model: Model, x: Floats | Ids, y: Ids) -> Gradients:
-    """Return the gradients that training uses: the kernels'."""
+def by_backend(model: Model, x: Floats | Ids, y: Ids, backend: Backend) -> Gradients:
+    """Return the gradients of BPTT on a backend."""
+    model = model.on(backend)
     gradient, weights = model.gradient(), model.weights()
     passed = backpropagate(model, x, y, None, gradient, scale=1 / y.size, weights=weights)
     model.add_initial_state_gradient(passed.d_initial_state, gradient)
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     return {name: value.astype(np.float64) for name, value in gradient.values.items()}
 
 
-def by_twins(model: Model, x: Floats | Ids, y: Ids) -> Gradients:
-    """Return the gradients of the same formulas in float64."""
-    twin = Twin.of(model)
-    config, H = model.config, model.config.hidden
-    seen = twin.forward(x, y=y)
-    do = seen.do(y, 1 / y.size)
-    found = {name: np.zeros(value.shape) for name, value in twin.letters.items()}
-    K, width = twin.V.shape
-    found["E" if config.tied else "V"] += do.reshape(-1, K).T @ seen.h.reshape(-1, width)
-    found["c"] += do.reshape(-1, K).sum(axis=0)
-    for layer, row in enumerate(twin.backward(seen, do @ twin.V)):
-        inputs = seen.inputs[layer]
-        for i, (_, back) in enumerate(row):
-            at, tape = prefix(layer, bool(i)), seen.tapes[layer][i]
-            if config.feeds_logits:
-                _fold_feedback(found, twin, back.da, seen)
-            da = back.da.reshape(-1, back.da.shape[2])
-            to_x = da[:, : twin.gates * H]
-            if seen.before is not None:
-                one_hot = (seen.before >= 0)[:, :, None] * np.eye(K)[seen.before]
-                found[at + "R"] += da.T @ one_hot.reshape(len(da), K)
-            elif not config.feeds_logits:
-                found[at + "W"] += twin.recurrent(da).T @ tape.h_before.reshape(len(da), H)
-            found[at + "b"] += to_x.sum(axis=0)
-            if config.cell == "gru":
-                found[at + "d"] += da[:, 3 * H :].sum(axis=0)
-            if inputs.ndim == 2:
-                np.add.at(found[at + "U"].T, inputs.reshape(-1), to_x)
-            else:
-                found[at + "U"] += to_x.T @ inputs.reshape(len(da), -1)
-            if layer == 0 and config.embedding:
-                np.add.at(found["E"], x.reshape(-1), to_x @ twin.letters[at + "U"])
-            if config.learn_h0:
-                found[at + "h0"] += back.dh0.sum(axis=0)
-                if back.ds0 is not None:
-                    found[at + "s0"] += back.ds0.sum(axis=0)
-    return found
-
-
-def _fold_feedback(found: Gradients, twin: Twin, da: Floats, seen: ForwardResult) -> None:
-    """Add the gradients of R, V and c that pass through o(t-1): R da(t) arrives there, at every step."""
-    h_before = seen.tapes[0][0].h_before.reshape(-1, twin.config.hidden)
-    da = da.reshape(len(h_before), -1)
-    to_o = da @ twin.letters[AT + "R"]  # tau·B K
-    found[AT + "R"] += da.T @ (h_before @ twin.V.T + twin.letters["c"])
-    found["E" if twin.config.tied else "V"] += to_o.T @ h_before
-    found["c"] += to_o.sum(axis=0)
-
-
-def _places(value: Floats, count: int, rng: np.random.Generator) -> Ids:
-    """Choose which values to nudge: half with the largest gradients, half by chance; all where there are few."""
+def _positions(value: Floats, count: int, rng: np.random.Generator) -> Ids:
+    """Choose the values to probe: half with the largest gradients, half at random; all where there are few."""
     if value.size <= count:
         return np.arange(value.size, dtype=np.int32)
     largest = np.argsort(-np.abs(value).reshape(-1), kind="stable")[: count // 2]
     return np.unique(np.concatenate([largest, rng.choice(value.size, count - len(largest))])).astype(np.int32)
 
 
-def by_differences(model: Model, x: Floats | Ids, y: Ids, name: str, places_of: Ids) -> Floats:
-    """Nudge single values of a parameter up and down, in float64."""
-    twin = Twin.of(model)
-    value = twin.letters[name]
-    found = np.empty(len(places_of))
-    for i, at in enumerate(places_of):
-        losses = []
+def by_differences(model: Model, x: Floats | Ids, y: Ids, name: str, positions: Ids) -> Floats:
+    """Move single values of a parameter up and down, in float64; return the differences of the mean loss."""
+    exact = model.on(reference)
+    value = exact.parameters[name]
+    found = np.empty(len(positions))
+    for i, at in enumerate(zip(*np.unravel_index(positions, value.shape), strict=True)):
+        start, losses = value[at], []
         for step in (EPSILON, -EPSILON):
-            moved = value.copy()
-            moved.reshape(-1)[at] += step
-            losses.append(twin.moved(name, moved).forward(x, y=y).nats(y).sum() / y.size)
+            value[at] = start + step
+            losses.append(exact.loss(exact.forward(x, y=y), y).sum / y.size)
+        value[at] = start
         found[i] = (losses[0] - losses[1]) / (2 * EPSILON)
     return found
 
@@ -261,21 +228,22 @@ def _torch_layer(
     h0, s0 = (
         p[at + n].expand(1, B, H) if at + n in p else torch.zeros(1, B, H).double() for n in ("h0", "s0")
     )
-    if config.cell == "elman" and config.activation in ("sigmoid", "identity"):  # PyTorch's layer has neither
+    cell = cell_named(config.cell)
+    if cell.has_activation and config.activation in ("sigmoid", "identity"):  # PyTorch's layer has neither
         states, act = [h0[0]], _activation(torch, config.activation)
         for x_t in x:
             states.append(act(p[at + "b"] + x_t @ p[at + "U"].T + states[-1] @ p[at + "W"].T))
         h, end = torch.stack(states[1:]), states[-1]
     else:
-        kind = {"elman": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}[config.cell]
-        more = {"nonlinearity": config.activation} if config.cell == "elman" else {}
-        second = torch.zeros_like(p[at + "b"])
-        if config.cell == "gru":
-            second = torch.cat([second[: 2 * H], p[at + "d"]])
+        assert cell.torch is not None
+        more = {"nonlinearity": config.activation} if cell.has_activation else {}
+        zero = torch.zeros(H).double()
+        inner = cell.torch.inner_biases
+        second = torch.cat([p[at + inner[gate]] if gate in inner else zero for gate in cell.gates])
         ours = {"weight_ih": "U", "weight_hh": "W", "bias_ih": "b"}
         given = {f"{n}_{torch_suffix(0, False)}": p[at + letter] for n, letter in ours.items()}
         given[f"bias_hh_{torch_suffix(0, False)}"] = second
-        net = kind(x.shape[2], H, **more).double()
-        h, state = torch.func.functional_call(net, given, (x, (h0, s0) if config.cell == "lstm" else h0))
-        end = (state[0] if config.cell == "lstm" else state)[0]
+        net = getattr(torch.nn, cell.torch.name)(x.shape[2], H, **more).double()
+        h, state = torch.func.functional_call(net, given, (x, (h0, s0) if cell.has_cell_state else h0))
+        end = (state[0] if cell.has_cell_state else state)[0]
     return h.flip(0) if reverse else h, end

@@ -1,16 +1,10 @@
-"""How much of the past is left in the state: the norm of dh(t)/dh(k) by lag t - k, and the memory horizon.
+"""Memory of the state: the norm of dh(t)/dh(k) by lag t - k, and the memory horizon.
 
-One step's Jacobian, of h(t) by h(t-1) for Elman and GRU and of (h, s) by (h, s) for the LSTM, whose memory is both:
-
-    Elman   diag(act'(a)) W
-    GRU     diag(z) + diag((h' - n) z(1-z)) W_z + diag((1-z)(1-n²)) (diag(q r(1-r)) W_r + diag(r) W_n),  h' = h(t-1)
-    LSTM    ∂s/∂s' = diag(f),   ∂s/∂h' = diag(s' f(1-f)) W_f + diag(g i(1-i)) W_i + diag(i (1-g²)) W_g
-            ∂h/∂·  = diag(o (1 - tanh²s)) ∂s/∂·  and, by h' alone, + diag(tanh(s) o(1-o)) W_o
-
-Over a lag the Jacobians multiply: dh(t)/dh(k) = J(t) J(t-1) … J(k+1). Its largest singular value is the most that
-any change of h(k) is still felt at t; the root mean square of all of them is what a change in a random direction
-is. Up to `EXACT` values a state the products are made; beyond, block power iteration with products of vectors
-finds the largest, and random vectors estimate the root mean square.
+One step's Jacobian is that of h(t) by h(t-1), or of (h, s) by (h, s) for a cell with two states; its formula is in the
+file of the cell. Over a lag the Jacobians multiply: dh(t)/dh(k) = J(t) J(t-1) … J(k+1). The largest singular value is
+the largest effect that a change of h(k) can have on h(t); the root mean square of all of them is the effect of a change
+in a random direction. Up to `EXACT` values per state the products are computed; beyond, block power iteration with
+products of vectors finds the largest, and random vectors estimate the root mean square.
 """
 
 from __future__ import annotations
@@ -20,14 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unspool.cells import cell_named
+from unspool.cells.cell import Cell
 from unspool.errors import InputError
 from unspool.gradients.linear import spectral_radius
+from unspool.kernels import reference
 from unspool.kernels.arrays import Floats, Ids
-from unspool.kernels.reference import slope
 from unspool.kernels.tape import Tape
+from unspool.model.equivalent import as_hidden, refuse_feedback
 from unspool.model.network import Model
-from unspool.model.parameters import prefix
-from unspool.model.twin import Twin, as_hidden, refuse_feedback
 from unspool.model.values import State
 
 EXACT = 256
@@ -53,38 +48,15 @@ class Influence:
     """At how many steps t it was measured."""
 
 
-def jacobian(tape: Tape, W: Floats, t: int, row: int = 0) -> Floats:
-    """Return one step's Jacobian, H H; 2H 2H of (h, s) for the LSTM."""
-    H = tape.hs.shape[2]
-    keep = np.ones(H) if tape.keep is None else tape.keep[row].astype(np.float64)
-    before, after = (t + 1, t) if tape.reverse else (t, t + 1)
-    found: Floats
-    blocks = [W[g * H : (g + 1) * H] * keep for g in range(len(W) // H)]
+def jacobian(tape: Tape, W: Floats | None, t: int, row: int = 0, extra: Sequence[Floats] = ()) -> Floats:
+    """Return one step's Jacobian, H H of h, or 2H 2H of (h, s) for a cell with a cell state."""
+    cell, H = tape.cell, tape.hs.shape[2]
+    assert isinstance(cell, Cell)
     if tape.lengths is not None and t >= tape.lengths[row]:
-        return np.eye(2 * H if tape.cell == "lstm" else H)
-    if tape.cell == "elman":
-        found = slope(tape.hs[after, row], tape.activation)[:, None] * blocks[0]
-        return found
-    assert tape.gates is not None
-    if tape.cell == "gru":
-        r, z, n, q = np.split(tape.gates[t, row], 4)
-        W_r, W_z, W_n = blocks
-        inner = (q * r * (1 - r))[:, None] * W_r + r[:, None] * W_n
-        by_z = ((tape.hs[before, row] - n) * z * (1 - z))[:, None] * W_z
-        found = np.diag(z) + by_z + ((1 - z) * (1 - n * n))[:, None] * inner
-        return found
-    assert tape.ss is not None
-    i, f, g, o = np.split(tape.gates[t, row], 4)
-    W_i, W_f, W_g, W_o = blocks
-    s_before, squashed = tape.ss[before, row], np.tanh(tape.ss[after, row])
-    s_by_h = (
-        (g * i * (1 - i))[:, None] * W_i
-        + (s_before * f * (1 - f))[:, None] * W_f
-        + (i * (1 - g * g))[:, None] * W_g
-    )
-    out = (o * (1 - squashed**2))[:, None]
-    h_by_h = out * s_by_h + (squashed * o * (1 - o))[:, None] * W_o
-    return np.block([[h_by_h, out * np.diag(f)], [s_by_h, np.diag(f)]])
+        return np.eye(cell.parts * H)
+    mask = np.ones(H) if tape.recurrent_mask is None else tape.recurrent_mask[row].astype(np.float64)
+    blocks = [] if W is None else [W[g * H : (g + 1) * H] * mask for g in range(len(W) // H)]
+    return cell.jacobian(tape.step(t, row), blocks, extra)
 
 
 def influence(
@@ -115,22 +87,27 @@ def influence(
         raise InputError(f"layer is {layer}; this model has {model.config.layers}, counted from 0")
     if not 0 <= row < x.shape[1]:
         raise InputError(f"row is {row}; this window has {x.shape[1]}, counted from 0")
-    width = model.config.hidden * (2 if model.config.cell == "lstm" else 1)
+    width = model.config.hidden * cell_named(model.config.cell).parts
     exact = width <= EXACT if exact is None else exact
     if width**2 * 8 * wanted[-1] > ROOM:
         raise InputError(
             f"{wanted[-1]} Jacobians of {width} by {width} need {width**2 * 8 * wanted[-1] / 2**30:.1f} GiB: "
             "choose a shorter lag"
         )
-    twin = Twin.of(model).as_hidden
-    tape = twin.forward(x[:, row : row + 1], _row(state, row)).tapes[layer][0]
-    W = twin.letters[prefix(layer, False) + "W"]
+    exact_model = as_hidden(model.on(reference))
+    weights, output = (
+        exact_model.weights().layers[layer][0],
+        exact_model.forward(x[:, row : row + 1], _row(state, row)),
+    )
+    tape, W, extra = output.tape[layer].directions[0], weights.W, weights.extra
     ends = sorted({int(t) for t in np.linspace(wanted[-1] - 1, tau - 1, places)}) if wanted[-1] else [tau - 1]
     measure = _by_products if exact else _by_vectors
     rng = np.random.default_rng(seed)
     found = []
     for end in ends:
-        steps = [jacobian(tape, W, t) for t in range(end, end - wanted[-1], -1)]  # J(t), J(t-1), …
+        steps = [
+            jacobian(tape, W, t, extra=extra) for t in range(end, end - wanted[-1], -1)
+        ]  # J(t), J(t-1), …
         found.append(measure(steps, wanted, width, rng))
     tiny = np.finfo(np.float64).tiny
     norm, mean = np.exp(np.log(np.maximum(np.array(found), tiny)).mean(axis=0))
@@ -207,13 +184,13 @@ def horizon(lags: Sequence[int], values: Sequence[float], fraction: float = 0.01
 
 
 def radii(model: Model, layer: int = 0) -> dict[str, float]:
-    """Return the spectral radius of W's block for every gate of a layer.
+    """Return the spectral radius of the block of W of every gate of a layer.
 
     >>> from unspool.model.config import ModelConfig
     >>> radii(Model.initialise(ModelConfig(cell="gru", inputs=4, outputs=4, hidden=6), seed=0)).keys()
     dict_keys(['r', 'z', 'n'])
     """
-    from_gates = {"elman": "a", "gru": "rzn", "lstm": "ifgo"}[model.config.cell]
     refuse_feedback(model.config)
-    W, H = as_hidden(model).parameters[prefix(layer, False) + "W"], model.config.hidden
-    return {gate: spectral_radius(W[g * H : (g + 1) * H]) for g, gate in enumerate(from_gates)}
+    cell, H = cell_named(model.config.cell), model.config.hidden
+    W = as_hidden(model).parameters.layer(layer, False).get("W")
+    return {} if W is None else {gate: spectral_radius(W[cell.block(gate, H)]) for gate in cell.gates}

@@ -29,7 +29,7 @@ from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.memory import available
 from unspool.kernels.tape import Loss
-from unspool.model.bptt import Gradient
+from unspool.model.gradient import Gradient
 from unspool.model.inputs import as_int32, check_input, describe
 from unspool.model.network import Model
 from unspool.model.packed import Weights
@@ -57,7 +57,7 @@ class PerSample(Mapping[str, Floats]):
     def __getitem__(self, name: str) -> Floats:
         """Return the gradients of a parameter, B and the parameter's shape."""
         row = self.row(0) if len(self.flat) else Parameters(self.shapes)
-        stored = self.flat[:, row.places[name]].reshape(len(self.flat), *row.stored(name).shape)
+        stored = self.flat[:, row.slices[name]].reshape(len(self.flat), *row.stored(name).shape)
         return stored.swapaxes(1, 2) if name.endswith(TRANSPOSED) else stored
 
     def __iter__(self) -> Iterator[str]:
@@ -179,7 +179,7 @@ class _Window:
             if self.state is None:
                 own = [(h[b : b + 1], None if s is None else s[b : b + 1]) for h, s in starts]
                 model.add_initial_state_gradient(own, each)
-            model.finish(each, self.weights)
+            model.fold_input_tables(each, self.weights)
         return losses
 
     def _losses(self, output: Output, y: Ids, gradients: list[Gradient]) -> list[Loss]:
@@ -187,12 +187,12 @@ class _Window:
         h, config = self.model.head_input(output), self.model.config
         found = []
         for b, gradient in enumerate(gradients):
-            (dV, dc), held = gradient.to_add("E" if config.tied else "V", "c")
+            (dV, dc), held = gradient.accumulators("E" if config.tied else "V", "c")
             here = np.ascontiguousarray(h[..., b, :].reshape(-1, 1, h.shape[-1]))
+            targets = np.ascontiguousarray(y[..., b]).reshape(-1, 1)
             found.append(
-                native.softmax_cross_entropy(
-                    here, self.weights.V, self.model.parameters["c"], np.ascontiguousarray(y[..., b]).reshape(-1, 1),
-                    scale=self.scale, dV=dV, dc=dc, accumulate=held,
+                self.model.head.loss(
+                    self.weights.output, here, targets, scale=self.scale, dV=dV, dc=dc, accumulate=held
                 )
-            )  # fmt: skip
+            )
         return found

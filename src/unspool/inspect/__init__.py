@@ -1,1 +1,1 @@
-"""What a trained network does while it reads: its states, its surprise, its units, how far it looks back."""
+"""Inspect a trained network on a text: states, surprise, units, memory, the unrolled graph."""

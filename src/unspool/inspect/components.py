@@ -1,6 +1,6 @@
-"""The path of the state in the two directions in which it moves most: its principal components.
+"""Project the state on its two principal components.
 
-Found by iterating a few directions under the covariance, with our own products: the same picture on every machine.
+They are computed by subspace iteration with the native matrix products, so results are equal on every machine.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from unspool.kernels import native
 from unspool.kernels.arrays import Floats
 
 DIRECTIONS, ROUNDS = 8, 60
-"""So many directions are kept, so often: the first two converge as the share of the ninth to theirs dies out."""
+"""Number of directions and of iterations: the error decays with the ratio of the ninth to the second eigenvalue."""
 Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Components:
-    """Where the state is at every token, in the plane in which it varies most."""
+    """Positions of the state at each token in the plane of most variance."""
 
-    places: Real
-    """T 2."""
+    positions: Real
+    """float64 (T, 2)."""
     shares: tuple[float, float]
-    """How much of the variance each direction holds."""
+    """Fraction of the variance in each direction."""
 
 
 def components(states: Floats) -> Components:
-    """Project states (T, H) on their two principal components; the largest weight of each is positive.
+    """Return the projection of states (T, H) on their two principal components; the largest weight of each is positive.
 
     >>> t = np.linspace(0, 6, 50)
     >>> found = components(np.stack([3 * np.cos(t), np.sin(t), 0 * t], axis=1))
-    >>> found.places.shape, round(sum(found.shares), 6)
+    >>> found.positions.shape, round(sum(found.shares), 6)
     ((50, 2), 1.0)
     """
     centred = states.astype(np.float64) - states.mean(axis=0, dtype=np.float64)
@@ -49,16 +49,16 @@ def components(states: Floats) -> Components:
     chosen = (basis @ turn[:, ::-1])[:, :2]  # H 2
     chosen *= np.where(np.take_along_axis(chosen, np.abs(chosen).argmax(axis=0)[None], 0) < 0, -1, 1)
     total = max(float(np.trace(covariance, dtype=np.float64)), 1e-300)
-    places = native.matmul(rows, chosen.astype(np.float32)).astype(np.float64)
+    positions = native.matmul(rows, chosen.astype(np.float32)).astype(np.float64)
     first, second = (float(max(each, 0.0) / total) for each in variances[::-1][:2])
-    return Components(places, (first, second))
+    return Components(positions, (first, second))
 
 
 def _orthonormal(basis: Real) -> Real:
-    """Make columns orthogonal and of length one, each against those before it."""
+    """Return the columns orthonormalised (Gram-Schmidt)."""
     for i in range(basis.shape[1]):
         column = basis[:, i]
-        for _ in range(2):  # once more, for what rounding left
+        for _ in range(2):  # twice, against rounding errors
             column = column - basis[:, :i] @ (basis[:, :i].T @ column)
         size = float(np.sqrt(column @ column))
         basis[:, i] = column / size if size > 1e-30 else 0.0

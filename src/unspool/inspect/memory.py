@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unspool.cells import cell_named
 from unspool.gradients.by_lag import ByLag, gradient_by_lag
 from unspool.gradients.jacobians import Influence, horizon, influence, radii
 from unspool.kernels.arrays import Ids
@@ -78,7 +79,7 @@ def look_back(model: Model, ids: Ids) -> MemoryReport | None:
         state = model.forward(np.ascontiguousarray(ids[:at, None])).state
     x, y = (np.ascontiguousarray(ids[start : start + tau, None]) for start in (at, at + 1))
     config = model.config
-    width = config.hidden * (2 if config.cell == "lstm" else 1)
+    width = config.hidden * cell_named(config.cell).parts
     large = width > LARGE
     farthest = min(FARTHEST // (2 if large else 1), tau - 1)
     lags = _spread(farthest)

@@ -1,6 +1,6 @@
-"""Simple properties of every place in a text, to compare units with: what a reader could count by hand.
+"""Simple properties of each position in a text, to compare with units.
 
-A property is a small number for every token: yes or no, or one of a few ranges of a position.
+A property is a small integer per token: no or yes, or one of a few ranges of a position.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 Row = tuple[tuple[bool, ...], tuple[int, ...]]
-"""What is so at a token, and where it stands."""
+"""Yes-or-no properties and positions of a token."""
 QUOTES = {"“": "”", "「": "」", "『": "』", "«": "»", "《": "》"}
 BRACKETS = {"(": ")", "[": "]", "{": "}", "（": "）", "【": "】", "<": ">"}
 RANGES = 6
 LEAST = 0.01
-"""A property that fewer tokens have than this share (or lack) says nothing."""
+"""Smallest fraction of tokens that must have, or lack, a property."""
 
 
 @dataclass(frozen=True)
 class Property:
-    """What is the case at every token."""
+    """The value of a property at each token."""
 
     name: str
     values: NDArray[np.int64]
-    """T small numbers."""
+    """int64 (T,)."""
     ranged: bool
-    """Whether the numbers are ranges of a position rather than no and yes."""
+    """Whether the values are ranges of a position instead of no and yes."""
 
 
 def properties_of(pieces: list[str]) -> list[Property]:
-    """Give the properties that vary in this text.
+    """Return the properties that vary in a text.
 
     >>> [each.name for each in properties_of(list('He said: "Go home, Tom!" and went.\\n'))][:4]
     ['a blank or line end', 'a capital letter', 'a vowel', 'punctuation']
@@ -53,7 +53,7 @@ def properties_of(pieces: list[str]) -> list[Property]:
 
 
 class _Marks:
-    """Reads pieces of text and keeps track of where it is."""
+    """Reads pieces of text and tracks the position in word, line and sentence."""
 
     yes_or_no = (
         "a blank or line end",
@@ -114,14 +114,14 @@ class _Marks:
 
 
 def _toggled(now: str, char: str, pairs: dict[str, str], straight: str) -> str:
-    """Give the mark that will close, or nothing."""
+    """Return the mark that closes the open quote or bracket, or nothing."""
     if now:
         return "" if char == now else now
     return pairs.get(char, char if straight and char in straight else "")
 
 
 def _word_ends(rows: list[Row]) -> NDArray[np.int64]:
-    """Where a word's last letter stands: within a word now, outside it at the next token."""
+    """Return where a word ends: inside a word now, outside at the next token."""
     inside = [row[1][1] > 0 for row in rows]
     return np.array([now and not then for now, then in pairwise([*inside, False])], np.int64)
 
@@ -132,7 +132,7 @@ def _line_ends(pieces: list[str]) -> NDArray[np.int64]:
 
 
 def _ranges(values: list[int]) -> NDArray[np.int64]:
-    """Cut numbers into a few ranges that hold about as many tokens each."""
+    """Return the range of each value, with about equally many tokens per range."""
     numbers = np.array(values)
     edges = np.unique(np.quantile(numbers, np.linspace(0, 1, RANGES + 1)[1:-1]))
     return np.searchsorted(edges, numbers, side="left").astype(np.int64)

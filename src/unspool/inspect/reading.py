@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from unspool.data.tokens.registry import Tokenizer
 from unspool.errors import InputError
-from unspool.kernels import native
+from unspool.evaluation.read import read_windows
 from unspool.kernels.arrays import Floats, Ids
 from unspool.model.network import Model
-from unspool.model.values import State
 
 WINDOW = 256
 """Steps read at once: the probabilities of all tokens are never kept for more."""
@@ -60,37 +59,25 @@ def read(model: Model, ids: Ids, pieces: list[str], *, window: int = WINDOW) -> 
     >>> sorted(found.states), found.states["layer0.s"].shape, found.expected.shape
     (['layer0.h', 'layer0.s'], (4, 8), (4, 5))
     """
-    config = model.config
-    if config.dense or config.bidirectional:
-        raise InputError("inspect: needs a model of tokens that reads in one direction")
-    if config.pattern == "last":
-        raise InputError(
-            "inspect: needs an output at every step; pattern='last' (figure 10.5) has one at the end"
-        )
     if len(ids) < 2:
         raise InputError(f"inspect: the text has {len(ids)} tokens; it takes two, one to predict the other")
-    k = min(CANDIDATES, config.outputs)
+    k = min(CANDIDATES, model.config.outputs)
     surprise = np.full(len(ids), np.nan)
     expected = np.full((len(ids), k), -1, np.int32)
     shares = np.zeros((len(ids), k))
     parts: dict[str, list[Floats]] = {}
-    state: State | None = None
-    weights = model.weights()
-    for at in range(0, len(ids), window):
-        here = np.ascontiguousarray(ids[at : at + window], np.int32)
-        y = np.append(ids[at + 1 : at + 1 + len(here)], 0)[
-            : len(here), None
-        ]  # seen where tokens are fed back
-        output = model.forward(here[:, None], state, weights=weights, y=y)
-        state = output.state
+    after = np.append(ids[1:], 0)  # read where tokens are fed back
+    for at, _, output, weights in read_windows(
+        model, ids[:, None], after[:, None], window=window, what="inspect"
+    ):
         for layer, made in enumerate(output.tape):
             tape = made.directions[0]
             parts.setdefault(f"layer{layer}.h", []).append(tape.h[:, 0].copy())
             if tape.ss is not None:
                 parts.setdefault(f"layer{layer}.s", []).append(tape.ss[1:, 0].copy())
-        count = min(len(here), len(ids) - 1 - at)
+        count = min(len(output.h), len(ids) - 1 - at)
         if count:
-            p = _softmax(native.matmul(output.h[:count, 0], weights.V[0], start=model.parameters["c"]))
+            p = _softmax(weights.output(output.h[:count, 0]))
             places = slice(at + 1, at + 1 + count)
             surprise[places] = -np.log(np.maximum(p[np.arange(count), ids[places]], 1e-300))
             expected[places] = best = _largest(p, k)
@@ -120,7 +107,7 @@ def pieces_of(tokenizer: Tokenizer, tokens: list[str]) -> list[str]:
     >>> pieces_of(make_tokenizer("byte"), make_tokenizer("byte").encode_text("añ"))
     ['a', 'ñ', '']
     """
-    if tokenizer.kind == "byte":
+    if tokenizer.reads_bytes:
         return _bytes(tokens)
     if tokenizer.lossless:
         return [tokenizer.decode([token]) for token in tokens]

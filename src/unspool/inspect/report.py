@@ -1,4 +1,4 @@
-"""All that is looked at in one model and one text, gathered once: for the page, for pictures, for JSON."""
+"""Compute all results of an inspection once, for the page, the charts and JSON."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from unspool.data.text.clean import Cleaner
-from unspool.data.text.reader import joint_of
+from unspool.data.text.decoding import read_text
 from unspool.data.text.settings import TextConfig
-from unspool.data.text.source import read_text
 from unspool.data.text.sources import Text, as_sources
 from unspool.errors import InputError
 from unspool.evaluation.language import in_reading_order
@@ -22,35 +21,35 @@ from unspool.inspect.graph.trace import Trace, trace
 from unspool.inspect.memory import MemoryReport, look_back
 from unspool.inspect.properties import properties_of
 from unspool.inspect.reading import Reading, pieces_of, read, visible
-from unspool.inspect.units import Unit, choose, named
+from unspool.inspect.units import Unit, choose_units, find_units
 from unspool.model.network import Model
 from unspool.tasks.language.text_model import TextModel
 
 STEPS = 3
-"""As many steps of the text are unfolded for the picture of the graph."""
+"""Number of steps in the picture of the unfolded graph."""
 UNITS = 8
 
 
 @dataclass(frozen=True)
 class InspectReport:
-    """A model reading a text."""
+    """The results of a model on a text."""
 
     run: str
-    """How the run is called."""
+    """Name of the run."""
     text: str
-    """How the text is called."""
+    """Name of the text."""
     source: TextModel
     reading: Reading
-    """In the order of the text, whatever the order of reading."""
+    """In the order of the text, also if the model reads backward."""
     known: list[bool]
     units: list[Unit]
     chosen: bool
-    """Whether the units were chosen by the measure, not by the user."""
+    """Whether the units were chosen automatically."""
     path: Components
     back: MemoryReport | None
     made: Trace
     first: list[str]
-    """The tokens of the trace, and the one behind them."""
+    """The tokens of the trace, and the token after them."""
 
     @property
     def model(self) -> Model:
@@ -59,7 +58,7 @@ class InspectReport:
 
     @property
     def labels(self) -> dict[At, str]:
-        """What the first inputs and targets are, for the picture of the graph."""
+        """Labels of the first inputs and targets, for the picture of the graph."""
         shown = [visible(piece)[:6] for piece in self.first]
         return {At("x", t + 1): shown[t] for t in range(self.made.graph.tau)} | {
             At("y", t + 1): shown[t + 1] for t in range(self.made.graph.tau)
@@ -78,19 +77,19 @@ def inspect(
     units: list[str] | None = None,
     note: Note = lambda _: None,
 ) -> InspectReport:
-    """Read a text (a str is the text itself, a Path a file) and report every state; `note` is called at each stage."""
+    """Run a model on a text (a str is the text itself, a Path a file) and return the results; `note` is called at each stage."""
     note("reading")
     tokens = _tokens(source, _read(text, source.settings))
     if len(tokens) < 2:
-        raise InputError(f"{name}: {len(tokens)} tokens; inspect needs two or more, one to predict the other")
+        raise InputError(f"{name}: {len(tokens)} tokens; expected two or more")
     pieces = pieces_of(source.tokenizer, tokens)
     ids = in_reading_order(np.array(source.vocab[tokens], np.int32), source.backward)
     reading = read(source.model, ids, pieces)
     if source.backward:
-        reading = _turned(reading)
+        reading = _in_text_order(reading)
     note("comparing units with the text")
     found = properties_of(pieces)
-    chosen = named(reading.states, found, units) if units else choose(reading.states, found, UNITS)
+    chosen = find_units(reading.states, found, units) if units else choose_units(reading.states, found, UNITS)
     note("looking back")
     back = look_back(source.model, ids)
     note("unfolding")
@@ -117,12 +116,12 @@ def _read(text: Text, settings: TextConfig) -> str:
 
 def _tokens(source: TextModel, text: str) -> list[str]:
     if source.settings.clean:
-        text = "".join(Cleaner(joint_of(source.settings.tokens)).clean([text]))
+        text = "".join(Cleaner(source.tokenizer.line_joint).clean([text]))
     return source.tokenizer.encode_text(text)
 
 
-def _turned(reading: Reading) -> Reading:
-    """Put what was read from the end to the beginning into the order of the text."""
+def _in_text_order(reading: Reading) -> Reading:
+    """Return the results of a backward model in the order of the text."""
     return Reading(
         reading.ids[::-1],
         reading.pieces,
@@ -134,7 +133,7 @@ def _turned(reading: Reading) -> Reading:
 
 
 def numbers(report: InspectReport) -> dict[str, Any]:
-    """Give the numbers of a report as plain values."""
+    """Return the numbers of a report as plain values."""
     reading = report.reading
     return {
         "run": report.run,
@@ -156,7 +155,7 @@ def numbers(report: InspectReport) -> dict[str, Any]:
 def _unit(unit: Unit) -> dict[str, Any]:
     return {
         "name": unit.name,
-        "property": unit.tells.name if unit.tells else None,
+        "property": unit.encodes.name if unit.encodes else None,
         "share": unit.share,
         "chance": unit.chance,
         "means": unit.means,

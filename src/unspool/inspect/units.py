@@ -1,11 +1,11 @@
-"""Which units mean something that has a name: the share of a property that a unit's activation tells.
+"""Find units that encode a property of the text, by normalised mutual information.
 
-    share = I(u; p) / H(p)  -  the same for the property moved along the text
+    share = I(u; p) / H(p)  -  chance level
 
-I is the mutual information between the activation u(t), cut into ranges that are equally frequent, and a
-property p(t) of the place; H(p) is the property's entropy. A share of 0 tells nothing, 1 everything. A finite
-text gives some information to any unit by chance; what is left when the property is moved along the text by
-an arbitrary distance (eight of them) is that chance, and is taken off.
+I is the mutual information between the activation u(t), in equally frequent ranges, and a property p(t) of the position;
+H(p) is the entropy of the property. A share of 0 means independence, 1 that u determines p. On a finite text every unit
+has some information by chance: the mean of I(u; p) / H(p) over eight shifts of the property along the text. This chance
+level is subtracted.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from unspool.kernels.arrays import Floats
 RANGES = 10
 SHIFTS = 8
 UNITS = 128
-"""As many units are looked at together: what their tables take is bounded."""
+"""Number of units per block, which bounds the memory of their tables."""
 Table = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit that was chosen, and why."""
+    """A unit and the property that it encodes best."""
 
     name: str
-    """Layer, letter and number: layer0.h17."""
+    """Layer, state and number: layer0.h17."""
     activation: Floats
-    """T values."""
-    tells: Property | None
+    """Activations (T,)."""
+    encodes: Property | None
     share: float
-    """How much of the property it tells, chance taken off."""
+    """Normalised mutual information with the property, minus chance."""
     chance: float
 
     @property
     def means(self) -> list[float]:
-        """The mean activation in each range of the property, or where it is not so and where it is."""
-        if self.tells is None:
+        """Mean activation in each range of the property; for a yes-or-no property, where it is false and where it is true."""
+        if self.encodes is None:
             return []
-        values = self.tells.values
+        values = self.encodes.values
         return [
             float(self.activation[values == v].mean())
             for v in range(int(values.max()) + 1)
@@ -53,12 +53,12 @@ class Unit:
         ]
 
 
-def shares(states: Floats, found: list[Property]) -> tuple[Table, Table]:
-    """Give how much every unit tells of every property, units by properties, and how much of it is chance.
+def normalised_information(states: Floats, found: list[Property]) -> tuple[Table, Table]:
+    """Return the normalised mutual information of units and properties, (units, properties), minus chance, and the chance level.
 
     >>> p = Property("heads", np.random.default_rng(0).integers(0, 2, 400), False)
     >>> u = np.stack([np.where(p.values, 0.9, -0.9), np.sin(np.arange(400) ** 2)], axis=1)
-    >>> share, chance = shares(u, [p])
+    >>> share, chance = normalised_information(u, [p])
     >>> [f"{value:.1f}" for value in share[:, 0]]
     ['0.9', '0.0']
     """
@@ -73,15 +73,17 @@ def shares(states: Floats, found: list[Property]) -> tuple[Table, Table]:
         counts = native.matmul(np.ascontiguousarray(ones.transpose(0, 2, 1)).reshape(-1, T), columns)
         joint = counts.reshape(RANGES, -1, columns.shape[1]) / T
         for i, here in enumerate(spans):
-            told, *moved = (_told(joint[:, :, span].astype(np.float64)) for span in here)
+            information, *moved = (
+                _normalised_information(joint[:, :, span].astype(np.float64)) for span in here
+            )
             at = slice(first, first + UNITS)
             chance[at, i] = np.mean(moved, axis=0)
-            share[at, i] = np.maximum(told - chance[at, i], 0)
+            share[at, i] = np.maximum(information - chance[at, i], 0)
     return share, chance
 
 
 def _columns(found: list[Property], T: int) -> tuple[Floats, list[list[slice]]]:
-    """Give a column for every value of every property, as it is and moved along the text; and which are whose."""
+    """Return an indicator column per value of each property, unshifted and shifted, and the column ranges."""
     blocks: list[Floats] = []
     spans: list[list[slice]] = []
     at = 0
@@ -94,8 +96,8 @@ def _columns(found: list[Property], T: int) -> tuple[Floats, list[list[slice]]]:
     return np.concatenate(blocks, axis=1), spans
 
 
-def _told(joint: Table) -> Table:
-    """Give I(u; p) / H(p) of every unit, from the shares of (range, unit, value)."""
+def _normalised_information(joint: Table) -> Table:
+    """Return I(u; p) / H(p) of each unit from the joint distribution (range, unit, value)."""
     p = joint.sum(axis=0)[0]
     u = joint.sum(axis=2, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -104,14 +106,14 @@ def _told(joint: Table) -> Table:
     return terms.sum(axis=(0, 2)) / entropy  # type: ignore[no-any-return]
 
 
-def choose(states: dict[str, Floats], found: list[Property], count: int = 8) -> list[Unit]:
-    """Choose the units that tell most: first the best one for each property, then whatever tells most."""
+def choose_units(states: dict[str, Floats], found: list[Property], count: int = 8) -> list[Unit]:
+    """Return the units with most information: first the best one per property, then the best others."""
     names = [f"{name}{i}" for name, values in states.items() for i in range(values.shape[1])]
     every = np.concatenate(list(states.values()), axis=1)
     if not found:
         order = np.argsort(-every.std(axis=0), kind="stable")[:count]
         return [Unit(names[i], every[:, i], None, 0.0, 0.0) for i in order]
-    share, chance = shares(every, found)
+    share, chance = normalised_information(every, found)
     ranked = sorted(np.ndindex(*share.shape), key=lambda at: -share[at])
     chosen: dict[int, int] = {}
     for again in (False, True):
@@ -125,15 +127,15 @@ def choose(states: dict[str, Floats], found: list[Property], count: int = 8) -> 
     return sorted(made, key=lambda unit: -unit.share)
 
 
-def named(states: dict[str, Floats], found: list[Property], names: list[str]) -> list[Unit]:
-    """Take the units that a user names: 17, h17, s17 or layer1.h17, and say what each tells most of."""
+def find_units(states: dict[str, Floats], found: list[Property], names: list[str]) -> list[Unit]:
+    """Return the named units (17, h17, s17 or layer1.h17) with the property that each encodes best."""
     made = []
     for name in names:
         letter, index = _parsed(name, states)
         column = states[letter][:, index]
         best, share, chance = None, 0.0, 0.0
         if found:
-            each, by_chance = shares(column[:, None], found)
+            each, by_chance = normalised_information(column[:, None], found)
             at = int(each[0].argmax())
             best, share, chance = found[at], float(each[0, at]), float(by_chance[0, at])
         made.append(Unit(f"{letter}{index}", column, best, share, chance))
@@ -147,5 +149,5 @@ def _parsed(name: str, states: dict[str, Floats]) -> tuple[str, int]:
     key = f"{layer or last}.{letter}"
     if key not in states or not digits.isdecimal() or int(digits) >= states[key].shape[1]:
         sizes = ", ".join(f"{key}0 … {key}{values.shape[1] - 1}" for key, values in states.items())
-        raise InputError(f"units: there is no unit {name!r}; there are {sizes}")
+        raise InputError(f"units: no unit {name!r}; expected one of {sizes}")
     return key, int(digits)

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,41 +29,44 @@ class Stream:
 def rows_product(A: Floats, B: Panels, start: Floats | None) -> Array: ...
 def outer_product(
     A: Floats, B: Floats, onto: Floats | None, accumulate: bool, table: Floats | None, ids: Ids | None,
-    accumulate_table: bool, d: Floats | None, accumulate_d: bool,
+    accumulate_table: bool, gap_at: int, gap: int, sum: Floats | None, accumulate_sum: bool,
 ) -> Array: ...  # fmt: skip
 def column_sum(A: Floats, onto: Floats | None, accumulate: bool) -> Array: ...
 def gather(table: Floats, ids: Ids) -> Array: ...
 def shift_rows(x: Floats, b: Floats) -> Array: ...
 def scatter_add(table: Floats, ids: Ids, rows: Floats, accumulate: bool) -> None: ...
+def cells() -> list[dict[str, Any]]: ...
 def window_forward(
-    cell: int,
+    cell: str,
     activation: int,
     p: Floats | None,
     table: Floats | None,
     ids: Ids | None,
-    W: Panels,
+    W: Panels | None,
     h0: Floats,
     s0: Floats | None,
-    d: Floats | None,
+    parameters: Sequence[Floats | Panels | None],
     lengths: Ids | None,
     reverse: bool,
-    keep: Floats | None,
+    recurrent_mask: Floats | None,
 ) -> tuple[Array, Array | None, Array | None, Array | None]: ...
 def window_backward(
-    cell: int,
+    cell: str,
     activation: int,
-    W: Panels,
+    W: Panels | None,
     hs: Floats,
     ss: Floats | None,
-    gates: Floats | None,
+    tape: Floats | None,
+    parameters: Sequence[Floats | Panels | None],
+    inputs: int,
     lengths: Ids | None,
     reverse: bool,
-    keep: Floats | None,
+    recurrent_mask: Floats | None,
     dh: Floats | None,
     dh_end: Floats | None,
     ds_end: Floats | None,
     xi: Floats | None,
-    consume: bool,
+    da: Floats | None,
 ) -> tuple[Array | None, Array, Array | None]: ...
 def softmax_cross_entropy(
     h: Floats,
@@ -77,28 +81,14 @@ def softmax_cross_entropy(
     accumulate: bool,
 ) -> tuple[float, int, NDArray[np.float64], Array | None]: ...
 def global_norm(g: Floats) -> float: ...
-def adam(
+def optimisers() -> list[dict[str, Any]]: ...
+def update(
+    optimiser: str,
     p: Floats,
     g: Floats,
-    m: Floats,
-    v: Floats,
+    states: Sequence[Floats | None],
     scale: float,
-    learning_rate: float,
-    beta1: float,
-    beta2: float,
-    epsilon: float,
-    decay: float,
-    correction1: float,
-    correction2: float,
-) -> None: ...
-def sgd(
-    p: Floats,
-    g: Floats,
-    m: Floats | None,
-    scale: float,
-    learning_rate: float,
-    momentum: float,
-    decay: float,
+    settings: Sequence[float],
 ) -> None: ...
 def dropout_mask(n: int, seed: int, stream: int, rate: float) -> Array: ...
 def scale_rows(x: Floats, mask: Floats) -> Array: ...
@@ -110,4 +100,6 @@ def set_threads(count: int) -> None: ...
 def isa() -> str: ...
 def available() -> str: ...
 def choose_isa(name: str) -> None: ...
+def L2_bytes() -> int: ...
+def set_L2_bytes(bytes: int) -> None: ...
 def fma_peak(seconds: float) -> float: ...

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ids: TypeAlias = NDArray[np.int32]
-"""Tokens as numbers: what every model reads."""
+"""Token ids: the input of a language model."""
 
 Whole: TypeAlias = NDArray[np.int64]
 """Counts and positions."""
@@ -21,9 +21,8 @@ Codes: TypeAlias = NDArray[Any]
 """Code points or provisional ids: unsigned integers of any width."""
 
 Floats = NDArray[Any]
-"""An array of float32, or of float64 in the NumPy twins."""
+"""An array of float32, or of float64 in the reference implementation."""
 
-CellName = Literal["elman", "lstm", "gru"]
 Activation = Literal["tanh", "relu", "sigmoid", "identity"]
 
 
@@ -31,9 +30,9 @@ T = TypeVar("T")
 
 
 class cached_attribute(Generic[T]):  # noqa: N801
-    """An attribute that is worked out when it is first asked for, and then kept.
+    """An attribute that is computed at the first access and stored in the instance.
 
-    As `functools.cached_property`, without a lock: before Python 3.12 that costs more than what it guards here.
+    Like `functools.cached_property`, without the lock that it takes before Python 3.12.
     """
 
     def __init__(self, work: Callable[[Any], T]) -> None:
@@ -41,11 +40,11 @@ class cached_attribute(Generic[T]):  # noqa: N801
         self.__doc__ = work.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
-        """Remember under which name it is kept."""
+        """Store the name of the attribute."""
         self.name = name
 
     def __get__(self, instance: Any, owner: type) -> T:
-        """Work it out; from now on the instance has it."""
+        """Compute the value and store it in the instance."""
         if instance is None:
             return self  # type: ignore[return-value]
         value = instance.__dict__[self.name] = self.work(instance)

@@ -1,4 +1,4 @@
-"""Arrays as the kernels need them: the right type, laid out row by row; anything else is refused in one line."""
+"""Check arrays for the kernels: the type, C-contiguous memory, the number of dimensions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import Floats, Ids
 
 refusal: InputError | None = None
-"""Why no kernel may be used at all: a bad value in the environment. See `ops.heed_environment`."""
+"""The error that every kernel raises, if a value in the environment is invalid. See `machine.heed_environment`."""
 
 FLOAT, ID = np.dtype(np.float32), np.dtype(np.int32)
 
 COPIED = 2**28
-"""Values that lie otherwise than the kernels need are copied, up to this many: 1 GiB of float32."""
+"""Arrays that are not C-contiguous are copied up to this many values: 1 GiB of float32."""
 
 
 def as_needed(value: Any, dtype: np.dtype[Any]) -> TypeGuard[Floats]:
-    """Look once, as is nearly always enough: every further check costs as much as a small product."""
+    """Check everything at once, the usual case: each further check costs as much as a small product."""
     return type(value) is np.ndarray and value.dtype is dtype and value.flags.carray and refusal is None
 
 
@@ -38,7 +38,7 @@ def typed(value: Any, name: str, dtype: type[np.generic]) -> Any:
 
 
 def laid_out(value: Any, name: str, dtype: type[np.generic]) -> Any:
-    """Return the array as the kernels need it: a copy where it lies otherwise."""
+    """Return a C-contiguous array: the same one, or a copy."""
     flags = typed(value, name, dtype).flags
     if flags.c_contiguous and flags.aligned:
         return value
@@ -50,7 +50,7 @@ def laid_out(value: Any, name: str, dtype: type[np.generic]) -> Any:
 
 
 def as_written(value: Any, name: str) -> Floats:
-    """Check an array that is changed in place: a copy of it would be of no use."""
+    """Check an array that is written in place."""
     if as_needed(value, FLOAT):
         return value
     flags = typed(value, name, np.float32).flags
@@ -60,33 +60,33 @@ def as_written(value: Any, name: str) -> Floats:
 
 
 def as_written_rows(value: Any, name: str) -> Floats:
-    """Check a matrix that is changed in place; its rows may lie at any distance."""
+    """Check a matrix that is written in place; its rows may have any stride."""
     if as_rows(value, name) is not value or not value.flags.writeable:
         raise InputError(f"{name} must have contiguous rows and be writeable: it is written in place")
     return value
 
 
 def as_floats(value: Any, name: str) -> Floats:
-    """Return an array of float32 as the kernels need it."""
+    """Return a C-contiguous array of float32."""
     if as_needed(value, FLOAT):
         return value
     return laid_out(value, name, np.float32)  # type: ignore[no-any-return]
 
 
 def as_ids(value: Any, name: str) -> Ids:
-    """Return an array of int32 as the kernels need it."""
+    """Return a C-contiguous array of int32."""
     if as_needed(value, ID):
         return value
     return laid_out(value, name, np.int32)  # type: ignore[no-any-return]
 
 
 def maybe_floats(value: Any, name: str) -> Floats | None:
-    """The same of an array that may be left out."""
+    """Return a C-contiguous array of float32, or None."""
     return None if value is None else as_floats(value, name)
 
 
 def as_rows(value: Any, name: str) -> Floats:
-    """Check a matrix whose rows may lie at any distance: a slice of columns needs no copy."""
+    """Check a matrix whose rows may have any stride: a slice of columns needs no copy."""
     if type(value) is np.ndarray and value.dtype is FLOAT and value.ndim == 2 and refusal is None:
         if value.flags.carray and value.size:
             return value
@@ -104,7 +104,7 @@ def as_matrix(value: Floats, name: str) -> Floats:
 
 
 def chosen(value: str, among: dict[str, int], name: str) -> int:
-    """Return the number by which the compiled module knows a name."""
+    """Return the number of a name in the native module."""
     if not isinstance(value, str) or value not in among:
         raise InputError(f"{name} is {value!r}; expected one of {', '.join(among)}")
     return among[value]

@@ -1,8 +1,5 @@
 """tanh, sigmoid and softmax of any array, with the bits of the kernels on every machine.
 
-The kernels compute these inside the recurrence. One step of the Elman recurrence from the state zero is
-h = act(p + W 0): an activation of p and nothing else.
-
 >>> tanh(np.array([0.0, 1.0], np.float32))
 array([0.       , 0.7615942], dtype=float32)
 """
@@ -13,9 +10,6 @@ import numpy as np
 
 from unspool.kernels import native
 from unspool.kernels.arrays import Activation, Floats
-
-LANES = 16
-_NOTHING = np.zeros((LANES, LANES), np.float32)
 
 
 def tanh(x: Floats) -> Floats:
@@ -29,13 +23,7 @@ def sigmoid(x: Floats) -> Floats:
 
 
 def _activated(x: Floats, activation: Activation) -> Floats:
-    rows = -(-x.size // LANES)
-    p = np.zeros((1, rows, LANES), np.float32)
-    p.reshape(-1)[: x.size] = x.reshape(-1)
-    h0 = np.zeros((rows, LANES), np.float32)
-    h = native.window_forward("elman", p, _NOTHING, h0, activation=activation).h_end
-    result: Floats = h.reshape(-1)[: x.size].reshape(x.shape)
-    return result
+    return native.activate(x.astype(np.float32) + np.float32(0), activation)  # +0: -0 becomes 0
 
 
 def softmax(o: Floats) -> Floats:

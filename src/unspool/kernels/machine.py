@@ -63,7 +63,8 @@ def heed_environment() -> None:
         set_threads(int(threads))
 
 
-def _refuse_copy(packed: object) -> NoReturn:
+def refuse_copy(packed: object) -> NoReturn:
+    """Raise: a packed layout belongs to one machine and one state of the parameters."""
     raise InputError(
         f"{type(packed).__name__}: weights packed for the kernels cannot be copied or pickled: "
         "copy the model, and pack its weights again"
@@ -71,7 +72,7 @@ def _refuse_copy(packed: object) -> NoReturn:
 
 
 for native in (_native.Panels, _native.Stream):
-    copyreg.pickle(native, _refuse_copy)
+    copyreg.pickle(native, refuse_copy)
 try:
     heed_environment()
 except InputError as error:  # importing must not fail: the command line could not say why in one line

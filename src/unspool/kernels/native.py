@@ -1,23 +1,23 @@
-"""The native kernels, as Python sees them.
+"""The native kernels, called from Python.
 
-Every function has a twin of the same name and signature in `reference`, in plain NumPy: that is the
-specification. Here arrays are float32 and ids int32; anything else is refused rather than converted, since a
-silent conversion would be a silent copy.
+Every function has a reference implementation of the same name and signature in `reference`, in plain NumPy: that is
+the specification. Here arrays are float32 and ids int32; other types are refused, since a silent conversion would be a
+silent copy.
 
-Every element of a product is one chain of fused multiply-adds in rising k; sums over rows run from the last
-row to the first. So a result never depends on the number of threads, the batch that a row sits in, the window
-that a step sits in, or the instruction set.
+Every element of a product is one chain of fused multiply-adds in rising k; sums over rows run from the last row to
+the first. So a result never depends on threads, other rows of a batch, cuts between windows, or the instruction set.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from unspool.errors import InputError
 from unspool.kernels import _native
-from unspool.kernels.arrays import Activation, CellName, Floats, Ids
+from unspool.kernels.arrays import Activation, Floats, Ids
 from unspool.kernels.checks import (
     as_flat,
     as_floats,
@@ -33,17 +33,17 @@ from unspool.kernels.machine import choose_isa as choose_isa
 from unspool.kernels.machine import heed_environment as heed_environment
 from unspool.kernels.machine import kernel_info as kernel_info
 from unspool.kernels.machine import set_threads as set_threads
+from unspool.kernels.recurrence import Extra, Recurrence
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
+DTYPE = np.float32
 Packed = _native.Panels
 Stream = _native.Stream
-CELLS: dict[str, int] = {"elman": 0, "lstm": 1, "gru": 2}
-GATES: dict[str, int] = {"elman": 1, "lstm": 4, "gru": 3}
 ACTIVATIONS: dict[str, int] = {"tanh": 0, "relu": 1, "sigmoid": 2, "identity": 3}
 
 
 def zeros(shape: tuple[int, ...]) -> Floats:
-    """Return zeros that begin on a cache line, where vectors are loaded and stored whole."""
+    """Return zeros that begin on a cache line."""
     size = int(np.prod(shape, dtype=object))
     if size >= 2**44:
         raise InputError(f"{size} values do not fit in memory; choose smaller sizes")
@@ -66,9 +66,9 @@ def matmul(
     out: Floats | None = None,
     accumulate: bool = True,
 ) -> Floats:
-    """Return a b, or of either side its transpose; sums begin at `start`, or go to `out` with `transpose_a`.
+    """Return a b, or the transpose of either side; sums begin at `start`, or go to `out` with `transpose_a`.
 
-    What `out` holds is added to, or written over without `accumulate`.
+    With `accumulate`, the product is added to `out`; else it overwrites `out`.
 
     >>> import numpy as np
     >>> a = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -80,7 +80,7 @@ def matmul(
             raise InputError("with transpose_a, b must be an array as it is, and sums go to `out`")
         onto = None if out is None else as_written(out, "out")
         c = _native.outer_product(
-            as_rows(a, "a"), as_rows(b, "b"), onto, accumulate, None, None, True, None, True
+            as_rows(a, "a"), as_rows(b, "b"), onto, accumulate, None, None, True, 0, 0, None, True
         )
         return c if onto is None else onto
     if out is not None:
@@ -98,29 +98,23 @@ def sum_over_time(
     accumulate: bool,
     lookup: Lookup | None = None,
     accumulate_lookup: bool = True,
-    d: Floats | None = None,
-    accumulate_d: bool = True,
+    gap: tuple[int, int] = (0, 0),
+    total: Floats | None = None,
+    accumulate_total: bool = True,
 ) -> None:
-    """Add Σ da(t) past(t)ᵀ to `out`, or write it; and each da(t) to its token's row of `lookup`, in one pass.
+    """Add Σ da(t) past(t)ᵀ to `out`, or write it; add each da(t) to its token's row of `lookup`, in one pass.
 
-    Without `accumulate_lookup` its table is set to zero first. With `d`, da holds the GRU's r z n q: r z q meet `past`,
-    r z n belong to the table, and q adds up to `d`.
+    Without `accumulate_lookup`, the table is set to zero first. With a `gap` of (first, width), these columns of da are
+    not multiplied with `past`; the table has as many columns as `out` has rows, and the sums of the columns after the
+    gap go to `total`.
     """
     table = ids = None
     if lookup is not None:
         table, ids = as_written_rows(lookup.table, "table"), as_ids(lookup.ids, "ids")
-    onto = as_written(out, "out")
     _native.outer_product(
-        as_rows(da, "da"),
-        as_rows(past, "past"),
-        onto,
-        accumulate,
-        table,
-        ids,
-        accumulate_lookup,
-        None if d is None else as_written(d, "d"),
-        accumulate_d,
-    )
+        as_rows(da, "da"), as_rows(past, "past"), as_written(out, "out"), accumulate, table, ids, accumulate_lookup,
+        *gap, None if total is None else as_written(total, "total"), accumulate_total,
+    )  # fmt: skip
 
 
 def column_sum(a: Floats, *, out: Floats | None = None, accumulate: bool = True) -> Floats:
@@ -131,7 +125,7 @@ def column_sum(a: Floats, *, out: Floats | None = None, accumulate: bool = True)
 
 
 def gather(table: Floats, ids: Ids) -> Floats:
-    """Return table[ids] as rows, one for each id."""
+    """Return table[ids] as rows, one per id."""
     return _native.gather(as_matrix(as_floats(table, "table"), "table"), as_ids(ids, "ids"))
 
 
@@ -141,87 +135,100 @@ def shift_rows(x: Floats, b: Floats) -> Floats:
 
 
 def scatter_add(table: Floats, ids: Ids, rows: Floats, *, accumulate: bool = True) -> None:
-    """Add each row to table[its id], from the last row to the first; to zero without `accumulate`."""
+    """Add each row to table[its id], from the last row to the first; without `accumulate`, set the table to zero first."""
     _native.scatter_add(
         as_written_rows(table, "table"), as_ids(ids, "ids"), as_rows(rows, "rows"), accumulate
     )
 
 
 def window_forward(
-    cell: CellName,
+    cell: Recurrence,
     p: Floats | Lookup,
-    W: Floats | Packed,
+    W: Floats | Packed | None,
     h0: Floats,
     *,
     s0: Floats | None = None,
-    d: Floats | None = None,
+    extra: Sequence[Floats | Packed] = (),
     lengths: Ids | None = None,
     activation: Activation = "tanh",
     reverse: bool = False,
-    keep: Floats | None = None,
+    recurrent_mask: Floats | None = None,
 ) -> Tape:
-    """Take h0 (B, H) through a window; p is b + U x(t), as values (tau, B, G H) or as a `Lookup`.
+    """Run a layer over a window of tau steps; return the tape for `window_backward`.
 
-    Row b lives for lengths[b] steps, then its state is frozen. With `reverse`, time runs from tau to 1.
+    p               (tau, B, P): b + U x(t), or a `Lookup` that gathers it by token id
+    W               (G*H, H) or `Packed`: gate blocks in the order of the cell; None for a cell without W
+    h0, s0          (B, H): initial hidden state; initial cell state of a cell that has one
+    extra           the further parameters of the cell, in its order
+    lengths         (B,): valid steps per row; the state is held constant after the last one
+    reverse         time runs from tau to 1
+    recurrent_mask  (B, H): dropout mask on h(t-1) in front of W
     """
-    kind = chosen(cell, CELLS, "cell")
     act = chosen(activation, ACTIVATIONS, "activation")
-    looked_up = isinstance(p, Lookup)
+    table = ids = values = None
+    if isinstance(p, Lookup):
+        table, ids = as_floats(p.table, "table"), as_ids(p.ids, "ids")
+    else:
+        values = as_floats(p, "p")
     lengths = None if lengths is None else as_ids(lengths, "lengths")
-    keep = maybe_floats(keep, "keep")
-    hs, ss, gates, kept = _native.window_forward(
-        kind,
-        act,
-        None if looked_up else as_floats(p, "p"),
-        as_floats(p.table, "table") if isinstance(p, Lookup) else None,
-        as_ids(p.ids, "ids") if isinstance(p, Lookup) else None,
-        pack(W, transposed=True, groups=GATES[cell]),
-        as_floats(h0, "h0"),
-        maybe_floats(s0, "s0"),
-        maybe_floats(d, "d"),
-        lengths,
-        reverse,
-        keep,
-    )
-    return Tape(cell, activation, reverse, lengths, keep, hs, ss, gates, kept)
+    recurrent_mask = maybe_floats(recurrent_mask, "recurrent_mask")
+    hs, ss, gates, h_masked = _native.window_forward(
+        cell.name, act, values, table, ids, None if W is None else pack(W, transposed=True, groups=len(cell.gates)),
+        as_floats(h0, "h0"), maybe_floats(s0, "s0"), _own(cell, extra, forward=True), lengths, reverse, recurrent_mask,
+    )  # fmt: skip
+    P = p.table.shape[1] if isinstance(p, Lookup) else p.shape[2]
+    return Tape(cell, activation, reverse, lengths, recurrent_mask, hs, ss, gates, h_masked, P)
+
+
+def _own(
+    cell: Recurrence, extra: Sequence[Floats | Packed], *, forward: bool
+) -> list[Floats | Packed | None]:
+    """Return the further parameters of a cell for the native module: vectors as arrays, matrices packed."""
+    needed = [forward or each.read_by_backward for each in cell.extra]
+    if len(extra) != len(needed) and (extra or any(needed)):
+        names = ", ".join(each.name for each in cell.extra) or "none"
+        raise InputError(f"extra has {len(extra)} parameters; {cell.name} needs {len(needed)}: {names}")
+    if not any(needed):
+        return [None] * len(needed)
+    return [
+        _parameter(value, each, forward) if need else None
+        for each, value, need in zip(cell.extra, extra, needed, strict=True)
+    ]
+
+
+def _parameter(value: Floats | Packed, each: Extra, forward: bool) -> Floats | Packed:
+    if any(each.columns) or isinstance(value, Packed):
+        return pack(value, transposed=forward)
+    return as_floats(value, each.name)
 
 
 def window_backward(
     tape: Tape,
-    W: Floats | Packed,
+    W: Floats | Packed | None,
     *,
+    extra: Sequence[Floats | Packed] = (),
     dh: Floats | None = None,
     dh_end: Floats | None = None,
     ds_end: Floats | None = None,
     xi: Floats | None = None,
     consume: bool = False,
 ) -> Backward:
-    """Take gradients of every h(t) (tau, B, H) and of the final state back through the window.
+    """Backpropagate gradients of every h(t) (tau, B, H) and of the final state through the window.
 
-    What step t hands back to step t-1 is multiplied by xi(t) of its row (tau, B): zero cuts the chain. With
-    `consume`, da is written over the tape's gates (an Elman network's over dh): a third of the memory less to
-    pass through, and the tape has been used up.
+    The gradient that step t passes to step t-1 is multiplied by xi(t) of its row (tau, B): zero detaches step t-1. With
+    `consume`, da overwrites an array that is not needed any more (the tape's gates, or dh): this saves a third of the
+    memory traffic, and the tape cannot be used again.
     """
-    dh, gates = maybe_floats(dh, "dh"), maybe_floats(tape.gates, "gates")
-    over = dh if gates is None else gates
-    if consume and over is not None:
-        over = as_written(over, "dh" if gates is None else "gates")
+    cell, dh, gates = tape.cell, maybe_floats(dh, "dh"), maybe_floats(tape.gates, "gates")
+    over, name = {"tape": (gates, "gates"), "dh": (dh, "dh"), None: (None, "")}[cell.da_over]
+    over = as_written(over, name) if consume and over is not None else None
     da, dh0, ds0 = _native.window_backward(
-        chosen(tape.cell, CELLS, "cell"),
-        chosen(tape.activation, ACTIVATIONS, "activation"),
-        pack(W),
-        as_floats(tape.hs, "hs"),
-        maybe_floats(tape.ss, "ss"),
-        gates,
-        None if tape.lengths is None else as_ids(tape.lengths, "lengths"),
-        tape.reverse,
-        maybe_floats(tape.keep, "keep"),
-        dh,
-        maybe_floats(dh_end, "dh_end"),
-        maybe_floats(ds_end, "ds_end"),
-        maybe_floats(xi, "xi"),
-        consume,
-    )
+        cell.name, chosen(tape.activation, ACTIVATIONS, "activation"), None if W is None else pack(W),
+        as_floats(tape.hs, "hs"), maybe_floats(tape.ss, "ss"), gates, _own(cell, extra, forward=False), tape.P,
+        None if tape.lengths is None else as_ids(tape.lengths, "lengths"), tape.reverse,
+        maybe_floats(tape.recurrent_mask, "recurrent_mask"), dh, maybe_floats(dh_end, "dh_end"),
+        maybe_floats(ds_end, "ds_end"), maybe_floats(xi, "xi"), over,
+    )  # fmt: skip
     if da is None:
         assert over is not None
         da = over
@@ -241,9 +248,9 @@ def softmax_cross_entropy(
 ) -> Loss:
     """Score targets y (rows,) or (tau, B) under softmax(c + V h); negative targets are masked.
 
-    With `dV` (and `dc`), gradients of `scale` times the sum are added to them, or written over them without
-    `accumulate`, and that of h is returned. No
-    array of rows by K is ever made. V may be packed, as (pack(V, transposed=True), pack(V)).
+    With `dV` (and `dc`), the gradients of `scale` times the sum are added to them (without `accumulate`, they are
+    overwritten), and the gradient of h is returned. No array of rows by K is made. V may be packed, as
+    (pack(V, transposed=True), pack(V)).
     """
     forward, backward = V if isinstance(V, tuple) else (pack(V, transposed=True), None)
     if dV is not None and backward is None:
@@ -287,16 +294,17 @@ def adam(
     decay: float = 0.0,
     scale: float = 1.0,
 ) -> None:
-    """Update p, m and v in place: Adam, with decoupled weight decay (AdamW) where `decay` is not zero.
+    """Update p, m and v in place: Adam, with decoupled weight decay (AdamW) if `decay` is not zero.
 
-    `step` counts from 1. The gradient is multiplied by `scale` first, which is where clipping comes in.
+    `step` counts from 1. The gradient is multiplied by `scale` first, for clipping.
     """
     if step < 1:
         raise InputError(f"step is {step}; expected 1 or more")
-    _native.adam(
-        as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g"), as_flat(as_written(m, "m"), "m"),
-        as_flat(as_written(v, "v"), "v"), scale, learning_rate, beta1, beta2, epsilon, decay, 1.0 - beta1**step,
-        (1.0 - beta2**step) ** 0.5,
+    corrections = 1.0 - beta1**step, (1.0 - beta2**step) ** 0.5
+    _native.update(
+        "adam", as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g"),
+        [as_flat(as_written(m, "m"), "m"), as_flat(as_written(v, "v"), "v")], scale,
+        [learning_rate, beta1, beta2, epsilon, decay, *corrections],
     )  # fmt: skip
 
 
@@ -313,19 +321,18 @@ def sgd(
     """Update p (and the momentum m) in place: p -= learning_rate (momentum m + scale g + decay p)."""
     flat_m = None if m is None else as_flat(as_written(m, "m"), "m")
     flat_p, flat_g = as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g")
-    _native.sgd(flat_p, flat_g, flat_m, scale, learning_rate, momentum, decay)
+    _native.update("sgd", flat_p, flat_g, [flat_m], scale, [learning_rate, momentum, decay])
 
 
 def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:
-    """Return zeros with probability `rate`, else 1/(1 - rate): by seed, stream and position only."""
+    """Return zeros with probability `rate`, else 1/(1 - rate): a function of seed, stream and position."""
     if any(n < 0 for n in shape):
         raise InputError(f"shape is {shape}; expected sizes of 0 or more")
     n = math.prod(int(n) for n in shape)
     if n > 2**44:
         raise InputError(f"shape is {shape}; the mask would not fit in memory")
-    mask: Floats = _native.dropout_mask(n, seed % 2**64, stream % 2**64, rate)
-    shaped: Floats = mask.reshape(shape)
-    return shaped
+    mask: Floats = _native.dropout_mask(n, seed % 2**64, stream % 2**64, rate).reshape(shape)
+    return mask
 
 
 def scale_rows(x: Floats, mask: Floats) -> Floats:

@@ -1,36 +1,46 @@
-"""The kernels in plain NumPy: the specification, in whatever precision the arguments have.
+"""The kernels in plain NumPy: the specification, in the precision of the arguments.
 
-Every function has the name and the signature of its twin in `ops`. It is written to be read, one line an
-equation (numbered as in Goodfellow, Bengio and Courville, *Deep Learning*, chapter 10), and runs in float64
-too: finite differences check it there, and the native kernels are checked against it.
+Every function has the name and the signature of its native implementation in `native`. One line per equation (numbered
+as in Goodfellow, Bengio and Courville, *Deep Learning*, chapter 10). The functions also run in float64: finite differences
+check them there, and the native kernels are checked against them. The steps of a recurrence are in the file of its cell.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unspool.errors import InputError
-from unspool.kernels.arrays import Activation, CellName, Floats, Ids
+from unspool.kernels.arrays import Activation, Floats, Ids
+from unspool.kernels.philox import philox
+from unspool.kernels.recurrence import Recurrence
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
-Packed = np.ndarray
-GATES = {"elman": 1, "lstm": 4, "gru": 3}
+DTYPE = np.float64
+
+
+class Packed(NamedTuple):
+    """A matrix (K, N) for products with rows on the left."""
+
+    values: Floats
 
 
 def zeros(shape: tuple[int, ...]) -> Floats:
     """Return zeros."""
-    return np.zeros(shape, np.float32)
+    return np.zeros(shape, DTYPE)
 
 
-def pack(W: Floats, *, transposed: bool = False, groups: int = 1) -> Floats:
-    """Return W as it is: packing is a matter of layout only."""
-    return W
+def pack(W: Floats | Packed, *, transposed: bool = False, groups: int = 1) -> Packed:
+    """Return W (K, N), or W^T of W (N, K), for products with rows on the left."""
+    return W if isinstance(W, Packed) else Packed(W.T if transposed else W)
 
 
 def matmul(
     a: Floats,
-    b: Floats,
+    b: Floats | Packed,
     *,
     transpose_a: bool = False,
     transpose_b: bool = False,
@@ -38,8 +48,8 @@ def matmul(
     out: Floats | None = None,
     accumulate: bool = True,
 ) -> Floats:
-    """Return a b, or of either side its transpose; sums begin at `start`, or go to `out`."""
-    c: Floats = (a.T if transpose_a else a) @ (b.T if transpose_b else b)
+    """Return a b, or the transpose of either side; sums begin at `start`, or go to `out`."""
+    c: Floats = (a.T if transpose_a else a) @ pack(b, transposed=transpose_b).values
     if start is not None:
         c = start + c
     return c if out is None else _into(out, c, accumulate)
@@ -53,21 +63,24 @@ def sum_over_time(
     accumulate: bool,
     lookup: Lookup | None = None,
     accumulate_lookup: bool = True,
-    d: Floats | None = None,
-    accumulate_d: bool = True,
+    gap: tuple[int, int] = (0, 0),
+    total: Floats | None = None,
+    accumulate_total: bool = True,
 ) -> None:
-    """Add Σ da(t) past(t)ᵀ to `out`, or write it; and each da(t) to its token's row of `lookup`.
+    """Add Σ da(t) past(t)ᵀ to `out`, or write it; add each da(t) to its token's row of `lookup`.
 
-    With `d`, da holds the GRU's r z n q: r z q meet `past`, r z n belong to the table, and q adds up to `d`.
+    With a `gap` of (first, width), these columns of da are not multiplied with `past`; the table has as many columns as
+    `out` has rows, and the sums of the columns after the gap go to `total`.
     """
-    inputs = inner = da
-    if d is not None:
-        H = da.shape[1] // 4
-        inputs, inner = da[:, : 3 * H], np.delete(da, slice(2 * H, 3 * H), axis=1)
-        _into(d, da[:, 3 * H :].sum(axis=0), accumulate_d)
-    _into(out, inner.T @ past, accumulate)  # 10.26
+    (first, width), M = gap, len(out)
+    after = da[:, first + width :]
+    _into(
+        out, (np.concatenate([da[:, :first], after], axis=1) if width else da).T @ past, accumulate
+    )  # 10.26
+    if total is not None:
+        _into(total, after.sum(axis=0), accumulate_total)
     if lookup is not None:
-        scatter_add(lookup.table, lookup.ids, inputs, accumulate=accumulate_lookup)
+        scatter_add(lookup.table, lookup.ids, da[:, :M], accumulate=accumulate_lookup)
 
 
 def column_sum(a: Floats, *, out: Floats | None = None, accumulate: bool = True) -> Floats:
@@ -82,7 +95,7 @@ def _into(out: Floats, value: Floats, accumulate: bool) -> Floats:
 
 
 def gather(table: Floats, ids: Ids) -> Floats:
-    """Return table[ids] as rows, one for each id."""
+    """Return table[ids] as rows, one per id."""
     rows: Floats = table[ids.reshape(-1)]
     return rows
 
@@ -93,7 +106,7 @@ def shift_rows(x: Floats, b: Floats) -> Floats:
 
 
 def scatter_add(table: Floats, ids: Ids, rows: Floats, *, accumulate: bool = True) -> None:
-    """Add each row to table[its id]; to zero without `accumulate`."""
+    """Add each row to table[its id]; without `accumulate`, the table is set to zero first."""
     if not accumulate:
         table[:] = 0
     np.add.at(table, ids.reshape(-1), rows)
@@ -129,154 +142,113 @@ def _input_part(p: Floats | Lookup, lengths: Ids | None) -> Floats:
     ids = p.ids
     if lengths is not None:
         ids = np.where(np.arange(len(ids))[:, None] < lengths, ids, 0)
-    values: Floats = p.table[ids]
-    return values
+    return p.table[ids]
 
 
 def _alive(tau: int, B: int, lengths: Ids | None) -> NDArray[np.bool_]:
     return np.arange(tau)[:, None] < (np.full(B, tau) if lengths is None else lengths)
 
 
-def _order(tau: int, reverse: bool) -> list[tuple[int, int, int]]:
-    """(t, where the state before step t lies, where the state after it lies), in the order of computation."""
-    if reverse:
-        return [(t, t + 1, t) for t in range(tau - 1, -1, -1)]
-    return [(t, t, t + 1) for t in range(tau)]
-
-
 def window_forward(
-    cell: CellName,
+    cell: Recurrence,
     p: Floats | Lookup,
-    W: Floats,
+    W: Floats | Packed | None,
     h0: Floats,
     *,
     s0: Floats | None = None,
-    d: Floats | None = None,
+    extra: Sequence[Floats | Packed] = (),
     lengths: Ids | None = None,
     activation: Activation = "tanh",
     reverse: bool = False,
-    keep: Floats | None = None,
+    recurrent_mask: Floats | None = None,
 ) -> Tape:
-    """Take h0 (B, H) through a window; p is b + U x(t), as values (tau, B, G H) or as a `Lookup`."""
-    if cell not in GATES:
-        raise InputError(f"cell is {cell!r}; expected one of {', '.join(GATES)}")
+    """Run a layer over a window; p is b + U x(t), as values (tau, B, P) or as a `Lookup`."""
     x = _input_part(p, lengths)
     tau, B, H = len(x), *h0.shape
     alive = _alive(tau, B, lengths)
-    hs = np.empty((tau + 1, B, H), h0.dtype)
-    ss = None if s0 is None or cell != "lstm" else np.empty_like(hs)
-    gates = None if cell == "elman" else np.zeros((tau, B, 4 * H), h0.dtype)
-    kept = None if keep is None else np.empty((tau, B, H), h0.dtype)
+    W_t = None if W is None else pack(W, transposed=True).values
+    own = [_parameter(value, transposed=True) for value in extra]
+    dtype = np.result_type(x, h0)
+    hs = np.empty((tau + 1, B, H), dtype)
+    ss = np.empty_like(hs) if cell.has_cell_state else None
+    gates = np.zeros((tau, B, cell.tape.of(H, x.shape[2])), dtype) if any(cell.tape) else None
+    h_masked = None if recurrent_mask is None else np.empty((tau, B, H), dtype)
     first = tau if reverse else 0
     hs[first] = h0
     if ss is not None and s0 is not None:
         ss[first] = s0
-    for t, before, after in _order(tau, reverse):
-        h, live = hs[before], alive[t][:, None]
-        seen = h if keep is None else h * keep
-        if kept is not None:
-            kept[t] = seen
-        if cell == "elman":
-            new = activate(x[t] + seen @ W.T, activation)  # 10.8, 10.9
-        elif cell == "lstm":
-            assert ss is not None and gates is not None
-            new, s, gates[t] = lstm_step(x[t] + seen @ W.T, ss[before])
-            ss[after] = np.where(live, s, ss[before])
-        else:
-            assert gates is not None and d is not None
-            new, gates[t] = gru_step(x[t], seen @ W.T, d, h)
-        hs[after] = np.where(live, new, h)
-    return Tape(cell, activation, reverse, lengths, keep, hs, ss, gates, kept)
+    for t in range(tau)[:: -1 if reverse else 1]:
+        before, after = (t + 1, t) if reverse else (t, t + 1)
+        h, s, live = hs[before], None if ss is None else ss[before], alive[t][:, None]
+        seen = h if recurrent_mask is None else h * recurrent_mask
+        if h_masked is not None:
+            h_masked[t] = seen
+        h_t, s_t, taped = cell.step(x[t], None if W_t is None else seen @ W_t, h, s, own, activation)
+        hs[after] = np.where(live, h_t, h)
+        if ss is not None and s is not None and s_t is not None:
+            ss[after] = np.where(live, s_t, s)
+        if gates is not None:
+            gates[t] = taped
+    return Tape(cell, activation, reverse, lengths, recurrent_mask, hs, ss, gates, h_masked, x.shape[2])
 
 
-def lstm_step(a: Floats, s: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return h(t), s(t) and the gates i f g o from the pre-activations a(t) and s(t-1)."""
-    i, f, g, o = np.split(a, 4, axis=1)
-    i, f, g, o = sigmoid(i), sigmoid(f), np.tanh(g), sigmoid(o)
-    s = f * s + i * g
-    return o * np.tanh(s), s, np.concatenate([i, f, g, o], axis=1)
-
-
-def gru_step(x: Floats, wh: Floats, d: Floats, h: Floats) -> tuple[Floats, Floats]:
-    """Return h(t) and r z n q from b + U x(t), W h(t-1), d and h(t-1)."""
-    x_r, x_z, x_n = np.split(x, 3, axis=1)
-    w_r, w_z, w_n = np.split(wh, 3, axis=1)
-    r, z, q = sigmoid(x_r + w_r), sigmoid(x_z + w_z), d + w_n
-    n = np.tanh(x_n + r * q)
-    return (1 - z) * n + z * h, np.concatenate([r, z, n, q], axis=1)
+def _parameter(value: Floats | Packed, *, transposed: bool) -> Floats:
+    """Return a further parameter in its own shape."""
+    if isinstance(value, Packed):
+        return value.values.T if transposed else value.values
+    return value
 
 
 def window_backward(
     tape: Tape,
-    W: Floats,
+    W: Floats | Packed | None,
     *,
+    extra: Sequence[Floats | Packed] = (),
     dh: Floats | None = None,
     dh_end: Floats | None = None,
     ds_end: Floats | None = None,
     xi: Floats | None = None,
     consume: bool = False,
 ) -> Backward:
-    """Take gradients of every h(t) (tau, B, H) and of the final state back through the window.
+    """Backpropagate gradients of every h(t) (tau, B, H) and of the final state through the window.
 
-    With `consume`, da is written over the tape's gates, or over dh where there are none.
+    With `consume`, da is written over the array that the cell names, if it can be.
     """
-    hs, H = tape.hs, tape.hs.shape[2]
+    cell, hs, H = tape.cell, tape.hs, tape.hs.shape[2]
     tau, B = tape.tau, hs.shape[1]
     alive = _alive(tau, B, tape.lengths)
-    da = np.zeros((tau, B, H if tape.cell == "elman" else 4 * H), hs.dtype)
+    values = None if W is None else pack(W).values
+    own = [_parameter(value, transposed=False) for value in extra]
+    da = np.zeros((tau, B, cell.da.of(H, tape.P or cell.p_columns(0, H))), hs.dtype)
     dh_t = np.zeros((B, H), hs.dtype) if dh_end is None else dh_end.copy()
-    ds_t = np.zeros((B, H), hs.dtype) if ds_end is None else ds_end.copy()
-    keep = 1 if tape.keep is None else tape.keep
-    for t, before, after in reversed(_order(tau, tape.reverse)):
+    ds_t = None
+    if cell.has_cell_state:
+        ds_t = np.zeros((B, H), hs.dtype) if ds_end is None else ds_end.copy()
+    mask = 1 if tape.recurrent_mask is None else tape.recurrent_mask
+    for t in range(tau)[:: 1 if tape.reverse else -1]:
         live = alive[t][:, None]
         if dh is not None:
             dh_t = dh_t + dh[t]
-        if tape.cell == "elman":
-            da[t] = live * dh_t * slope(hs[after], tape.activation)
-            back = keep * (da[t] @ W)  # 10.21: Wᵀ diag(1 - h(t+1)²) ∇h(t+1), and not the other way round
-        elif tape.cell == "lstm":
-            assert tape.ss is not None and tape.gates is not None
-            da[t], ds = _lstm_step_back(tape.gates[t], tape.ss[before], tape.ss[after], dh_t, ds_t)
-            da[t] *= live
-            ds_t = np.where(live, ds, ds_t)
-            back = keep * (da[t] @ W)
-        else:
-            assert tape.gates is not None
-            da[t], past = _gru_step_back(tape.gates[t], hs[before], dh_t)
-            da[t] *= live
-            back = past + keep * (np.delete(da[t], slice(2 * H, 3 * H), axis=1) @ W)
-        if xi is not None:
-            back, ds_t = back * xi[t][:, None], np.where(live, ds_t * xi[t][:, None], ds_t)
-        dh_t = np.where(live, back, dh_t)
-    over = dh if tape.gates is None else tape.gates
+        da[t], back, ds = cell.step_back(tape.step(t), dh_t, ds_t, own)
+        da[t] *= live
+        if values is not None:  # 10.21: Wᵀ diag(1 - h(t+1)²) ∇h(t+1), and not the other way round
+            through_W = mask * (cell.da_of_W(da[t], H) @ values)
+            back = through_W if back is None else back + through_W
+        assert back is not None
+        chain = 1 if xi is None else xi[t][:, None]
+        dh_t = np.where(live, back * chain, dh_t)
+        if ds_t is not None and ds is not None:
+            ds_t = np.where(live, ds * chain, ds_t)
+    over = {"tape": tape.gates, "dh": dh, None: None}[cell.da_over]
     if consume and over is not None:
         over[:] = da
         da = over
-    return Backward(da, dh_t, ds_t if tape.cell == "lstm" else None)
-
-
-def _lstm_step_back(
-    gates: Floats, s_before: Floats, s: Floats, dh: Floats, ds: Floats
-) -> tuple[Floats, Floats]:
-    i, f, g, o = np.split(gates, 4, axis=1)
-    squashed = np.tanh(s)
-    ds = ds + dh * o * (1 - squashed**2)
-    di, df, dg, do = ds * g, ds * s_before, ds * i, dh * squashed
-    da = [di * i * (1 - i), df * f * (1 - f), dg * (1 - g * g), do * o * (1 - o)]
-    return np.concatenate(da, axis=1), ds * f
-
-
-def _gru_step_back(gates: Floats, h_before: Floats, dh: Floats) -> tuple[Floats, Floats]:
-    r, z, n, q = np.split(gates, 4, axis=1)
-    dn = dh * (1 - z) * (1 - n * n)
-    dz = dh * (h_before - n)
-    da = [dn * q * r * (1 - r), dz * z * (1 - z), dn, dn * r]
-    return np.concatenate(da, axis=1), dh * z
+    return Backward(da, dh_t, ds_t)
 
 
 def softmax_cross_entropy(
     h: Floats,
-    V: Floats,
+    V: Floats | tuple[Packed, Packed],
     c: Floats | None,
     y: Ids,
     *,
@@ -287,6 +259,7 @@ def softmax_cross_entropy(
 ) -> Loss:
     """Score targets y (rows,) or (tau, B) under softmax(c + V h); negative targets are masked."""
     shape, h, y = h.shape, h.reshape(y.size, h.shape[-1]), y.reshape(-1)
+    V = V[1].values if isinstance(V, tuple) else V
     o = h @ V.T + (0 if c is None else c)  # 10.10
     top = o.max(axis=1, keepdims=True)
     e = np.exp(o - top)
@@ -325,7 +298,7 @@ def adam(
     decay: float = 0.0,
     scale: float = 1.0,
 ) -> None:
-    """Update p, m and v in place: Adam, with decoupled weight decay (AdamW) where `decay` is not zero."""
+    """Update p, m and v in place: Adam, with decoupled weight decay (AdamW) if `decay` is not zero."""
     g = g * g.dtype.type(scale)
     p *= 1 - learning_rate * decay
     m += (1 - beta1) * (g - m)
@@ -354,24 +327,8 @@ def sgd(
     p -= learning_rate * step
 
 
-def philox(counter: NDArray[np.uint32], key: tuple[int, int]) -> NDArray[np.uint32]:
-    """Return four random words for each row of counters: Philox 4x32-10 (Salmon et al. 2011).
-
-    >>> [hex(word) for word in philox(np.zeros((1, 4), np.uint32), (0, 0))[0]]
-    ['0x6627e8d5', '0xe169c58d', '0xbc57ac4c', '0x9b00dbd8']
-    """
-    c = [counter[:, i].astype(np.uint64) for i in range(4)]
-    k0, k1 = np.uint64(key[0]), np.uint64(key[1])
-    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
-    for _ in range(10):
-        x, y = np.uint64(0xD2511F53) * c[0], np.uint64(0xCD9E8D57) * c[2]
-        c = [(y >> half) ^ c[1] ^ k0, y & low, (x >> half) ^ c[3] ^ k1, x & low]
-        k0, k1 = (k0 + np.uint64(0x9E3779B9)) & low, (k1 + np.uint64(0xBB67AE85)) & low
-    return np.stack(c, axis=1).astype(np.uint32)
-
-
 def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:
-    """Return zeros with probability `rate`, else 1/(1 - rate): by seed, stream and position only."""
+    """Return zeros with probability `rate`, else 1/(1 - rate): a function of seed, stream and position."""
     if not 0 <= rate < 1:
         raise InputError(f"rate must be at least 0 and below 1; got {rate}")
     n = int(np.prod(shape))
@@ -381,8 +338,8 @@ def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float)
     counter[:, 2], counter[:, 3] = stream % 2**32, (stream >> 32) % 2**32
     words = philox(counter, (seed % 2**32, (seed >> 32) % 2**32)).reshape(-1)[:n]
     uniform = (words >> np.uint32(8)).astype(np.float32) * np.float32(2**-24)
-    kept = np.float32(1) / (np.float32(1) - np.float32(rate))
-    return np.where(uniform < np.float32(rate), np.float32(0), kept).reshape(shape)
+    scale = np.float32(1) / (np.float32(1) - np.float32(rate))
+    return np.where(uniform < np.float32(rate), np.float32(0), scale).reshape(shape)
 
 
 def scale_rows(x: Floats, mask: Floats) -> Floats:

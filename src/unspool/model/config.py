@@ -6,8 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from unspool.cells import CELLS, DEFAULT, CellName, cell_named, names_with
 from unspool.errors import InputError
-from unspool.kernels.arrays import Activation, CellName
+from unspool.kernels.arrays import Activation
 from unspool.model.values import Feedback, Pattern
 from unspool.options import at_least, check_choice, check_fraction, check_integers
 
@@ -36,7 +37,7 @@ class ModelConfig:
     """How many tokens the input has, or how many values where `dense`."""
     outputs: int
     """How many classes the output has: K."""
-    cell: CellName = "lstm"
+    cell: CellName = DEFAULT
     """elman, gru or lstm."""
     hidden: int = 128
     """H, the units of a layer and direction."""
@@ -70,7 +71,7 @@ class ModelConfig:
         if self.pattern not in PATTERNS.values():
             known = ", ".join(f"{name} ({number})" for number, name in PATTERNS.items())
             raise InputError(f"pattern is {self.pattern!r}; expected one of {known}")
-        check_choice("cell", self.cell, ("elman", "gru", "lstm"))
+        check_choice("cell", self.cell, tuple(CELLS))
         check_choice("activation", self.activation, ("tanh", "relu", "sigmoid", "identity"))
         check_integers(self, inputs=1, outputs=1, hidden=1, layers=1, embedding=0)
         at_least("layers", self.layers, 1, MOST_LAYERS)
@@ -79,9 +80,9 @@ class ModelConfig:
         for name in ("bidirectional", "dense", "tied", "learn_h0"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} is {getattr(self, name)!r}; expected True or False")
-        if self.activation != "tanh" and self.cell != "elman":
+        if self.activation != "tanh" and not cell_named(self.cell).has_activation:
             raise InputError(
-                f"activation={self.activation!r} goes with cell='elman'; the {self.cell} has its own"
+                f"activation={self.activation!r} goes with cell={names_with('has_activation')!r}; the {self.cell} has its own"
             )
         if self.dense and (self.embedding or self.tied):
             raise InputError("embedding and tied go with tokens; leave them out where dense=True")
@@ -102,9 +103,9 @@ class ModelConfig:
 
     def _check_feedback(self) -> None:
         """Where the output is the only way back, there is no state to gate, drop, learn or read backwards."""
-        if self.cell != "elman":
+        if not cell_named(self.cell).reads_output:
             raise InputError(
-                f"pattern='output' (10.4) goes with cell='elman'; the {self.cell} is made of its own state"
+                f"pattern='output' (10.4) goes with cell={names_with('reads_output')!r}; the {self.cell} is made of its own state"
             )
         for name, plain in (("layers", 1), ("bidirectional", False), ("recurrent_dropout", 0.0)):
             if getattr(self, name) != plain:

@@ -16,7 +16,6 @@ from unspool.data.batches.examples import SequenceBatch
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.elementwise import sigmoid, softmax
 from unspool.model.attention import attend
-from unspool.model.heads import output
 from unspool.model.sequence_config import BOS, EOS, UNK
 from unspool.model.sequence_network import Network, NetworkWeights
 from unspool.model.values import State
@@ -45,7 +44,7 @@ class Decoder:
     def of(network: Network, batch: SequenceBatch, weights: NetworkWeights) -> Decoder:
         """Read the input; the decoder stands before its first step."""
         read = network.read(batch, weights)
-        return Decoder(network, weights, read.output.h, batch.lengths, network.start(read))
+        return Decoder(network, weights, read.output.h, batch.lengths, network.initial_state(read))
 
     def step(self, before: Floats | Ids) -> Floats:
         """Read what was written last, B or B O; return o, B K."""
@@ -56,7 +55,7 @@ class Decoder:
         if weights.attention is not None:
             ones = np.ones(len(self.lengths), np.int32)
             h, _ = attend(weights.attention, self.e, h, self.lengths, ones)
-        return output(np.ascontiguousarray(h[0]), weights.V, self.network.parameters["c"])
+        return weights.output(np.ascontiguousarray(h[0]))
 
     def choose(self, rows: Ids) -> None:
         """Go on with these rows, each any number of times."""
@@ -65,7 +64,7 @@ class Decoder:
 
 
 def beam(
-    network: Network, batch: SequenceBatch, weights: NetworkWeights, *, longest: int, width: int = 1
+    network: Network, batch: SequenceBatch, weights: NetworkWeights, *, max_length: int, width: int = 1
 ) -> list[Hypothesis]:
     """Write tokens by the `width` most probable beginnings at a time; 1 is greedy."""
     B, K = batch.B, network.config.outputs
@@ -76,7 +75,7 @@ def beam(
     last = np.full(B * width, BOS, np.int32)
     ended = np.zeros((B, width), bool)
     tokens = np.zeros((B, width, 0), np.int32)
-    for _ in range(longest):
+    for _ in range(max_length):
         log_p = log_softmax(decoder.step(last)).reshape(B, width, K)
         log_p[:, :, UNWRITTEN] = -np.inf
         log_p[ended] = -np.inf  # what has ended goes on at no cost, in one way
@@ -96,12 +95,12 @@ def beam(
     return [Hypothesis(until_end(tokens[b, 0]), float(scores[b, 0])) for b in range(B)]
 
 
-def draw(
+def sample(
     network: Network,
     batch: SequenceBatch,
     weights: NetworkWeights,
     *,
-    longest: int,
+    max_length: int,
     temperature: float,
     seed: int,
 ) -> list[Hypothesis]:
@@ -111,7 +110,7 @@ def draw(
     last = np.full(batch.B, BOS, np.int32)
     tokens, scores = [last], np.zeros(batch.B)
     ended = np.zeros(batch.B, bool)
-    for _ in range(longest):
+    for _ in range(max_length):
         o = decoder.step(last)
         can = o.copy()
         can[:, UNWRITTEN] = -np.inf

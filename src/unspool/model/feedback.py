@@ -33,10 +33,12 @@ from numpy.typing import NDArray
 from unspool.errors import InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
-from unspool.kernels.tape import Tape
-from unspool.model.bptt import Gradient, Gradients, by_rows, table_gradient, values_without_padding
+from unspool.kernels.backend import Backend
+from unspool.kernels.tape import Backward, Tape
+from unspool.model.gradient import Gradient, Gradients, by_rows
+from unspool.model.layer import LayerWeights, table_gradient, values_without_padding
+from unspool.model.output_layer import OutputLayer
 from unspool.model.parameters import Parameters, prefix
-from unspool.model.unroll import LayerWeights
 
 AT = prefix(0, False)
 NOTHING = -1
@@ -60,20 +62,20 @@ def unroll_feedback(
     """Read a window whose outputs before are known: all steps at once. R is K H, as it is stored."""
     tau, B = x.shape[:2]
     if x.ndim == 2:
-        a = native.gather(weights.table, x)
+        a = weights.backend.gather(weights.table, x)
     else:
-        a = native.matmul(x.reshape(tau * B, x.shape[2]), weights.U_forward, start=weights.b)
+        a = weights.backend.matmul(x.reshape(tau * B, x.shape[2]), weights.U_forward, start=weights.b)
     known = before.reshape(-1)
     if (known >= len(R)).any():
         raise InputError(f"y holds {int(known.max())}; expected at most {len(R) - 1}")
     seen = known >= 0
     if seen.all():
-        a = a + native.gather(R, known)
+        a = a + weights.backend.gather(R, known)
     else:
-        a[seen] += native.gather(R, known[seen])
-    hs = np.empty((tau + 1, B, R.shape[1]), np.float32)
+        a[seen] += weights.backend.gather(R, known[seen])
+    hs = np.empty((tau + 1, B, R.shape[1]), R.dtype)
     hs[0] = 0
-    hs[1:] = native.activate(a, weights.activation).reshape(tau, B, R.shape[1])
+    hs[1:] = weights.backend.activate(a, weights.activation).reshape(tau, B, R.shape[1])
     return Tape(weights.cell, weights.activation, False, lengths, None, hs, None, None, None)
 
 
@@ -84,8 +86,7 @@ def free_running(
     first: Ids,
     lengths: Ids | None,
     mask: Floats | None,
-    V: native.Packed,
-    c: Floats,
+    output: OutputLayer,
     y: Ids | None = None,
     sampled_mask: NDArray[np.bool_] | None = None,
 ) -> tuple[Tape, Ids, Ids]:
@@ -101,8 +102,8 @@ def free_running(
             before[t] = np.where(sampled_mask[t], chosen, y[t - 1])
         tapes.append(unroll_feedback(weights, R, x[t : t + 1], before[t : t + 1], lengths))
         h = tapes[-1].h[0] if mask is None else tapes[-1].h[0] * mask
-        chosen = native.matmul(h, V, start=c).argmax(axis=1).astype(np.int32)
-    hs = np.concatenate([np.zeros((1, B, R.shape[1]), np.float32), *(tape.h for tape in tapes)])
+        chosen = output(h).argmax(axis=1).astype(np.int32)
+    hs = np.concatenate([np.zeros((1, B, R.shape[1]), R.dtype), *(tape.h for tape in tapes)])
     if y is not None and sampled_mask is not None and tau:
         chosen = y[-1].astype(np.int32)
     return Tape(weights.cell, weights.activation, False, lengths, None, hs, None, None, None), before, chosen
@@ -119,52 +120,54 @@ def centre_feedback(p: Parameters) -> None:
     p[AT + "b"][:] = -native.matmul(p["c"][None], p.stored(AT + "R"))[0]
 
 
-def fold_feedback(p: Parameters, gradient: Gradient) -> None:
+def fold_feedback(p: Parameters, gradient: Gradient, backend: Backend) -> None:
     """Turn the gradients of W = R V and b + R c, summed over all windows, into those of R, V and c: (2)."""
     values, output = gradient.values, "E" if gradient.config.tied else "V"
     R, V, c, db = p.stored(AT + "R"), p[output], p["c"], values[AT + "b"]
     dR = values.stored(AT + "R")
     dR[:] = c[:, None] * db
-    values["c"][:] += native.matmul(db[None], R, transpose_b=True)[0]
+    values["c"][:] += backend.matmul(db[None], R, transpose_b=True)[0]
     if AT + "W" in gradient.written:
         dW = gradient.recurrent(AT + "W")
-        dR += native.matmul(V, dW, transpose_b=True)
-        values[output][:] += native.matmul(R, dW)
+        dR += backend.matmul(V, dW, transpose_b=True)
+        values[output][:] += backend.matmul(R, dW)
     gradient.written.add(AT + "R")
 
 
-def bptt_feedback(
-    weights: LayerWeights,
-    x: Floats | Ids,
-    tape: Tape,
-    before: Ids,
-    dh: Floats,
-    gradient: Gradients,
-    want_dx: bool,
-) -> Floats | None:
-    """Add the gradients of U, R and b, all steps at once; return that of x."""
-    da = np.ascontiguousarray(dh) * native.slope(np.ascontiguousarray(tape.h), tape.activation)
+def feedback_backward(
+    weights: LayerWeights, x: Floats | Ids, tape: Tape, dh: Floats | None, want_dx: bool
+) -> tuple[Floats | None, Backward]:
+    """Return the gradient of x, where there is one, and that of the pre-activations, all steps at once."""
+    assert dh is not None
+    da = np.ascontiguousarray(dh) * weights.backend.slope(np.ascontiguousarray(tape.h), tape.activation)
     if tape.lengths is not None:
         da[np.arange(tape.tau)[:, None] >= tape.lengths] = 0
+    back = Backward(da, weights.backend.zeros(da.shape[1:]), None)
+    if x.ndim == 2 or not want_dx:
+        return None, back
+    return weights.backend.matmul(da.reshape(-1, da.shape[2]), weights.U_backward).reshape(x.shape), back
+
+
+def add_feedback_gradient(
+    weights: LayerWeights, x: Floats | Ids, before: Ids, tape: Tape, da: Floats, gradient: Gradients
+) -> None:
+    """Add the gradients of U, R and b."""
     if x.ndim == 3:
         x = values_without_padding(x, tape.lengths)
     for rows, each in by_rows(gradient):
         _add_sums(weights, x[:, rows], before[:, rows], da[:, rows], each)
-    if x.ndim == 2 or not want_dx:
-        return None
-    return native.matmul(da.reshape(-1, da.shape[2]), weights.U_backward).reshape(x.shape)
 
 
 def _add_sums(weights: LayerWeights, x: Floats | Ids, before: Ids, da: Floats, gradient: Gradient) -> None:
     """Add the sums over all steps and rows: ∇R, ∇U and ∇b."""
     da, known = da.reshape(-1, da.shape[2]), before.reshape(-1)
-    dR, seen = gradient.zeroed(AT + "R"), known >= 0
-    native.scatter_add(dR, *((known, da) if seen.all() else (known[seen], da[seen])))
+    dR, seen = gradient.accumulator(AT + "R"), known >= 0
+    weights.backend.scatter_add(dR, *((known, da) if seen.all() else (known[seen], da[seen])))
     if x.ndim == 2:
-        table, held = table_gradient(weights, gradient, AT)
-        native.scatter_add(table, x.reshape(-1), da, accumulate=held)
+        table, held = table_gradient(weights, gradient)
+        weights.backend.scatter_add(table, x.reshape(-1), da, accumulate=held)
         return
-    native.column_sum(da, out=gradient.values[AT + "b"], accumulate=gradient.holds(AT + "b"))
+    weights.backend.column_sum(da, out=gradient.values[AT + "b"], accumulate=gradient.claim(AT + "b"))
     dU = gradient.values.stored(AT + "U")
     inputs = x.reshape(len(da), x.shape[2])
-    native.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.holds(AT + "U"))
+    weights.backend.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.claim(AT + "U"))

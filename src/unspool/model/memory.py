@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from unspool.cells import cell_named
 from unspool.kernels.memory import require_memory
 from unspool.kernels.tape import bytes_of_tape
 from unspool.model.config import ModelConfig
@@ -21,7 +22,8 @@ def bytes_of_training(config: ModelConfig, B: int, tau: int, memory: str = "full
     """
     parameters = count_parameters(config)
     tau = min(tau, 2 * (math.isqrt(tau) + 1)) if memory == "sqrt" else tau
-    layer = bytes_of_tape(config.cell, tau, B, config.hidden, keep=config.masks_state)
+    cell = cell_named(config.cell)
+    layer = bytes_of_tape(cell, tau, B, config.hidden, X=config.width, masked=config.masks_state)
     beside = 4 * tau * B * config.width * 6  # da, dh, outputs under dropout
     return 4 * COPIES * parameters + config.layers * (config.directions * layer + beside)
 

@@ -1,34 +1,42 @@
-"""Parameters as the kernels read them: matrices in panels, tables of b + U x; made once an update."""
+"""Parameters packed for the kernels: matrices in panels, tables of b + U x; made once per update."""
 
 from __future__ import annotations
 
+import copyreg
 from dataclasses import dataclass
 
-from unspool.kernels import native
+import numpy as np
+
+from unspool.cells import cell_named
 from unspool.kernels.arrays import Floats, cached_attribute
+from unspool.kernels.backend import Backend
+from unspool.kernels.machine import refuse_copy
 from unspool.model.config import ModelConfig
+from unspool.model.layer import LayerWeights
+from unspool.model.output_layer import OutputLayer
 from unspool.model.parameters import Parameters, prefix
-from unspool.model.unroll import LayerWeights
 
 
-def recurrence(config: ModelConfig, p: Parameters) -> tuple[Floats, Floats]:
+def recurrence(config: ModelConfig, p: Parameters, backend: Backend) -> tuple[Floats, Floats]:
     """Return W (H, H) and b (H,) of the network of figure 10.3 that computes the states of one of figure 10.4.
 
-    R o(t-1) = R (c + V h(t-1)), so that W = R V and b is b + R c. Where tokens are fed back, W is R itself (H, K).
+    R o(t-1) = R (c + V h(t-1)), so W = R V, and b is b + R c. If tokens are fed back, W is R itself (H, K).
     """
-    at = prefix(0, False)
+    R, b = prefix(0, False) + "R", p[prefix(0, False) + "b"]
     if not config.feeds_logits:
-        return p[at + "R"], p[at + "b"]
-    R, V = p.stored(at + "R"), p["E" if config.tied else "V"]
-    return native.matmul(R, V, transpose_a=True), native.matmul(p["c"][None], R, start=p[at + "b"])[0]
+        return p[R], b
+    V = p["E" if config.tied else "V"]
+    W = backend.matmul(p.stored(R), V, transpose_a=True)
+    return W, backend.matmul(p["c"][None], p.stored(R), start=b)[0]
 
 
 @dataclass
 class Weights:
-    """Parameters laid out for the kernels. Made once an update; stale when the parameters change."""
+    """Parameters packed for the kernels. Made once per update; stale when the parameters change."""
 
     config: ModelConfig
     parameters: Parameters
+    backend: Backend
 
     @cached_attribute
     def layers(self) -> list[list[LayerWeights]]:
@@ -40,14 +48,26 @@ class Weights:
         ]
 
     def _layer(self, p: Parameters, layer: int, reverse: bool) -> LayerWeights:
-        at, config = prefix(layer, reverse), self.config
-        E = p["E"] if layer == 0 and config.embedding and config.uses_input_table else None
-        d = p[at + "d"] if at + "d" in p.shapes else None
-        W, b = recurrence(config, p) if config.pattern == "output" else (p[at + "W"], p[at + "b"])
-        return LayerWeights(config.cell, config.activation, reverse, p.stored(at + "U"), W, b, d, E)
+        config, cell, name = self.config, cell_named(self.config.cell), prefix(layer, reverse)
+        E = None
+        if layer == 0 and config.uses_input_table:
+            one_hot = None if cell.gates else np.eye(config.inputs, dtype=self.backend.DTYPE)
+            E = p["E"] if config.embedding else one_hot
+        U, b = (p.stored(name + "U"), p[name + "b"]) if cell.gates else (None, None)
+        W = None
+        if config.pattern == "output":
+            W, b = recurrence(config, p, self.backend)
+        elif cell.has_W:
+            W = p[name + "W"]
+        extra = tuple(p[name + each.name] for each in cell.extra)
+        return LayerWeights(cell, config.activation, reverse, name, U, W, b, extra, E, self.backend)
 
     @cached_attribute
-    def V(self) -> tuple[native.Packed, native.Packed]:
-        """The output's matrix, for o(t) and for the gradient of h(t)."""
+    def output(self) -> OutputLayer:
+        """The output layer, V packed for both passes."""
         V = self.parameters["E" if self.config.tied else "V"]
-        return native.pack(V, transposed=True), native.pack(V)
+        return OutputLayer.of(V, self.parameters["c"], self.backend)
+
+
+for packed in (Weights, LayerWeights):
+    copyreg.pickle(packed, refuse_copy)

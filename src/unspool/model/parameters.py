@@ -1,9 +1,8 @@
 """All parameters of a model in one flat vector, under the textbook's letters.
 
 Matrices come first and vectors last, so that weight decay is one slice. U is stored transposed, (X, G*H): a
-one-hot input is then a row of it, and a step only gathers. `parameters["layer0.U"]` still shows (G*H, X). So is
-R (H, K), which takes the output back to the hidden units where that is the only way (figure 10.4).
-Each parameter begins on a cache line; the few values between two stay zero.
+one-hot input then gathers a row of it. `parameters["layer0.U"]` still shows (G*H, X). R (H, K), which feeds the output
+back (figure 10.4), is stored transposed too. Each parameter begins on a cache line; the values between two stay zero.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ LINE = 16
 
 
 def prefix(layer: int, reverse: bool) -> str:
-    """Return what a layer's parameters begin with: layer0. or layer0.reverse."""
+    """Return the prefix of the names of a layer's parameters: layer0. or layer0.reverse."""
     return f"layer{layer}.reverse." if reverse else f"layer{layer}."
 
 
@@ -45,15 +44,12 @@ def shapes_of(config: ModelConfig) -> Shapes:
         shapes["E"] = (config.inputs, config.embedding)
     for layer in range(config.layers):
         for reverse in range(config.directions):
-            at = prefix(layer, bool(reverse))
             own = cell.shapes(config.input_width(layer), H)
             if config.pattern == "output":
                 own = {"U": own["U"], "R": (H, config.outputs), "b": own["b"]}
-            shapes |= {at + k: v for k, v in own.items()}
             if config.learn_h0:
-                shapes[at + "h0"] = (H,)
-                if cell.has_cell_state:
-                    shapes[at + "s0"] = (H,)
+                own |= {name: (H,) for name in ("h0", "s0")[: cell.parts]}
+            shapes |= {prefix(layer, bool(reverse)) + name: shape for name, shape in own.items()}
     if not config.tied:
         shapes["V"] = (config.outputs, config.width)
     shapes["c"] = (config.outputs,)
@@ -70,25 +66,25 @@ class Parameters(Mapping[str, Floats]):
 
     def __init__(self, shapes: Shapes, flat: Floats | None = None) -> None:
         sizes = {name: int(np.prod(shape, dtype=object)) for name, shape in shapes.items()}
-        rooms = {name: -(-size // LINE) * LINE for name, size in sizes.items()}
-        total = sum(rooms.values())
+        padded = {name: -(-size // LINE) * LINE for name, size in sizes.items()}
+        total = sum(padded.values())
         self.shapes = shapes
         self.count = sum(sizes.values())
-        """How many parameters there are."""
+        """The number of parameters."""
         self.flat: Floats = _zeros(total) if flat is None else flat
         if self.flat.shape != (total,):
             raise InputError(f"the flat vector has {self.flat.size} values; these shapes need {total}")
-        self.matrices = sum(rooms[name] for name, shape in shapes.items() if len(shape) == 2)
-        """How many values at the beginning belong to matrices."""
+        self.matrices = sum(padded[name] for name, shape in shapes.items() if len(shape) == 2)
+        """The number of values at the beginning that belong to matrices."""
         self._stored: dict[str, Floats] = {}
-        self.places: dict[str, slice] = {}
-        """Where each parameter lies in the flat vector."""
-        at = 0
+        self.slices: dict[str, slice] = {}
+        """The slice of the flat vector of each parameter."""
+        first = 0
         for name, shape in shapes.items():
             stored = shape[::-1] if name.endswith(TRANSPOSED) else shape
-            self.places[name] = slice(at, at + sizes[name])
-            self._stored[name] = self.flat[self.places[name]].reshape(stored)
-            at += rooms[name]
+            self.slices[name] = slice(first, first + sizes[name])
+            self._stored[name] = self.flat[self.slices[name]].reshape(stored)
+            first += padded[name]
 
     def __getitem__(self, name: str) -> Floats:
         stored = self.stored(name)
@@ -101,36 +97,45 @@ class Parameters(Mapping[str, Floats]):
         return len(self.shapes)
 
     def stored(self, name: str) -> Floats:
-        """Return a parameter as it lies in memory: contiguous, U transposed."""
+        """Return a parameter as it is stored: contiguous, U transposed."""
         if name not in self._stored:
             raise InputError(f"there is no parameter {name!r}; there are {', '.join(self.shapes)}")
         return self._stored[name]
 
     def layer(self, layer: int, reverse: bool) -> dict[str, Floats]:
         """Return one layer's parameters under their letters."""
-        at = prefix(layer, reverse)
+        begin = prefix(layer, reverse)
         return {
-            name[len(at) :]: self[name]
+            name[len(begin) :]: self[name]
             for name in self.shapes
-            if name.startswith(at) and name.count(".") == at.count(".")
+            if name.startswith(begin) and name.count(".") == begin.count(".")
         }
 
     @property
     def sha256(self) -> str:
-        """The hash of all values: what a saved state belongs to."""
+        """The hash of all values, which links a saved state to its model."""
         return hashlib.sha256(np.ascontiguousarray(self.flat).tobytes()).hexdigest()
 
     def like(self) -> Parameters:
-        """Return zeros of the same shapes: a gradient, or an optimiser's memory."""
-        return Parameters(self.shapes)
+        """Return zeros of the same shapes and precision: a gradient, or an optimiser's memory."""
+        zeros = Parameters(self.shapes)
+        return zeros if self.flat.dtype == zeros.flat.dtype else zeros.astype(self.flat.dtype.type)
+
+    def zeros(self, shape: tuple[int, ...]) -> Floats:
+        """Return zeros of the precision of these parameters."""
+        return native.zeros(shape) if self.flat.dtype == np.float32 else np.zeros(shape, self.flat.dtype)
+
+    def astype(self, dtype: type[Any]) -> Parameters:
+        """Return a copy in another precision."""
+        return Parameters(self.shapes, self.flat.astype(dtype))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle the flat vector alone: the views are made again, into the copy."""
+        """Copy and pickle only the flat vector: the views are made again for the copy."""
         return _restored, (self.shapes, self.flat)
 
 
 def _restored(shapes: Shapes, flat: Floats) -> Parameters:
-    """Return a copied or unpickled object; its float32 vector is moved to a cache line if it is not on one."""
+    """Return a copied or unpickled object; move its float32 vector to a cache line if it is not on one."""
     if flat.dtype == np.float32 and not (flat.flags.writeable and flat.ctypes.data % (4 * LINE) == 0):
         flat, copied = _zeros(flat.size), flat
         flat[:] = copied
@@ -143,7 +148,7 @@ def _zeros(total: int) -> Floats:
 
 
 def initialise(config: ModelConfig, rng: np.random.Generator) -> Parameters:
-    """Return fresh parameters: a function of the config and the generator's state only."""
+    """Return initial parameters: a function of the config and the generator's state only."""
     parameters = Parameters(shapes_of(config))
     cell = cell_named(config.cell)
     if config.embedding:

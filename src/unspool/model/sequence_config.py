@@ -14,9 +14,12 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from unspool.cells import TASK_DEFAULT, CellName, cell_named, names_with
 from unspool.errors import InputError
-from unspool.kernels.arrays import CellName
 from unspool.model.config import ModelConfig
+from unspool.model.heads import HEADS
+from unspool.model.heads.base import Head as OutputHead
+from unspool.model.pooling import POOLS
 from unspool.options import (
     MOST_STEPS,
     at_least,
@@ -30,7 +33,6 @@ from unspool.options import (
 Shape = Literal["one-to-one", "one-to-many", "many-to-one", "many-to-many", "encoder-decoder"]
 Head = Literal["classes", "numbers", "distribution"]
 SHAPES = ("one-to-one", "one-to-many", "many-to-one", "many-to-many", "encoder-decoder")
-HEADS = ("classes", "numbers", "distribution")
 UNK, BOS, EOS = 0, 1, 2
 """Where a decoder gives tokens: the ids of <unk>, of <bos>, which it reads first, and of <eos>, which ends a row."""
 
@@ -53,7 +55,7 @@ class SequenceConfig:
     """How many classes, or how many numbers."""
     dense: bool = False
     """Whether the input is values rather than tokens."""
-    cell: CellName = "gru"
+    cell: CellName = TASK_DEFAULT
     """elman, gru or lstm."""
     hidden: int = 64
     """H, the units of a layer and direction."""
@@ -78,8 +80,8 @@ class SequenceConfig:
 
     def __post_init__(self) -> None:
         check_choice("shape", self.shape, SHAPES)
-        check_choice("head", self.head, HEADS)
-        check_choice("pool", self.pool, ("last", "mean"))
+        check_choice("head", self.head, tuple(HEADS))
+        check_choice("pool", self.pool, tuple(POOLS))
         check_choice("attention", self.attention, ("none", "general", "additive"))
         check_integers(self, inputs=1, outputs=1, hidden=1, layers=1, embedding=0, remember=0)
         if not 0 < self.floor < math.inf:
@@ -90,9 +92,11 @@ class SequenceConfig:
             raise InputError(
                 f"pool={self.pool!r} goes with many-to-one: the other shapes have nothing to pool"
             )
-        if self.remember and self.cell == "elman":
-            raise InputError("remember goes with the gates of a gru or an lstm; elman has none")
-        if self.decodes and self.head == "classes" and self.outputs <= EOS:
+        if self.remember and not cell_named(self.cell).forget_gate:
+            raise InputError(
+                f"remember goes with the gates of {names_with('forget_gate')}; {self.cell} has none"
+            )
+        if self.tokens_out and self.outputs <= EOS:
             raise InputError("a decoder of tokens needs <unk>, <bos>, <eos> and at least one token more")
         self.encoder, self.decoder  # noqa: B018 - making them checks the rest
 
@@ -109,12 +113,17 @@ class SequenceConfig:
     @property
     def tokens_out(self) -> bool:
         """Whether the decoder gives tokens."""
-        return self.decodes and self.head == "classes"
+        return self.decodes and self.output_head.is_discrete
+
+    @property
+    def output_head(self) -> OutputHead:
+        """The head: the meaning of the output, and its loss."""
+        return HEADS[self.head](self.outputs, self.floor)
 
     @property
     def K(self) -> int:
-        """The width of the output: a distribution has a mean and a spread for every number."""
-        return 2 * self.outputs if self.head == "distribution" else self.outputs
+        """The width of the output."""
+        return self.output_head.K
 
     @property
     def encoder(self) -> ModelConfig:

@@ -36,6 +36,11 @@ class Part(Parameters):
         self.flat, self.matrices = whole.flat, whole.matrices
         self._of = whole, at
 
+    def astype(self, dtype: type[Any]) -> Parameters:
+        """Return this part of a copy of the whole in another precision."""
+        whole, at = self._of
+        return Part(whole.astype(dtype), at)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the whole; this stays a view into it."""
         return Part, self._of
@@ -84,13 +89,13 @@ def _remember(part: Parameters, config: ModelConfig, steps: int, rng: np.random.
     """Begin with gates that forget in 1 … `steps` steps, evenly: b = log u, u from [1, steps - 1].
 
     A gate f that stays the same forgets in 1 / (1 - f) steps, and 1 / (1 - sigmoid(log u)) = 1 + u
-    (Tallec and Ollivier, 2018). The GRU keeps by z, the LSTM by f, and i begins at 1 - f.
+    (Tallec and Ollivier, 2018). An input gate of its own begins at 1 - f.
     """
-    H = config.hidden
+    cell, H = cell_named(config.cell), config.hidden
     for layer in range(config.layers):
         for reverse in range(config.directions):
             b: Floats = part[prefix(layer, bool(reverse)) + "b"]
             drawn = np.log(rng.uniform(1.0, max(steps - 1.0, 1.0), H))
-            b[H : 2 * H] = drawn  # the block f of the LSTM and the block z of the GRU are both the second
-            if cell_named(config.cell).has_cell_state:
-                b[:H] = -drawn
+            b[cell.block(cell.forget_gate, H)] = drawn
+            if cell.input_gate:
+                b[cell.block(cell.input_gate, H)] = -drawn

@@ -1,11 +1,11 @@
-"""A network from sequences to answers: encoder, perhaps decoder and attention, head; with its gradient.
+"""A network from sequences to outputs: encoder, optional decoder and attention, head; and its gradient.
 
-    x(1) … x(τ) ─▶ encoder ─▶ h(1) … h(τ) ─▶ pool ─▶ head            one answer
-                                        └──▶ head at every h(t)       an answer a step
+    x(1) … x(τ) ─▶ encoder ─▶ h(1) … h(τ) ─▶ pool ─▶ head            one output
+                                        └──▶ head at every h(t)       an output per step
                                         └──▶ decoder ─▶ attention ─▶ head     a sequence of another length
 
-Rows stop at their own lengths: the state is frozen there, so the last state is the state at the row's end.
-The gradient on one answer may come from any module behind it: the head hands back ∇h, BPTT takes it from there.
+A row's state is frozen after its last step, so the final state is the state at the row's end. Encoder and decoder are
+models of `unspool.model.network`; head, loss and pooling are shared with language models.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ import numpy as np
 
 from unspool.data.batches.examples import SequenceBatch
 from unspool.errors import InputError
-from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Loss
 from unspool.model.attention import AttentionTape, AttentionWeights, attend, attend_backward
-from unspool.model.bptt import Gradient
-from unspool.model.heads import head_loss, output
 from unspool.model.network import Model
+from unspool.model.output_layer import OutputLayer
 from unspool.model.parameters import Parameters
+from unspool.model.pooling import POOLS
 from unspool.model.sequence_config import BOS, SequenceConfig
 from unspool.model.sequence_layout import Part, initialise_network
 from unspool.model.values import Masks, Output, State
@@ -34,7 +33,7 @@ from unspool.options import at_least
 
 
 class NetworkWeights:
-    """All parameters laid out for the kernels. Made once an update; stale when the parameters change."""
+    """All parameters in the layout of the kernels: made once per update, stale when the parameters change."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -47,10 +46,10 @@ class NetworkWeights:
         )
 
     @cached_property
-    def V(self) -> tuple[native.Packed, native.Packed]:
-        """The head's matrix, for o and for the gradient of h."""
-        V = self._network.parameters["V"]
-        return native.pack(V, transposed=True), native.pack(V)
+    def output(self) -> OutputLayer:
+        """The output layer, V packed for both passes."""
+        p = self._network.parameters
+        return OutputLayer.of(p["V"], p["c"], self._network.encoder.backend)
 
 
 class NetworkGradient:
@@ -58,26 +57,17 @@ class NetworkGradient:
 
     def __init__(self, network: Network) -> None:
         self.values = network.parameters.like()
-        self.encoder = _gradient(network.encoder, Part(self.values, "encoder."))
-        self.decoder = _gradient(network.decoder, Part(self.values, "decoder.")) if network.decoder else None
+        self.encoder = network.encoder.gradient(Part(self.values, "encoder."))
+        self.decoder = network.decoder.gradient(Part(self.values, "decoder.")) if network.decoder else None
         self.attention = Part(self.values, "attention.")
 
     def clear(self) -> None:
-        """Back to zero, for the next update."""
-        for name in ("V", "c"):
-            self.values[name][:] = 0
-        for value in self.attention.values():
+        """Set the gradient to zero, for the next update."""
+        for value in (self.values["V"], self.values["c"], *self.attention.values()):
             value[:] = 0
         for part in (self.encoder, self.decoder):
             if part is not None:
                 part.clear()
-
-
-def _gradient(model: Model, values: Parameters) -> Gradient:
-    gradient = Gradient(model.config, values)
-    if model.config.embedding and not model.config.uses_input_table:
-        gradient.embedded = native.zeros(model.parameters["E"].shape)
-    return gradient
 
 
 class NetworkMasks(NamedTuple):
@@ -88,16 +78,15 @@ class NetworkMasks(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What the encoder leaves: all its outputs, and what the head or the decoder takes from it."""
+    """The output of the encoder, and the number of steps of each row."""
 
     output: Output
     lengths: Ids
-    mask: Floats | None  # B width, the last layer's dropout
 
 
 @dataclass(frozen=True)
 class Forward:
-    """A batch on its way: what the head reads, and all that its gradient needs."""
+    """The forward pass of a batch: the input of the head, and all that the backward pass needs."""
 
     read: Read
     h: Floats  # B width, or tau B width
@@ -106,7 +95,7 @@ class Forward:
 
 
 class Network:
-    """Parameters and what to do with them.
+    """A config and parameters, and the forward and backward pass through them.
 
     >>> config = SequenceConfig("many-to-one", "classes", inputs=2, dense=True, outputs=3, hidden=8)
     >>> network = Network.initialise(config, seed=0)
@@ -118,6 +107,7 @@ class Network:
 
     def __init__(self, config: SequenceConfig, parameters: Parameters) -> None:
         self.config, self.parameters = config, parameters
+        self.head, self.pooling = config.output_head, POOLS[config.pool]
         self.encoder = Model(config.encoder, Part(parameters, "encoder."))
         self.decoder = Model(config.decoder, Part(parameters, "decoder.")) if config.decoder else None
 
@@ -128,7 +118,7 @@ class Network:
         return Network(config, initialise_network(config, np.random.default_rng(seed)))
 
     def weights(self) -> NetworkWeights:
-        """Lay the parameters out for the kernels, as they are now."""
+        """Return the current parameters in the layout of the kernels."""
         return NetworkWeights(self)
 
     def gradient(self) -> NetworkGradient:
@@ -152,25 +142,14 @@ class Network:
         return NetworkMasks(self.encoder.masks(B, seed=seed, step=2 * step), decoder)
 
     def read(self, batch: SequenceBatch, weights: NetworkWeights, masks: NetworkMasks | None = None) -> Read:
-        """Take the input through the encoder."""
+        """Run the encoder."""
         lengths = None if bool((batch.lengths == len(batch.x)).all()) else batch.lengths
         mask = masks.encoder if masks else None
         made = self.encoder.forward(batch.x, lengths=lengths, masks=mask, weights=weights.encoder)
-        last = mask.outputs[-1] if mask and mask.outputs else None
-        return Read(made, batch.lengths, last)
+        return Read(made, batch.lengths)
 
-    def summary(self, read: Read) -> Floats:
-        """Return what one answer is made from, B width: the last layer's end, or the mean of its steps."""
-        if self.config.pool == "mean":
-            h = np.where(_live(read)[:, :, None], read.output.h, np.float32(0))
-            tau, B, width = h.shape
-            return native.column_sum(h.reshape(tau, B * width)).reshape(B, width) * _share(read)
-        ends = [tape.h_end for tape in read.output.tape[-1].directions]
-        h = ends[0] if len(ends) == 1 else np.concatenate(ends, axis=1)
-        return h if read.mask is None else h * read.mask
-
-    def start(self, read: Read) -> State:
-        """Return the decoder's state before its first step: the encoder's ends, both directions added."""
+    def initial_state(self, read: Read) -> State:
+        """Return the decoder's initial state: the encoder's final states, summed over directions."""
         D, ends = self.encoder.config.directions, read.output.state
         parts = [ends[layer * D : (layer + 1) * D] for layer in range(self.config.layers)]
         return [(_sum([h for h, _ in part]), _sum([s for _, s in part])) for part in parts]  # type: ignore[misc]
@@ -178,18 +157,19 @@ class Network:
     def forward(
         self, batch: SequenceBatch, weights: NetworkWeights, masks: NetworkMasks | None = None
     ) -> Forward:
-        """Take a batch to where the head reads; a decoder reads the targets before (teacher forcing)."""
+        """Compute the input of the head; a decoder reads the targets before (teacher forcing)."""
         read = self.read(batch, weights, masks)
         if self.config.aligned:
             return Forward(read, np.ascontiguousarray(read.output.h))
         if not self.config.decodes:
-            return Forward(read, np.ascontiguousarray(self.summary(read)))
+            pooled = self.pooling.forward(read.output, read.lengths, self.encoder.backend)
+            return Forward(read, np.ascontiguousarray(pooled))
         assert self.decoder and weights.decoder
         if batch.y is None or batch.written is None:
             raise InputError("a decoder needs targets to be trained on: sequences, one for each input")
         made = self.decoder.forward(
-            self.before(batch.y),
-            self.start(read),
+            self.shift_right(batch.y),
+            self.initial_state(read),
             lengths=batch.written,
             masks=masks.decoder if masks else None,
             weights=weights.decoder,
@@ -199,8 +179,8 @@ class Network:
         h, tape = attend(weights.attention, read.output.h, made.h, batch.lengths, batch.written)
         return Forward(read, h, made, tape)
 
-    def before(self, y: Floats | Ids) -> Floats | Ids:
-        """Return what the decoder reads: the targets, one step late, behind <bos> or zeros."""
+    def shift_right(self, y: Floats | Ids) -> Floats | Ids:
+        """Return the decoder's input: the targets one step later, after <bos> or zeros."""
         if self.config.tokens_out:
             return np.concatenate([np.full((1, y.shape[1]), BOS, np.int32), np.maximum(y[:-1], 0)])
         first = np.zeros((1, *y.shape[1:]), np.float32)
@@ -214,17 +194,16 @@ class Network:
         masks: NetworkMasks | None = None,
         gradient: NetworkGradient | None = None,
     ) -> Loss:
-        """Score a batch; with `gradient`, that of the mean loss is written into it."""
+        """Return the loss of a batch; with `gradient`, write the gradient of the mean loss into it."""
         weights = weights or self.weights()
         made = self.forward(batch, weights, masks)
         assert batch.y is not None
-        scale = 1.0 / max(1, _targets(self.config, batch.y))
+        self.head.check_targets(made.h, batch.y)
         if gradient is None:
-            return head_loss(self.config, made.h, batch.y, weights.V, self.parameters["c"])
+            return self.head.loss(weights.output, made.h, batch.y)
+        scale = 1.0 / max(1, int(self.head.loss.is_scored(batch.y).sum()))
         dV, dc = gradient.values["V"], gradient.values["c"]
-        loss = head_loss(
-            self.config, made.h, batch.y, weights.V, self.parameters["c"], scale=scale, dV=dV, dc=dc
-        )
+        loss = self.head.loss(weights.output, made.h, batch.y, scale=scale, dV=dV, dc=dc)
         if math.isfinite(loss.sum):
             assert loss.dh is not None
             self.backward(made, loss.dh, weights, gradient)
@@ -233,7 +212,7 @@ class Network:
     def backward(
         self, made: Forward, dh: Floats, weights: NetworkWeights, gradient: NetworkGradient
     ) -> Floats | None:
-        """Take the gradient of what the head reads back to all parameters; return that of values read."""
+        """Add the gradients of all parameters but V and c from that of the head's input; return that of dense x."""
         read, config = made.read, self.config
         d_final_state: Any = None
         below: Floats | None = None
@@ -241,10 +220,10 @@ class Network:
             below = dh
         elif config.decodes:
             below, d_final_state = self._through_decoder(made, dh, weights, gradient)
-        elif config.pool == "mean":
-            below = np.where(_live(read)[:, :, None], dh * _share(read), np.float32(0))
         else:
-            d_final_state = self._to_ends(dh if read.mask is None else dh * read.mask)
+            below, d_ends = self.pooling.backward(read.output, read.lengths, dh)
+            lower = [(None, None)] * (self.encoder.config.directions * (config.layers - 1))
+            d_final_state = d_ends and [*lower, *((d_end, None) for d_end in d_ends)]
         dx, _ = self.encoder.backward(
             read.output,
             below,
@@ -253,14 +232,8 @@ class Network:
             weights=weights.encoder,
             want_dx=config.dense,
         )
-        self.encoder.finish(gradient.encoder, weights.encoder)
+        self.encoder.fold_input_tables(gradient.encoder, weights.encoder)
         return dx
-
-    def _to_ends(self, dh: Floats) -> list[tuple[Floats | None, None]]:
-        """Hand the gradient of the summary to the ends of the last layer's directions."""
-        D, H = self.encoder.config.directions, self.config.hidden
-        below: list[tuple[Floats | None, None]] = [(None, None)] * (D * (self.config.layers - 1))
-        return below + [(np.ascontiguousarray(dh[:, i * H : (i + 1) * H]), None) for i in range(D)]
 
     def _through_decoder(
         self, made: Forward, dh: Floats, weights: NetworkWeights, gradient: NetworkGradient
@@ -271,27 +244,13 @@ class Network:
             assert weights.attention
             de, dh = attend_backward(weights.attention, made.attended, dh, gradient.attention)
         _, starts = self.decoder.backward(made.written, dh, gradient.decoder, weights=weights.decoder)
-        self.decoder.finish(gradient.decoder, weights.decoder)
+        self.decoder.fold_input_tables(gradient.decoder, weights.decoder)
         return de, [part for part in starts for _ in range(self.encoder.config.directions)]
 
     def outputs(self, batch: SequenceBatch, weights: NetworkWeights | None = None) -> Floats:
-        """Return o, B K or tau B K, of a shape without a decoder."""
+        """Return o (B, K) or (tau, B, K) of a network without a decoder."""
         weights = weights or self.weights()
-        return output(self.forward(batch, weights).h, weights.V, self.parameters["c"])
-
-
-def _targets(config: SequenceConfig, y: Floats | Ids) -> int:
-    return int((y >= 0).sum() if config.head == "classes" else (~np.isnan(y)).sum())
-
-
-def _live(read: Read) -> Any:
-    return np.arange(len(read.output.h))[:, None] < read.lengths  # tau B
-
-
-def _share(read: Read) -> Floats:
-    """Return 1 / length of every row, B 1."""
-    share: Floats = (1 / np.maximum(read.lengths, 1)).astype(np.float32)[:, None]
-    return share
+        return weights.output(self.forward(batch, weights).h)
 
 
 def _sum(parts: list[Floats | None]) -> Floats | None:

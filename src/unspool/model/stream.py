@@ -1,7 +1,7 @@
-"""One sequence, one token at a time: the fast case of generating, in constant time and memory a token.
+"""One sequence, one token at a time: fast generation, in constant time and memory per token.
 
-Where tokens are fed back (figure 10.4), the output before a token of a text is that token itself: a(t) = b + (U + R) x(t),
-and b + U x(1) for the first, which has nothing before it. There is no state but whether a token has been read.
+If tokens are fed back (figure 10.4), the previous output of a text is its last token: a(t) = b + (U + R) x(t), and
+b + U x(1) for the first token. The only state is whether a token has been read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from unspool.model.packed import Weights
 
 
 class Stream:
-    """A model that reads tokens and draws the next; its state can be taken out and put back.
+    """A model that reads tokens and draws the next one; its state can be saved and restored.
 
     >>> from unspool.model.config import ModelConfig
     >>> stream = Stream(Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1))
@@ -43,7 +43,7 @@ class Stream:
             self._after = _native(model, weights, table + model.parameters.stored(AT + "R"))
             self.restore([(np.zeros(config.hidden, np.float32), None)])
         else:
-            self.restore([(h[0], None if s is None else s[0]) for h, s in model.start(1)])
+            self.restore([(h[0], None if s is None else s[0]) for h, s in model.initial_state(1)])
 
     @property
     def _reader(self) -> native.Stream:
@@ -57,7 +57,7 @@ class Stream:
         )
 
     def read(self, token: int) -> None:
-        """Read one token: the state moves on, and the logits of the next are ready."""
+        """Read one token and compute the logits of the next one."""
         try:
             self._reader.read(token)
             self._native, self._fresh = self._reader, False
@@ -65,7 +65,7 @@ class Stream:
             raise InputError(f"token is {token!r}; expected a whole number of int32") from None
 
     def draw(self, u: float, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> int:
-        """Draw the next token with a number u from [0, 1); temperature 0 takes the most probable."""
+        """Draw the next token with a number u from [0, 1); temperature 0 is greedy."""
         try:
             return self._native.choose(temperature, top_k, top_p, u)
         except TypeError:
@@ -100,15 +100,15 @@ class Stream:
         return self._native.logits()
 
     def state(self) -> list[tuple[Floats, Floats]]:
-        """Return a copy of (h, s) of every layer; s is zero where the cell has none.
+        """Return a copy of (h, s) of every layer; s is zero if the cell has none.
 
-        Where tokens are fed back, s is one after the first token.
+        If tokens are fed back, s is one after the first token.
         """
         state = self._native.state()
         return [(h, np.full_like(s, not self._fresh)) for h, s in state] if self._fed else state
 
     def restore(self, state: list[tuple[Floats, Floats | None]]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         for part in state:
             if not (isinstance(part, tuple) and len(part) == 2 and _are_arrays(*part)):
                 raise InputError("a state is made of (h, s), arrays of float32; s may be None")
@@ -130,13 +130,14 @@ def _native(model: Model, weights: Weights, table: Floats) -> native.Stream:
             W = native.pack(native.zeros((model.config.hidden,) * 2), transposed=True)
         layers.append(
             (
-                native.CELLS[layer.cell],
+                layer.cell.name,
                 native.ACTIVATIONS[layer.activation],
+                model.config.hidden,
                 W,
                 table if first else None,
-                None if first else layer.U_forward,
-                None if first else layer.b.copy(),
-                None if layer.d is None else layer.d.copy(),
+                None if first or layer.U is None else layer.U_forward,
+                None if first or layer.b is None else layer.b.copy(),
+                [each.copy() if isinstance(each, np.ndarray) else each for each in layer.extra_forward],
             )
         )
-    return native.Stream(layers, weights.V[0], model.parameters["c"].copy(), [weights])
+    return native.Stream(layers, weights.output.V[0], model.parameters["c"].copy(), [weights])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Tape
 
@@ -48,10 +46,3 @@ class Output(NamedTuple):
     state: State
     tape: list[LayerTape]
     ids: Ids | None  # tau B, the tokens that were read, padding made harmless
-
-    @property
-    def end(self) -> Floats:
-        """The last layer's state after the whole sequence, each row's and each direction's own: B width."""
-        ends = [tape.h_end for tape in self.tape[-1].directions]
-        end: Floats = ends[0] if len(ends) == 1 else np.concatenate(ends, axis=1)
-        return end if self.tape[-1].mask is None else end * self.tape[-1].mask

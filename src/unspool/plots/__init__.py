@@ -1,1 +1,1 @@
-"""Pictures in files, drawn with matplotlib (extra ``plot``), which is imported only when one is drawn."""
+"""Plots in files, with matplotlib (extra ``plot``), which is imported only when a plot is drawn; an SVG writer."""

@@ -1,4 +1,4 @@
-"""Where a decoder looked: its steps from top to bottom, the input's from left to right."""
+"""Plot of attention weights: decoder steps from top to bottom, input steps from left to right."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 from unspool.plots.figure import new_axes, save
 
 
-def draw_weights(alpha: NDArray[Any], read: Sequence[str], written: Sequence[str], path: str | Path) -> None:
-    """Draw the weights of attention, a row a written token."""
+def draw_attention(
+    alpha: NDArray[Any], read: Sequence[str], written: Sequence[str], path: str | Path
+) -> None:
+    """Write a plot of attention weights (T, L), one row per output token."""
     T, L = alpha.shape
     figure, (axes,) = new_axes(width=1.6 + 0.26 * L, height=0.9 + 0.26 * T)
     axes.imshow(alpha, cmap="Blues", vmin=0, vmax=max(1e-9, float(np.max(alpha))), aspect="equal")
-    axes.set_xticks(range(L), labels=[_shown(token) for token in read])
-    axes.set_yticks(range(T), labels=[_shown(token) for token in written])
+    axes.set_xticks(range(L), labels=[_visible(token) for token in read])
+    axes.set_yticks(range(T), labels=[_visible(token) for token in written])
     axes.tick_params(length=0, labelsize=9)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
@@ -25,5 +27,5 @@ def draw_weights(alpha: NDArray[Any], read: Sequence[str], written: Sequence[str
     save(figure, path)
 
 
-def _shown(token: str) -> str:
+def _visible(token: str) -> str:
     return {" ": "␣", "\n": "↵", "<eos>": "end"}.get(token, token)

@@ -1,4 +1,4 @@
-"""How many bits a byte costs, of the first so many bytes of a file: a network that knows such text, programs that learn it."""
+"""Plot of bits per byte against the length of a prefix of a file, for a network and other compressors."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ LOOKS: tuple[dict[str, Any], ...] = (
 
 
 def draw_growth(found: Mapping[str, tuple[Sequence[int], Sequence[float]]], path: str | Path) -> None:
-    """Draw a line for each: the network's, its bits without the header, and those of other programs."""
+    """Write a plot with one line per compressor: the network with and without header, and the others."""
     figure, (axes,) = new_axes(width=7.2)
     for (name, (read, bits)), look in zip(found.items(), LOOKS, strict=False):
         axes.plot(read, bits, label=name, **look)

@@ -1,4 +1,4 @@
-"""A confusion matrix as a picture: shares of each true class, counts written into the cells."""
+"""Plot of a confusion matrix: colours are fractions of the true class, cells contain counts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,17 +8,17 @@ import numpy as np
 from unspool.kernels.arrays import Whole
 from unspool.plots.figure import GREY, new_axes, save
 
-WRITTEN = 30
-"""Up to this many classes the counts are written into the cells."""
+MOST_COUNTS = 30
+"""Most classes for which the counts are written into the cells."""
 
 
 def draw_confusion(confusion: Whole, names: Sequence[str], path: str | Path, title: str = "") -> None:
-    """Draw the truth in rows and the answers in columns: a row's colours are shares of that class."""
+    """Write a plot with true classes in rows and predictions in columns; colours are fractions of the row."""
     K = len(names)
     side = min(11.0, 2.2 + 0.42 * K)
     figure, (axes,) = new_axes(width=side + 0.6, height=side)
-    share = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
-    image = axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    fraction = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
+    image = axes.imshow(fraction, cmap="Blues", vmin=0, vmax=1)
     if max(map(len, names)) > 3:
         axes.set_xticks(range(K), labels=names, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
     else:
@@ -33,10 +33,10 @@ def draw_confusion(confusion: Whole, names: Sequence[str], path: str | Path, tit
     axes.set_yticks(np.arange(K + 1) - 0.5, minor=True)
     axes.grid(which="minor", color="white", linewidth=1)
     axes.tick_params(which="minor", length=0)
-    if K <= WRITTEN:
+    if K <= MOST_COUNTS:
         for (i, j), count in np.ndenumerate(confusion):
             if count:
-                colour = "white" if share[i, j] > 0.5 else "#222222"
+                colour = "white" if fraction[i, j] > 0.5 else "#222222"
                 axes.text(j, i, f"{count:,}", ha="center", va="center", fontsize=7, color=colour)
     bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
     bar.outline.set_visible(False)

@@ -1,4 +1,4 @@
-"""A learning curve against the baselines that a network has to cross."""
+"""Plot of a learning curve with baselines."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,14 +7,14 @@ from pathlib import Path
 from unspool.plots.figure import BLUE, GREY, ORANGE, new_axes, save
 
 Curve = Sequence[tuple[float, float, float]]
-"""(seconds, nats in training, nats of the validation part)."""
+"""(seconds, training loss in nats, validation loss in nats)."""
 
 SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000)
 PERPLEXITIES = (1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 3000, 10_000)
 
 
 def draw_curve(curve: Curve, lines: Sequence[tuple[str, float]], path: str | Path, title: str = "") -> None:
-    """Draw perplexity by seconds of training, each baseline as a dotted line with its name, the best one dashed."""
+    """Write a plot of perplexity against seconds of training; baselines are dotted lines, the best one dashed."""
     figure, (axes,) = new_axes(width=7.2)
     seconds = [point[0] for point in curve]
     for name, at, colour in (("training", 1, ORANGE), ("validation", 2, BLUE)):

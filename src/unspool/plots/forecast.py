@@ -1,4 +1,4 @@
-"""Predictions of a series against its truth, and how their errors grow with the steps ahead."""
+"""Plots of forecasts, backtests, and errors by horizon."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from unspool.plots.figure import BLUE, GREEN, GREY, ORANGE, new_axes, save
 
 INK = "#333333"
 APART = (1, 2, 3, 4, 6, 12, 24, 48, 72, 96, 168, 336, 672)
-"""Steps between two times below an axis."""
+"""Candidates for the number of steps between two ticks."""
 COLOURS = (BLUE, ORANGE, GREEN, "#762a83", "#b8860b")
 
 
@@ -23,9 +23,9 @@ def draw_ahead(
     shown: Sequence[int] = (1, 4, 16, 64),
     noise: float | None = None,
 ) -> None:
-    """Draw, at the left, the first model's predictions k steps ahead, at the right every model's error by k.
+    """Write a plot of the predictions of the first model k steps ahead (left) and of the errors of all models by k (right).
 
-    ``noise``, the standard deviation of what no model can know, becomes a dotted line.
+    ``noise``, the standard deviation of the unpredictable part, is a dotted line.
     """
     figure, (left, right) = new_axes(columns=2)
     _draw_predictions(left, *next(iter(models.items())), x, shown)
@@ -60,7 +60,7 @@ def draw_forecast(
     level: float = 0.8,
     title: str = "",
 ) -> None:
-    """Draw the end of a series, what comes after it by the forecast, its band, and the truth where it is known.
+    """Write a plot of the end of a series, its forecast, the prediction interval, and the true values if given.
 
     ``labels`` are the times of the history and of the forecast together.
     """
@@ -83,7 +83,7 @@ def draw_forecast(
 
 
 def draw_backtest(found: Any, y: Real, path: str | Path, *, labels: Sequence[str], title: str = "") -> None:
-    """Draw, at the left, forecasts from origins a horizon apart over the truth, at the right the errors by step.
+    """Write a plot of forecasts from origins one horizon apart (left) and of the errors by step (right).
 
     ``found`` is a `unspool.tasks.forecast.backtest.Backtest`; ``labels`` are the times of y.
     """
@@ -118,7 +118,7 @@ def draw_backtest(found: Any, y: Real, path: str | Path, *, labels: Sequence[str
 
 
 def _times(axes: Any, labels: Sequence[str]) -> None:
-    """Write a few times below an axis that counts steps, as many steps apart as calendars like."""
+    """Label an axis of steps with a few times, at distances that fit calendars."""
     low, high = (int(np.clip(end, 0, len(labels) - 1)) for end in axes.get_xlim())
     apart = next((step for step in APART if (high - low) / step <= 8), (high - low) // 8 + 1)
     ticks = list(range(low, high + 1, apart))

@@ -1,4 +1,4 @@
-"""A classification changing while the sequence arrives: pictures beside the probabilities after every pixel."""
+"""Plot of class probabilities after each step of a sequence, next to the image that is read pixel by pixel."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from unspool.plots.figure import GREY, new_axes, save
 
 
-def draw_arriving(
-    pictures: Sequence[NDArray[Any]],
+def draw_per_step(
+    images: Sequence[NDArray[Any]],
     probabilities: Sequence[NDArray[Any]],
     classes: Sequence[str],
     path: str | Path,
 ) -> None:
-    """Draw, for each picture (rows by columns), the probability of every class by the pixels read so far."""
-    n = len(pictures)
+    """Write a plot of the class probabilities of each image (rows, columns) against the pixels read so far."""
+    n = len(images)
     figure, _ = new_axes(width=8.2, height=1.75 * n)
     figure.clear()
     grid = figure.subplots(n, 2, width_ratios=(1, 5), squeeze=False)
-    for (left, right), picture, p in zip(grid, pictures, probabilities, strict=True):
+    for (left, right), picture, p in zip(grid, images, probabilities, strict=True):
         left.imshow(picture, cmap="Greys")
         left.set_xticks([])
         left.set_yticks([])

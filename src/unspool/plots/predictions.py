@@ -1,4 +1,4 @@
-"""Predicted numbers over the truth: on the line they are equal."""
+"""Scatter plot of predictions against true values; on the line they are equal."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,11 +9,11 @@ from unspool.kernels.arrays import Real
 from unspool.plots.figure import BLUE, GREY, new_axes, save
 
 MOST = 4
-"""Of more targets, the first are drawn."""
+"""Most targets that are drawn."""
 
 
 def draw_predictions(truth: Real, found: Real, names: Sequence[str], path: str | Path) -> None:
-    """Draw predictions over the truth, each (n, O), one picture per target."""
+    """Write a plot of predictions against true values, each (n, O), with one panel per target."""
     shown = list(names)[:MOST]
     figure, every = new_axes(columns=len(shown), width=4.4, height=4.4)
     for k, (name, axes) in enumerate(zip(shown, every, strict=True)):

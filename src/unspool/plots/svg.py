@@ -1,7 +1,7 @@
-"""Pictures as SVG, written by hand: a canvas, a palette for light and dark, colours that tell signs apart.
+"""Write SVG: a canvas, palettes for light and dark backgrounds, a diverging colour scale.
 
-The two ends of the scale, blue and orange, are told apart by every kind of colour vision; what is near zero is
-nearly transparent, so that a value looks the same on paper and on a dark screen.
+The ends of the scale, blue and orange, are distinguishable with every kind of colour vision. Values near zero are nearly
+transparent, so the scale works on light and dark backgrounds.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SERIF = "'STIX Two Text','Cambria Math',Cambria,'Latin Modern Math','DejaVu Seri
 
 
 def palette(of: dict[str, str]) -> str:
-    """Give colours as CSS variables."""
+    """Return colours as CSS variables."""
     return "".join(f"--{name}:{colour};" for name, colour in of.items())
 
 
@@ -52,7 +52,7 @@ STYLE = (
     f"@media(prefers-color-scheme:dark){{svg.unspool{{{palette(DARK)}}}}}"
     "svg.unspool .sheet{fill:var(--paper)}"
 )
-"""What a picture brings along when it stands alone; a page gives its own."""
+"""The style of a standalone picture; a page has its own."""
 BASE = (
     f"svg.unspool{{font-family:{SANS};font-size:13px}}"
     "svg.unspool text{fill:var(--ink)}svg.unspool .soft{fill:var(--soft)}"
@@ -64,7 +64,7 @@ BASE = (
 
 
 class Canvas:
-    """Elements on a sheet of a given size.
+    """SVG elements on a canvas of a given size.
 
     >>> canvas = Canvas(20, 10, "a line")
     >>> canvas.line(0, 0, 20, 10, stroke="var(--ink)")
@@ -77,11 +77,11 @@ class Canvas:
         self.parts: list[str] = []
 
     def add(self, element: str) -> None:
-        """Put a finished element on top."""
+        """Append a finished element."""
         self.parts.append(element)
 
     def tag(self, name: str, inside: str = "", /, **attributes: object) -> None:
-        """Put an element on top; a trailing or inner underscore of an attribute is a hyphen."""
+        """Append an element; underscores in attribute names become hyphens, a trailing one is dropped."""
         self.add(tag(name, inside, **attributes))
 
     def line(self, x1: float, y1: float, x2: float, y2: float, **attributes: object) -> None:
@@ -89,7 +89,7 @@ class Canvas:
         self.tag("line", x1=x1, y1=y1, x2=x2, y2=y2, **attributes)
 
     def text(self, x: float, y: float, content: str, **attributes: object) -> None:
-        """Write a text, escaped."""
+        """Draw an escaped text."""
         self.tag("text", escape(content), x=x, y=y, **attributes)
 
     def path(self, points: list[tuple[float, float]], **attributes: object) -> None:
@@ -97,7 +97,7 @@ class Canvas:
         self.tag("path", d="M" + "L".join(f"{_short(x)} {_short(y)}" for x, y in points), **attributes)
 
     def inline(self, more: str = "") -> str:
-        """Give the picture as a part of a page that has the palette."""
+        """Return the picture as an element of a page that defines the palette."""
         head = (
             f'<svg class="unspool" role="img" viewBox="0 0 {_short(self.width)} {_short(self.height)}" '
             f'xmlns="http://www.w3.org/2000/svg" width="{_short(self.width)}" height="{_short(self.height)}"'
@@ -106,7 +106,7 @@ class Canvas:
         return f'{head} style="max-width:100%;height:auto"{self.style}>{inside}</svg>'
 
     def alone(self, css: str = "") -> str:
-        """Give the picture as a file of its own."""
+        """Return the picture as a standalone file."""
         sheet = f'<rect class="sheet" width="{_short(self.width)}" height="{_short(self.height)}"/>'
         return self.inline(f"<style>{STYLE}{BASE}{css}</style>{sheet}") + "\n"
 
@@ -116,7 +116,7 @@ class Canvas:
 
 
 def tag(name: str, inside: str = "", /, **attributes: object) -> str:
-    """Give an element; numbers are cut to what a screen can show, None is left out.
+    """Return an element; floats have two decimals, attributes that are None are omitted.
 
     >>> tag("line", x1=0.123456, stroke_width=2, class_="soft")
     '<line x1="0.12" stroke-width="2" class="soft"/>'
@@ -138,12 +138,12 @@ def _short(value: float) -> str:
 
 
 def diverging(value: float) -> str:
-    """Give a colour for a value from -1 (blue) to 1 (orange): the larger, the less transparent.
+    """Return the colour of a value from -1 (blue) to 1 (orange); larger magnitudes are less transparent.
 
     >>> diverging(-1.0), diverging(0.5)
     ('rgba(31,111,180,.9)', 'rgba(222,96,16,.45)')
     """
     size = min(abs(value), 1.0) if value == value else 0.0
     red, green, blue = ORANGE if value > 0 else BLUE
-    share = f"{0.9 * size:.2f}".lstrip("0").rstrip("0").rstrip(".") or "0"
-    return f"rgba({red},{green},{blue},{share})"
+    opacity = f"{0.9 * size:.2f}".lstrip("0").rstrip("0").rstrip(".") or "0"
+    return f"rgba({red},{green},{blue},{opacity})"

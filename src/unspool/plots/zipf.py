@@ -1,4 +1,4 @@
-"""Frequency against rank for several orders of n-grams, on logarithmic axes, with the fitted lines."""
+"""Plot of n-gram frequencies against rank, on logarithmic axes, with the fitted lines."""
 
 from pathlib import Path
 
@@ -13,10 +13,10 @@ NAMES = {1: "1-grams", 2: "2-grams", 3: "3-grams"}
 
 
 def draw_zipf(counts: list[Whole], fits: list[ZipfFit], path: str | Path, title: str = "") -> None:
-    """Draw the frequencies of n = 1, 2, … and the lines fitted to them into a file."""
+    """Write a plot of the frequencies for n = 1, 2, … and their fitted lines."""
     figure, (axes,) = new_axes()
     for n, (frequencies, fit, colour) in enumerate(zip(counts, fits, (BLUE, ORANGE, GREEN), strict=False), 1):
-        ranks = _spread(len(frequencies))
+        ranks = _log_spaced(len(frequencies))
         label = f"{NAMES[n]}: α = {fit.alpha:.2f}"
         axes.plot(ranks, frequencies[ranks - 1], ".", color=colour, markersize=3, label=label)
         ends = np.array(fit.ranks, float)
@@ -26,6 +26,6 @@ def draw_zipf(counts: list[Whole], fits: list[ZipfFit], path: str | Path, title:
     save(figure, path)
 
 
-def _spread(most: int) -> Whole:
-    """Give ranks evenly spread over the logarithmic axis: a picture needs no more."""
+def _log_spaced(most: int) -> Whole:
+    """Return at most `MOST_POINTS` ranks, evenly spaced on the logarithmic axis."""
     return np.unique(np.geomspace(1, most, MOST_POINTS).round().astype(np.int64))

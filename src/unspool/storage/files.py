@@ -1,6 +1,6 @@
 """Read and write files atomically: a file is written beside its name, synced, then renamed.
 
-A file that is to be trusted carries a seal: the SHA-256 of all its bytes, taken with zeros where the seal stands.
+A checksummed file contains the SHA-256 of all its bytes, computed with zeros in the place of the checksum itself.
 """
 
 import contextlib
@@ -19,25 +19,25 @@ from unspool.errors import FileError, InputError
 
 try:
     import fcntl
-except ImportError:  # not on this system
+except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 UNFINISHED = ".unfinished-"
-ENDLESS = 1 << 28
-"""Bytes that are read from a device or a pipe where a whole file is needed."""
-OPEN_SEAL = "0" * 64
-"""What is written where the seal will stand: {"sha256": OPEN_SEAL, …}."""
+STREAM_LIMIT = 1 << 28
+"""Most bytes that `read_bytes` reads from a device or a pipe."""
+CHECKSUM_PLACEHOLDER = "0" * 64
+"""Zeros that `with_checksum` replaces: {"sha256": CHECKSUM_PLACEHOLDER, …}."""
 DESCRIPTOR = re.compile(r"(?:/dev/fd|/proc/self/fd)/(\d+)|/dev/(stdin|stdout|stderr)")
 """A path that names an open file descriptor of this process."""
 NO_LINKS = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOTSUP)
 """Errors of a file system without hard links."""
 NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP)
 """Errors of a file system without locks."""
-_SEAL = re.compile(rb'sha256\\?": ?\\?"([0-9a-f]{64})')
+_CHECKSUM = re.compile(rb'sha256\\?": ?\\?"([0-9a-f]{64})')
 
 
 def write_atomic(path: str | Path, content: bytes, *, new: bool = False) -> None:
-    """Write a file atomically: a reader, or a kill at any moment, finds the old content or the new, never a part.
+    """Write a file atomically: at any moment the path holds the old content or the new one, never a part.
 
     An existing file is replaced and keeps its permissions; with `new` it is an error. Symbolic links are followed. A
     device, a pipe or an open descriptor such as /dev/stdout is written to directly.
@@ -65,7 +65,7 @@ def write_atomic(path: str | Path, content: bytes, *, new: bool = False) -> None
 
 
 def put_in_place(beside: Path, target: Path, *, new: bool) -> None:
-    """Give a finished file its name and sync the folder; with `new`, raise FileExistsError if the name is taken."""
+    """Rename a finished file to its name and sync the folder; with `new`, raise FileExistsError if the name is taken."""
     if new:
         _put_new(beside, target)
     else:
@@ -92,12 +92,12 @@ def _put_new(beside: Path, target: Path) -> None:
 
 
 def temporary_name() -> str:
-    """Return a new name for unfinished work: short, so that it fits wherever the final name does."""
+    """Return a random name for unfinished work, short enough for every file system."""
     return f"{UNFINISHED}{secrets.token_hex(8)}"
 
 
 def is_special(path: str | Path) -> bool:
-    """Return whether a path is a device, a pipe, a socket or an open descriptor, where nothing can be replaced."""
+    """Return whether a path is a device, a pipe, a socket or an open descriptor: these cannot be replaced by a rename."""
     if descriptor_of(path) is not None:
         return True
     try:
@@ -126,13 +126,13 @@ def _write_through(path: str | Path, content: bytes) -> None:
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:
-    """Return a Path; refuse what `check_path` refuses."""
+    """Return a Path; raise as `check_path` does."""
     check_path(path)
     return Path(path)
 
 
 def check_path(path: str | os.PathLike[str]) -> None:
-    """Raise for a path that no file can have, and for a relative one where the working directory was deleted."""
+    """Raise for an empty or impossible path, and for a relative one if the working directory was deleted."""
     if not os.fspath(path):  # Path("") would be the current folder
         raise InputError("the name is empty; expected a file or a folder")
     try:
@@ -145,69 +145,66 @@ def check_path(path: str | os.PathLike[str]) -> None:
         try:
             os.getcwd()
         except OSError:
-            said = (
-                "the working directory does not exist any more; change to another, or give an absolute path"
-            )
-            raise FileError(f"{path}: {said}") from None
+            reason = "the working directory was deleted; change to another, or pass an absolute path"
+            raise FileError(f"{path}: {reason}") from None
 
 
 def why(error: OSError) -> str:
-    """Return the reason of an error of the system, without the path."""
+    """Return the reason of an operating-system error, without the path."""
     return error.strerror or str(error)
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Return the bytes of a file; raise FileError where it cannot be read, or does not end as /dev/zero."""
-    place = as_path(path)
+    """Return the bytes of a file; raise FileError if it cannot be read or is an endless device such as /dev/zero."""
     try:
-        with place.open("rb") as file:
+        with as_path(path).open("rb") as file:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return file.read()
-            content = file.read(ENDLESS + 1)
+            content = file.read(STREAM_LIMIT + 1)
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {why(error)}") from error
     except MemoryError as error:
         raise FileError(f"{path}: too large to be read into memory") from error
-    if len(content) > ENDLESS:
-        raise FileError(f"{path}: more than {ENDLESS >> 20:,} MiB from a device or a pipe; give a file")
+    if len(content) > STREAM_LIMIT:
+        raise FileError(f"{path}: more than {STREAM_LIMIT >> 20:,} MiB from a device or a pipe; give a file")
     return content
 
 
 def hash_of(path: Path) -> str:
-    """Give the SHA-256 of a file's bytes."""
+    """Return the SHA-256 of a file's bytes."""
     return hashlib.sha256(read_bytes(path)).hexdigest()
 
 
 def hash_of_all(paths: Iterable[Path]) -> str:
-    """Give the SHA-256 of the names and bytes of some files of one folder, in their order."""
+    """Return the SHA-256 of the names and bytes of files of one folder, in the given order."""
     parts = [f"{path.name} {hash_of(path)}\n" for path in paths]
     return hashlib.sha256("".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def with_checksum(content: bytes) -> bytes:
-    """Close the seal: put the content's hash where its zeros stand.
+    """Return the content with its SHA-256 in the place of `CHECKSUM_PLACEHOLDER`.
 
-    >>> file = with_checksum(b'{"sha256": "' + OPEN_SEAL.encode() + b'", "step": 1}')
+    >>> file = with_checksum(b'{"sha256": "' + CHECKSUM_PLACEHOLDER.encode() + b'", "step": 1}')
     >>> checksum_ok(file), checksum_ok(file.replace(b"1}", b"2}")), checksum_ok(file[:-1])
     (True, False, False)
     """
-    found = _SEAL.search(content)
-    assert found is not None and found[1] == OPEN_SEAL.encode()
+    found = _CHECKSUM.search(content)
+    assert found is not None and found[1] == CHECKSUM_PLACEHOLDER.encode()
     digest = hashlib.sha256(content).hexdigest().encode()
     return content[: found.start(1)] + digest + content[found.end(1) :]
 
 
 def checksum_ok(content: bytes) -> bool:
-    """Say whether a sealed content is the one that was sealed, to the byte."""
-    found = _SEAL.search(content)
+    """Return whether the SHA-256 stored in the content matches its bytes."""
+    found = _CHECKSUM.search(content)
     if found is None:
         return False
-    zeros = content[: found.start(1)] + OPEN_SEAL.encode() + content[found.end(1) :]
+    zeros = content[: found.start(1)] + CHECKSUM_PLACEHOLDER.encode() + content[found.end(1) :]
     return hashlib.sha256(zeros).hexdigest().encode() == found[1]
 
 
 def lock(file: IO[bytes]) -> bool:
-    """Lock a file exclusively until it is closed; return False where the system or the file system has no locks.
+    """Lock a file exclusively until it is closed; return False if the file system has no locks.
 
     Raise BlockingIOError if another process holds the lock.
     """
@@ -225,7 +222,7 @@ def lock(file: IO[bytes]) -> bool:
 
 
 def sync(path: Path) -> None:
-    """Sync a file, or the names in a folder, to the disk."""
+    """Flush a file, or the entries of a folder, to the disk (fsync)."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -234,10 +231,10 @@ def sync(path: Path) -> None:
 
 
 def sync_name(path: Path) -> None:
-    """Sync the name of a finished file or folder to the disk."""
+    """Flush the folder entry of a finished file or folder to the disk."""
     try:
         sync(path.parent)
     except OSError as error:
         if error.errno != errno.EINVAL:  # this file system does not sync folders
-            said = f"{path}: written, but its folder cannot be synced to the disk: {why(error)}"
-            raise FileError(said) from error
+            reason = f"{path}: written, but its folder cannot be synced to the disk: {why(error)}"
+            raise FileError(reason) from error

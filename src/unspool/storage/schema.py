@@ -1,10 +1,10 @@
-"""Read plain values from files that may be damaged or crafted: JSON, its depth, the types of its fields.
+"""Validate values read from files that may be damaged or crafted: JSON syntax, depth and field types.
 
     bytes ─▶ parse_json ─▶ plain values ─▶ read_as(kind) ─▶ a dataclass, a TypedDict, a number, a string …
 
-A file can carry the right checksum and wrong contents. Every file of this package is read through these two
-functions, so that wrong contents are a `FileError` with the name of the field, never another exception.
-Whole numbers must fit into 64 bits and other numbers must be finite. A dataclass also checks its own ranges.
+A crafted file can have a valid checksum. Every file of this package is read through these two functions, so invalid
+contents raise `FileError` with the name of the field, never another exception. Integers must fit into 64 bits,
+other numbers must be finite. A dataclass also checks its own ranges.
 
 >>> import dataclasses
 >>> @dataclasses.dataclass
@@ -40,8 +40,8 @@ from typing import (
 from unspool.errors import FileError, InputError
 
 T = TypeVar("T")
-DEEPEST = 64
-"""Levels of lists and objects in a file; none of ours has more than ten."""
+MAX_DEPTH = 64
+"""Most nested levels of lists and objects; our files have at most ten."""
 LARGEST_FLOAT = 1.7e308
 NAMES = {bool: "true or false", int: "a whole number", float: "a finite number", str: "a string"}
 
@@ -51,7 +51,7 @@ class _Wrong(Exception):
 
 
 def parse_json(content: bytes | str, path: str | Path) -> Any:
-    """Return the plain values of JSON; raise FileError for anything else, also for too many levels or NaN."""
+    """Return the values of a JSON text; raise FileError for invalid JSON, too many levels, NaN or infinity."""
     try:
         text = content if isinstance(content, str) else content.decode("utf-8", "surrogatepass")
         values = json.loads(text, parse_constant=_refuse_constant)
@@ -59,21 +59,21 @@ def parse_json(content: bytes | str, path: str | Path) -> Any:
         raise FileError(f"{path}: not a file of unspool: its JSON has too many levels") from None
     except ValueError as error:
         raise FileError(f"{path}: not a file of unspool: {error}") from error
-    if _depth_exceeds(values, DEEPEST):
-        raise FileError(f"{path}: not a file of unspool: its JSON has more than {DEEPEST} levels")
+    if _depth_exceeds(values, MAX_DEPTH):
+        raise FileError(f"{path}: not a file of unspool: its JSON has more than {MAX_DEPTH} levels")
     return values
 
 
 def read_as(kind: type[T], value: Any, path: str | Path, name: str = "") -> T:
-    """Return a plain value as a type; raise FileError that names the file and the field where it is another.
+    """Return a plain value converted to `kind`; raise FileError with the file and the field if it does not fit.
 
-    Dataclasses and TypedDicts are made from objects, tuples from lists. `name` is the field that holds the value.
+    Objects become dataclasses or TypedDicts, lists become tuples. `name` is the field that holds the value.
     """
     try:
         return cast(T, _convert(kind, value, name))
     except _Wrong as error:
         raise FileError(f"{path}: damaged or crafted: {error}") from None
-    except InputError as error:  # a dataclass refused a value: out of range, or at odds with another
+    except InputError as error:  # raised by a dataclass: out of range, or in conflict with another field
         raise FileError(f"{path}: damaged or crafted: {error}") from error
 
 
@@ -123,7 +123,7 @@ def _scalar(kind: type, value: Any, name: str) -> Any:
     else:
         fits = isinstance(value, kind)
     _check(fits, kind, value, name)
-    # NumPy has no arithmetic for whole numbers of more than 64 bits.
+    # NumPy has no integers of more than 64 bits.
     return float(value) if kind is float and abs(value) >= 2**63 else value
 
 
@@ -135,7 +135,7 @@ def _union(kinds: tuple[Any, ...], value: Any, name: str) -> Any:
             reason = error
     if value is not None and len(kinds) == 2 and types.NoneType in kinds:
         (other,) = (kind for kind in kinds if kind is not types.NoneType)
-        return _convert(other, value, name)  # its message says more
+        return _convert(other, value, name)  # for its more precise message
     raise reason
 
 
@@ -155,7 +155,7 @@ def _sequence(kind: Any, value: Any, name: str) -> Any:
 
 
 def _record(kind: Any, value: Any, name: str) -> Any:
-    """Make a dataclass; or check the known fields of a TypedDict, which may have others."""
+    """Return a dataclass, or a dict whose known fields are checked (a TypedDict may have others)."""
     _check(isinstance(value, dict), kind, value, name)
     hints, required = _fields(kind)
     for field in required:
@@ -174,24 +174,24 @@ def _record(kind: Any, value: Any, name: str) -> Any:
 
 @lru_cache(maxsize=64)
 def _fields(kind: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the types of all fields, and the names of those that must be there."""
+    """Return the types of all fields and the names of the required ones."""
     hints = get_type_hints(kind)
     if is_typeddict(kind):
         given = get_type_hints(kind, include_extras=True).items() if kind.__total__ else ()
         return hints, tuple(field for field, hint in given if get_origin(hint) is not NotRequired)
-    own = [field for field in dataclasses.fields(kind) if field.init]
+    fields = [field for field in dataclasses.fields(kind) if field.init]
     missing = dataclasses.MISSING
-    required = tuple(f.name for f in own if f.default is missing and f.default_factory is missing)
-    return {field.name: hints[field.name] for field in own}, required
+    required = tuple(f.name for f in fields if f.default is missing and f.default_factory is missing)
+    return {field.name: hints[field.name] for field in fields}, required
 
 
 def _check(fits: bool, kind: Any, value: Any, name: str) -> Any:
     if not fits:
-        raise _Wrong(f"{name or 'the content'} is {_shown(value)}; expected {_named(kind)}")
+        raise _Wrong(f"{name or 'the content'} is {_describe(value)}; expected {_expected(kind)}")
     return value
 
 
-def _named(kind: Any) -> str:
+def _expected(kind: Any) -> str:
     if kind in NAMES:
         return NAMES[kind]
     if get_origin(kind) is Literal:
@@ -202,7 +202,7 @@ def _named(kind: Any) -> str:
     return "null" if kind is types.NoneType else "an object"
 
 
-def _shown(value: Any) -> str:
+def _describe(value: Any) -> str:
     if isinstance(value, list | dict):
         return f"a list of {len(value)}" if isinstance(value, list) else "an object"
     if isinstance(value, int) and abs(value) >= 2**63:

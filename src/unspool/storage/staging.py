@@ -1,15 +1,15 @@
-"""Unfinished work on disk: a hidden folder beside its destination, locked by the process that writes it.
+"""Stage unfinished work in a hidden folder beside its destination; rename it when complete.
 
-    PLACE/.unfinished-3f0c…/.unfinished-owner   marker of this program and machine; locked (flock) by its process
-                            NAME                the file or folder in the making; renamed to PLACE/NAME when complete
+    FOLDER/.unfinished-3f0c…/.unfinished-owner   marker: program and machine; locked (flock) by the writing process
+                             NAME                the unfinished file or folder; renamed to FOLDER/NAME when complete
 
-The next process that writes to PLACE removes what a killed one left behind: only folders that have the marker and whose
-lock can be taken. Where there are no locks, nothing has a marker and nothing is removed.
+The next process that writes to FOLDER removes the leftovers of killed processes: folders with the marker whose lock is
+free. On file systems without locks, nothing has a marker and nothing is removed.
 
-    PLACE/.unfinished-91d2…/.unfinished-owner   the other marker: what is here was moved aside to be replaced
-                            NAME                the old folder; removed when the new one has its name
+    FOLDER/.unfinished-91d2…/.unfinished-owner   a second marker: this folder holds a folder that is being replaced
+                             NAME                the old folder; removed when the new one has its name
 
-Of these the next process puts the old folder back where there is no PLACE/NAME.
+If FOLDER/NAME does not exist, the next process moves the old folder back.
 """
 
 import os
@@ -27,7 +27,7 @@ OWNER = f"{UNFINISHED}owner"
 
 @contextmanager
 def staged(target: Path) -> Iterator[Path]:
-    """Yield a path to write to, with the name of the target, in an unfinished folder beside it."""
+    """Yield a path to write to: the name of the target in an unfinished folder beside it."""
     remove_leftovers(target.parent)
     folder = target.parent / temporary_name()
     folder.mkdir()
@@ -41,24 +41,27 @@ def staged(target: Path) -> Iterator[Path]:
 @contextmanager
 def _owned(folder: Path, marker: bytes) -> Iterator[None]:
     with (folder / OWNER).open("xb", buffering=0) as owner:
-        if lock(owner):  # before the marker: a folder with a marker is locked as long as its process lives
+        if lock(owner):  # before the marker: a folder with a marker is locked while its process runs
             owner.write(marker)
         yield
 
 
-def remove_leftovers(place: Path) -> None:
-    """Remove unfinished folders of processes that have ended; put back what they had moved aside."""
-    for left in place.glob(f"{UNFINISHED}*"):
-        with suppress(OSError), (left / OWNER).open("r+b") as owner:  # BlockingIOError: its process lives
+def remove_leftovers(folder: Path) -> None:
+    """Remove unfinished folders of processes that have ended; restore folders that were being replaced."""
+    for left in folder.glob(f"{UNFINISHED}*"):
+        with (
+            suppress(OSError),
+            (left / OWNER).open("r+b") as owner,
+        ):  # BlockingIOError: its process still runs
             marker = owner.read(1024)
             if marker == _marker("unfinished work") and lock(owner):
                 shutil.rmtree(left, ignore_errors=True)
             elif marker == _marker("replaced work") and lock(owner):
-                _put_back(left)
+                _restore(left)
 
 
-def _put_back(aside: Path) -> None:
-    """Give a folder that was moved aside its name again, unless another has it: then remove it."""
+def _restore(aside: Path) -> None:
+    """Move a replaced folder back, or remove it if its name is taken."""
     for old in [path for path in aside.iterdir() if path.name != OWNER]:
         if not os.path.lexists(aside.parent / old.name):
             old.rename(aside.parent / old.name)
@@ -66,13 +69,13 @@ def _put_back(aside: Path) -> None:
 
 
 def _marker(what: str) -> bytes:
-    """Return the content of a marker: on a disk shared without locks, other machines' work stays as well."""
+    """Return the content of a marker; it names the machine, so that work of other machines on a shared disk stays."""
     return f"{what} of unspool on {platform.node()}\n".encode("utf-8", "replace")
 
 
 @contextmanager
 def renamed_in_errors(unfinished: Path, path: str | Path) -> Iterator[None]:
-    """Raise errors of the system as FileError, and report a path in the unfinished folder as its final one."""
+    """Convert OSError to FileError and replace the unfinished path in messages by the final one."""
     try:
         yield
     except BrokenPipeError:
@@ -85,10 +88,10 @@ def renamed_in_errors(unfinished: Path, path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_folder(folder: Path, *, may_exist: bool = False, replaces: bool = False) -> Iterator[Path]:
-    """Yield a folder to fill; it gets its name when the block ends without an error.
+    """Yield an unfinished folder; rename it to `folder` if the block ends without an error.
 
-    A folder that is there and not empty is an error; with `may_exist` it stays, with `replaces` it is removed when the new
-    one has its name.
+    A non-empty folder of that name is an error. With `may_exist` the existing folder stays; with `replaces` the new one
+    replaces it.
     """
     check_path(folder)
     with renamed_in_errors(folder, folder):
@@ -108,12 +111,12 @@ def _move(unfinished: Path, target: Path, *, may_exist: bool, replaces: bool) ->
     try:
         unfinished.rename(target)
     except OSError:
-        if not (may_exist and target.is_dir()):  # another process may have finished the same meanwhile
+        if not (may_exist and target.is_dir()):  # another process may have finished first
             raise
 
 
 def _replace(unfinished: Path, target: Path) -> None:
-    """Move the old folder aside, give the new one its name, and remove the old one: killed between, it is put back."""
+    """Move the old folder aside, rename the new one, remove the old one; after a kill `remove_leftovers` restores it."""
     aside = target.parent / temporary_name()
     aside.mkdir()
     with _owned(aside, _marker("replaced work")):
@@ -121,7 +124,7 @@ def _replace(unfinished: Path, target: Path) -> None:
             target.rename(aside / target.name)
             unfinished.rename(target)
         finally:
-            _put_back(aside)
+            _restore(aside)
 
 
 def _sync_all(folder: Path) -> None:

@@ -1,12 +1,12 @@
-"""Named arrays and plain values in one safetensors file with a checksum.
+"""Read and write safetensors and JSON files with a checksum.
 
 >>> import tempfile
->>> place = tempfile.TemporaryDirectory()
->>> path = Path(place.name) / "numbers.safetensors"
+>>> folder = tempfile.TemporaryDirectory()
+>>> path = Path(folder.name) / "numbers.safetensors"
 >>> write_arrays(path, {"m": np.arange(3, dtype=np.float32)}, {"step": 7})
 >>> read_arrays(path)
 ({'m': array([0., 1., 2.], dtype=float32)}, {'step': 7})
->>> place.cleanup()
+>>> folder.cleanup()
 """
 
 import json
@@ -19,7 +19,7 @@ import numpy as np
 from unspool.errors import FileError
 from unspool.kernels.arrays import Floats
 from unspool.storage.files import (
-    OPEN_SEAL,
+    CHECKSUM_PLACEHOLDER,
     checksum_ok,
     read_bytes,
     with_checksum,
@@ -27,33 +27,33 @@ from unspool.storage.files import (
 )
 from unspool.storage.schema import parse_json, read_as
 
-ABOUT = "unspool"
-"""The key of our own fields in the header of a safetensors file."""
+METADATA_KEY = "unspool"
+"""Key of the plain values in the metadata of a safetensors header."""
 DTYPES = (np.float32, np.float64, np.int32, np.int64)
 Header = TypedDict("Header", {"__metadata__": dict[str, str]})
-"""The header of a safetensors file, besides its arrays."""
+"""Header of a safetensors file without its arrays."""
 
 
-def write_arrays(path: str | Path, arrays: Mapping[str, Floats], about: Mapping[str, Any]) -> None:
-    """Write named arrays and plain values beside them into one sealed safetensors file."""
+def write_arrays(path: str | Path, arrays: Mapping[str, Floats], metadata: Mapping[str, Any]) -> None:
+    """Write named arrays and plain values into one safetensors file with a checksum."""
     from safetensors.numpy import save
 
-    words = json.dumps({"sha256": OPEN_SEAL} | dict(about))
-    # The library takes arrays as they lie in memory.
+    words = json.dumps({"sha256": CHECKSUM_PLACEHOLDER} | dict(metadata))
+    # safetensors ignores strides.
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    write_atomic(path, with_checksum(save(tensors, {ABOUT: words})))
+    write_atomic(path, with_checksum(save(tensors, {METADATA_KEY: words})))
 
 
 def read_arrays(path: str | Path) -> tuple[dict[str, Floats], dict[str, Any]]:
-    """Read what `write_arrays` wrote; refuse a file of which any byte is not as it was written."""
+    """Return the arrays and plain values that `write_arrays` wrote; raise FileError if the checksum does not match."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
     content = read_bytes(path)
     _refuse_damage(path, content)
     header = parse_json(content[8 : 8 + int.from_bytes(content[:8], "little")], path)
-    told = read_as(Header, header, path)["__metadata__"].get(ABOUT)
-    about = read_as(dict[str, Any], parse_json(read_as(str, told, path, ABOUT), path), path)
+    text = read_as(Header, header, path)["__metadata__"].get(METADATA_KEY)
+    metadata = read_as(dict[str, Any], parse_json(read_as(str, text, path, METADATA_KEY), path), path)
     try:
         arrays: dict[str, Floats] = load(content)  # checks every size against the length of the file
     except (SafetensorError, ValueError, KeyError, TypeError, OverflowError) as error:
@@ -61,8 +61,8 @@ def read_arrays(path: str | Path) -> tuple[dict[str, Floats], dict[str, Any]]:
     for name, array in arrays.items():
         if array.dtype not in DTYPES:
             raise FileError(f"{path}: damaged or crafted: {name} is of {array.dtype}")
-    about.pop("sha256", None)
-    return arrays, about
+    metadata.pop("sha256", None)
+    return arrays, metadata
 
 
 def check_array(
@@ -74,7 +74,7 @@ def check_array(
     *,
     finite: bool = True,
 ) -> Floats:
-    """Return an array of a file; raise FileError unless it has this shape (None: any length), dtype and no NaN."""
+    """Return the array `name`; raise FileError unless it has this shape (None: any length), this dtype and no NaN."""
     array = arrays.get(name)
     if (
         array is None
@@ -85,29 +85,31 @@ def check_array(
         found = "missing" if array is None else f"of shape {array.shape}"
         raise FileError(f"{path}: damaged or crafted: {name} is {found}; expected ({wanted})")
     if array.dtype != dtype or (finite and array.dtype.kind == "f" and not np.isfinite(array).all()):
-        raise FileError(
-            f"{path}: damaged or crafted: {name} is not made of finite numbers of {np.dtype(dtype)}"
-        )
+        raise FileError(f"{path}: damaged or crafted: {name} must hold finite numbers of {np.dtype(dtype)}")
     return array
 
 
 def write_json(path: str | Path, content: Mapping[str, Any]) -> None:
-    """Write plain values as sealed JSON that a person can read."""
+    """Write plain values as indented JSON with a checksum."""
     text = json.dumps(
-        {"sha256": OPEN_SEAL} | dict(content), ensure_ascii=False, indent=1, allow_nan=False, default=as_plain
+        {"sha256": CHECKSUM_PLACEHOLDER} | dict(content),
+        ensure_ascii=False,
+        indent=1,
+        allow_nan=False,
+        default=as_plain,
     )
     write_atomic(path, with_checksum(text.encode("utf-8", "surrogatepass") + b"\n"))
 
 
 def as_plain(value: Any) -> Any:
-    """Return a NumPy scalar as Python's number, for JSON."""
+    """Return a NumPy scalar as a Python number, for `json.dumps(default=…)`."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
-    """Read what `write_json` wrote; refuse a file of which any byte is not as it was written."""
+    """Return the values that `write_json` wrote; raise FileError if the checksum does not match."""
     content = read_bytes(path)
     _refuse_damage(path, content)
     values = read_as(dict[str, Any], parse_json(content, path), path)
@@ -118,6 +120,6 @@ def read_json(path: str | Path) -> dict[str, Any]:
 def _refuse_damage(path: str | Path, content: bytes) -> None:
     if not checksum_ok(content):
         raise FileError(
-            f"{path}: damaged or changed by hand: its bytes do not have the hash written in it; "
+            f"{path}: damaged or edited: its SHA-256 does not match its contents; "
             "restore it from a copy, or train again"
         )

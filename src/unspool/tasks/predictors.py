@@ -19,7 +19,6 @@ from unspool.data.encoders import Encoder, ValueEncoder
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.kernels.elementwise import softmax
-from unspool.model.heads import mean_and_std, output
 from unspool.model.sequence_config import Head, SequenceConfig, Shape
 from unspool.tasks.estimator import SCORED, Estimator, labels_of, refuse_none
 
@@ -62,14 +61,14 @@ class SequenceClassifier(Estimator):
     def predict_proba_steps(self, X: Any) -> list[Floats]:
         """Return the probabilities after every step, an array tau K a sequence: the answer as it arrives."""
         examples, network = self._examples(X), self.network_
-        if network.config.bidirectional or network.config.pool != "last":
+        if network.config.bidirectional or not network.pooling.grows_with_steps:
             raise InputError(
                 "an answer at every step needs one direction and pool='last': the end is not read yet"
             )
         weights, prior = network.weights(), self.balance * np.log(self.class_prior_)
         found = list[Any]([None] * len(examples))
         for batch in examples.batches(examples.rows_at_once(SCORED), aligned=False):
-            o = output(network.read(batch, weights).output.h, weights.V, network.parameters["c"])
+            o = weights.output(network.read(batch, weights).output.h)
             for b, row in enumerate(batch.rows.tolist()):
                 own = o[: batch.lengths[b], b].astype(np.float64) - prior
                 found[row] = softmax(own.astype(np.float32)).astype(np.float64)
@@ -123,7 +122,7 @@ class SequenceRegressor(Estimator):
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         head: Head = "distribution" if self.spread else "numbers"
         if self.every_step:
-            self.target_coder_ = ValueEncoder.learn(y, name="y")
+            self.target_coder_ = ValueEncoder.fit(y, name="y")
             refuse_constant(np.concatenate([np.reshape(each, (-1, self.target_coder_.size)) for each in y]))
             return self.target_coder_.encode(y), head, self.target_coder_.size
         try:
@@ -136,7 +135,7 @@ class SequenceRegressor(Estimator):
             )
         self.single_ = numbers.ndim == 1
         rows = numbers.reshape(len(x), 1, -1)
-        self.target_coder_ = ValueEncoder.learn(rows, name="y")
+        self.target_coder_ = ValueEncoder.fit(rows, name="y")
         refuse_constant(rows[:, 0])
         return self.target_coder_.encode(rows)[:, 0], head, rows.shape[2]
 
@@ -148,13 +147,9 @@ class SequenceRegressor(Estimator):
         return means, spreads
 
     def _parts(self, X: Any) -> tuple[Any, Any]:
-        found = self._outputs(X)
-        config, coder = self.network_.config, self.target_coder_
-        if config.head == "numbers":
-            return self._shaped([coder.decode(o) for o in found]), None
-        parts = [mean_and_std(config, o)[:2] for o in found]
-        means = self._shaped([coder.decode(mean) for mean, _ in parts])
-        return means, self._shaped([spread * coder.spread for _, spread in parts])
+        found, head, coder = self._outputs(X), self.network_.head, self.target_coder_
+        means = self._shaped([coder.decode(head.mean(o)) for o in found])
+        return means, self._shaped([head.std(o) * coder.std for o in found]) if head.has_std else None
 
     def _shaped(self, rows: list[Floats]) -> Any:
         """Return numbers as the targets came: (n,), (n, O), or one array (tau, O) a sequence."""

@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
-from unspool.data.encoders import Encoder, Fields, TokenFields, coder_from_fields
+from unspool.data.encoders import Encoder, Fields, TokenFields, encoder_from_fields
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
 from unspool.model.sequence_config import FitConfig, SequenceConfig
@@ -100,7 +100,7 @@ def _coder(fields: Fields, run: Path, vocab: str) -> Encoder:
     if of_tokens and not (run / vocab).exists():
         raise FileError(f"{run / vocab}: the vocabulary is missing; restore it from a copy")
     try:
-        return coder_from_fields(fields, Vocab.load(run / vocab) if of_tokens else None)
+        return encoder_from_fields(fields, Vocab.load(run / vocab) if of_tokens else None)
     except InputError as error:
         raise FileError(f"{run / run_folder.CONFIG}: damaged or crafted: {error}") from error
 

@@ -21,8 +21,7 @@ from unspool.data.tokens.vocab import UNK
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats, Ids
 from unspool.model.attention import attention_weights
-from unspool.model.decode import Hypothesis, beam, draw, roll_out
-from unspool.model.heads import mean_and_std
+from unspool.model.decode import Hypothesis, beam, roll_out, sample
 from unspool.model.sequence_config import EOS, Head, SequenceConfig, Shape
 from unspool.model.sequence_network import NetworkWeights
 from unspool.options import at_least
@@ -61,11 +60,11 @@ class SequenceTranslator(Estimator):
         if len(y) != len(x):
             raise InputError(f"there are {len(x)} inputs and {len(y)} targets; expected as many")
         if holds_tokens(y):
-            self.target_coder_: Encoder = TokenEncoder.learn(y, tokens=self.tokens)
+            self.target_coder_: Encoder = TokenEncoder.fit(y, tokens=self.tokens)
             rows = self.target_ids(y)
             self.longest_ = 2 * max(map(len, rows)) if self.longest is None else self.longest
             return rows, "classes", self.target_coder_.size
-        self.target_coder_ = ValueEncoder.learn(y, name="y")
+        self.target_coder_ = ValueEncoder.fit(y, name="y")
         rows = list(self.target_coder_.encode(y))
         self.longest_ = max(map(len, rows)) if self.longest is None else self.longest
         return rows, "distribution" if self.spread else "numbers", self.target_coder_.size
@@ -84,18 +83,16 @@ class SequenceTranslator(Estimator):
         return [(coder.decode(each.tokens), each.log_prob) for each in self._written(X, self._most_probable)]
 
     def _most_probable(self, batch: SequenceBatch, weights: NetworkWeights) -> list[Hypothesis]:
-        return beam(self.network_, batch, weights, longest=self.longest_, width=self.beam)
+        return beam(self.network_, batch, weights, max_length=self.longest_, width=self.beam)
 
     def predict_distribution(self, X: Any) -> tuple[Floats, Floats | None]:
         """Return the numbers written and their spread, each (n, steps, O); None where none was learned."""
-        config, coder = self.network_.config, self._fitted_coder()
+        coder = self._fitted_coder()
         if not isinstance(coder, ValueEncoder):
             raise InputError("tokens have no mean and spread: ask predict or predict_scored")
         o = np.stack(self._written(X, self._numbers))
-        if config.head == "numbers":
-            return coder.decode(o), None
-        mean, spread, _ = mean_and_std(config, o)
-        return coder.decode(mean), spread * coder.spread
+        head = self.network_.head
+        return coder.decode(head.mean(o)), head.std(o) * coder.std if head.has_std else None
 
     def _numbers(self, batch: SequenceBatch, weights: NetworkWeights) -> list[Floats]:
         return list(roll_out(self.network_, batch, weights, steps=self.longest_).swapaxes(0, 1))
@@ -201,8 +198,8 @@ class SequenceGenerator(SequenceTranslator):
             raise InputError(f"temperature is {temperature!r}; expected a number above 0")
 
         def write(batch: SequenceBatch, weights: NetworkWeights) -> list[Hypothesis]:
-            return draw(
-                self.network_, batch, weights, longest=self.longest_, temperature=temperature, seed=seed
+            return sample(
+                self.network_, batch, weights, max_length=self.longest_, temperature=temperature, seed=seed
             )
 
         return [(coder.decode(each.tokens), each.log_prob) for each in self._written(X, write)]

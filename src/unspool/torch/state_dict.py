@@ -1,9 +1,9 @@
-"""Parameters from and to PyTorch's names: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, … and _reverse.
+"""Convert parameters from and to PyTorch's names: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, … and _reverse.
 
 A whole model is a module with `nn.Embedding` (E), a recurrent module, and `nn.Linear` (V and c).
 
-Our b is the sum of PyTorch's two biases (their gradients are always equal); on the way out the second is
-zero. The GRU is the exception: in its block n the second bias stands inside the reset gate's product: our d.
+b is the sum of PyTorch's two biases (their gradients are always equal); `to_torch` writes zero for the second. Where the
+second bias stands inside a product, as in one block of the GRU, it is a parameter of the cell.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.cells import cell_named
+from unspool.cells import cell_named, names_with
 from unspool.errors import FileError, InputError
 from unspool.kernels.arrays import Floats
 from unspool.model.config import ModelConfig
@@ -72,14 +72,13 @@ def _refuse_no_counterpart(config: ModelConfig) -> None:
 
 
 def _layers_to_torch(config: ModelConfig, parameters: Parameters) -> dict[str, Floats]:
-    _refuse_feedback(config)
+    inner = _inner_biases(config)
     result: dict[str, Floats] = {}
-    H = config.hidden
     for layer, reverse in layer_directions(config):
         p, suffix = parameters.layer(layer, reverse), torch_suffix(layer, reverse)
         second = np.zeros_like(p["b"])
-        if "d" in p:
-            second[2 * H :] = p["d"]
+        for name, block in inner.items():
+            second[block] = p[name]
         result[f"weight_ih_{suffix}"] = np.ascontiguousarray(p["U"])
         result[f"weight_hh_{suffix}"] = p["W"].copy()
         result[f"bias_ih_{suffix}"] = p["b"].copy()
@@ -87,11 +86,16 @@ def _layers_to_torch(config: ModelConfig, parameters: Parameters) -> dict[str, F
     return result
 
 
-def _refuse_feedback(config: ModelConfig) -> None:
+def _inner_biases(config: ModelConfig) -> dict[str, slice]:
+    """Return the parameters that are blocks of PyTorch's second bias; raise if PyTorch has no such layer."""
     if config.pattern == "output":
         raise InputError(
             "pattern='output' (figure 10.4) has no layer in PyTorch: nn.RNN reads h(t-1), not the output"
         )
+    cell = cell_named(config.cell)
+    if cell.torch is None:
+        raise InputError(f"cell={config.cell!r} has no layer in PyTorch; expected {names_with('torch')}")
+    return {name: cell.block(gate, config.hidden) for gate, name in cell.torch.inner_biases.items()}
 
 
 def from_torch(
@@ -110,7 +114,7 @@ def from_torch(
     without `onto`, a recurrent module alone leaves them zero and a whole module must have all of them.
     Values may be arrays or tensors; missing biases (bias=False) count as zero.
     """
-    _refuse_feedback(config)
+    _inner_biases(config)
     modules = Modules.found(config, state_dict, embedding, rnn, linear)
     if onto is None and modules.rest:
         modules.refuse_incomplete(config, state_dict)
@@ -125,32 +129,36 @@ def from_torch(
     return parameters
 
 
-def _fill_layers(config: ModelConfig, state_dict: Mapping[str, Any], parameters: Parameters, at: str) -> None:
-    H = config.hidden
+def _fill_layers(
+    config: ModelConfig, state_dict: Mapping[str, Any], parameters: Parameters, prefix: str
+) -> None:
+    inner = _inner_biases(config)
     for layer, reverse in layer_directions(config):
         p, suffix = parameters.layer(layer, reverse), torch_suffix(layer, reverse)
-        p["U"][:] = _entry(state_dict, f"{at}weight_ih_{suffix}", p["U"].shape)
-        p["W"][:] = _entry(state_dict, f"{at}weight_hh_{suffix}", p["W"].shape)
-        first = _entry(state_dict, f"{at}bias_ih_{suffix}", p["b"].shape, missing=0.0)
-        second = _entry(state_dict, f"{at}bias_hh_{suffix}", p["b"].shape, missing=0.0)
+        p["U"][:] = _entry(state_dict, f"{prefix}weight_ih_{suffix}", p["U"].shape)
+        p["W"][:] = _entry(state_dict, f"{prefix}weight_hh_{suffix}", p["W"].shape)
+        first = _entry(state_dict, f"{prefix}bias_ih_{suffix}", p["b"].shape, missing=0.0)
+        second = _entry(state_dict, f"{prefix}bias_hh_{suffix}", p["b"].shape, missing=0.0)
         p["b"][:] = first + second
-        if "d" in p:
-            p["b"][2 * H :] = first[2 * H :]
-            p["d"][:] = second[2 * H :]
+        for name, block in inner.items():
+            p["b"][block] = first[block]
+            p[name][:] = second[block]
 
 
-def _fill_linear(config: ModelConfig, state_dict: Mapping[str, Any], parameters: Parameters, at: str) -> None:
-    V = _entry(state_dict, f"{at}weight", (config.outputs, config.width))
+def _fill_linear(
+    config: ModelConfig, state_dict: Mapping[str, Any], parameters: Parameters, prefix: str
+) -> None:
+    V = _entry(state_dict, f"{prefix}weight", (config.outputs, config.width))
     if not config.tied:
         parameters["V"][:] = V
     elif not np.array_equal(V, parameters["E"]):
-        raise InputError(f"{at}weight differs from the embedding's weight; tied=True needs both equal")
-    parameters["c"][:] = _entry(state_dict, f"{at}bias", parameters["c"].shape, missing=0.0)
+        raise InputError(f"{prefix}weight differs from the embedding's weight; tied=True needs both equal")
+    parameters["c"][:] = _entry(state_dict, f"{prefix}bias", parameters["c"].shape, missing=0.0)
 
 
 @dataclass(frozen=True)
 class Modules:
-    """The prefixes of a state dict's submodules, each "" or ending with a dot; None where there is none."""
+    """The prefixes of a state dict's submodules, each "" or ending with a dot; None if there is none."""
 
     rnn: str
     embedding: str | None
@@ -167,8 +175,8 @@ class Modules:
         linear: str | None,
     ) -> Modules:
         """Find the submodules; refuse several that fit, and entries that belong to none of them."""
-        at = _recurrent_prefix(state_dict, rnn)
-        layers = _recurrent_names(config, state_dict, at)
+        recurrent = _recurrent_prefix(state_dict, rnn)
+        layers = _recurrent_names(config, state_dict, recurrent)
         rest = tuple(name for name in state_dict if name not in layers)
         shapes = {name[: -len("weight")]: _shape(state_dict[name]) for name in rest if _is_weight(name)}
         tokens, wide = (
@@ -187,10 +195,10 @@ class Modules:
             raise InputError(
                 f"the state dict has {have}, for which this model has no place; expected {need or 'no more entries'}"
             )
-        return Modules(at, E, V, rest)
+        return Modules(recurrent, E, V, rest)
 
     def refuse_incomplete(self, config: ModelConfig, state_dict: Mapping[str, Any]) -> None:
-        """Raise where a whole module lacks the embedding or the output layer."""
+        """Raise if a whole module lacks the embedding or the output layer."""
         for name, prefix, shape in (
             ("embedding", self.embedding, (config.inputs, config.embedding)),
             ("linear", self.linear, (config.outputs, config.width)),
@@ -204,9 +212,9 @@ class Modules:
 
 def _recurrent_prefix(state_dict: Mapping[str, Any], given: str | None) -> str:
     if given is not None:
-        at = f"{given}." if given else ""
-        _entry(state_dict, at + FIRST)
-        return at
+        prefix = f"{given}." if given else ""
+        _entry(state_dict, prefix + FIRST)
+        return prefix
     found = [name[: -len(FIRST)] for name in state_dict if name == FIRST or name.endswith("." + FIRST)]
     if len(found) > 1:
         raise InputError(
@@ -218,12 +226,12 @@ def _recurrent_prefix(state_dict: Mapping[str, Any], given: str | None) -> str:
     return found[0]
 
 
-def _recurrent_names(config: ModelConfig, state_dict: Mapping[str, Any], at: str) -> set[str]:
-    """Return the entries of the recurrent layers; raise where there are layers that this model has not."""
+def _recurrent_names(config: ModelConfig, state_dict: Mapping[str, Any], prefix: str) -> set[str]:
+    """Return the entries of the recurrent layers; raise if there are layers that this model does not have."""
     known = {torch_suffix(layer, reverse) for layer, reverse in layer_directions(config)}
     found = set()
     for name in state_dict:
-        match = re.fullmatch(re.escape(at) + r"(?:weight|bias)_(ih|hh|hr)_(l\d+(?:_reverse)?)", name)
+        match = re.fullmatch(re.escape(prefix) + r"(?:weight|bias)_(ih|hh|hr)_(l\d+(?:_reverse)?)", name)
         if match and (match[1] == "hr" or match[2] not in known):
             raise InputError(f"the state dict has {name!r}, for which this model has no place")
         if match:
@@ -264,14 +272,13 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def gradient_to_torch(config: ModelConfig, gradient: Parameters) -> dict[str, Floats]:
-    """Return gradients under PyTorch's names: both biases get what the sum gets, but for the GRU's d."""
-    result = _layers_to_torch(config, gradient)
-    H = config.hidden
+    """Return gradients under PyTorch's names: both biases have the gradient of b, except for inner biases."""
+    result, inner = _layers_to_torch(config, gradient), _inner_biases(config)
     for layer, reverse in layer_directions(config):
         suffix = torch_suffix(layer, reverse)
         second = result[f"bias_ih_{suffix}"].copy()
-        if cell_named(config.cell).has_inner_bias:
-            second[2 * H :] = result[f"bias_hh_{suffix}"][2 * H :]
+        for block in inner.values():
+            second[block] = result[f"bias_hh_{suffix}"][block]
         result[f"bias_hh_{suffix}"] = second
     return result
 
@@ -288,13 +295,13 @@ def save_torch(
 def load_torch(
     path: str | Path, config: ModelConfig, onto: Parameters | None = None, **names: str
 ) -> Parameters:
-    """Read what `from_torch` understands from safetensors; `names` are its names of submodules."""
+    """Read a state dict from safetensors by `from_torch`; `names` are its names of submodules."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
-    place = as_path(path)
+    file = as_path(path)
     try:
-        return from_torch(config, load_file(place), onto, **names)
+        return from_torch(config, load_file(file), onto, **names)
     except (OSError, SafetensorError) as error:
         raise FileError(f"{path} cannot be read as safetensors: {error}") from error
 
@@ -305,7 +312,7 @@ def _entry(
     shape: tuple[int, ...] | None = None,
     missing: float | None = None,
 ) -> Floats:
-    """Return one entry as float32 of this shape, or filled with `missing` where there is none."""
+    """Return one entry as float32 of this shape, or filled with `missing` if there is none."""
     if name not in state_dict:
         if missing is None or shape is None:
             raise InputError(

@@ -132,7 +132,7 @@ def truncated_gradient(model: Model, x: Ids, y: Ids, K: int) -> Floats:
         here = slice(at, at + K)
         passed = backpropagate(model, x[here], y[here], state, gradient, scale=1 / x.size, weights=weights)
         state = passed.state
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     parts = [gradient.values[name] for name in gradient.values.shapes if name.startswith("layer")]
     return np.concatenate([part.reshape(-1) for part in parts]).astype(np.float64)
 

@@ -129,15 +129,16 @@ def read_network(config: SequenceConfig, run: Path) -> tuple[Network, int]:
 def check_fits(estimator: Any, config: SequenceConfig, path: Path) -> None:
     """Raise where the parts of an estimator do not fit its network: coders, labels, shares, longest answer."""
     coder, target = estimator.coder_, getattr(estimator, "target_coder_", None)
-    tagged = config.head == "classes" and not config.decodes
+    discrete = config.output_head.is_discrete
+    tagged = discrete and not config.decodes
     wrong = [
         estimator.shape != config.shape and "network.shape",
         (coder.size, getattr(estimator, "n_features_in_", coder.size)) != (config.inputs, config.inputs)
         and "input",
         isinstance(coder, ValueEncoder) != config.dense and "network.dense",
         not tagged and (target is None or target.size != config.outputs) and "target",
-        not tagged and isinstance(target, ValueEncoder) != (config.head != "classes") and "target",
-        config.head != "classes" and not hasattr(estimator, "single_") and "single_",
+        not tagged and isinstance(target, ValueEncoder) == discrete and "target",
+        not discrete and not hasattr(estimator, "single_") and "single_",
         config.decodes and not 1 <= getattr(estimator, "longest_", 0) <= LONGEST and "longest_",
         not 1 <= getattr(estimator, "beam", 1) <= LONGEST and "beam",
     ]

@@ -13,7 +13,7 @@ from unspool.errors import Diverged, InputError
 from unspool.gradients.backpropagate import Memory, WindowResult, backpropagate
 from unspool.gradients.truncation import FULL, CarriedState, Segment, Truncation, Window
 from unspool.kernels import native
-from unspool.model.bptt import Gradient
+from unspool.model.gradient import Gradient
 from unspool.model.network import Model
 from unspool.model.values import State
 from unspool.optimisers.base import Optimiser
@@ -143,7 +143,7 @@ def _update(
         )
     if segment.state is None:
         model.add_initial_state_gradient(passed.d_initial_state, gradient)
-    model.finish(gradient, weights)
+    model.fold_input_tables(gradient, weights)
     norm = optimiser.update(model.parameters, gradient.flat, rate=schedule(step))
     return passed, Report(step + 1, loss.mean, norm, loss.count, passed.state)
 

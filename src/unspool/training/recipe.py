@@ -17,8 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
+from unspool.cells import CELLS, PLAIN, TASK_DEFAULT, CellName, cell_named
 from unspool.errors import InputError
-from unspool.kernels.arrays import Activation, CellName
+from unspool.kernels.arrays import Activation
 from unspool.model.config import INPUT_TABLE_LIMIT, ModelConfig
 from unspool.model.values import Feedback
 from unspool.optimisers.base import OptimiserConfig
@@ -39,7 +40,6 @@ HALF = 5.0
 """After how many epochs half of it is reached."""
 ROWS, TAU = 16, 64
 """Rows and steps of a window: small ones, and so many updates."""
-GATES = {"elman": 1, "gru": 3, "lstm": 4}
 MEASUREMENTS = 3
 """At most so many sizes are tried out."""
 
@@ -48,7 +48,7 @@ MEASUREMENTS = 3
 class Recipe:
     """The numbers of a training, all fixed before its first update: with them it can be repeated to the bit."""
 
-    cell: CellName = "gru"
+    cell: CellName = TASK_DEFAULT
     """elman, gru or lstm."""
     hidden: int = 256
     """H, the units of a layer."""
@@ -127,7 +127,7 @@ def check(given: Mapping[str, Any]) -> dict[str, Any]:
     known = [field.name for field in fields(Recipe)]
     if unknown := sorted(set(given) - set(known)):
         raise InputError(f"{unknown[0]}: no number of a recipe; there are {', '.join(known)}")
-    check_choice("cell", given.get("cell", "gru"), tuple(GATES))
+    check_choice("cell", given.get("cell", TASK_DEFAULT), tuple(CELLS))
     plain = dict(given)
     for name in ("hidden", "layers", "B", "tau", "steps", "warmup", "embedding"):
         if name in given:
@@ -164,8 +164,9 @@ def _check_network(given: Mapping[str, Any]) -> None:
 
 
 def _cell(given: Mapping[str, Any]) -> CellName:
-    """Choose the cell where it is not given: what only an Elman network has makes it one."""
-    return "elman" if given.get("pattern") == "10.4" or given.get("activation", "tanh") != "tanh" else "gru"
+    """Choose the cell if it is not given: the plain one if only that can be meant."""
+    plain = given.get("pattern") == "10.4" or given.get("activation", "tanh") != "tanh"
+    return PLAIN if plain else TASK_DEFAULT
 
 
 def weights(recipe: Recipe, vocabulary: int) -> tuple[int, int]:
@@ -174,11 +175,11 @@ def weights(recipe: Recipe, vocabulary: int) -> tuple[int, int]:
     >>> weights(Recipe(cell="gru", hidden=512), vocabulary=65)
     (786432, 819712)
     """
-    G, H, L = GATES[recipe.cell], recipe.hidden, recipe.layers
+    cell, H = cell_named(recipe.cell), recipe.hidden
     read = (
         recipe.embedding if vocabulary > INPUT_TABLE_LIMIT else 0
     )  # else a row of a table, which costs nothing
-    inside = G * H * (L * H + (L - 1) * H + read)
+    inside = cell.weights(read, H) + (recipe.layers - 1) * cell.weights(H, H)
     return inside, inside + vocabulary * H
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from unspool.cells import cell_named
 from unspool.data.batches.text_windows import Batches, Position
 from unspool.errors import FileError, InputError
 from unspool.gradients.truncation import CarriedState
@@ -120,7 +121,7 @@ def check_past(config: ModelConfig, arrays: Mapping[str, Floats], path: object) 
         else:
             check_array(arrays, name, (B, config.hidden), path)
     states = sorted(name for name in names if name not in tokens)
-    parts = "hs" if config.cell == "lstm" else "h"
+    parts = "hs"[: cell_named(config.cell).parts]
     wanted = sorted(f"past.{layer}.{part}" for layer in range(config.layers) for part in parts)
     pending = {"past.waiting.x", "past.waiting.y"} & set(names)
     if (states and states != wanted) or len(pending) == 1:

@@ -1,1 +1,1 @@
-"""Machines compiled into recurrent networks: finite automata, and Turing machines run exactly."""
+"""Compile finite automata and Turing machines to recurrent networks, and run them exactly."""

@@ -1,7 +1,7 @@
-"""A finite automaton as a value, and its direct run.
+"""Finite automata and their direct simulation.
 
-It reads a word symbol by symbol, s(t) = δ(s(t-1), x(t)), and accepts where it ends in an accepting state: the control of a
-Turing machine without its tape.
+An automaton reads a word symbol by symbol, s(t) = δ(s(t-1), x(t)), and accepts it if the last state is accepting. It is the
+control of a Turing machine without the tape.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from unspool.errors import InputError
 from unspool.kernels.arrays import cached_attribute
-from unspool.turing.machine import check_names
+from unspool.turing.machine import check_names, check_word
 
 
 @dataclass(frozen=True)
 class Automaton:
-    """States, symbols and the next state for every pair of them, checked when made.
+    """States, symbols and the next state of each pair of them, checked when made.
 
     >>> parity = Automaton("parity", "even", ("even",), {
     ...     ("even", "0"): "even", ("even", "1"): "odd", ("odd", "0"): "odd", ("odd", "1"): "even"})
@@ -31,7 +31,7 @@ class Automaton:
 
     def __post_init__(self) -> None:
         if not self.rules:
-            raise InputError("an automaton needs a transition")
+            raise InputError("transitions is empty; expected at least one")
         for name, state in (("start", self.start), *(("accepting state", each) for each in self.accepting)):
             if state not in self.states:
                 raise InputError(f"the {name} is {state!r}; expected a state with transitions")
@@ -40,7 +40,7 @@ class Automaton:
             for state in self.states:
                 if (state, symbol) not in self.rules:
                     raise InputError(
-                        f"state {state!r} has no transition at {symbol!r}; give one, or * for all others"
+                        f"state {state!r} has no transition at {symbol!r}; add one, or * for all other symbols"
                     )
         for (state, symbol), to in self.rules.items():
             if to not in self.states:
@@ -59,15 +59,11 @@ class Automaton:
         return tuple(sorted({symbol for _, symbol in self.rules}))
 
     def check(self, word: str) -> None:
-        """Raise where a word has a symbol that this automaton does not know."""
-        for i, symbol in enumerate(word):
-            if symbol not in self.symbols:
-                raise InputError(
-                    f"the word has {symbol!r} at place {i}; {self.name} knows {' '.join(self.symbols)}"
-                )
+        """Raise InputError if a word has a symbol outside the alphabet."""
+        check_word("word", word, self.name, self.symbols)
 
     def run(self, word: str) -> Iterator[str]:
-        """Give the state before the first symbol and after each."""
+        """Yield the state before the first symbol and after each symbol."""
         self.check(word)
         state = self.start
         yield state

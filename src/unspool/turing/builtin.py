@@ -1,4 +1,4 @@
-"""Machines and automata to begin with. The busy beavers are the champions of their size, in the notation that is usual for them."""
+"""Built-in machines and automata. The busy beavers are the champions of their size, in standard notation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUILTIN = "builtin:"
 
 
 def _machine(start: str, halting: str, transitions: dict[str, dict[str, str]]) -> dict[str, Any]:
-    """Write rules short: "_ L carry" is write, move, next state."""
+    """Return a machine from short rules: "_ L carry" is write, move, next state."""
     table = {
         state: {symbol: rule.split() for symbol, rule in rules.items()}
         for state, rules in transitions.items()
@@ -24,7 +24,7 @@ def _machine(start: str, halting: str, transitions: dict[str, dict[str, str]]) -
 
 
 def _beaver(rules: str, symbols: str = "01") -> dict[str, Any]:
-    """Read 1RB1LB_1LA1RH: a group a state from A on, a rule a symbol: write, move, next state; H halts."""
+    """Return a machine from 1RB1LB_1LA1RH: one group per state from A on, one rule per symbol: write, move, next state; H halts."""
     table = {
         "ABCDEFG"[i]: {symbol: list(group[3 * k : 3 * k + 3]) for k, symbol in enumerate(symbols)}
         for i, group in enumerate(rules.split("_"))
@@ -78,7 +78,7 @@ MACHINES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "wolfram": ("2 states, 3 symbols, never halts; universal on a prepared endless tape", "", _beaver("1RB2LA1LA_2LA2RB0RA", "012")),
     "universal": ("runs any machine with the symbols 0 and 1 that is written on its tape", ">1Rtt,1Ltt:1Lt,1R#O", _machine("seek", "halted wrong", RULES)),
 }  # fmt: skip
-"""By name: what it does, a tape to try, and the machine."""
+"""Description, example tape and machine, by name."""
 
 AUTOMATA: dict[str, tuple[str, str, dict[str, Any]]] = {
     "parity": ("accepts an even number of 1s", "10110", {
@@ -107,5 +107,5 @@ def find(machine: str) -> Machine | Automaton:
     name = machine.removeprefix(BUILTIN)
     known = MACHINES | AUTOMATA
     if name not in known:
-        raise InputError(f"there is no builtin:{name}; there are {', '.join(known)}")
+        raise InputError(f"no machine builtin:{name}; expected one of {', '.join(known)}")
     return from_values(known[name][2], name)

@@ -1,7 +1,7 @@
-"""A Turing machine to the weights of a recurrent network: one update of the network is one step of the machine.
+"""Compile a Turing machine to the weights of a recurrent network: one update of the network is one step of the machine.
 
-After Siegelmann and Sontag (1995): the control in units that are 0 or 1, the tape in two rational numbers l and r (see `network`).
-Sums over units that need no unit of their own:
+After Siegelmann and Sontag (1995): the control is in units that are 0 or 1, the tape in two rational numbers l and r (see
+`network`). These sums over units need no additional units:
 
     r = Σ_v r[v]                      l = Σ_v l[v]                           the stacks                                  (1)
     d_r = 2 Σ_{q,v,a≥1} e[q,v,a]      d_l = 2 Σ_{v,a≥1} g[v,a]               the digits at their tops                    (2)
@@ -9,21 +9,22 @@ Sums over units that need no unit of their own:
     d_w = Σ_{p,a} 2 write(p,a) 1[p,a]                                        the digit that is written                   (4)
     n[q,v] = Σ_{p,a: δ(p,a) enters q by v} 1[p,a],   n[v] = Σ_q n[q,v]       the next state, the move: 0 or 1            (5)
 
-The stacks after the step, were its move v; all are affine, and all are numbers of stacks, below 1, whatever the move is:
+The stacks after the step if its move is v; all are affine, and all are valid stack numbers below 1 for every move:
 
     r^R = β r - d_r          l^R = (l + d_w) / β                             pop right, push left                        (6)
     r^S = r + (d_w - d_r)/β  l^S = l                                         write                                       (7)
     r^L = (r^S + d_l) / β    l^L = β l - d_l                                 push right, pop left                        (8)
 
-and the units after the step, where σ lets through what belongs to the move that is made, and tells what the new tops are:
+and the units after the step, where σ selects the values of the move that is made and computes the new tops:
 
     r[v] ← σ(r^v + n[v] - 1)                    l[v] ← σ(l^v + n[v] - 1)                                                 (9)
     e[q,v,0] ← σ(n[q,v])                        e[q,v,a] ← σ(β r^v - (2a - 1) + β (n[q,v] - 1))                         (10)
     g[v,a] ← σ(β l^v - (2a - 1) + β (n[v] - 1))                                                                         (11)
 
-A word comes through U x(t), from its end to its beginning, and then the sign to start; h(0) = 0. Symbol a is pushed: r[L] gets 2a/β + 1.
-Start puts 1 to r[S] and e[start,S,0], β to e[start,S,a]. As no state is on yet, d_r is 0 and r^R is no stack but β r: every input holds
-r[R] down by β and e[q,R,a] by β². A machine that has halted stays (rule: write what was read, S), so it is a fixed point of the network.
+A word is read through U x(t) from its end to its beginning, then the start input; h(0) = 0. To push symbol a, r[L] gets 2a/β + 1.
+Start adds 1 to r[S] and e[start,S,0], and β to e[start,S,a]. No state is active while reading, so d_r is 0 and r^R is β r, which is not
+a stack: every input therefore subtracts β from r[R] and β² from e[q,R,a]. A halted machine writes the symbol it read and stays (S),
+so it is a fixed point of the network.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ from unspool.turing.machine import MOVES, Machine, Move
 from unspool.turing.network import MachineNetwork, Unit
 
 MOST_UNITS = 2000
-"""W has as many fractions as the square of this."""
+"""Most units; W has the square of this many fractions."""
 
 
 class Affine:
-    """A sum of units with weights, and a constant: what a unit sees before σ."""
+    """A weighted sum of units plus a constant: the pre-activation of a unit."""
 
     def __init__(self, weights: Mapping[Unit, Fraction] | None = None, constant: Fraction | int = 0) -> None:
         self.weights, self.constant = dict(weights or {}), Fraction(constant)
@@ -85,25 +86,25 @@ def compile_machine(machine: Machine) -> MachineNetwork:
             f"{machine.name} needs {len(units):,} units; expected at most {MOST_UNITS:,}: use fewer states or symbols"
         )
     seen = _updates(machine, base, units)
-    place = {unit: i for i, unit in enumerate(units)}
+    index = {unit: i for i, unit in enumerate(units)}
     W = np.full((len(units), len(units)), Fraction(0), object)
     for unit, row in seen.items():
         for source, weight in row.weights.items():
-            W[place[unit], place[source]] = weight
+            W[index[unit], index[source]] = weight
     b = np.array([seen[unit].constant for unit in units], object)
     U = np.array([[_input(machine, base, unit, x) for x in range(m + 1)] for unit in units], object)
     return MachineNetwork(machine, base, tuple(units), W, U, b)
 
 
 def _entered(machine: Machine) -> list[tuple[str, Move]]:
-    """The states with the moves that enter them, in a fixed order; a halted machine enters its state by S."""
+    """Return the pairs of a state and a move that enters it, in a fixed order; halting states are re-entered by S."""
     pairs = {(rule.to, rule.move) for rule in machine.rules.values()}
     pairs |= {(machine.start, "S"), *((q, "S") for q in machine.halting)}
     return [(q, v) for q in machine.states for v in MOVES if (q, v) in pairs]
 
 
 def _updates(machine: Machine, base: int, units: list[Unit]) -> dict[Unit, Affine]:
-    """What every unit sees, by the equations above."""
+    """Return the pre-activation of each unit by the equations above."""
     number = {symbol: a for a, symbol in enumerate(machine.symbols)}
     of = {kind: [unit for unit in units if unit.kind == kind] for kind in ("e", "g", "l", "r")}
     control: dict[tuple[str, int], list[Unit]] = {}
@@ -142,7 +143,7 @@ def _total(units: Iterable[Unit]) -> Affine:
 
 
 def _input(machine: Machine, base: int, unit: Unit, x: int) -> Fraction:
-    """The weight from an input to a unit: symbol number x, or start where x is beyond the last."""
+    """Return the weight from input x to a unit: symbol number x, or start if x is the last."""
     if unit.move == "R":
         return Fraction({"r": -base, "e": -(base**2) if unit.at else 0}.get(unit.kind, 0))
     if x < len(machine.symbols):

@@ -1,7 +1,7 @@
-"""The same network in floats: right for as long as the stacks fit, and when it goes wrong.
+"""Run a compiled machine in floating point, and find the first step at which it is wrong.
 
-A stack of n symbols in base β = 2^k is a number with up to nk digits after the binary point. A float32 has 24 digits, a float64 has 53:
-the far end of a longer tape is rounded away. The machine does not notice until it comes back to that place.
+A stack of n symbols in base β = 2^k is a number with up to nk binary digits. A float32 has 24 digits, a float64 has 53: further
+digits are lost to rounding. The control state goes wrong only when the head reaches those cells.
 """
 
 from __future__ import annotations
@@ -13,47 +13,50 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from unspool.cells.elman import CELL as ELMAN
 from unspool.kernels import reference
 from unspool.kernels.arrays import Floats
 from unspool.kernels.tape import Lookup
 from unspool.turing.engine import machine_model
 from unspool.turing.network import MachineNetwork
-from unspool.turing.run import Truth
+from unspool.turing.run import ExactState
 
 Precision = Literal["float32", "float64"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "float64")
 WINDOW = 256
-"""So many steps are run at once."""
+"""Number of steps per window."""
 
 
-class Lasted(NamedTuple):
-    """The first step after which something is wrong; None where nothing was."""
+class FirstErrors(NamedTuple):
+    """The first step after which the tape or the state is wrong; None if it never is."""
 
     tape: int | None
     state: int | None
 
 
-def lasted(network: MachineNetwork, word: str, truth: Iterable[Truth], precision: Precision) -> Lasted:
-    """Run a network in floats and compare it with what is true, step by step, until its state is wrong.
+def first_errors(
+    network: MachineNetwork, word: str, truth: Iterable[ExactState], precision: Precision
+) -> FirstErrors:
+    """Run a network in floating point and compare it with the exact states, step by step, until its state is wrong.
 
     >>> from unspool.turing.builtin import find
     >>> from unspool.turing.compile import compile_machine
-    >>> from unspool.turing.run import truth_of
+    >>> from unspool.turing.run import exact_states
     >>> network = compile_machine(find("builtin:increment"))
-    >>> [lasted(network, word, truth_of(network, word, 100), "float32") for word in ("1" * 7, "1" * 12)]
+    >>> [first_errors(network, word, exact_states(network, word, 100), "float32") for word in ("1" * 7, "1" * 12)]
     [Lasted(tape=None, state=None), Lasted(tape=0, state=9)]
     """
-    watch = Watch(network, word, precision)
+    watch = FloatRun(network, word, precision)
     for true in truth:
         watch.see(true)
-    return watch.lasted
+    return watch.first_errors
 
 
-class Watch:
-    """A network in floats that goes along with an exact one, until its state is wrong."""
+class FloatRun:
+    """A network in floating point that is compared with an exact one, until its state is wrong."""
 
     def __init__(self, network: MachineNetwork, word: str, precision: Precision) -> None:
-        self.lasted, self.t = Lasted(None, None), 0
+        self.first_errors, self.t = FirstErrors(None, None), 0
         self._states = states(network, word, precision)
         self._stacks = [np.array([unit.kind == kind for unit in network.units]) for kind in "lr"]
         self._controls = {
@@ -61,21 +64,21 @@ class Watch:
             for q in network.machine.states
         }
 
-    def see(self, true: Truth) -> None:
-        """Make a step and compare it with what is true."""
-        if self.lasted.state is not None:
+    def see(self, true: ExactState) -> None:
+        """Make a step and compare it with the exact state."""
+        if self.first_errors.state is not None:
             return
-        h, tape = next(self._states), self.lasted.tape
+        h, tape = next(self._states), self.first_errors.tape
         if tape is None:
             held = tuple(Fraction(float(h[on].sum())) for on in self._stacks)
             tape = self.t if held != (true.l, true.r) else None
         wrong = any(h[on].sum() != (q == true.state) for q, on in self._controls.items())
-        self.lasted = Lasted(self.t if wrong and tape is None else tape, self.t if wrong else None)
+        self.first_errors = FirstErrors(self.t if wrong and tape is None else tape, self.t if wrong else None)
         self.t += 1
 
 
 def states(network: MachineNetwork, word: str, precision: Precision) -> Iterator[Floats]:
-    """Give the hidden units before the first step and after each, without end: float32 by the engine, float64 by its NumPy twin."""
+    """Yield the hidden units before the first step and after each step, endlessly: float32 by the native kernels, float64 by the reference."""
     model, H = machine_model(network), len(network.units)
     weights, table = model.weights(), model.table()
     W = model.parameters["layer0.W"].astype(precision)
@@ -88,7 +91,7 @@ def states(network: MachineNetwork, word: str, precision: Precision) -> Iterator
             hs = model.forward(x, [(h, None)], weights=weights).h
         else:
             hs = reference.window_forward(
-                "elman", Lookup(table.astype(precision), x), W, h, activation="relu"
+                ELMAN, Lookup(table.astype(precision), x), W, h, activation="relu"
             ).h
         h = hs[-1]
         values = hs[:, 0, :H] - hs[:, 0, H:]

@@ -1,7 +1,7 @@
-"""A Turing machine as a value, and its direct run: the authority that a network is held against.
+"""Turing machines and their direct simulation, the reference for compiled networks.
 
-A finite control stands on a tape without ends, blank but for a word. By δ(state, symbol) = (write, move, to) a step writes
-a symbol under the head, moves the head by one cell (L, R) or none (S), and enters a state. In a halting state nothing follows.
+A finite control has a head on an infinite tape that is blank except for a word. By δ(state, symbol) = (write, move, to), a step
+writes a symbol under the head, moves the head by one cell (L, R) or not (S), and enters a state. A halting state has no next step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOVES: tuple[Move, ...] = ("L", "S", "R")
 
 
 class Rule(NamedTuple):
-    """What a step does."""
+    """The action of a step."""
 
     write: str
     move: Move
@@ -26,18 +26,18 @@ class Rule(NamedTuple):
 
 
 class Configuration(NamedTuple):
-    """All there is to know at one moment: the state, the tape on both sides, and where the head is."""
+    """The configuration after a step: the state, the tape on both sides of the head, and the position of the head."""
 
     state: str
     left: str
-    """What stands left of the head, the nearest cell last, without the blanks before it."""
+    """The symbols left of the head, the nearest last, without leading blanks."""
     right: str
-    """What stands under the head and right of it, without the blanks behind it."""
+    """The symbols under the head and right of it, without trailing blanks."""
     head: int
-    """The head's cell; the word begins at 0."""
+    """The cell of the head; the word begins at cell 0."""
 
     def shown(self, blank: str) -> str:
-        """Write the tape with brackets around the cell under the head.
+        """Return the tape with brackets around the cell under the head.
 
         >>> Configuration("A", "10", "", 2).shown("_")
         '10[_]'
@@ -47,7 +47,7 @@ class Configuration(NamedTuple):
 
 @dataclass(frozen=True)
 class Machine:
-    """States, symbols and a rule for every pair of them, checked when made.
+    """States, symbols and a rule for each pair of them, checked when made.
 
     >>> flip = Machine("flip", "_", "go", ("done",), {
     ...     ("go", "0"): Rule("1", "R", "go"), ("go", "1"): Rule("0", "R", "go"), ("go", "_"): Rule("_", "S", "done")})
@@ -73,7 +73,7 @@ class Machine:
             if rule.to not in states:
                 raise InputError(f"{at} enters {rule.to!r}, which has no transitions and is not halting")
             if state in self.halting:
-                raise InputError(f"{at} leaves a halting state; leave it out, or the state from halting")
+                raise InputError(f"{at} leaves a halting state; remove it, or the state from halting")
         if self.start not in self.states:
             raise InputError(
                 f"the start is {self.start!r}; expected one of the states {_listed(self.states)}"
@@ -82,12 +82,12 @@ class Machine:
             for symbol in self.symbols:
                 if state not in self.halting and (state, symbol) not in self.rules:
                     raise InputError(
-                        f"state {state!r} has no transition at {symbol!r}; give one, or * for all others"
+                        f"state {state!r} has no transition at {symbol!r}; add one, or * for all other symbols"
                     )
 
     @cached_attribute
     def states(self) -> tuple[str, ...]:
-        """All states: those with rules in the order of these, then the halting ones."""
+        """All states: those with rules in order, then the halting ones."""
         return tuple(dict.fromkeys([state for state, _ in self.rules] + list(self.halting)))
 
     @cached_attribute
@@ -97,30 +97,36 @@ class Machine:
         return (self.blank, *sorted(used - {self.blank}))
 
     def rule(self, state: str, symbol: str) -> Rule:
-        """Return what a step does; a machine that has halted keeps everything as it is."""
+        """Return the rule of a state and symbol; a halted machine changes nothing."""
         return Rule(symbol, "S", state) if state in self.halting else self.rules[state, symbol]
 
     def check(self, word: str) -> None:
-        """Raise where a word has a symbol that this machine does not know."""
-        for i, symbol in enumerate(word):
-            if symbol not in self.symbols:
-                raise InputError(
-                    f"the tape has {symbol!r} at place {i}; {self.name} knows {' '.join(self.symbols)}"
-                )
+        """Raise InputError if a word has a symbol outside the alphabet."""
+        check_word("tape", word, self.name, self.symbols)
+
+
+def check_word(what: str, word: str, name: str, symbols: Sequence[str]) -> None:
+    """Raise InputError with the first symbol of a word that is not in the alphabet, and its position from 1."""
+    for position, symbol in enumerate(word, 1):
+        if symbol not in symbols:
+            raise InputError(
+                f"{what}: symbol {symbol!r} at position {position} is not in the alphabet of {name!r}; "
+                f"expected only {' '.join(symbols)}: remove or replace it"
+            )
 
 
 def check_names(name: str, states: Sequence[str], symbols: Sequence[str]) -> None:
-    """Raise where a symbol is not one character, or a name has one that cannot be shown."""
+    """Raise InputError for a symbol that is not one character, or a name that is not printable."""
     for symbol in symbols:
         if len(symbol) != 1:
             raise InputError(f"the symbol {symbol!r} has {len(symbol)} characters; expected one")
     for what, each in (("name", name), *(("state", q) for q in states), *(("symbol", a) for a in symbols)):
         if not each.isprintable():
-            raise InputError(f"the {what} {each!r} cannot be shown; expected characters that can")
+            raise InputError(f"the {what} {each!r} is not printable; expected printable characters")
 
 
 def simulate(machine: Machine, word: str) -> Iterator[Configuration]:
-    """Run a machine as it is defined: its configuration before the first step and after each, until it halts."""
+    """Simulate a machine directly: yield its configuration before the first step and after each step, until it halts."""
     machine.check(word)
     blank, state, head, left, right = machine.blank, machine.start, 0, "", word.rstrip(machine.blank)
     while True:

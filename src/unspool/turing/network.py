@@ -1,15 +1,15 @@
-"""A network with the saturated-linear activation and rational weights, as a value whose units have names.
+"""Networks with saturated-linear activation, rational weights and named units.
 
     h(t) = σ(W h(t-1) + U x(t) + b),   σ(a) = min(1, max(0, a))
 
-The tape of a machine is two stacks, both with their top at the head: what stands left of it, and the cell under it with what
-stands right of it. With m symbols, the blank being number 0, and a base β ≥ 2m, a stack of symbols number s₁, s₂, … from its top on is
+The tape of a machine is two stacks with their tops at the head: the cells left of the head, and the cell under it with the cells
+right of it. With m symbols (the blank is number 0) and a base β ≥ 2m, a stack of symbol numbers s₁, s₂, … from its top on is
 
     z = 2 s₁ / β + 2 s₂ / β² + …
 
-Only the even digits occur, so these numbers are a Cantor set, and between two that differ at the top there is a gap: β z is at most
-2s + (2m-2)/(β-1) < 2s + 1 where the top is s, and at least 2s + 2 where it is larger. Blanks without end are the number 0.
-β is a power of two, so that a float holds every weight and, as long as it has digits enough, every state.
+Only even digits occur, so these numbers form a Cantor set with gaps between numbers that differ at the top: β z is at most
+2s + (2m-2)/(β-1) < 2s + 1 if the top is s, and at least 2s + 2 if it is larger. An empty stack is the number 0. β is a power of
+two, so floats represent every weight exactly, and every state that fits their precision.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Rationals = NDArray[Any]
 """An array of Fractions."""
 Kind = Literal["e", "g", "l", "r"]
 NOTATIONS = {1: "b", 3: "o", 4: "x"}
-"""Bits of a digit, and the format in which Python writes such digits at once."""
+"""Bits per digit, and the format code of Python for such digits."""
 WRONG = "\uffff"
-"""Stands for a digit that is no symbol's; not printable, so no symbol either."""
+"""Marks a digit without a symbol; not printable, so never a symbol itself."""
 
 
 class Unit(NamedTuple):
-    """A hidden unit. Each belongs to one move v: it can be on only where the last step moved so.
+    """A hidden unit. Each belongs to one move v and can be nonzero only if the last step made that move.
 
     e: the state is `state` and the top of the right stack is number `at` or higher (0 or 1);
     g: the top of the left stack is number `at` or higher (0 or 1); l, r: the left, the right stack's number.
@@ -58,13 +58,13 @@ class Unit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MachineNetwork:
-    """The weights of a machine: the same for every tape."""
+    """The weights of a machine, which do not depend on the tape."""
 
     machine: Machine
     base: int
     units: tuple[Unit, ...]
     W: Rationals  # H H
-    U: Rationals  # H m+1: a symbol that is read, in the order of the machine's; the last says start
+    U: Rationals  # H m+1: the symbols of the machine, then start
     b: Rationals  # H
 
     @property
@@ -73,12 +73,12 @@ class MachineNetwork:
         return len(self.machine.symbols)
 
     def inputs(self, word: str) -> list[int]:
-        """Return what is read before the first step: the word from its end to its beginning, then start."""
+        """Return the inputs before the first step: the word from its end to its beginning, then start."""
         self.machine.check(word)
         return [*(self.machine.symbols.index(symbol) for symbol in reversed(word)), self.start]
 
     def encode(self, configuration: Configuration, last: Move = "S") -> Rationals:
-        """Return the hidden state that stands for a configuration, entered by a move."""
+        """Return the hidden state that encodes a configuration entered by a move."""
         left, right = configuration.left[::-1], configuration.right
         tops = [self.machine.symbols.index(stack[:1] or self.machine.blank) for stack in (left, right)]
 
@@ -101,7 +101,7 @@ class MachineNetwork:
         return z
 
     def symbols(self, numerator: int, denominator: int) -> str | None:
-        """Return the stack of a number, its top first; None where the number stands for none.
+        """Return the stack of a number, its top first; None if the number encodes no stack.
 
         >>> from unspool.turing.builtin import find
         >>> from unspool.turing.compile import compile_machine
@@ -109,26 +109,26 @@ class MachineNetwork:
         >>> network.number("1_0"), network.symbols(258, 512), network.symbols(1, 8)
         (Fraction(129, 256), '1_0', None)
         """
-        width, places = (
+        width, bits = (
             self.base.bit_length() - 1,
             denominator.bit_length() - 1,
-        )  # bits of a digit, bits behind the point
-        if denominator != 1 << places or not 0 <= numerator < denominator:
-            return None  # digits would never end, or there is one before the point
-        count = -(-places // width)
-        stack = _digits(numerator << count * width - places, width, count) if numerator else ""
+        )  # bits per digit, bits after the binary point
+        if denominator != 1 << bits or not 0 <= numerator < denominator:
+            return None  # infinitely many digits, or a number of 1 or more
+        count = -(-bits // width)
+        stack = _digits(numerator << count * width - bits, width, count) if numerator else ""
         stack = stack.translate(self._symbol_of_digit).rstrip(self.machine.blank)
         return None if WRONG in stack else stack
 
     @cached_attribute
     def _symbol_of_digit(self) -> dict[int, str]:
-        """The symbol of each digit, as character with the digit's number; `WRONG` where there is none."""
+        """The symbol of each digit; `WRONG` for digits without a symbol."""
         found = dict.fromkeys(range(self.base), WRONG)
         return found | {2 * i: symbol for i, symbol in enumerate(self.machine.symbols)}
 
 
 def _digits(number: int, width: int, count: int) -> str:
-    """Return `count` digits of `width` bits each, every digit as the character with its number.
+    """Return `count` digits of `width` bits, each as the character with that code.
 
     >>> [ord(digit) for digit in _digits(0o2071, 3, 4)], [ord(digit) for digit in _digits(0b100_00001, 5, 2)]
     ([2, 0, 7, 1], [4, 1])

@@ -1,4 +1,4 @@
-"""A compiled machine at work: its tape, its hidden units and the numbers of its two stacks, step by step from left to right."""
+"""Draw a run of a compiled machine: tape, hidden units and the numbers of the two stacks, step by step from left to right."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from pathlib import Path
 from unspool.plots.svg import Canvas
 from unspool.turing.machine import Configuration
 from unspool.turing.network import MachineNetwork
-from unspool.turing.run import Pair
+from unspool.turing.run import StepPair
 
 MOST = 120
-"""So many steps are drawn."""
+"""Most steps that are drawn."""
 LEFT, RIGHT, TOP, GAP, SMALL = 112.0, 92.0, 92.0, 54.0, 10.5
 WIDEST = 40.0
-"""The width of a step where they are few."""
+"""Largest width of a step."""
 KINDS = {"e": "green", "g": "gold", "l": "blue", "r": "orange"}
 COLOURS = ("blue", "orange", "green", "purple", "gold", "red")
-"""The colours of the symbols behind the blank, which has none."""
+"""Colours of the symbols after the blank, which has none."""
 
 
 def draw_machine(
-    network: MachineNetwork, pairs: Sequence[Pair], path: str | Path, title: str, left_out: int = 0
+    network: MachineNetwork, pairs: Sequence[StepPair], path: str | Path, title: str, left_out: int = 0
 ) -> None:
-    """Draw the first steps of a run into an SVG file; `left_out` more were made than are given."""
+    """Write the first steps of a run to an SVG file; `left_out` is the number of further steps."""
     shown = pairs[: MOST + 1]
     left_out += len(pairs) - len(shown)
     unit_rows = _unit_rows(network, shown)
@@ -56,7 +56,7 @@ def draw_automaton(
     path: str | Path,
     title: str,
 ) -> None:
-    """Draw the units of an automaton while it reads the first symbols of a word into an SVG file."""
+    """Write the units of an automaton over the first symbols of a word to an SVG file."""
     count = min(len(states), MOST + 1)
     wide = min(WIDEST, max(7.5, 760 / count))
     rows = [(label, [float(step[i]) for step in values[:count]]) for i, label in enumerate(labels)]
@@ -76,7 +76,7 @@ def draw_automaton(
 def heat_rows(
     canvas: Canvas, rows: Sequence[tuple[str, Sequence[float]]], box: tuple[float, float, float, float]
 ) -> None:
-    """Draw values from 0 to 1 as cells, a row a unit, the larger the darker."""
+    """Draw values from 0 to 1 as cells, one row per unit, larger values darker."""
     left, top, wide, tall = box
     for i, (label, values) in enumerate(rows):
         y = top + i * tall
@@ -90,15 +90,15 @@ def heat_rows(
                            fill_opacity=0.12 + 0.78 * value)  # fmt: skip
 
 
-def _unit_rows(network: MachineNetwork, pairs: Sequence[Pair]) -> list[tuple[str, list[float]]]:
+def _unit_rows(network: MachineNetwork, pairs: Sequence[StepPair]) -> list[tuple[str, list[float]]]:
     rows = [
-        (unit.label, [float(pair.moment.value(i)) for pair in pairs]) for i, unit in enumerate(network.units)
+        (unit.label, [float(pair.hidden.value(i)) for pair in pairs]) for i, unit in enumerate(network.units)
     ]
     return [row for row in rows if any(row[1])]
 
 
 def _cells(configurations: Sequence[Configuration]) -> range:
-    """The cells that hold something or that the head has seen."""
+    """Return the cells that are not blank or that the head has visited."""
     low = min(min(each.head, each.head - len(each.left)) for each in configurations)
     return range(low, 1 + max(each.head + max(len(each.right) - 1, 0) for each in configurations))
 
@@ -133,7 +133,7 @@ def _tape(
 
 
 def _bands(canvas: Canvas, states: Sequence[str], top: float, wide: float) -> None:
-    """Write the states above their steps, where they change and there is room."""
+    """Write each state above its steps, if there is space."""
     t = 0
     while t < len(states):
         end = t
@@ -148,26 +148,25 @@ def _bands(canvas: Canvas, states: Sequence[str], top: float, wide: float) -> No
 
 
 def _stacks(
-    canvas: Canvas, network: MachineNetwork, pairs: Sequence[Pair], box: tuple[float, float, float]
+    canvas: Canvas, network: MachineNetwork, pairs: Sequence[StepPair], box: tuple[float, float, float]
 ) -> None:
     top, wide, tall = box
     _head(canvas, top, "the stacks' numbers: in the bands alone, each with its symbol at the top")
     right, symbols, base = LEFT + wide * len(pairs), network.machine.symbols, network.base
     most = (2 * len(symbols) - 2) / (base - 1)  # the largest number of a stack
 
-    def place(z: float) -> float:
+    def y_of(z: float) -> float:
         return top + tall * (1 - z / most) if most else top + tall
 
     for s, symbol in enumerate(symbols):
-        _band(canvas, place, (2 * s / base, (2 * s + most) / base), right)
+        _band(canvas, y_of, (2 * s / base, (2 * s + most) / base), right)
         for under in range(len(symbols)):
             low = 2 * s / base + 2 * under / base**2
-            _band(canvas, place, (low, low + most / base**2), right)
-        canvas.text(right + 8, place((2 * s + most / 2) / base) + 4, f"{symbol} at the top", font_size=SMALL, class_="soft")  # fmt: skip
+            _band(canvas, y_of, (low, low + most / base**2), right)
+        canvas.text(right + 8, y_of((2 * s + most / 2) / base) + 4, f"{symbol} at the top", font_size=SMALL, class_="soft")  # fmt: skip
     for name, colour, side in (("l", "blue", -1.5), ("r", "orange", 1.5)):
         points = [
-            (LEFT + (t + 0.5) * wide + side, place(float(getattr(p.truth, name))))
-            for t, p in enumerate(pairs)
+            (LEFT + (t + 0.5) * wide + side, y_of(float(getattr(p.truth, name)))) for t, p in enumerate(pairs)
         ]
         if wide > 12:
             canvas.path(
@@ -177,17 +176,15 @@ def _stacks(
             canvas.tag("circle", cx=x, cy=y, r=min(3.2, 0.3 * wide), style=f"fill:var(--{colour})")
     for z in (0.0, 0.25, 0.5, 0.75):
         if z <= most:
-            canvas.text(LEFT - 8, place(z) + 4, f"{z:g}", text_anchor="end", class_="soft", font_size=SMALL)
+            canvas.text(LEFT - 8, y_of(z) + 4, f"{z:g}", text_anchor="end", class_="soft", font_size=SMALL)
     for x, label, colour in ((LEFT - 60, "l, left", "blue"), (LEFT - 60, "r, right", "orange")):
         y = top + tall * (0.38 if colour == "blue" else 0.46)
         canvas.tag("circle", cx=x - 26, cy=y - 4, r=3.2, style=f"fill:var(--{colour})")
         canvas.text(x - 18, y, label, font_size=SMALL, style=f"fill:var(--{colour})")
 
 
-def _band(
-    canvas: Canvas, place: Callable[[float], float], between: tuple[float, float], right: float
-) -> None:
-    low, high = place(between[0]), place(between[1])
+def _band(canvas: Canvas, y_of: Callable[[float], float], between: tuple[float, float], right: float) -> None:
+    low, high = y_of(between[0]), y_of(between[1])
     canvas.tag("rect", x=LEFT, y=high - 0.6, width=right - LEFT, height=low - high + 1.2, style="fill:var(--soft)", fill_opacity=0.13)  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""A compiled machine, run exactly: h(t) = σ(W h(t-1) + U x(t) + b) in whole numbers over one denominator, which grows with the tape."""
+"""Run a compiled machine exactly: h(t) = σ(W h(t-1) + U x(t) + b) in integers over a common denominator, which grows with the tape."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from unspool.turing.machine import Configuration, Move, simulate
 from unspool.turing.network import MachineNetwork, Rationals
 
 
-class Moment(NamedTuple):
-    """The hidden units at one moment: `h[i]` / `denominator`, all whole numbers."""
+class HiddenState(NamedTuple):
+    """The exact hidden units, `h[i]` / `denominator`, as integers."""
 
     h: Rationals
     denominator: int
@@ -28,7 +28,7 @@ class Moment(NamedTuple):
 
 
 class Exact:
-    """A network in whole numbers: its weights times their common denominator.
+    """A network in integers: its weights times their common denominator.
 
     >>> from unspool.turing.builtin import find
     >>> from unspool.turing.compile import compile_machine
@@ -42,7 +42,7 @@ class Exact:
         parts = (network.W, network.U, network.b)
         self.scale = math.lcm(*{weight.denominator for part in parts for weight in part.flat})
         self.W, self.U, self.b = (_times(part, self.scale) for part in parts)
-        self._places = {
+        self._stack_units = {
             kind: [i for i, unit in enumerate(network.units) if unit.kind == kind] for kind in ("l", "r")
         }
         self._controls = [
@@ -51,8 +51,8 @@ class Exact:
             if unit.kind == "e" and not unit.at
         ]
 
-    def update(self, before: Moment, x: int | None = None) -> Moment:
-        """Return h(t) from h(t-1) and an input, or none."""
+    def update(self, before: HiddenState, x: int | None = None) -> HiddenState:
+        """Return h(t) from h(t-1) and an input; None: no input."""
         on = np.flatnonzero(before.h)
         a = self.W[:, on] @ before.h[on] if len(on) else 0 * self.b
         a = a + before.denominator * (self.b if x is None else self.b + self.U[:, x])
@@ -60,52 +60,52 @@ class Exact:
         h = np.minimum(np.maximum(a, 0), denominator)
         zeros = _zeros(
             functools.reduce(operator.or_, h, denominator)
-        )  # of all at the end, so the common factor is 2^zeros
-        return Moment(h >> zeros, denominator >> zeros)
+        )  # trailing zeros of all numbers: the common factor is 2^zeros
+        return HiddenState(h >> zeros, denominator >> zeros)
 
-    def read(self, word: str) -> Moment:
-        """Return the moment before the first step: h(0) = 0, then the word from its end, then start."""
-        moment = Moment(np.array([0] * len(self.network.units), object), 1)
+    def read(self, word: str) -> HiddenState:
+        """Return the hidden state before the first step: h(0) = 0, then the word from its end, then start."""
+        hidden = HiddenState(np.array([0] * len(self.network.units), object), 1)
         for x in self.network.inputs(word):
-            moment = self.update(moment, x)
-        return moment
+            hidden = self.update(hidden, x)
+        return hidden
 
-    def run(self, word: str) -> Iterator[Moment]:
-        """Give the moment before the first step and after each, until the state halts."""
-        moment = self.read(word)
-        yield moment
-        while self.control(moment)[0] not in self.network.machine.halting:
-            moment = self.update(moment)
-            yield moment
+    def run(self, word: str) -> Iterator[HiddenState]:
+        """Yield the hidden state before the first step and after each step, until the machine halts."""
+        hidden = self.read(word)
+        yield hidden
+        while self.control(hidden)[0] not in self.network.machine.halting:
+            hidden = self.update(hidden)
+            yield hidden
 
-    def control(self, moment: Moment) -> tuple[str, Move]:
+    def control(self, hidden: HiddenState) -> tuple[str, Move]:
         """Return the state, and the move that entered it."""
-        on = [(q, v) for i, q, v in self._controls if moment.h[i]]
+        on = [(q, v) for i, q, v in self._controls if hidden.h[i]]
         assert len(on) == 1, "the network is in one state"
         return on[0]
 
-    def l(self, moment: Moment) -> Fraction:  # noqa: E743
+    def l(self, hidden: HiddenState) -> Fraction:  # noqa: E743
         """Return the left stack's number."""
-        return moment.value(*self._places["l"])
+        return hidden.value(*self._stack_units["l"])
 
-    def r(self, moment: Moment) -> Fraction:
+    def r(self, hidden: HiddenState) -> Fraction:
         """Return the right stack's number."""
-        return moment.value(*self._places["r"])
+        return hidden.value(*self._stack_units["r"])
 
-    def decode(self, moment: Moment, head: int = 0) -> Configuration:
-        """Return the configuration that the units stand for; where the head is they do not say, but how it moved."""
+    def decode(self, hidden: HiddenState, head: int = 0) -> Configuration:
+        """Return the configuration that the units encode; they encode the last move, not the position `head`."""
         left, right = (
-            self.network.symbols(sum(moment.h[i] for i in self._places[kind]), moment.denominator)
+            self.network.symbols(sum(hidden.h[i] for i in self._stack_units[kind]), hidden.denominator)
             for kind in ("l", "r")
         )
         assert left is not None and right is not None, "both are numbers of stacks"
-        return Configuration(self.control(moment)[0], left[::-1], right, head)
+        return Configuration(self.control(hidden)[0], left[::-1], right, head)
 
 
 def dyadic(numerator: int, denominator: int) -> Fraction:
     """Return a fraction whose denominator is a power of two, in time linear in its length.
 
-    `Fraction` looks for a common factor by Euclid's algorithm, in time quadratic in the length.
+    `Fraction` uses Euclid's algorithm, in time quadratic in the length.
 
     >>> dyadic(6, 16), dyadic(0, 8)
     (Fraction(3, 8), Fraction(0, 1))
@@ -117,7 +117,7 @@ def dyadic(numerator: int, denominator: int) -> Fraction:
 
 
 def _zeros(number: int) -> int:
-    """Return how many zeros a positive number has at its end in binary."""
+    """Return the number of trailing zero bits of a positive integer."""
     return (number & -number).bit_length() - 1
 
 
@@ -126,40 +126,40 @@ def _times(part: Rationals, scale: int) -> Rationals:
     return np.array(whole, object).reshape(part.shape)
 
 
-class Truth(NamedTuple):
-    """What stands in a network of whatever precision after a step."""
+class ExactState(NamedTuple):
+    """The exact values of a network after a step: state, left stack, right stack."""
 
     state: str
     l: Fraction  # noqa: E741
     r: Fraction
 
 
-class Pair(NamedTuple):
+class StepPair(NamedTuple):
     """A machine and its network after the same step."""
 
     machine: Configuration
     network: Configuration
-    moment: Moment
-    truth: Truth
+    hidden: HiddenState
+    truth: ExactState
 
     @property
     def agree(self) -> bool:
-        """Whether state, head and the whole tape are the same."""
+        """Whether state, head and tape are equal."""
         return self.machine == self.network
 
 
-def side_by_side(network: MachineNetwork, word: str, steps: int) -> Iterator[Pair]:
-    """Run the machine as it is defined and its network exactly, for so many steps or until it halts."""
+def side_by_side(network: MachineNetwork, word: str, steps: int) -> Iterator[StepPair]:
+    """Yield the machine and its exact network after each step, for `steps` steps or until it halts."""
     exact, head = Exact(network), 0
     both = zip(simulate(network.machine, word), exact.run(word), strict=True)
-    for t, (configuration, moment) in enumerate(islice(both, steps + 1)):
-        move = exact.control(moment)[1] if t else "S"
+    for t, (configuration, hidden) in enumerate(islice(both, steps + 1)):
+        move = exact.control(hidden)[1] if t else "S"
         head += {"L": -1, "S": 0, "R": 1}[move]
-        network_at = exact.decode(moment, head)
-        truth = Truth(network_at.state, exact.l(moment), exact.r(moment))
-        yield Pair(configuration, network_at, moment, truth)
+        network_at = exact.decode(hidden, head)
+        truth = ExactState(network_at.state, exact.l(hidden), exact.r(hidden))
+        yield StepPair(configuration, network_at, hidden, truth)
 
 
-def truth_of(network: MachineNetwork, word: str, steps: int) -> list[Truth]:
-    """Return what the network holds before the first step and after each."""
+def exact_states(network: MachineNetwork, word: str, steps: int) -> list[ExactState]:
+    """Return the exact states before the first step and after each step."""
     return [pair.truth for pair in side_by_side(network, word, steps)]

@@ -1,15 +1,15 @@
-"""A universal machine: it runs any machine with the symbols 0 and 1 that is written on its tape. Its network is one for all of these.
+"""A universal Turing machine: it simulates any machine with the symbols 0 and 1 that is encoded on its tape.
 
     >1Rtt,1Ltt:1Lt,1R#O          the busy beaver of two states, on an empty tape
 
-A block a state: what to do at 0, a comma, what to do at 1. Each is what to write, the move, and the next state as so many t, none for
-halting. The block of the state that the machine is in begins with >, the others with a colon. Behind # stands its tape, where O and I are
-the 0 and the 1 under its head. A step of it takes one walk to the block and back, and one for every t:
+The tape has one block per state: the rule for 0, a comma, the rule for 1. A rule is the written symbol, the move, and the number of
+the next state in unary (t), none for halting. The block of the current state begins with >, the others with a colon. After # comes
+the simulated tape, where O and I are the 0 and the 1 under the head. A simulated step moves to the block and back, and once per t:
 
-    seek, find, entry    from the head to the entry for what stands there
-    write, move, go      take what to write and the move, mark the entry (l, r), go back to the head and do both
-    mark, insert, carry  mark the new cell; left of the first one, shift the whole tape by one
-    first … next         for every t of the marked entry: move > to the first block, then on by one
+    seek, find, entry    from the head to the rule of the symbol under it
+    write, move, go      read symbol and move, mark the rule (l, r), return to the head, write and move
+    mark, insert, carry  mark the new cell; left of the first cell, shift the whole tape by one
+    first … next         for each t of the marked rule: move > to the first block, then on by one
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ RULES = {
     "back": {"_": "_ R anchor", "*": "* L back"},
     "restore": {"T": "t L restore", "l": "L R seek", "r": "R R seek", "*": "* S wrong"},
 }
-"""write, move, next state; * is every other symbol, and written keeps it."""
+"""Write, move, next state; * stands for all other symbols, and as the written symbol keeps the symbol."""
 
 
-def describe(machine: Machine, word: str) -> str:
-    """Write a machine and its tape for the universal one.
+def encode_machine(machine: Machine, word: str) -> str:
+    """Return the tape of the universal machine for a machine and its tape.
 
     >>> from unspool.turing.builtin import find
-    >>> describe(find("builtin:bb2"), "")
+    >>> encode_machine(find("builtin:bb2"), "")
     '>1Rtt,1Ltt:1Lt,1R#O'
     """
     machine.check(word)
     if machine.blank != "0" or not set(machine.symbols) <= {"0", "1"}:
         raise InputError(
-            f"{machine.name} has the symbols {' '.join(machine.symbols)}; expected 0, the blank, and 1"
+            f"{machine.name} has the symbols {' '.join(machine.symbols)}; expected 0 (the blank) and 1"
         )
     states = [machine.start, *(q for q in machine.states if q not in (machine.start, *machine.halting))]
 
@@ -76,10 +76,10 @@ def describe(machine: Machine, word: str) -> str:
     return f">{blocks}#{'I' if word[:1] == '1' else 'O'}{word[1:]}"
 
 
-def simulated(tape: str) -> tuple[str, str]:
-    """Return what stands left of the head of the machine on a universal one's tape, and from there on, without outer blanks.
+def decode_tape(tape: str) -> tuple[str, str]:
+    """Return the simulated tape left of the head, and from the head on, without outer blanks.
 
-    >>> simulated(">1Rtt,1Ltt:1Lt,1R#10I100")
+    >>> decode_tape(">1Rtt,1Ltt:1Lt,1R#10I100")
     ('10', '11')
     """
     cells = tape.partition("#")[2]

@@ -25,7 +25,7 @@ def test_a_table_has_a_text_and_a_label_column(tmp_path: Path) -> None:
     found = read_labelled(path, text="words", label="kind")
     assert found.sequences == ["yes, it is", "no"]
     assert (found.labels, found.classes, found.is_text) == (["good", "bad"], ["bad", "good"], True)
-    assert found.places[1] == f"{path}: row 2 (line 3)"
+    assert found.locations[1] == f"{path}: row 2 (line 3)"
     with pytest.raises(InputError, match="no column 'label'; there are 'id', 'words', 'kind'"):
         read_labelled(path, text="words")
     assert read_labelled(path, text="words", need_labels=False).labels is None
@@ -46,7 +46,7 @@ def test_a_folder_has_a_file_a_class(tmp_path: Path) -> None:
     written(tmp_path / "notes.md", "x")
     found = read_labelled(tmp_path)
     assert (found.sequences, found.labels) == (["one", "Ünal", "Öz"], ["a.b", "b", "b"])
-    assert found.places[-1].endswith("b.txt: line 3")
+    assert found.locations[-1].endswith("b.txt: line 3")
     written(tmp_path / "c.txt", "\n")
     with pytest.raises(EmptyInput, match="a class without an example"):
         read_classes(tmp_path)
@@ -113,7 +113,8 @@ def test_a_ts_file_has_dimensions_and_labels(tmp_path: Path) -> None:
     found = read_ts(path, missing="nan")
     assert found.sequences[0].tolist() == [[1, 4], [2, 5], [3, 6]]
     assert found.sequences[1][0, 0] == -1000 and np.isnan(found.sequences[1][0, 1])
-    assert (found.labels, found.classes, found.lines) == (["a", "b"], ["a", "b"], [7, 9])
+    assert found.labels == ["a", "b"]
+    assert found.locations == [f"{path}: line 7", f"{path}: line 9"]
     assert read_labelled(path, missing="nan").labels == ["a", "b"]
 
 
@@ -186,7 +187,7 @@ def test_pairs_have_a_tab_between(tmp_path: Path) -> None:
     assert (found.sources, found.targets, found.lines) == (['he said "go"', "b"], ["geh", "c d"], [1, 3])
     for content, message in [
         ("a\tb\nc\n", "line 2 has 1 columns; the first pair has 2"),
-        ("a\tb\tc\n", "3 columns; say which two"),
+        ("a\tb\tc\n", "3 columns; choose the two"),
         ("a\t \n", "line 1, column 2: empty"),
         ("a\n", "line 1 has no column 2"),
     ]:
@@ -217,9 +218,9 @@ def test_pictures_and_labels_go_together(tmp_path: Path) -> None:
     x, y = read_images(images, labels)
     assert x.tolist() == [[[1, 2]], [[3, 4]]] and y.tolist() == [7, 9]
     labels.write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 1, 7]))
-    with pytest.raises(InputError, match=r"2 pictures, but .* has 1 labels"):
+    with pytest.raises(InputError, match=r"2 images, but .* has 1 labels"):
         read_images(images, labels)
-    with pytest.raises(InputError, match="expected n pictures"):
+    with pytest.raises(InputError, match="expected n images"):
         read_images(labels, labels)
     labels.write_bytes(b"text")
     with pytest.raises(InputError, match="not an idx file"):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from unspool.data.formats.timetable import read_timetable
-from unspool.data.series.time_index import TimeIndex, read_clock
+from unspool.data.series.time_index import TimeIndex, infer_time_index
 from unspool.errors import InputError
 
 
@@ -29,7 +29,7 @@ def written(tmp_path: Path, content: str) -> Path:
     ],
 )
 def test_a_clock_goes_on(times: list[str], kind: str, after: str) -> None:
-    clock = read_clock(times)
+    clock = infer_time_index(times)
     assert clock is not None and clock.kind == kind
     assert clock.numbers(times) == [0, 1, 2]
     assert [clock.label(i) for i in range(3)] == times or kind == "numbers"
@@ -38,7 +38,7 @@ def test_a_clock_goes_on(times: list[str], kind: str, after: str) -> None:
 
 def test_what_is_no_clock() -> None:
     for times in (["a", "b"], ["2020-01-01", "x"], ["3", "2", "1"], ["5"], ["1", "", "3"]):
-        assert read_clock(times) is None
+        assert infer_time_index(times) is None
 
 
 def test_the_time_column_is_recognised(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_the_time_column_is_recognised(tmp_path: Path) -> None:
     assert (table.time, table.columns["column 1"].y.tolist()) == (None, [1, 2, 3])
     table = read_timetable(written(tmp_path, "year,b\n3,5\n4,7\n"), time="none")
     assert list(table.columns) == ["year", "b"]
-    with pytest.raises(InputError, match="'b' is no column of times that rise"):
+    with pytest.raises(InputError, match="'b' is not a column of rising times"):
         read_timetable(written(tmp_path, "a,b\n1,x\n2,y\n"), time="b")
 
 
@@ -114,7 +114,7 @@ def test_a_step_without_a_row_is_missing_too(tmp_path: Path) -> None:
         ("2020-01-01\n2020-01-02\n2020-01-02\n2020-01-03", "row 3 .* does not come after the row above"),
         (
             "2020-01-01 00:00\n2020-01-01 01:00\n2020-01-01 02:30\n2020-01-01 03:00",
-            "row 3 .* no whole number of steps",
+            "row 3 .* not a whole number of steps",
         ),
     ],
 )
@@ -126,7 +126,7 @@ def test_times_that_do_not_go_in_steps_are_named(tmp_path: Path, rows: str, mess
 
 
 def test_a_day_that_months_lack_is_counted_in_days() -> None:
-    clock = read_clock(["2020-01-31", "2020-03-31", "2020-05-31"])
+    clock = infer_time_index(["2020-01-31", "2020-03-31", "2020-05-31"])
     assert clock is not None and clock.kind == "dates"
     assert TimeIndex("months", "%Y-%m-%d", "2020-01-15", 1).numbers(["2020-02-15", "2020-02-16"]) == [1, None]
 
@@ -145,11 +145,11 @@ MONTHS = [f"{2000 + t // 12}-{t % 12 + 1:02}" for t in range(24)]
         (["2000-01"] * 5, r"row 2 \(line 3\), column '{}': '2000-01' is the time of the row above it"),
         (
             [*MONTHS[:9], "soon", *MONTHS[10:]],
-            r"row 10 \(line 11\), column '{}': 'soon' is no time as '2000-01'",
+            r"row 10 \(line 11\), column '{}': 'soon' is not a time like '2000-01'",
         ),
-        ([*MONTHS[:3], "", *MONTHS[4:8]], r"row 4 \(line 5\), column '{}': '' is no time as '2000-01' is"),
-        (["", *MONTHS[1:8]], r"row 1 \(line 2\), column '{}': '' is no time as '2000-02' is"),
-        ([*MONTHS[:5], "2000-06-01", "2000-07-01"], r"row 6 .*: '2000-06-01' is no time as '2000-01'"),
+        ([*MONTHS[:3], "", *MONTHS[4:8]], r"row 4 \(line 5\), column '{}': '' is not a time like '2000-01'"),
+        (["", *MONTHS[1:8]], r"row 1 \(line 2\), column '{}': '' is not a time like '2000-02'"),
+        ([*MONTHS[:5], "2000-06-01", "2000-07-01"], r"row 6 .*: '2000-06-01' is not a time like '2000-01'"),
     ],
 )
 def test_times_that_are_no_clock_are_not_passed_over(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from unspool.data.formats.timetable import read_timetable
-from unspool.data.series.time_index import read_clock
+from unspool.data.series.time_index import infer_time_index
 from unspool.errors import InputError
 
 
@@ -27,7 +27,7 @@ from unspool.errors import InputError
     ],
 )
 def test_a_time_is_read_and_written_as_it_was(times: list[str], after: str) -> None:
-    clock = read_clock(times)
+    clock = infer_time_index(times)
     assert clock is not None
     assert [clock.label(0), clock.label(1), clock.label(2)] == [*times, after]
     assert clock.numbers([*times, after]) == [0, 1, 2]
@@ -35,7 +35,7 @@ def test_a_time_is_read_and_written_as_it_was(times: list[str], after: str) -> N
 
 def test_hours_are_counted_across_the_end_of_summer_time() -> None:
     times = ["2020-10-25T01:00:00+02:00", "2020-10-25T02:00:00+02:00", "2020-10-25T02:00:00+01:00"]
-    clock = read_clock(times)
+    clock = infer_time_index(times)
     assert clock is not None and clock.numbers(times) == [0, 1, 2]
 
 
@@ -62,7 +62,7 @@ def test_times_that_cannot_be_read_are_never_numbered(tmp_path: Path, content: s
     with pytest.raises(InputError, match=f"{message}.*, or say time='none'"):
         read(tmp_path, content)
     assert read(tmp_path, content, time="none").time is None
-    with pytest.raises(InputError, match=r"day or the month first|is no column of times that rise"):
+    with pytest.raises(InputError, match=r"day or the month first|is not a column of rising times"):
         read(tmp_path, content, time=content.split("\n")[0].replace("v", "").strip(","))
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from unspool.data.text.source import BLOCK, fingerprint, iter_bytes, iter_text, read_text, resolve
+from unspool.data.text.decoding import iter_bytes, iter_text, read_text
+from unspool.data.text.source import BLOCK, fingerprint, resolve
 from unspool.errors import EmptyInput, FileError, InputError
 
 

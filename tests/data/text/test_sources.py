@@ -9,8 +9,9 @@ import pytest
 from unspool import LanguageModel, TextModel
 from unspool.compress import compress
 from unspool.data.text.corpus import prepare, read_part
+from unspool.data.text.decoding import read_file, read_text
 from unspool.data.text.settings import TextConfig
-from unspool.data.text.source import read_file, read_text, resolve, text_source
+from unspool.data.text.source import resolve, text_source
 from unspool.data.text.sources import as_sources, check_prompt
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.data.tokens.vocab import Vocab

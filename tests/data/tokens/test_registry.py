@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.data.tokens.characters import ByteTokenizer, code_points
-from unspool.data.tokens.registry import describe, make_tokenizer
+from unspool.data.tokens.registry import make_tokenizer
 from unspool.errors import FileError, InputError
 
 ANY_TEXT = st.text(st.characters(codec="utf-8"))
@@ -68,7 +68,7 @@ def test_chinese_words_are_found() -> None:
 def test_a_tokenizer_can_be_made_again_from_its_description(kind: str) -> None:
     tokenizer = make_tokenizer(kind, newlines=False)
     text = "one, two\nthree"
-    assert make_tokenizer(**describe(tokenizer)).encode_text(text) == tokenizer.encode_text(text)
+    assert make_tokenizer(**tokenizer.to_json()).encode_text(text) == tokenizer.encode_text(text)
 
 
 @pytest.mark.parametrize("kind", ["", "words", "subword"])

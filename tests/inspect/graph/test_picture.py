@@ -55,16 +55,16 @@ def inside(tree, x, y):
 )
 def test_nothing_leaves_the_sheet_and_no_two_nodes_of_a_step_overlap(graph):
     found, tree = nodes(draw_graph(graph, tau=4))
-    places = []
+    positions = []
     for each in found:
         shape = each.find(f"{SVG}circle")
         if shape is not None:
-            places.append((float(shape.get("cx")), float(shape.get("cy"))))
+            positions.append((float(shape.get("cx")), float(shape.get("cy"))))
         else:
             box = each.find(f"{SVG}rect")
-            places.append((float(box.get("x")) + 19, float(box.get("y")) + 19))
-    assert all(inside(tree, x - 15, y - 15) and inside(tree, x + 15, y + 15) for x, y in places)
-    apart = [np.hypot(x - u, y - v) for i, (x, y) in enumerate(places) for u, v in places[:i]]
+            positions.append((float(box.get("x")) + 19, float(box.get("y")) + 19))
+    assert all(inside(tree, x - 15, y - 15) and inside(tree, x + 15, y + 15) for x, y in positions)
+    apart = [np.hypot(x - u, y - v) for i, (x, y) in enumerate(positions) for u, v in positions[:i]]
     assert min(apart) > 30
 
 

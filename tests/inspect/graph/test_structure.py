@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unspool.cells import cell_named
 from unspool.errors import InputError
 from unspool.inspect.graph.build import fold
 from unspool.inspect.graph.export import from_json, to_dot, to_json, to_mermaid
-from unspool.inspect.graph.structure import MOST, At, Folded
+from unspool.inspect.graph.structure import MAX_NODES, At, Folded
 from unspool.inspect.graph.systems import driven, g, plain
 from unspool.inspect.graph.trace import trace
 from unspool.model.config import ModelConfig
@@ -53,7 +54,7 @@ def test_g_of_the_driven_system_is_t_applications_of_f_to_the_whole_past_10_4_to
 
 
 def test_g_takes_exactly_t_inputs():
-    with pytest.raises(InputError, match=r"g\(3\) takes 3"):
+    with pytest.raises(InputError, match=r"expected 3, one per step"):
         g(driven(), lambda s, x, theta: s, 3, s0=0, theta=0, x=[1, 2])
 
 
@@ -71,7 +72,7 @@ def test_unfolding_opens_every_circle_and_shares_every_parameter(config, tau):
         edges = [edge for edge in folded.edges if edge.parameter == parameter.name]
         biases = [node for node in folded.nodes if parameter.name in node.biases]
         assert len(uses[parameter.name]) == tau * (len(edges) + len(biases)) > 0
-    carried = 2 if config.cell == "lstm" else 1
+    carried = cell_named(config.cell).parts
     assert len(unfolded.starts) == carried * config.layers * config.directions
 
 
@@ -100,10 +101,10 @@ def test_json_of_a_trace_carries_values_and_gradients():
     ("change", "said"),
     [
         (lambda c: c.update(format="other"), "format"),
-        (lambda c: c["edges"].pop(), "not those of its folded form"),
-        (lambda c: c["nodes"].reverse(), "not those of its folded form"),
-        (lambda c: c["folded"]["edges"][0].update(source="nobody"), "no node"),
-        (lambda c: c["folded"]["edges"][0].update(parameter="Q"), "no parameter"),
+        (lambda c: c["edges"].pop(), "do not match the folded graph"),
+        (lambda c: c["nodes"].reverse(), "do not match the folded graph"),
+        (lambda c: c["folded"]["edges"][0].update(source="nobody"), "unknown node"),
+        (lambda c: c["folded"]["edges"][0].update(parameter="Q"), "unknown parameter"),
         (lambda c: c["folded"]["edges"][0].update(delay=2), "delay"),
         (lambda c: c["folded"]["nodes"][0].update(colour="red"), "colour"),
         (lambda c: c["folded"].pop("nodes"), "nodes"),
@@ -121,7 +122,7 @@ def test_a_graph_that_was_tampered_with_is_refused(change, said):
 
 def test_a_tau_that_does_not_fit_is_refused_and_the_largest_is_named():
     folded = fold(ModelConfig(cell="elman", inputs=3, outputs=3, hidden=2))
-    with pytest.raises(InputError, match=f"at most {MOST // 7:,}"):
+    with pytest.raises(InputError, match=f"at most {MAX_NODES // 7:,}"):
         folded.unfold(10**12)
     with pytest.raises(InputError, match="tau"):
         folded.unfold(0)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import CELLS, INPUTS, Windowed, config_of
+from unspool.cells.operations import fma
 from unspool.errors import InputError
-from unspool.inspect.graph.operations import fma
 from unspool.inspect.graph.trace import trace
 from unspool.kernels import native
 from unspool.model.config import ModelConfig
@@ -46,7 +46,7 @@ def test_every_node_of_the_unfolded_graph_has_the_bits_of_the_loop_for_any_tau(s
     found = trace(w.model, w.x, w.y)
     logits = native.matmul(
         output.h.reshape(-1, output.h.shape[2]),
-        w.model.weights().V[0],
+        w.model.weights().output.V[0],
         start=w.model.parameters["c"],
     ).reshape(w.tau, w.B, -1)
     for t in range(w.tau):
@@ -55,8 +55,8 @@ def test_every_node_of_the_unfolded_graph_has_the_bits_of_the_loop_for_any_tau(s
             if tape.ss is not None:
                 assert (found[at + "s", t + 1] == (tape.ss[:-1] if tape.reverse else tape.ss[1:])[t]).all()
             if tape.gates is not None:
-                names = "ifgo" if tape.cell == "lstm" else "rznq"
-                for gate, values in zip(names, np.split(tape.gates[t], 4, axis=1), strict=True):
+                blocks = np.split(tape.gates[t], tape.gates.shape[2] // w.config.hidden, axis=1)
+                for gate, values in zip(tape.cell.gates, blocks, strict=False):
                     assert (found[at + gate, t + 1] == values).all(), gate
         assert (found["o", t + 1] == logits[t]).all()
         assert (found["L", t + 1][:, 0] == loss.per_target[t]).all()
@@ -86,7 +86,7 @@ def test_gradients_of_nodes_and_shared_parameters_are_those_of_the_kernels(sizes
     gradient = w.model.gradient()
     loss = w.model.loss(output, w.y, gradient=gradient)
     _, starts = w.model.backward(output, loss.dh, gradient)
-    w.model.finish(gradient)
+    w.model.fold_input_tables(gradient)
     found = trace(w.model, w.x, w.y, gradients=True)
     sums = {name: np.zeros_like(gradient.values[name]) for name in w.model.parameters}
     for each in found.graph.folded.parameters:
@@ -129,7 +129,7 @@ def test_figure_10_4_with_targets_and_running_freely_has_the_bits_of_the_model(k
     gradient = w.model.gradient()
     loss = w.model.loss(forced, w.y, gradient=gradient)
     w.model.backward(forced, loss.dh, gradient)
-    w.model.finish(gradient)
+    w.model.fold_input_tables(gradient)
     for name in ("layer0.R", "layer0.U", "layer0.b", "V"):
         assert np.allclose(found.shared[name], gradient.values[name], atol=1e-5), name
 
@@ -142,9 +142,9 @@ def test_figure_10_5_has_one_output_and_the_bits_of_the_model(cell, bidirectiona
     gradient = w.model.gradient()
     loss = w.model.loss(output, y, gradient=gradient)
     w.model.backward(output, loss.dh, gradient)
-    w.model.finish(gradient)
+    w.model.fold_input_tables(gradient)
     found = trace(w.model, w.x, y, gradients=True)
-    assert (found["o", 5] == w.model.scores(output)).all()
+    assert (found["o", 5] == w.model.logits(output)).all()
     assert (found["L", 5][:, 0] == loss.per_target).all()
     assert sum(at.name == "L" for at in found.graph.nodes) == 1
     for name in ("layer0.U", "layer0.W", "layer0.b", "c"):
@@ -186,6 +186,6 @@ def test_figure_10_4_of_the_book_has_the_values_and_gradients_of_the_model(kind,
     gradient = w.model.gradient()
     loss = w.model.loss(output, w.y, gradient=gradient)
     w.model.backward(output, loss.dh, gradient)
-    w.model.finish(gradient)
+    w.model.fold_input_tables(gradient)
     for name, value in found.shared.items():
         assert np.allclose(value, gradient.values[name], atol=2e-5), name

@@ -74,7 +74,7 @@ def test_arguments_follow_scikit_learn() -> None:
     [
         (series(10), {"horizon": 12}, "horizon is 12, longer than the series, which has 10 values"),
         (series(20), {"horizon": 12}, "the series has 20 values; .* need"),
-        (np.ones(50), {}, "all 50 values are 1; there is nothing to learn"),
+        (np.ones(50), {}, "all 50 values are 1; expected values that differ"),
         (np.r_[series(), np.nan], {}, "value 121 is nan; expected finite numbers"),
         (np.r_[np.inf, series()], {}, "value 1 is inf"),
         ([], {}, "is empty"),

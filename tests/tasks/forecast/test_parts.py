@@ -8,11 +8,11 @@ from statsmodels.tsa.ar_model import AutoReg
 from statsmodels.tsa.stattools import acf
 
 from unspool.baselines.forecast import Naive, choose_lags, fit_autoregressive, fit_lags, fit_window_mlp
-from unspool.data.series.season import autocorrelation, guess_season, guess_second, without_line
-from unspool.data.series.transform import Transform, choose_change, choose_power
+from unspool.data.series.season import autocorrelation, detrend, guess_season, guess_second_season
+from unspool.data.series.transform import Transform, choose_power, choose_transform
 from unspool.data.series.windows import (
     WindowSpec,
-    learn_units,
+    fit_scale,
     origins_of,
     plan_windows,
     read_targets,
@@ -32,7 +32,7 @@ def seasonal(n: int, season: int, seed: int = 0, noise: float = 0.1) -> np.ndarr
 
 def test_the_autocorrelation_is_that_of_statsmodels() -> None:
     x = seasonal(200, 9)
-    expected = acf(without_line(x), nlags=40, fft=False)
+    expected = acf(detrend(x), nlags=40, fft=False)
     assert autocorrelation(x, 40) == pytest.approx(expected, abs=1e-12)
 
 
@@ -57,8 +57,8 @@ def test_a_week_of_days_is_found() -> None:
     weekend = (t // 24 % 7 >= 5) * 1.0
     x = np.sin(2 * np.pi * t / 24) * (2 - weekend) + 0.1 * rng.standard_normal(len(t))
     assert guess_season(x) == 24
-    assert guess_second(x, 24) == 168
-    assert guess_second(seasonal(300, 12), 12) == 1
+    assert guess_second_season(x, 24) == 168
+    assert guess_second_season(seasonal(300, 12), 12) == 1
 
 
 @settings(max_examples=40, deadline=None)
@@ -72,8 +72,8 @@ def test_a_change_is_undone_exactly(power: str, d: int, D: int, season: int, ste
     z = change.forward(y)
     w = change.differences(z)
     origins = np.array([17, 20, 40 - steps])
-    ahead = w[origins[:, None] - change.lost + np.arange(steps)]
-    again = change.back(change.undo(ahead, z, origins))
+    ahead = w[origins[:, None] - change.dropped + np.arange(steps)]
+    again = change.inverse(change.undo(ahead, z, origins))
     assert again == pytest.approx(y[origins[:, None] + np.arange(steps)], rel=1e-9)
 
 
@@ -99,11 +99,11 @@ def test_the_spread_decides_about_log_and_root() -> None:
 
 def test_differences_follow_their_rules() -> None:
     short, long = seasonal(120, 12), seasonal(900, 12)
-    assert (choose_change(short, 12).d, choose_change(short, 12).D) == (0, 1)
-    assert choose_change(long, 12).D == 0
+    assert (choose_transform(short, 12).d, choose_transform(short, 12).D) == (0, 1)
+    assert choose_transform(long, 12).D == 0
     walk = np.cumsum(np.random.default_rng(0).standard_normal(300))
-    assert (choose_change(walk, 1).d, choose_change(walk, 1).D) == (1, 0)
-    assert choose_change(np.random.default_rng(0).standard_normal(300), 1).d == 0
+    assert (choose_transform(walk, 1).d, choose_transform(walk, 1).D) == (1, 0)
+    assert choose_transform(np.random.default_rng(0).standard_normal(300), 1).d == 0
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_differences_follow_their_rules() -> None:
 def test_targets_become_the_series_again(change: Transform) -> None:
     z = seasonal(120, 6)
     layout = plan_windows(change, 1, 5, len(z))
-    units, origins = learn_units(layout, z), origins_of(layout, len(z))
+    units, origins = fit_scale(layout, z), origins_of(layout, len(z))
     x, level, spread = read_windows(layout, units, z, origins, 0)
     y = read_targets(layout, units, z, origins, level, spread)
     assert x.shape == (layout.length // layout.fold, len(origins), layout.inputs)
@@ -124,7 +124,7 @@ def test_targets_become_the_series_again(change: Transform) -> None:
 def test_a_window_holds_the_last_values_in_their_own_units() -> None:
     z = np.arange(40.0) ** 1.5
     layout = WindowSpec(Transform("none", 0, 0, 1), 4, 2, (), 3)
-    units = learn_units(layout, z)
+    units = fit_scale(layout, z)
     x, level, spread = read_windows(layout, units, z, np.array([20]), 0)
     window = z[16:20]
     assert level[0] == window.mean()
@@ -136,9 +136,9 @@ def test_a_series_that_climbs_is_read_the_same() -> None:
     """Level and size do not change what the network sees: windows have units of their own."""
     z = seasonal(120, 6)
     layout = plan_windows(Transform("none", 0, 0, 6), 1, 5, len(z))
-    one = read_windows(layout, learn_units(layout, z), z, np.array([60]), 0)[0]
+    one = read_windows(layout, fit_scale(layout, z), z, np.array([60]), 0)[0]
     other = 1000 + 7 * z
-    two = read_windows(layout, learn_units(layout, other), other, np.array([60]), 0)[0]
+    two = read_windows(layout, fit_scale(layout, other), other, np.array([60]), 0)[0]
     assert one == pytest.approx(two, abs=1e-5)
 
 

@@ -4,7 +4,7 @@ The exit code is 0 only if all agree.
 """
 
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,10 +12,11 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
+from unspool.cells import PLAIN, CellName
 from unspool.cli.options import Flag
 from unspool.cli.output import notes, print_json, terminal
 from unspool.errors import InputError
-from unspool.gradients.check import EXACT, HAND, Compared, check_gradients
+from unspool.gradients.check import EXACT, FLOAT32, Compared, check_gradients
 from unspool.kernels.arrays import Activation
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
@@ -32,8 +33,8 @@ MOST = 100_000_000
 class Options:
     """What `check-gradients` is given."""
 
-    cell: Literal["elman", "gru", "lstm"] = "elman"
-    """elman, gru or lstm."""
+    cell: CellName = PLAIN
+    """The recurrence."""
     hidden: int = 16
     """Units of a layer."""
     layers: int = 1
@@ -99,14 +100,13 @@ def check_command(
             model,
             tau=options.steps,
             B=options.rows,
-            nudged=options.values,
+            probed=options.values,
             seed=options.seed,
-            told=lambda name: status.update(f"{name} …"),
+            on_progress=lambda name: status.update(f"{name} …"),
         )
     good = all(each.agrees for each in found)
     if options.json:
-        rows = [asdict(each) | {"agrees": each.agrees} for each in found]
-        print_json({"agree": good, "parameters": rows})
+        print_json({"agree": good, "parameters": [each.to_json() for each in found]})
     else:
         console.print(_table(found))
         terminal().print(_verdict(found, good), soft_wrap=True)
@@ -128,11 +128,11 @@ def _table(found: list[Compared]) -> Table:
         table.add_column(name, justify="right")
     for each in found:
         errors = (
-            (each.hand_and_differences, HAND), (each.hand_and_torch, HAND),
-            (each.twins_and_differences, EXACT), (each.twins_and_torch, EXACT),
+            (each.native_and_differences, FLOAT32), (each.native_and_torch, FLOAT32),
+            (each.reference_and_differences, EXACT), (each.reference_and_torch, EXACT),
         )  # fmt: skip
         shape = " ".join(map(str, each.shape))
-        table.add_row(each.name, shape, str(each.nudged), *(_cell(error, limit) for error, limit in errors))
+        table.add_row(each.name, shape, str(each.probed), *(_cell(error, limit) for error, limit in errors))
     return table
 
 
@@ -143,8 +143,8 @@ def _cell(error: float | None, limit: float) -> Text:
 
 
 def _verdict(found: list[Compared], good: bool) -> str:
-    torch = "" if found and found[0].hand_and_torch is not None else "; PyTorch is not installed"
-    limits = f"worst relative error at most {HAND:g} in float32 and {EXACT:g} in float64"
+    torch = "" if found and found[0].native_and_torch is not None else "; PyTorch is not installed"
+    limits = f"worst relative error at most {FLOAT32:g} in float32 and {EXACT:g} in float64"
     if good:
         return f"all {len(found)} parameters agree ({limits}{torch})"
     wrong = ", ".join(each.name for each in found if not each.agrees)

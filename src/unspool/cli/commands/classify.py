@@ -114,7 +114,7 @@ def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
     note_empty(read.name, read.sequences)
     proba = model.predict_proba(read.sequences)
     answers = [str(name) for name in model.classes_[proba.argmax(axis=1)]]
-    refuse_unknown(read.labels or (), read.places, [str(name) for name in model.classes_])
+    refuse_unknown(read.labels or (), read.locations, [str(name) for name in model.classes_])
     scores = None if read.labels is None else score(read.labels, answers, model.classes_.tolist())
     if options.plot is not None and scores is not None:
         draw_scores(scores, options.plot, force=options.force)
@@ -134,7 +134,7 @@ def _asked(run: Path, data: Path, options: Asked) -> Labelled:
     options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
     fitted_by = known.get("by") if may_hold_images(data) else None
     by = options.by or fitted_by
-    return read_labelled(data, *_columns(options), need_labels=False, usual=usual, by=by)
+    return read_labelled(data, *_columns(options), need_labels=False, defaults=usual, by=by)
 
 
 def _blank(data: Labelled) -> str:
@@ -168,7 +168,7 @@ def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
     if options.test is not None:
         judged = read_labelled(options.test, *_columns(options), by=options.by)
         note_empty(judged.name, judged.sequences)
-        refuse_unknown(judged.labels or (), judged.places, learned.classes)
+        refuse_unknown(judged.labels or (), judged.locations, learned.classes)
         return learned, judged
     rows, kept = split_stratified(learned.labels, options.hold_out, options.seed)
     return _part(learned, rows, learned.blank), _part(learned, kept) if kept else None
@@ -178,7 +178,7 @@ def _part(data: Labelled, rows: list[int], blank: int = 0) -> Labelled:
     sequences: Any = [data.sequences[i] for i in rows]
     assert data.labels is not None
     return Labelled(
-        data.name, sequences, [data.labels[i] for i in rows], [data.places[i] for i in rows], blank
+        data.name, sequences, [data.labels[i] for i in rows], [data.locations[i] for i in rows], blank
     )
 
 

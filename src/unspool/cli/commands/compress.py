@@ -21,7 +21,7 @@ from unspool.cli.progress import counting_bar
 from unspool.compress import CompressionResult, compress
 from unspool.compress.coding import Coded
 from unspool.compress.other_programs import OTHERS, growth
-from unspool.data.text.source import BOM
+from unspool.data.text.decoding import BOM
 from unspool.errors import InputError
 from unspool.plots.compression import draw_growth
 from unspool.storage.files import is_special, read_bytes
@@ -74,7 +74,9 @@ def compress_command(
         def show(done: int, of: int) -> None:
             progress.update(task, completed=done, total=of)
 
-        packed = compress(model, data, name=file.name, run=seen_from_there, with_model=with_model, told=show)
+        packed = compress(
+            model, data, name=file.name, run=seen_from_there, with_model=with_model, on_progress=show
+        )
     _warn_of_unknown(run, file, packed.coded)
     content = packed.container.to_bytes()
     write_output(out, content, force=replacing.force)
@@ -136,12 +138,12 @@ def _as_json(
         "run": str(run),
         "file": str(file),
         "out": str(out),
-        "way": kept.way,
+        "way": kept.mode,
         "bytes": kept.length,
         "tokens": coded.tokens,
         "unknown": coded.unknown,
         "nats": coded.nats,
-        "promised_bits": coded.promised_bits,
+        "promised_bits": coded.expected_bits,
         "first_token_bits": coded.first_bits,
         "spelled_bits": coded.spelled_bits,
         "coded_bytes": len(coded.payload),
@@ -173,7 +175,7 @@ def _print(
 ) -> None:
     kept, coded = packed.container, packed.coded
     table = plain_table("", right=("bytes", "bits/byte", "of the file"))
-    promised = math.ceil(coded.promised_bits / 8)
+    promised = math.ceil(coded.expected_bits / 8)
     rows = [("the file", kept.length), *others.items(), ("promised by the network", promised)]
     for name, size in [*rows, ("written", written)]:
         shares = (f"{8 * size / kept.length:.4f}", f"{size / kept.length:.2%}") if kept.length else ("", "")
@@ -193,7 +195,7 @@ def _of_what(packed: CompressionResult, written: int) -> str:
     """Say what the written bytes are."""
     kept, coded = packed.container, packed.coded
     header = written - len(kept.payload) - len(kept.model)
-    if kept.way == "stored":
+    if kept.mode == "stored":
         return (
             f"written: {kept.length:,} bytes as they are (the network would need {len(coded.payload):,}), "
             f"{header:,} of header"
@@ -207,7 +209,7 @@ def _of_what(packed: CompressionResult, written: int) -> str:
 
 
 def _excess(coded: Coded) -> str:
-    if not coded.promised_bits or coded.way == "counted":  # what was promised counts <unk> by the network
+    if not coded.expected_bits or coded.mode == "counted":  # what was promised counts <unk> by the network
         return ""
-    excess = coded.token_bits / coded.promised_bits - 1
+    excess = coded.token_bits / coded.expected_bits - 1
     return f" ({abs(excess):.3%} {'more' if excess > 0 else 'less'} than promised)"

@@ -47,7 +47,7 @@ def decompress_command(
     model = _model(file, container, run)
     with counting_bar(console, "{task.completed:,} tokens") as progress, _named(file):
         task = progress.add_task("", total=container.tokens)
-        data = decompress(container, model, told=lambda done, _: progress.update(task, completed=done))
+        data = decompress(container, model, on_progress=lambda done, _: progress.update(task, completed=done))
     write_output(out, data, force=replacing.force)
     sha256 = hashlib.sha256(data).hexdigest()
     if options.json:
@@ -60,7 +60,7 @@ def decompress_command(
 
 def _model(file: Path, container: Container, run: Path | None) -> TextModel | None:
     """Load the model that is needed: of the run that was given, the one within, or of the run where it was."""
-    if container.way == "stored":
+    if container.mode == "stored":
         return None
     if run is None and container.model:
         with _named(file):

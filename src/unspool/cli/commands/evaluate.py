@@ -8,10 +8,11 @@ import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from cyclopts import Parameter
 from rich.console import Console
 
-from unspool.baselines.language import default_order, has_test, ngram_models
+from unspool.baselines.language import default_order, has_test, language_baselines
 from unspool.cli.options import CommonOptions, Flag
 from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.progress import waiting
@@ -21,7 +22,7 @@ from unspool.cli.views.training import scoring_bar
 from unspool.data.text.corpus import open_corpus, read_part
 from unspool.data.text.parts import Part
 from unspool.errors import InputError
-from unspool.evaluation.language import WINDOW, NetworkScorer, Uniform, evaluate, in_reading_order
+from unspool.evaluation.language import WINDOW, NetworkScorer, evaluate, in_reading_order
 from unspool.evaluation.metrics import Metrics
 from unspool.options import check_order
 from unspool.storage import run_folder
@@ -107,13 +108,15 @@ def _check_direction(model: TextModel, backward: bool) -> None:
 def _counted(run: Path, model: TextModel, part: Part, order: int | None) -> list[Row]:
     """Score the uniform distribution, and n-grams counted on the training part of the run."""
     K, backward = len(model.vocab), model.backward
-    found = [Row("uniform", evaluate(Uniform(K), part, backward=backward))]
+    ids, found = np.zeros(0, np.int32), list[Row]()
     if order != 0:
         ids = in_reading_order(open_corpus(Path(run) / run_folder.TEXT, model.settings).train.ids, backward)
-        for each in ngram_models(ids, K, order or default_order(model.settings.tokens, len(ids))):
-            start = time.perf_counter()
-            scored = evaluate(each.model, part, backward=backward)
-            found.append(Row(each.name, scored, each.seconds + time.perf_counter() - start, each.counts))
+    highest = default_order(model.settings.tokens, len(ids)) if order is None else order
+    for each in language_baselines(ids, K, highest):
+        start = time.perf_counter()
+        scored = evaluate(each.model, part, backward=backward)
+        seconds = None if each.seconds is None else each.seconds + time.perf_counter() - start
+        found.append(Row(each.name, scored, seconds, each.counts))
     return found
 
 

@@ -179,9 +179,9 @@ def _asked(run: Path, data: Path | None, model: SequenceGenerator, options: Aske
         features = tuple(map(as_column, options.features)) if options.features else kept
         delimiter = options.delimiter or known.get("delimiter")
         columns = as_column(options.text), as_column(options.label)
-        read = read_conditioned(data, *columns, features, delimiter, need_texts=False, usual=usual)
+        read = read_conditioned(data, *columns, features, delimiter, need_texts=False, defaults=usual)
     if classes is not None:
-        refuse_unknown(read.given, read.places, classes)
+        refuse_unknown(read.given, read.locations, classes)
     return read
 
 
@@ -215,7 +215,7 @@ def _parts(data: Path, options: Options) -> tuple[Conditioned, Conditioned | Non
     if options.test is not None:
         judged = read_conditioned(options.test, *columns[:2], whole.features, options.delimiter)
         if whole.are_classes:
-            refuse_unknown(judged.given, judged.places, sorted(set(whole.given)))
+            refuse_unknown(judged.given, judged.locations, sorted(set(whole.given)))
         return whole, judged
     rows, aside = split_random(len(whole), options.hold_out, options.seed)
     learned = whole.part(rows)

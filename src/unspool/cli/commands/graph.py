@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from cyclopts import Parameter
 
+from unspool.cells import CELLS, PLAIN
 from unspool.cli.options import Flag, Replacing
 from unspool.cli.output_files import check_outputs, output, write_output
 from unspool.errors import InputError
@@ -26,7 +27,7 @@ from unspool.model.config import PATTERNS, ModelConfig
 from unspool.tasks.language.text_model import TextModel
 
 SYSTEMS: dict[str, Callable[[], Folded]] = {"plain": plain, "driven": driven}
-CELLS = ("elman", "gru", "lstm")
+OF_SYSTEMS = "plain and driven, the dynamical systems s(t) = f(s(t-1); θ) and f(s(t-1), x(t); θ)."
 SUFFIXES = (".svg", ".json", ".dot", ".gv", ".mmd", ".md")
 
 
@@ -42,8 +43,7 @@ class Options:
     """For how many steps it is unfolded [default: 3, or the length of the text]."""
     text: str | None = None
     """With a run: what it reads."""
-    cell: str | None = None
-    """elman, gru, lstm; or plain and driven, the dynamical systems s(t) = f(s(t-1); θ) and f(s(t-1), x(t); θ)."""
+    cell: Annotated[str | None, Parameter(help=f"{', '.join(CELLS)}; or {OF_SYSTEMS}")] = None
     hidden: int = 128
     """H."""
     inputs: int = 65
@@ -122,7 +122,7 @@ def _described(options: Options) -> Folded:
     fed = options.feedback or "logits"
     return fold(
         ModelConfig(
-            cell=options.cell or "elman",  # type: ignore[arg-type]
+            cell=options.cell or PLAIN,
             inputs=options.inputs,
             outputs=options.inputs,
             hidden=options.hidden,

@@ -18,7 +18,8 @@ from unspool.cli.output import notes, plain_table, print_json
 from unspool.cli.output_files import check_output_folder, output_folder
 from unspool.cli.progress import stages
 from unspool.cli.sources import RunFolder
-from unspool.data.text.source import iter_text, resolve, source_names, text_source
+from unspool.data.text.decoding import iter_text
+from unspool.data.text.source import resolve, source_names, text_source
 from unspool.errors import EmptyInput
 from unspool.inspect.graph.picture import save_graph
 from unspool.inspect.page.charts import describe_unit, path_chart, pretty, surprise_chart, units_chart
@@ -107,7 +108,7 @@ def _inspect(
 def _beginning(text: str, source: TextModel, skip: int, characters: int) -> tuple[str, str]:
     """Read as much of a text as is wanted, and not more."""
     sources = resolve(text)
-    errors = "replace" if source.tokenizer.kind == "byte" else source.settings.errors
+    errors = "replace" if source.tokenizer.reads_bytes else source.settings.errors
     found = ""
     for block in iter_text(sources, errors, source.settings.newlines):
         found += block

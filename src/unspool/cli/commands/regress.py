@@ -22,7 +22,8 @@ from unspool.cli.predict import Predictions, columns_of_fit, load_fitted, print_
 from unspool.cli.sources import RunFolder
 from unspool.cli.views.regression import show_regression
 from unspool.data.encoders import ValueEncoder
-from unspool.data.formats.numeric import USUAL, Columns, Measured, read_measured
+from unspool.data.formats.numeric import DEFAULTS, Columns, Measured, read_measured
+from unspool.data.formats.registry import array_format
 from unspool.data.split import split_random
 from unspool.errors import FileError, InputError
 from unspool.evaluation.regression import score_numbers
@@ -166,9 +167,9 @@ def _asked(run: Path, data: Path, options: Asked) -> Measured:
         known.get("text") if options.text is None else as_column(options.text),
         known.get("series", False),
     )
-    table = not data.name.lower().removesuffix(".gz").endswith((".npz", ".npy", ".ts"))
-    by = options.by or (given.get("by") if data.name.lower().endswith((".npz", ".npy")) else None)
-    return read_measured(data, columns if table else USUAL, options.delimiter, by, need_targets=False)
+    format = array_format(data)
+    by = options.by or (given.get("by") if format and format.may_hold_images else None)
+    return read_measured(data, DEFAULTS if format else columns, options.delimiter, by, need_targets=False)
 
 
 def _names(run: Path, count: int) -> list[str]:

@@ -96,7 +96,7 @@ def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
     known = columns_of_fit(run, "tag", data)
     usual = DefaultTagColumns(*(as_column(known.get(name)) for name in DefaultTagColumns._fields))
     options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
-    read = read_tagged(data, *_columns(options), need_tags=False, usual=usual)
+    read = read_tagged(data, *_columns(options), need_tags=False, defaults=usual)
     refuse_unlabelled(options.plot, read.tags, data)
     note_empty(read.name, read.tokens)
     _refuse_unknown(read, [str(name) for name in model.classes_])
@@ -168,8 +168,8 @@ def _flat(rows: list[list[str]]) -> list[str]:
 
 
 def _refuse_unknown(data: Tagged, labels: list[str]) -> None:
-    places = (f"{data.name}: line {line}" for lines in data.lines for line in lines)
-    refuse_unknown(_flat(data.tags or []), places, labels)
+    locations = (f"{data.name}: line {line}" for lines in data.lines for line in lines)
+    refuse_unknown(_flat(data.tags or []), locations, labels)
 
 
 def _evaluate(

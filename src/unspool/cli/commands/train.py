@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from cyclopts import Group, Parameter
 
+from unspool.cells import CellName
 from unspool.cli.checks import check_before
 from unspool.cli.default_out import default_run
 from unspool.cli.follow import CALLED, TAKEN, follow
@@ -42,7 +43,7 @@ class TrainOptions:
     """How many updates, instead of minutes: with the other numbers that a run prints, it is repeated to the bit."""
     backward: OfText[Flag] = False
     """Learn the text in reverse time."""
-    cell: OfNetwork[Literal["elman", "gru", "lstm"] | None] = None
+    cell: OfNetwork[CellName | None] = None
     """The recurrence."""
     activation: OfNetwork[Activation | None] = None
     """The Elman cell's: tanh, relu, sigmoid or identity. All but tanh need --cell elman."""

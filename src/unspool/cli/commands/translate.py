@@ -20,7 +20,7 @@ from unspool.data.formats.pairs import Pairs, read_pairs
 from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import error_rate
-from unspool.plots.attention import draw_weights
+from unspool.plots.attention import draw_attention
 from unspool.tasks.writers import SequenceTranslator
 
 app = App(name="translate")
@@ -97,7 +97,7 @@ def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
         model.beam = options.beam
     known = columns_of_fit(run, "translate", data).get("columns")
     usual = None if known is None else (known[0], known[1])
-    read: Pairs = read_pairs(data, options.columns, need_targets=False, usual=usual)
+    read: Pairs = read_pairs(data, options.columns, need_targets=False, defaults=usual)
     written = model.predict_scored(read.sources)
     if options.plot is not None:
         _draw(model, read.sources[0], options.plot, force=options.force)
@@ -116,7 +116,7 @@ def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
 
 def _draw(model: SequenceTranslator, source: str, plot: Path, *, force: bool) -> None:
     with output(plot, force=force) as unfinished:
-        draw_weights(*model.attention_of(source), unfinished)
+        draw_attention(*model.attention_of(source), unfinished)
 
 
 def _refuse_beam(beam: int) -> None:

@@ -30,7 +30,7 @@ from unspool.turing.engine import automaton_model, read_states, unit_labels, wor
 from unspool.turing.machine import Configuration
 from unspool.turing.network import MachineNetwork, Rationals
 from unspool.turing.picture import MOST, draw_automaton, draw_machine
-from unspool.turing.run import Pair, side_by_side
+from unspool.turing.run import StepPair, side_by_side
 
 MANY_STEPS = 2000
 
@@ -135,7 +135,7 @@ def _machine(network: MachineNetwork, tape: str, steps: int, show: Shown) -> boo
     return followed.disagree is None
 
 
-def _with_progress(pairs: Iterator[Pair], steps: int, quiet: bool) -> Iterator[Pair]:
+def _with_progress(pairs: Iterator[StepPair], steps: int, quiet: bool) -> Iterator[StepPair]:
     """Yield the pairs, with a bar on standard error if there may be many."""
     console = terminal(stderr=True, quiet=quiet)
     counted = "{task.completed:,}/{task.total:,} steps at most"
@@ -198,7 +198,7 @@ def _as_json(network: MachineNetwork, tape: str, followed: Followed) -> dict[str
         "halted": followed.halted,
         "agree": followed.disagree is None,
         "bits": followed.bits,
-        **{precision: watch.lasted._asdict() for precision, watch in followed.floats.items()},
+        **{precision: watch.first_errors._asdict() for precision, watch in followed.floats.items()},
         "run": [
             {"machine": plain(pair.machine), "network": plain(pair.network), "l": str(pair.truth.l), "r": str(pair.truth.r)}
             for pair in followed.first

@@ -12,10 +12,10 @@ from rich.text import Text
 from unspool.kernels.memory import require_memory
 from unspool.turing.automaton import Automaton
 from unspool.turing.builtin import AUTOMATA, MACHINES
-from unspool.turing.floating import PRECISIONS, Lasted, Watch
+from unspool.turing.floating import PRECISIONS, FirstErrors, FloatRun
 from unspool.turing.machine import Configuration
 from unspool.turing.network import MachineNetwork
-from unspool.turing.run import Pair
+from unspool.turing.run import StepPair
 
 SHOWN, FIRST, LAST = 32, 16, 8
 """Up to so many steps are printed; of more, the first and the last."""
@@ -30,13 +30,13 @@ class Followed:
 
     def __init__(self, network: MachineNetwork, tape: str, most: int | None) -> None:
         self.network, self.most, self.steps = network, most, -1
-        self.first: list[Pair] = []
-        self.last: deque[Pair] = deque(maxlen=LAST)
-        self.floats = {precision: Watch(network, tape, precision) for precision in PRECISIONS}
+        self.first: list[StepPair] = []
+        self.last: deque[StepPair] = deque(maxlen=LAST)
+        self.floats = {precision: FloatRun(network, tape, precision) for precision in PRECISIONS}
         self.disagree: int | None = None
         self.bits = self._held = 0
 
-    def add(self, pair: Pair) -> None:
+    def add(self, pair: StepPair) -> None:
         """Keep a step; the one before the first is number 0."""
         self.steps += 1
         if self.most is None or len(self.first) <= self.most:
@@ -50,7 +50,7 @@ class Followed:
             watch.see(pair.truth)
         self.bits = max(self.bits, *(z.denominator.bit_length() - 1 for z in (pair.truth.l, pair.truth.r)))
 
-    def _require_memory(self, pair: Pair) -> None:
+    def _require_memory(self, pair: StepPair) -> None:
         """Refuse JSON of more steps than fit into memory: every step holds the whole tape."""
         self._held += 600 + 8 * (len(pair.machine.left) + len(pair.machine.right))
         if self.steps % 256 == 0:
@@ -63,7 +63,7 @@ class Followed:
         """Whether the machine is in a halting state."""
         return self.last[-1].machine.state in self.network.machine.halting
 
-    def rows(self) -> list[tuple[int, Pair] | None]:
+    def rows(self) -> list[tuple[int, StepPair] | None]:
         """The steps to print, with their numbers; None is where some are left out."""
         if self.steps <= SHOWN:
             return list(enumerate(self.first))
@@ -123,7 +123,7 @@ def conclude(console: Console, followed: Followed) -> None:
     digits = _counted(-(-followed.bits // each), "digit")
     _line(console, "digits", f"the longest stack took {digits} of base {network.base}, {followed.bits:,} bits behind the point")  # fmt: skip
     for precision, watch in followed.floats.items():
-        _line(console, precision, _describe(watch.lasted))
+        _line(console, precision, _describe(watch.first_errors))
 
 
 def print_automaton(
@@ -183,7 +183,7 @@ def _digits(z: Fraction, base: int, near: int) -> str:
     return ("0." if found else "0") + found + ("…" if z else "")
 
 
-def _describe(found: Lasted) -> str:
+def _describe(found: FirstErrors) -> str:
     if found.tape is None:
         return "right to the end"
     state = "but no state" if found.state is None else f"its state after step {found.state:,}"

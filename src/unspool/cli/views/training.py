@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unspool.baselines.language import baselines_to_plot
+from unspool.cells import cell_named
 from unspool.cli.progress import WIDTH, counting_bar, progress_bar, shows_progress
 from unspool.cli.views.chart import chart
 from unspool.cli.views.comparison import PARTS, chosen_line, crossed, measures_table, rows_of, verdict
@@ -38,13 +39,6 @@ from unspool.training.events import (
 MARGIN = 13
 MANY = 20_000
 """Of characters, a vocabulary of this size is worth a word."""
-KINDS = {
-    "char": "one for each character",
-    "byte": "one for each byte",
-    "word": "one for each word or mark",
-    "space": "one for whatever stands between blanks",
-    "jieba": "one for each Chinese word",
-}
 
 
 @dataclass(frozen=True)
@@ -171,7 +165,7 @@ class View:
         characters = sum(part.characters for part in corpus.parts)
         self._stage("text", f"{characters:,} characters")
         self._line(Text(repr(text[:56]) + " …", "dim"))
-        self._stage("tokens", KINDS.get(corpus.settings.tokens, corpus.settings.tokens))
+        self._stage("tokens", corpus.tokenizer.summary)
         shown = corpus.vocab.to_tokens(corpus.train.ids[4:18].tolist())
         self._line(Text("  ".join(map(repr, shown)) + "  …", "dim"))
         self._stage(
@@ -183,7 +177,7 @@ class View:
         self._line(Text("  ".join(frequent) + "  …", "dim"))
         parts = [part for part in corpus.parts if len(part.ids)]
         self._line(Text("  ".join(f"{part.name} {len(part.ids):,}" for part in parts), "dim"))
-        if len(corpus.vocab) >= MANY and corpus.settings.tokens == "char":
+        if len(corpus.vocab) >= MANY and corpus.tokenizer.one_symbol:
             rare = "so many different characters: --min-freq 2 makes those that occur once unknown, and all faster"
             self._line(Text(rare, "yellow"))
 
@@ -205,7 +199,7 @@ class View:
         assert self.corpus is not None
         for name, row in (("x", first.x[:40, 0]), ("y", first.y[:40, 0])):
             self._line(Text(f"{name} {self.corpus.decode(row.tolist())[:60]!r} …", "dim"))
-        tape = made.layers * bytes_of_tape(made.cell, recipe.tau, recipe.B, made.hidden) / 2**20
+        tape = made.layers * bytes_of_tape(cell_named(made.cell), recipe.tau, recipe.B, made.hidden) / 2**20
         sizes = [f"H = {made.hidden}"] + ([f"{made.layers} layers"] if made.layers > 1 else [])
         sizes += [f"token table of width {made.embedding}{', tied' * made.tied}"] if made.embedding else []
         sizes += [made.activation] * (made.activation != "tanh") + ["h(0) learned"] * made.learn_h0

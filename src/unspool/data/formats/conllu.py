@@ -1,10 +1,10 @@
-"""CoNLL-U: ten columns between tabs, of which word form and universal part of speech are read unless others are chosen.
+"""Recognise and check CoNLL-U: ten columns separated by tabs. The word form and the universal part of speech are the defaults.
 
     # text = Let's go              comments begin with #
-    1-2   Let's  _    _     …      a range of words: it repeats the words below it and is skipped
+    1-2   Let's  _    _     …      a range of words: repeats the words below, skipped
     1     Let    let  VERB  …
     2     's     we   PRON  …
-    2.1   _      _    _     …      an empty node: it is not in the text and is skipped
+    2.1   _      _    _     …      an empty node: not in the text, skipped
 
 The older CoNLL-X has the same ten columns in the same order.
 """
@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from unspool.data.formats.base import ending
 from unspool.data.formats.table import Column
 from unspool.errors import InputError
 
@@ -22,16 +23,16 @@ WORD, SKIPPED = re.compile(r"[1-9]\d*"), re.compile(r"\d+-\d+|\d+\.\d+")
 UNKNOWN = "_"
 
 Rows = list[tuple[int, list[str]]]
-"""The rows of a sentence: number of the line, fields."""
+"""The rows of a sentence: line number and fields."""
 
 
 def has_conllu_name(path: str | Path) -> bool:
-    """Return whether a file is called .conllu, packed or not."""
-    return Path(path).name.lower().removesuffix(".gz").endswith(".conllu")
+    """Return whether a file has the ending .conllu, gzipped or not."""
+    return ending(path) == "conllu"
 
 
 def is_conllu(path: str | Path, sentences: Sequence[Rows]) -> bool:
-    """Return whether a file is called .conllu, or has ten columns of which the first counts the words."""
+    """Return whether a file has the ending .conllu, or ten columns of which the first numbers the words."""
     if has_conllu_name(path):
         return True
     fields = [row for sentence in sentences for _, row in sentence]
@@ -44,7 +45,7 @@ def _counts(sentence: Rows) -> bool:
 
 
 def words_of(path: str | Path, sentences: Sequence[Rows]) -> list[Rows]:
-    """Return the rows that are words; refuse one that has not ten columns or begins with no number."""
+    """Return the rows that are words; raise InputError for a row without ten columns or a word number."""
     for number, row in (each for sentence in sentences for each in sentence):
         if len(row) != len(COLUMNS):
             raise InputError(
@@ -58,7 +59,7 @@ def words_of(path: str | Path, sentences: Sequence[Rows]) -> list[Rows]:
 
 
 def column_number(path: str | Path, column: Column | None) -> int | None:
-    """Return the number of a column, counted from 0, that is given by its number or its name."""
+    """Return the number, from 0, of a column given by number or name."""
     if not isinstance(column, str):
         return column
     if column.lower() not in COLUMNS:

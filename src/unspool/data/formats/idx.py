@@ -1,14 +1,14 @@
-"""Arrays in ``idx`` files, as the MNIST digits come: a header of big-endian numbers, then the values.
+"""Read arrays from ``idx`` files, the format of the MNIST digits: a header of big-endian numbers, then the values.
 
     0 0 kind axes, the length of each axis (4 bytes each), the values, row after row
 
 >>> import pathlib, tempfile
->>> place = tempfile.TemporaryDirectory()
->>> path = pathlib.Path(place.name) / "labels-idx1-ubyte"
+>>> temporary = tempfile.TemporaryDirectory()
+>>> path = pathlib.Path(temporary.name) / "labels-idx1-ubyte"
 >>> _ = path.write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 2, 1]))
 >>> read_idx(path)
 array([7, 2, 1], dtype=uint8)
->>> place.cleanup()
+>>> temporary.cleanup()
 """
 
 import math
@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.data.text.source import read_bytes
+from unspool.data.text.decoding import read_bytes
 from unspool.errors import InputError
 
 KINDS = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 
 
 def read_idx(path: str | Path) -> NDArray[Any]:
-    """Read an array, gzipped or not."""
+    """Read an array from a file, gzipped or not."""
     content = read_bytes(path)
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in KINDS:
         raise InputError(f"{path}: not an idx file: it must begin with 0, 0, a kind of number and the axes")
@@ -42,12 +42,12 @@ def read_idx(path: str | Path) -> NDArray[Any]:
 
 
 def read_images(images: str | Path, labels: str | Path) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Read pictures (n rows columns) and their labels (n)."""
-    pictures, names = read_idx(images), read_idx(labels)
-    if pictures.ndim != 3 or names.ndim != 1:
+    """Read images (n, rows, columns) and their labels (n,)."""
+    pixels, classes = read_idx(images), read_idx(labels)
+    if pixels.ndim != 3 or classes.ndim != 1:
         raise InputError(
-            f"{images}, {labels}: shapes {pictures.shape} and {names.shape}; expected n pictures and n labels"
+            f"{images}, {labels}: shapes {pixels.shape} and {classes.shape}; expected n images and n labels"
         )
-    if len(pictures) != len(names):
-        raise InputError(f"{images}: {len(pictures):,} pictures, but {labels} has {len(names):,} labels")
-    return pictures, names
+    if len(pixels) != len(classes):
+        raise InputError(f"{images}: {len(pixels):,} images, but {labels} has {len(classes):,} labels")
+    return pixels, classes

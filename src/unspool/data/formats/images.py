@@ -1,4 +1,4 @@
-"""Images as sequences: arrays (n, h, w) or (n, h, w, c) by rows or by pixels, and folders of image files.
+"""Convert images to sequences: arrays (n, h, w) or (n, h, w, c), and folders of image files.
 
     rows      a step is a row of the image: h steps of w · c values
     pixels    a step is one pixel, row after row: h · w steps of c values
@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from unspool.errors import EmptyInput, FileError, InputError, MissingExtra
 from unspool.options import check_choice
 
-WAYS = ("rows", "pixels")
+IMAGE_STEPS = ("rows", "pixels")
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pbm")
 GREY = ("1", "L", "LA", "La")
 DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
-"""Pillow's modes of one channel with more than 8 bits."""
+"""Modes of Pillow with one channel of more than 8 bits."""
 
 
 def image_sequences(images: Any, by: str = "rows") -> NDArray[Any]:
     """Return images (n, h, w) or (n, h, w, c) as sequences (n, tau, X): by rows (n, h, w·c), by pixels (n, h·w, c)."""
-    check_choice("by", by, WAYS)
+    check_choice("by", by, IMAGE_STEPS)
     array = np.asarray(images)
     if array.ndim not in (3, 4) or array.dtype.kind not in "iufb":
         raise InputError(
@@ -58,7 +58,7 @@ def read_image_files(paths: Sequence[Path], by: str = "rows") -> NDArray[Any]:
 
 
 def read_image(path: Path) -> NDArray[Any]:
-    """Read one image as (h, w, c): one channel of grey, or three of red, green and blue."""
+    """Read one image as (h, w, c), with one channel (grey) or three (red, green, blue)."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError as error:
@@ -79,7 +79,7 @@ def read_image(path: Path) -> NDArray[Any]:
         raise FileError(f"{path}: no such file") from error
     except UnidentifiedImageError as error:
         raise InputError(
-            f"{path}: no image that Pillow can read; expected one of {', '.join(IMAGES)}"
+            f"{path}: not an image that Pillow can read; expected one of {', '.join(IMAGES)}"
         ) from error
     except (OSError, SyntaxError, ValueError, EOFError, OverflowError, MemoryError) as error:
         why = " ".join(str(error).split()) or type(error).__name__
@@ -88,12 +88,12 @@ def read_image(path: Path) -> NDArray[Any]:
 
 
 def is_image(path: Path) -> bool:
-    """Return whether a file is called like an image; hidden files are not."""
+    """Return whether a file has the ending of an image and is not hidden."""
     return not path.name.startswith(".") and path.suffix.lower() in IMAGES and path.is_file()
 
 
 def image_files(folder: Path) -> dict[str, list[Path]]:
-    """Return the image files of every sub-folder that has some, by the name of the sub-folder, all in order."""
+    """Return the image files of each sub-folder that has any, by the name of the sub-folder, sorted."""
     folders = [each for each in sorted(folder.iterdir()) if each.is_dir() and not each.name.startswith(".")]
     found = {each.name: [path for path in sorted(each.iterdir()) if is_image(path)] for each in folders}
     return {name: paths for name, paths in found.items() if paths}

@@ -1,7 +1,7 @@
-"""Recognise a long table: several series below each other, with a column that names the series of every row.
+"""Recognise a long table: several series below each other, with a column that names the series of each row.
 
-store,date,sales        the times of 'date' occur once per 'store': read as one series, the end of one store
-north,2020-01,7         would be followed by the beginning of the next
+store,date,sales        the times of 'date' repeat for each 'store': read as one series, the end of one store
+north,2020-01,7         would be followed by the start of the next
 north,2020-02,9
 south,2020-01,4
 """
@@ -28,11 +28,11 @@ IDS = frozenset(
         "sku",
     ]
 )
-"""Names of numeric columns that name a series, in small letters and without signs."""
+"""Names of numeric columns that name a series, in lower case and without punctuation."""
 
 
 def refuse_long(table: Table, time: int, names: Sequence[int]) -> None:
-    """Raise where the times of a column repeat and one of the columns `names` tells apart the rows of equal times."""
+    """Raise InputError if times repeat and one of the columns `names` distinguishes the rows of equal times."""
     times = [field.strip() for field in table.text(time)]
     if len(set(times)) == len(times):
         return
@@ -44,7 +44,7 @@ def refuse_long(table: Table, time: int, names: Sequence[int]) -> None:
 
 
 def refuse_restarting_count(table: Table, columns: Sequence[int]) -> None:
-    """Raise where a column of whole numbers counts the rows of every series, from the same number each time."""
+    """Raise InputError if a column of integers numbers the rows of each series, starting at the same number."""
     for count in columns:
         begins = _restarts(table.text(count))
         for name in (column for column in columns if begins and column != count):
@@ -55,9 +55,9 @@ def refuse_restarting_count(table: Table, columns: Sequence[int]) -> None:
 
 
 def refuse_blocks(table: Table, columns: Sequence[int]) -> None:
-    """Raise where a column holds the names of series: each in two rows or more, all of them below each other.
+    """Raise InputError if a column holds names of series: each in two or more adjacent rows.
 
-    Columns of text may be names, and so may whole numbers under a heading such as id or store.
+    Names are texts, or integers under a heading such as id or store.
     """
     for column in columns:
         fields = [field.strip() for field in table.text(column)]
@@ -78,7 +78,7 @@ def _can_name(heading: str, fields: Sequence[str]) -> bool:
 
 
 def _restarts(fields: Sequence[str]) -> list[int]:
-    """Return the rows at which a column begins to count again, each time from its first number; none for other columns.
+    """Return the rows at which a column restarts counting at its first number; empty for other columns.
 
     >>> _restarts(["1", "2", "3", "1", "2"]), _restarts(["1", "2", "3"]), _restarts(["5", "3", "5"])
     ([0, 3], [], [])

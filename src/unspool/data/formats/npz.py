@@ -1,21 +1,21 @@
-"""Sequences in one ``.npz``, without objects: nothing in the file can run code.
+"""Read and write sequences in one ``.npz`` without pickled objects: nothing in the file can run code.
 
-    values    N X or N       the steps of all sequences behind each other, N = Σ lengths
-    lengths   n              how many steps each sequence has; 0 is fine
+    values    N X or N       the steps of all sequences, concatenated, N = Σ lengths
+    lengths   n              number of steps of each sequence; may be 0
     images    n h w (c)      instead of both: images of one size, read by rows or by pixels
-    labels    n              optional: whole numbers, or strings
-    targets   n or n O       optional: numbers to predict
+    labels    n              optional: integers or strings
+    targets   n or n O       optional: real values to predict
 
 Without ``lengths``, ``values`` of three or four axes is read like ``images``, and so is the array of an ``.npy`` file.
 
 >>> import pathlib, tempfile
->>> place = tempfile.TemporaryDirectory()
->>> path = pathlib.Path(place.name) / "two.npz"
+>>> temporary = tempfile.TemporaryDirectory()
+>>> path = pathlib.Path(temporary.name) / "two.npz"
 >>> write_ragged(path, [np.zeros((3, 2)), np.ones((1, 2))], labels=["low", "high"])
 >>> found = read_ragged(path)
 >>> [each.shape for each in found.sequences], found.labels
 ([(3, 2), (1, 2)], ['low', 'high'])
->>> place.cleanup()
+>>> temporary.cleanup()
 """
 
 import io
@@ -26,13 +26,13 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.data.formats.base import Sequences
 from unspool.data.formats.images import image_sequences
 from unspool.errors import EmptyInput, FileError, InputError
 from unspool.kernels.arrays import Real
@@ -40,29 +40,20 @@ from unspool.storage.files import as_path, write_atomic
 
 KEYS = ("values", "lengths", "images", "labels", "targets")
 LARGEST = 1 << 31
-"""Bytes of an array that is packed: a small file can claim any number of them."""
+"""Most bytes of a compressed array: a small file can claim any number."""
 UNREADABLE = (
     OSError, EOFError, ValueError, KeyError, TypeError, SyntaxError, NotImplementedError, RuntimeError, MemoryError,
     OverflowError, struct.error, zlib.error, tokenize.TokenError, zipfile.BadZipFile,
 )  # fmt: skip
-"""What zipfile and NumPy raise for files that are not .npz, cut off, encrypted or crafted."""
+"""Exceptions of zipfile and NumPy for files that are not .npz, truncated, encrypted or crafted."""
 LAYOUT = (
     "expected arrays values (N X or N) and lengths (n), or images (n h w or n h w c), "
     "and perhaps labels (n) or targets (n or n O)"
 )
 
 
-@dataclass(frozen=True)
-class Ragged:
-    """Sequences (tau X), each with its own tau, or whole numbers (tau) that are tokens."""
-
-    sequences: list[NDArray[Any]] | NDArray[Any]
-    labels: list[str] | None
-    targets: Real | None = None  # n O
-
-
-def read_ragged(path: str | Path, by: str | None = None) -> Ragged:
-    """Read sequences and, where there are some, their labels as strings or their targets as numbers."""
+def read_ragged(path: str | Path, by: str | None = None) -> Sequences:
+    """Read sequences and, if present, their labels as strings or their targets as float64 (n, O)."""
     arrays = _load(path)
     if unknown := sorted(set(arrays) - set(KEYS)):
         raise InputError(f"{path}: an array {unknown[0]!r} in it; {LAYOUT}")
@@ -71,10 +62,12 @@ def read_ragged(path: str | Path, by: str | None = None) -> Ragged:
         raise InputError(f"{path}: {which} in it; {LAYOUT}")
     images = found == ["images"] or (arrays["values"].ndim in (3, 4) and "lengths" not in arrays)
     if by is not None and not images:
-        raise InputError(f"{path}: by={by} is for images, and it has sequences; leave it out")
+        raise InputError(f"{path}: by={by} is for images, and the file has sequences; remove it")
     sequences = _images(path, arrays, found[0], by or "rows") if images else _cut(path, arrays)
     labels = _labels(path, arrays.get("labels"), len(sequences))
-    return Ragged(sequences, labels, _targets(path, arrays.get("targets"), len(sequences)))
+    targets = _targets(path, arrays.get("targets"), len(sequences))
+    locations = [f"{path}: sequence {i}" for i in range(1, len(sequences) + 1)]
+    return Sequences(sequences, labels, targets, locations)
 
 
 def _images(path: str | Path, arrays: dict[str, NDArray[Any]], key: str, by: str) -> NDArray[Any]:
@@ -87,18 +80,18 @@ def _images(path: str | Path, arrays: dict[str, NDArray[Any]], key: str, by: str
 
 
 def _cut(path: str | Path, arrays: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
-    """Cut the values into sequences."""
+    """Split the values into sequences."""
     if "lengths" not in arrays:
         raise InputError(f"{path}: no array 'lengths' in it; {LAYOUT}")
     values, lengths = _values(path, arrays["values"]), arrays["lengths"]
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths.size and int(lengths.min()) < 0):
-        raise InputError(f"{path}: lengths is {_told(lengths)}; expected n whole numbers of 0 or more")
+        raise InputError(f"{path}: lengths is {_describe(lengths)}; expected n whole numbers of 0 or more")
     if not lengths.size:
         raise EmptyInput(f"{path}: no sequence in it")
     if (total := sum(lengths.tolist())) != len(values):
         raise InputError(f"{path}: lengths add up to {total:,}, but values has {len(values):,} rows")
     ends = np.cumsum(lengths, dtype=np.int64)
-    _refuse_holes(path, values, ends)
+    _require_finite(path, values, ends)
     return np.split(values, ends[:-1])
 
 
@@ -108,7 +101,7 @@ def write_ragged(
     labels: Sequence[str] | Sequence[int] | NDArray[Any] | None = None,
     targets: Sequence[float] | NDArray[Any] | None = None,
 ) -> None:
-    """Write sequences in the layout that `read_ragged` reads; an existing file is replaced."""
+    """Write sequences in the layout of `read_ragged`; an existing file is replaced."""
     if not len(sequences):
         raise EmptyInput(f"{path}: no sequence to write")
     arrays: dict[str, Any] = {
@@ -125,16 +118,14 @@ def write_ragged(
 
 
 def _load(path: str | Path) -> dict[str, NDArray[Any]]:
-    place = as_path(path)
     try:
-        with place.open("rb") as raw:
-            if not raw.read(2).startswith((b"PK", b"\x93N")):
-                raise InputError(f"{path}: not an .npz file; {LAYOUT}")
+        with as_path(path).open("rb") as raw:
+            magic = raw.read(2)
             raw.seek(0)
-            if raw.read(2) == b"\x93N":
-                raw.seek(0)
+            if magic == b"\x93N":
                 return {"images": _image_array(path, raw)}
-            raw.seek(0)
+            if magic != b"PK":
+                raise InputError(f"{path}: not an .npz file; {LAYOUT}")
             with zipfile.ZipFile(raw) as archive:
                 return {name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist()}
     except FileNotFoundError as error:
@@ -150,7 +141,7 @@ def _load(path: str | Path) -> dict[str, NDArray[Any]]:
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    """Read one array of an archive; refuse a packed one that is larger than memory should hold."""
+    """Read one array of an archive; raise ValueError for a compressed one that exceeds `LARGEST` bytes."""
     entry = archive.getinfo(name)
     if entry.compress_type != zipfile.ZIP_STORED and entry.file_size > LARGEST:
         raise ValueError(f"{name} has {entry.file_size:,} bytes unpacked; write it with np.savez, not packed")
@@ -162,7 +153,7 @@ def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
 
 
 def _check_claim(file: IO[bytes], size: int) -> None:
-    """Raise where the header of an array claims more values than its file holds, before they are allocated."""
+    """Raise ValueError if the header of an array claims more values than its file holds, before they are allocated."""
     version = np.lib.format.read_magic(file)
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read(file)
@@ -171,25 +162,25 @@ def _check_claim(file: IO[bytes], size: int) -> None:
 
 
 def _image_array(path: str | Path, file: IO[bytes]) -> NDArray[Any]:
-    """Read an .npy file, which holds images."""
+    """Read the images of an .npy file."""
     _check_claim(file, os.fstat(file.fileno()).st_size)
     file.seek(0)
     found: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
     if found.ndim not in (3, 4):
-        raise InputError(f"{path}: one array alone, {_told(found)}; {LAYOUT} in one .npz")
+        raise InputError(f"{path}: one array alone, {_describe(found)}; {LAYOUT} in one .npz")
     return found
 
 
 def _values(path: str | Path, values: NDArray[Any]) -> NDArray[Any]:
     if values.ndim not in (1, 2) or values.dtype.kind not in "iufb":
-        raise InputError(f"{path}: values is {_told(values)}; expected numbers, N X or N")
+        raise InputError(f"{path}: values is {_describe(values)}; expected numbers, N X or N")
     if values.dtype.kind == "f" and values.ndim == 1:
         return values[:, None]
     return values
 
 
-def _refuse_holes(path: str | Path, values: NDArray[Any], ends: NDArray[np.int64]) -> None:
-    """Raise where a value is NaN or infinite, with its sequence and step, both counted from 1."""
+def _require_finite(path: str | Path, values: NDArray[Any], ends: NDArray[np.int64]) -> None:
+    """Raise InputError for a NaN or infinite value, with its sequence and step, both counted from 1."""
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         at = np.argwhere(~np.isfinite(values))[0]
         row, number = int(at[0]), int(np.searchsorted(ends, at[0], side="right"))
@@ -206,7 +197,7 @@ def _labels(path: str | Path, labels: NDArray[Any] | None, count: int) -> list[s
     if labels.shape == (count, 1):
         labels = labels[:, 0]
     if labels.shape != (count,) or labels.dtype.kind not in "iuUb":
-        raise InputError(f"{path}: labels is {_told(labels)}; expected {count} whole numbers or strings")
+        raise InputError(f"{path}: labels is {_describe(labels)}; expected {count} whole numbers or strings")
     return [str(label) for label in labels.tolist()]
 
 
@@ -215,7 +206,7 @@ def _targets(path: str | Path, targets: NDArray[Any] | None, count: int) -> Real
         return None
     if len(targets.shape) not in (1, 2) or len(targets) != count or targets.dtype.kind not in "iufb":
         raise InputError(
-            f"{path}: targets is {_told(targets)}; expected numbers, ({count},) or ({count}, numbers)"
+            f"{path}: targets is {_describe(targets)}; expected numbers, ({count},) or ({count}, numbers)"
         )
     numbers = targets.reshape(count, -1).astype(np.float64)
     if not np.isfinite(numbers).all() or not numbers.shape[1]:
@@ -226,5 +217,5 @@ def _targets(path: str | Path, targets: NDArray[Any] | None, count: int) -> Real
     return numbers
 
 
-def _told(array: NDArray[Any]) -> str:
+def _describe(array: NDArray[Any]) -> str:
     return f"{array.shape} of {array.dtype}"

@@ -1,34 +1,34 @@
-"""Pairs of texts, one pair a line with a tab between: what a translator reads.
+"""Read pairs of texts, one pair per line separated by a tab, for translation.
 
-Quotes are characters as any other here, and a side that is empty is an error. Blank lines between pairs are
-skipped; among texts to translate they are an error, for an answer a line is what is expected of them.
+Quotes have no special meaning, and an empty side is an error. Blank lines between pairs are skipped. In a file of texts to
+translate they are an error, because each line gets one translation.
 
 >>> import pathlib, tempfile
->>> place = tempfile.TemporaryDirectory()
->>> path = pathlib.Path(place.name) / "two.tsv"
+>>> temporary = tempfile.TemporaryDirectory()
+>>> path = pathlib.Path(temporary.name) / "two.tsv"
 >>> _ = path.write_text("the first of May\\t05-01\\nChristmas\\t12-25\\n")
 >>> read_pairs(path).sources, read_pairs(path).targets
 (['the first of May', 'Christmas'], ['05-01', '12-25'])
->>> place.cleanup()
+>>> temporary.cleanup()
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from unspool.data.text.source import read_file
+from unspool.data.text.decoding import read_file
 from unspool.errors import EmptyInput, InputError
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Texts, and what each becomes."""
+    """Source texts and target texts."""
 
     name: str
     sources: list[str]
     targets: list[str] | None
-    """None where the file has one column and no more were asked for."""
+    """None if the file has one column and `need_targets` was false."""
     lines: list[int]
-    """The line of every pair, for messages."""
+    """The line number of each pair, for messages."""
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -38,12 +38,12 @@ def read_pairs(
     path: str | Path,
     columns: tuple[int, int] | None = None,
     need_targets: bool = True,
-    usual: tuple[int, int] | None = None,
+    defaults: tuple[int, int] | None = None,
 ) -> Pairs:
-    """Read pairs; ``columns`` says which two, counted from 0, where a line has more than two.
+    """Read pairs; ``columns``, counted from 0, chooses two columns if a line has more.
 
-    If it does not, the ``usual`` two are read where there are so many columns. Without ``need_targets`` a file
-    of one column is fine: something to translate.
+    Without ``columns``, the two of ``defaults`` are read if the file has them. Without ``need_targets`` the file may have one
+    column, the texts to translate.
     """
     if columns is not None and columns[0] == columns[1]:
         raise InputError(f"columns are {columns[0]} and {columns[1]}; expected two different ones")
@@ -58,10 +58,10 @@ def read_pairs(
         raise InputError(f"{path}: line {blank} is empty; expected a text on every line")
     width = len(rows[0][1])
     alone = not need_targets and width == 1
-    if columns is None and usual is not None and max(usual) < width:
-        columns = usual
+    if columns is None and defaults is not None and max(defaults) < width:
+        columns = defaults
     if width > 2 and columns is None:
-        raise InputError(f"{path}: {width} columns; say which two are the pair, as columns=(0, 1)")
+        raise InputError(f"{path}: {width} columns; choose the two of the pair, as columns=(0, 1)")
     source, target = columns or (0, 1)
     for number, fields in rows:
         if len(fields) != width:

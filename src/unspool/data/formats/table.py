@@ -1,26 +1,25 @@
-"""Tables in text files: CSV, TSV and their relatives, with named columns of text or numbers.
+"""Read tables from text files (CSV, TSV and similar), with named columns of text or numbers.
 
-Rules, all of them stated here and nowhere else:
+Rules:
 
 - Fields may be quoted with ``"``; inside quotes the delimiter and line ends are text, and ``""`` is a quote.
 - The delimiter is given, or a tab for files named ``.tsv`` or ``.tab``, or guessed: of comma, tab, semicolon
-  and bar the one that cuts the first twenty rows into the same number of fields, the more the better.
-- The first row is the heading, unless every field of it is a number: then columns are called ``column 1`` ….
+  and bar the one that splits the first twenty rows into equal numbers of fields, as many as possible.
+- The first row is the heading, unless all its fields are numbers: then columns are named ``column 1`` ….
 - Every row has as many fields as the heading. Blank lines are skipped, but in a table of a single column a
-  blank line before the last row is an empty field: skipping it would move what follows.
-- A number has a decimal point and no separators of thousands. Missing are an empty field, ``?`` and, in any
-  case of letters, ``na``, ``n/a``, ``nan``, ``null``, ``none``. They are refused unless asked for as NaN.
-- Whatever cannot be used is named with its row (counted from 1 below the heading), its line in the file and
-  its column.
+  blank line before the last row is an empty field: skipping it would shift the rows below.
+- A number has a decimal point and no thousands separators. Missing values are an empty field, ``?`` and, in any
+  case, ``na``, ``n/a``, ``nan``, ``null``, ``none``. They are an error unless ``missing="nan"``.
+- Errors name the row (counted from 1 below the heading), the line in the file and the column.
 
 >>> import pathlib, tempfile
->>> place = tempfile.TemporaryDirectory()
->>> path = pathlib.Path(place.name) / "a.csv"
+>>> temporary = tempfile.TemporaryDirectory()
+>>> path = pathlib.Path(temporary.name) / "a.csv"
 >>> _ = path.write_text('word,"how many"\\n"one, two",2\\nthree,?\\n')
 >>> table = read_table(path)
 >>> table.names, table.text("word"), table.numbers("how many", missing="nan").tolist()
 (('word', 'how many'), ['one, two', 'three'], [2.0, nan])
->>> place.cleanup()
+>>> temporary.cleanup()
 """
 
 import csv
@@ -33,18 +32,21 @@ from pathlib import Path
 
 import numpy as np
 
-from unspool.data.text.source import read_file
+from unspool.data.formats.base import ending
+from unspool.data.text.decoding import read_file
 from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Real
 from unspool.options import check_choice
 
 DELIMITERS = {",": "a comma", "\t": "a tab", ";": "a semicolon", "|": "a bar"}
+DELIMITER_OF = {"csv": None, "tsv": "\t", "tab": "\t"}
+"""Delimiters by file ending; None: guessed."""
 WORDS = {"comma": ",", "tab": "\t", "semicolon": ";", "bar": "|"}
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
 GUESSED_FROM = 20
 
 Column = str | int
-"""A column by its name, or by its number from 0."""
+"""A column by name, or by number from 0."""
 
 
 @dataclass(frozen=True)
@@ -52,30 +54,30 @@ class Table:
     """Rows of fields under named columns."""
 
     name: str
-    """What error messages call it."""
+    """The file, for messages."""
     names: tuple[str, ...]
     """The headings."""
     rows: list[list[str]]
     lines: list[int]
-    """The line of the file that each row ends at."""
+    """The line number at which each row ends."""
     delimiter: str
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def has(self, column: Column) -> bool:
-        """Say whether there is such a column."""
+        """Return whether the table has a column."""
         if isinstance(column, str):
             return column in self.names
         return -len(self.names) <= column < len(self.names)
 
     def find(self, column: Column) -> int:
-        """Give the number of a column; a name that is not there is an error that lists those that are."""
+        """Return the number of a column; raise InputError with the list of columns if it is missing."""
         self.refuse_missing([column])
         return self.names.index(column) if isinstance(column, str) else column % len(self.names)
 
     def refuse_missing(self, columns: Iterable[Column]) -> None:
-        """Raise where columns are not there, with the names of all of them and of those that are."""
+        """Raise InputError if columns are missing, with the missing and the existing names."""
         missing = [repr(column) for column in columns if not self.has(column)]
         if missing:
             there = ", ".join(repr(name) for name in self.names)
@@ -83,18 +85,18 @@ class Table:
             what = f"no column{'s' * (len(missing) > 1)} {', '.join(missing)}"
             raise InputError(f"{self.name}: {what}; there are {there}{how if len(self.names) == 1 else ''}")
 
-    def place(self, row: int, column: Column) -> str:
-        """Name a field for a message: the row counts from 0 here, and from 1 in the message."""
+    def location(self, row: int, column: Column) -> str:
+        """Return the location of a field for a message; `row` counts from 0, the message from 1."""
         at = self.find(column)
         return f"{self.name}: row {row + 1} (line {self.lines[row]}), column {self.names[at]!r}"
 
     def text(self, column: Column) -> list[str]:
-        """Give a column as it is written."""
+        """Return the fields of a column."""
         at = self.find(column)
         return [row[at] for row in self.rows]
 
     def numbers(self, column: Column, missing: str = "refuse") -> Real:
-        """Give a column as numbers; ``missing`` is refuse, or nan to have NaN in the place of what is missing."""
+        """Return a column as float64; ``missing``: refuse (an error) or nan (missing values are NaN)."""
         check_choice("missing", missing, ("refuse", "nan"))
         at = self.find(column)
         values = np.empty(len(self.rows))
@@ -102,21 +104,21 @@ class Table:
             value = as_number(row[at])
             if value is None or math.isinf(value):
                 raise InputError(
-                    f"{self.place(i, at)}: expected a finite number, got {row[at]!r}{comma(row[at])}"
+                    f"{self.location(i, at)}: expected a finite number, got {row[at]!r}{comma_hint(row[at])}"
                 )
             if math.isnan(value) and missing == "refuse":
-                raise InputError(f"{self.place(i, at)}: the value is missing ({row[at]!r})")
+                raise InputError(f"{self.location(i, at)}: the value is missing ({row[at]!r})")
             values[i] = value
         return values
 
     def is_numeric(self, column: Column) -> bool:
-        """Say whether a column has a number in every field that is not missing, and at least one."""
+        """Return whether all fields of a column that are not missing are numbers, and at least one is."""
         values = [as_number(field) for field in self.text(column)]
         return None not in values and not all(value is None or math.isnan(value) for value in values)
 
 
 def as_number(field: str) -> float | None:
-    """Read a field as a number: NaN where it is missing, None where it is something else.
+    """Return a field as a number: NaN if it is missing, None if it is not a number.
 
     >>> as_number(" 2.5 "), as_number("NA"), as_number("1_000"), as_number("two")
     (2.5, nan, None, None)
@@ -130,10 +132,10 @@ def as_number(field: str) -> float | None:
         return None
 
 
-def comma(field: str) -> str:
-    """Say what is wrong with a number that has a comma; nothing of anything else.
+def comma_hint(field: str) -> str:
+    """Return a hint if a field is a number with a comma, otherwise nothing.
 
-    >>> comma("1,5"), comma("one, two")
+    >>> comma_hint("1,5"), comma_hint("one, two")
     (': a number has a decimal point, and no other commas or points', '')
     """
     wrong = re.fullmatch(r"[+-]?[\d.]+(,\d+)+(\.\d*)?", field.strip()) is not None
@@ -144,7 +146,7 @@ def read_table(path: str | Path, delimiter: str | None = None) -> Table:
     """Read a table; ``delimiter`` is a character or one of comma, tab, semicolon, bar [default: guessed]."""
     text = read_file(path)
     name = str(path)
-    cut = _guess(name, text) if delimiter is None else _given(delimiter)
+    cut = _guess(name, text) if delimiter is None else _delimiter(delimiter)
     rows = list(_rows(name, text, cut))
     body = _without_blanks(rows)
     if not body:
@@ -174,7 +176,7 @@ def _headings(name: str, first: Sequence[str]) -> tuple[str, ...]:
     for heading in names:
         if names.count(heading) > 1:
             raise InputError(
-                f"{name}: the heading has {heading!r} {names.count(heading)} times; once, please"
+                f"{name}: the heading has {heading!r} {names.count(heading)} times; expected each name once"
             )
     return names
 
@@ -184,16 +186,16 @@ def _without_blanks(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[s
         rows.pop()
     single = max((len(row) for _, row in rows), default=0) == 1
     begun = False
-    kept = []
+    found = []
     for line, row in rows:
         if row or (single and begun):
-            kept.append((line, row or [""]))
+            found.append((line, row or [""]))
         begun = begun or bool(row)
-    return kept
+    return found
 
 
 def _rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Give (line, fields); a long field is fine, a quote that never closes is not."""
+    """Yield (line number, fields); fields may be long, an unclosed quote is an error."""
     before = csv.field_size_limit(len(text) + 1)
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -210,7 +212,7 @@ def _rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]
         csv.field_size_limit(before)
 
 
-def _given(delimiter: str) -> str:
+def _delimiter(delimiter: str) -> str:
     cut = WORDS.get(delimiter, delimiter)
     if len(cut) != 1 or cut in '"\r\n':
         raise InputError(f"delimiter: expected one character, or {', '.join(WORDS)}; got {delimiter!r}")
@@ -218,13 +220,13 @@ def _given(delimiter: str) -> str:
 
 
 def _guess(name: str, text: str) -> str:
-    if name.lower().removesuffix(".gz").endswith((".tsv", ".tab")):
-        return "\t"
-    return max(DELIMITERS, key=lambda cut: _worth(name, text, cut))  # the first of equals
+    if (known := DELIMITER_OF.get(ending(name))) is not None:
+        return known
+    return max(DELIMITERS, key=lambda cut: _fit(name, text, cut))  # the first of equals
 
 
-def _worth(name: str, text: str, delimiter: str) -> tuple[bool, int]:
-    """Say how well a delimiter cuts: whether all rows are cut alike, and into how many fields."""
+def _fit(name: str, text: str, delimiter: str) -> tuple[bool, int]:
+    """Return how well a delimiter fits: whether all rows have equally many fields, and how many."""
     widths = list[int]()
     try:
         for _, row in _rows(name, text, delimiter):

@@ -1,31 +1,31 @@
-"""Sequences with a tag at every step: columns with a blank line between sequences, or a table.
+"""Read sequences with one tag per step: columns with a blank line between sequences, or a table.
 
-    Dogs    NNS          columns between tabs or blanks, one step a line,
+    Dogs    NNS          columns separated by tabs or blanks, one step per line,
     bark    VBP          a blank line between two sequences
 
-    sentence,word,tag    a table says which sequence a row belongs to: rows of the same name that follow
-    1,Dogs,NNS           one another are one sequence, and an empty name means the one above
+    sentence,word,tag    a column of the table names the sequence of each row: adjacent rows of the same name
+    1,Dogs,NNS           are one sequence, and an empty name repeats the name above
     1,bark,VBP
-    2,,                  a row with neither token nor tag, alone in its sequence, is a sequence of no step
+    2,,                  a sequence of one row without token and tag is empty: no steps
 
-Ten columns as CoNLL-U has them are read by its own rules (`unspool.data.formats.conllu`): form and upos.
-In files with tabs a line that begins with ``#`` and has no tab is a comment; a sequence whose first token is
-``-DOCSTART-`` is left out.
+CoNLL-U has its own rules (`unspool.data.formats.conllu`). In files with tabs a line that begins with ``#`` and has no tab
+is a comment; a sequence whose first token is ``-DOCSTART-`` is skipped.
 
 >>> import pathlib, tempfile
->>> place = tempfile.TemporaryDirectory()
->>> path = pathlib.Path(place.name) / "two.conll"
+>>> temporary = tempfile.TemporaryDirectory()
+>>> path = pathlib.Path(temporary.name) / "two.conll"
 >>> _ = path.write_text("Dogs NNS\\nbark VBP\\n\\nYes UH\\n")
 >>> found = read_tagged(path)
 >>> found.tokens, found.tags
 ([['Dogs', 'bark'], ['Yes']], [['NNS', 'VBP'], ['UH']])
->>> place.cleanup()
+>>> temporary.cleanup()
 """
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from unspool.data.formats.base import ending
 from unspool.data.formats.conllu import (
     COLUMNS,
     FORM,
@@ -36,39 +36,38 @@ from unspool.data.formats.conllu import (
     is_conllu,
     words_of,
 )
-from unspool.data.formats.table import Column, Table, read_table
-from unspool.data.text.source import read_file
+from unspool.data.formats.table import DELIMITER_OF, Column, Table, read_table
+from unspool.data.text.decoding import read_file
 from unspool.errors import EmptyInput, InputError
 
-TABLES = (".csv", ".tsv", ".tab")
 KNOWN = {*COLUMNS, *range(len(COLUMNS))}
-"""The columns of CoNLL-U, by name and by number."""
+"""Names and numbers of the columns of CoNLL-U."""
 
 
 @dataclass(frozen=True)
 class Tagged:
-    """Tokens, and as many tags."""
+    """Sequences of tokens, and one tag per token."""
 
     name: str
     tokens: list[list[str]]
     tags: list[list[str]] | None
-    """None where the file has none and none were asked for."""
+    """None if the file has none and `need_tags` was false."""
     lines: list[list[int]]
-    """The line of every token, for messages."""
+    """The line number of each token, for messages."""
 
     def __len__(self) -> int:
         return len(self.tokens)
 
 
 class DefaultTagColumns(NamedTuple):
-    """The columns where nobody chooses others; None: the first and the last, in a table those of these names."""
+    """The columns that are read by default; None: the first and the last, in a table the columns of these names."""
 
     token: Column | None = None
     tag: Column | None = None
     sequence: Column | None = None
 
 
-USUAL = DefaultTagColumns()
+DEFAULTS = DefaultTagColumns()
 
 
 def read_tagged(
@@ -78,30 +77,30 @@ def read_tagged(
     sequence: Column | None = None,
     delimiter: str | None = None,
     need_tags: bool = True,
-    usual: DefaultTagColumns = USUAL,
+    defaults: DefaultTagColumns = DEFAULTS,
 ) -> Tagged:
     """Read a file named .csv, .tsv or .tab as a table, any other as columns.
 
-    ``token`` and ``tag`` choose columns [default: the usual ones], ``sequence`` the table's column that names the
-    sequence. Without ``need_tags`` a file may have none, or ``none`` says so: something to predict.
+    ``token`` and ``tag`` choose columns [default: ``defaults``], ``sequence`` the column of a table that names the sequence.
+    Without ``need_tags`` the file may have no tags, and ``tag="none"`` ignores them.
     """
-    if Path(path).name.lower().removesuffix(".gz").endswith(TABLES) or delimiter is not None:
+    if ending(path) in DELIMITER_OF or delimiter is not None:
         return _from_table(
-            read_table(path, delimiter), DefaultTagColumns(token, tag, sequence), need_tags, usual
+            read_table(path, delimiter), DefaultTagColumns(token, tag, sequence), need_tags, defaults
         )
     if sequence is not None:
         raise InputError(f"{path}: sequence is for tables; in columns a blank line begins a new one")
     groups, no_tags = _groups(path), tag == "none" and not need_tags
     if is_conllu(path, groups):
-        return _from_conllu(path, groups, DefaultTagColumns(token, tag), need_tags, usual)
+        return _from_conllu(path, groups, DefaultTagColumns(token, tag), need_tags, defaults)
     for name, column in (("token", token), ("tag", None if no_tags else tag)):
         if isinstance(column, str):
-            raise InputError(f"{path}: {name}: columns have numbers from 0 here, got {column!r}")
-    return _from_columns(path, groups, DefaultTagColumns(token, tag), need_tags, usual)
+            raise InputError(f"{path}: {name} is {column!r}; expected the number of a column, from 0")
+    return _from_columns(path, groups, DefaultTagColumns(token, tag), need_tags, defaults)
 
 
 def _groups(path: str | Path) -> list[list[tuple[int, list[str]]]]:
-    """Return the lines of every sequence with their numbers, cut into fields, without comments."""
+    """Return the rows of each sequence (line number, fields), without comments."""
     lines = read_file(path, newlines="lf").split("\n")
     tabs, conllu = any("\t" in line for line in lines), has_conllu_name(path)
     groups: list[list[tuple[int, list[str]]]] = [[]]
@@ -119,18 +118,22 @@ def _groups(path: str | Path) -> list[list[tuple[int, list[str]]]]:
 def _from_conllu(
     path: str | Path,
     groups: list[list[tuple[int, list[str]]]],
-    told: DefaultTagColumns,
+    given: DefaultTagColumns,
     need_tags: bool,
-    usual: DefaultTagColumns,
+    defaults: DefaultTagColumns,
 ) -> Tagged:
-    no_tags = told.tag == "none" and not need_tags
-    token, tag = column_number(path, told.token), None if no_tags else column_number(path, told.tag)
-    known = [column_number(path, each) if each in KNOWN else None for each in (usual.token, usual.tag)]
-    usual = DefaultTagColumns(FORM if known[0] is None else known[0], UPOS if known[1] is None else known[1])
+    no_tags = given.tag == "none" and not need_tags
+    token, tag = column_number(path, given.token), None if no_tags else column_number(path, given.tag)
+    known = [column_number(path, each) if each in KNOWN else None for each in (defaults.token, defaults.tag)]
+    defaults = DefaultTagColumns(
+        FORM if known[0] is None else known[0], UPOS if known[1] is None else known[1]
+    )
     words = [group for group in words_of(path, groups) if group]
     if not words:
         raise EmptyInput(f"{path}: no word in it")
-    found = _from_columns(path, words, DefaultTagColumns(token, "none" if no_tags else tag), need_tags, usual)
+    found = _from_columns(
+        path, words, DefaultTagColumns(token, "none" if no_tags else tag), need_tags, defaults
+    )
     if found.tags is None or any(each != UNKNOWN for row in found.tags for each in row):
         return found
     if need_tags:
@@ -141,9 +144,9 @@ def _from_conllu(
 def _from_columns(
     path: str | Path,
     groups: list[list[tuple[int, list[str]]]],
-    told: DefaultTagColumns,
+    given: DefaultTagColumns,
     need_tags: bool,
-    usual: DefaultTagColumns,
+    defaults: DefaultTagColumns,
 ) -> Tagged:
     width = len(groups[0][0][1])
     for number, fields in (row for group in groups for row in group):
@@ -151,7 +154,7 @@ def _from_columns(
             raise InputError(f"{path}: line {number} has {len(fields)} columns; the first token has {width}")
     if need_tags and width < 2:
         raise InputError(f"{path}: one column only; expected a token and a tag on every line")
-    token, tag = _two_of(width, told, need_tags, usual)
+    token, tag = _two_of(width, given, need_tags, defaults)
     for column in (token,) if tag is None else (token, tag):
         if not -width <= column < width:
             raise InputError(f"{path}: no column {column}; there are {width}, numbered from 0")
@@ -166,26 +169,28 @@ def _from_columns(
 
 
 def _two_of(
-    width: int, told: DefaultTagColumns, need_tags: bool, usual: DefaultTagColumns
+    width: int, given: DefaultTagColumns, need_tags: bool, defaults: DefaultTagColumns
 ) -> tuple[int, int | None]:
-    """Give the columns of the tokens and the tags, None where there are none; of the usual ones those that are there."""
-    there = [column for column in (told.token, usual.token, 0) if isinstance(column, int)]
-    token = next(column for column in there if column < width or column == told.token)
-    if not need_tags and (width == 1 or told.tag == "none"):
+    """Return the columns of the tokens and the tags, None without tags; defaults that the file lacks are ignored."""
+    there = [column for column in (given.token, defaults.token, 0) if isinstance(column, int)]
+    token = next(column for column in there if column < width or column == given.token)
+    if not need_tags and (width == 1 or given.tag == "none"):
         return token, None
-    if isinstance(told.tag, int):
-        return token, told.tag
-    tag = usual.tag if isinstance(usual.tag, int) else -1
+    if isinstance(given.tag, int):
+        return token, given.tag
+    tag = defaults.tag if isinstance(defaults.tag, int) else -1
     return token, None if not need_tags and (tag >= width or tag % width == token) else tag
 
 
-def _from_table(table: Table, told: DefaultTagColumns, need_tags: bool, usual: DefaultTagColumns) -> Tagged:
+def _from_table(
+    table: Table, given: DefaultTagColumns, need_tags: bool, defaults: DefaultTagColumns
+) -> Tagged:
     token, tag, sequence = (
         next(column for column in each if column is not None)
-        for each in zip(told, usual, DefaultTagColumns._fields, strict=True)
+        for each in zip(given, defaults, DefaultTagColumns._fields, strict=True)
     )
     words, names = table.text(token), table.text(sequence)
-    if not need_tags and _without_tags(table, token, tag, told.tag):
+    if not need_tags and _without_tags(table, token, tag, given.tag):
         tags = None
     else:
         if table.find(token) == table.find(tag):
@@ -196,7 +201,7 @@ def _from_table(table: Table, told: DefaultTagColumns, need_tags: bool, usual: D
     spans = [(a, a) if b == a + 1 and not words[a] and not (tags and tags[a]) else (a, b) for a, b in spans]
     for i in (i for a, b in spans for i in range(a, b)):
         if tags is not None and not tags[i]:
-            raise InputError(f"{table.place(i, tag)}: the tag is missing")
+            raise InputError(f"{table.location(i, tag)}: the tag is missing")
     return Tagged(
         table.name,
         [words[a:b] for a, b in spans],
@@ -205,15 +210,15 @@ def _from_table(table: Table, told: DefaultTagColumns, need_tags: bool, usual: D
     )
 
 
-def _without_tags(table: Table, token: Column, tag: Column, told: Column | None) -> bool:
-    """Say whether a table has no tags: none are said to be there, or the usual column is none or the tokens'."""
-    if told is not None:
-        return told == "none" and not table.has(told)
+def _without_tags(table: Table, token: Column, tag: Column, given: Column | None) -> bool:
+    """Return whether a table has no tags: tag is "none", or the default column is missing or holds the tokens."""
+    if given is not None:
+        return given == "none" and not table.has(given)
     return not table.has(tag) or table.find(tag) == table.find(token)
 
 
 def _begins(names: list[str]) -> list[int]:
-    """Give the rows where another name than that above begins; an empty one is that above."""
+    """Return the rows at which the name changes; an empty name repeats the name above."""
     begins, above = list[int](), ""
     for i, name in enumerate(names):
         if i == 0 or (name and name != above):

@@ -1,20 +1,19 @@
-"""Numbers in time from a table: a column of times, one or several of numbers, and a rule for what is missing.
+"""Read time series from a table: a column of times, numeric columns, and a rule for missing values.
 
-Rules, all of them stated here and nowhere else:
+Rules:
 
-- The times are the column that is given, or the first of those named like a time (date, time, year, month …),
-  or the first other column that holds dates, or the first column, if it holds whole numbers that rise by equal
-  steps. They are passed through. Beside other times, such a first column is an index and left out.
-  A column of dates that do not rise, or one of which is no date, is an error and never passed over. So is a column
-  that looks like times and cannot be read, and one that begins again for every series of a long table.
-- A long table without such times is known by a column that names the series of every row, in blocks of rows. It is an error
-  unless both the times and the columns of numbers are given.
-- The numbers are the columns that are given, or all others that have a number in any row; those without one
-  are left out, and the table remembers which. Text among numbers is an error that names row and column.
-- A value that is missing, and a step that has no row, are errors by default (``refuse``). ``interpolate`` puts
-  a straight line between the neighbours and takes it for observed; ``mask`` does the same for reading, but
-  nothing is learned from it and nothing is scored on it. At the beginning missing values are cut off; at the
-  end they are always refused: a forecast begins there.
+- The times are the given column, or the first column with the name of a time (date, time, year, month …), or the first
+  other column that holds dates, or the first column if it holds integers that rise by equal steps. Next to other times,
+  such a first column is an index and is left out.
+- A column of dates that do not rise, or with a field that is not a date, is an error. So is a column that looks like times
+  and cannot be read, and a column that restarts for each series of a long table.
+- A long table without such times has a column that names the series of each row, in blocks of rows. It is an error unless
+  both the times and the numeric columns are given.
+- The series are the given columns, or all others that have a number in any row; the names of the rest are stored in
+  ``left_out``. Text among numbers is an error with row and column.
+- A missing value, and a step without a row, are errors by default (``refuse``). ``interpolate`` fills them linearly and
+  treats them as observed; ``mask`` fills them as inputs, but excludes them from the loss and the scores. Missing values at
+  the beginning are dropped; at the end, where a forecast begins, they are an error.
 """
 
 from collections.abc import Sequence
@@ -25,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.data.formats.long_table import refuse_blocks, refuse_long, refuse_restarting_count
-from unspool.data.formats.table import Column, Table, as_number, comma, read_table
-from unspool.data.series.time_index import TimeIndex, fault, read_clock
+from unspool.data.formats.table import Column, Table, as_number, comma_hint, read_table
+from unspool.data.series.time_index import TimeIndex, first_fault, infer_time_index
 from unspool.data.series.times import day_is_unclear, format_of, look_like_times
 from unspool.errors import InputError
 from unspool.kernels.arrays import Real
@@ -51,27 +50,27 @@ MISSING = ("refuse", "interpolate", "mask")
 IGNORE = ", or say time='none'"
 HINT = "fill it, or say how: missing='interpolate' or missing='mask'"
 MOST_STEPS = 1000
-"""Steps of time for each row of a table: what lies between two rows is filled in."""
+"""Most time steps per row of a table; steps without a row are filled."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """One column: numbers without holes, and which of them were observed."""
+    """One column: values without gaps, and a mask of the observed ones."""
 
     y: Real
     known: NDArray[np.bool_]
     begin: int
-    """The number of its first value: what was cut off before it."""
+    """The step of its first value: the number of dropped steps before it."""
 
     @property
     def filled(self) -> int:
-        """How many values were missing."""
+        """Number of missing values."""
         return int((~self.known).sum())
 
 
 @dataclass(frozen=True)
 class TimeTable:
-    """Columns of numbers, and their clock."""
+    """Numeric columns and their time index."""
 
     name: str
     time: str | None
@@ -79,12 +78,12 @@ class TimeTable:
     clock: TimeIndex | None
     columns: dict[str, Values]
     left_out: list[str]
-    """Columns without a number, and an index beside the times."""
+    """Columns without a number, and an index next to the times."""
     rows: int
-    """Steps from the first row to the last."""
+    """Number of steps from the first row to the last."""
 
     def label(self, number: int) -> str:
-        """Name a step, counted from the first row: its time, or its number from 1."""
+        """Return the label of a step, counted from 0 at the first row: its time, or its number from 1."""
         return self.clock.label(number) if self.clock else str(number + 1)
 
 
@@ -95,15 +94,15 @@ def read_timetable(
     missing: str = "refuse",
     delimiter: str | None = None,
 ) -> TimeTable:
-    """Read a table of numbers in time; ``time`` is a column, or none to have no times."""
+    """Read a table of time series; ``time`` is a column, or "none" to ignore times."""
     check_choice("missing", missing, MISSING)
     table = read_table(path, delimiter)
     table.refuse_missing(columns or ())
     at = _time_column(table, time, columns)
-    clock = read_clock(table.text(at)) if at is not None else None
+    clock = infer_time_index(table.text(at)) if at is not None else None
     if at is not None and clock is None and time is not None:
         _refuse(table, at, "", numbers=True)
-        raise InputError(f"{table.name}: column {table.names[at]!r} is no column of times that rise")
+        raise InputError(f"{table.name}: column {table.names[at]!r} is not a column of rising times")
     at = at if clock is not None else None
     if columns is None or time is None:
         refuse_blocks(table, _names_of_series(table, at))
@@ -145,17 +144,17 @@ def _time_column(table: Table, time: Column | None, columns: Sequence[Column] | 
 
 
 def _counts_rows(table: Table) -> bool:
-    """Return whether the first column holds whole numbers that rise by equal steps."""
-    clock, values = read_clock(table.text(0)), [as_number(field) for field in table.text(0)]
+    """Return whether the first column holds integers that rise by equal steps."""
+    clock, values = infer_time_index(table.text(0)), [as_number(field) for field in table.text(0)]
     whole = all(value is not None and value == value // 1 for value in values)
     return clock is not None and clock.kind == "numbers" and whole and _rises(clock.numbers(table.text(0)))
 
 
 def _is_clock(table: Table, i: int, *, named: bool) -> bool:
-    """Return whether a column holds the times; raise where it is mostly times and cannot be used as such."""
+    """Return whether a column holds the times; raise InputError if it is mostly times but unusable."""
     times = table.text(i)
     _refuse_unclear(table, i)
-    clock = read_clock(times) if named or format_of(times) else None
+    clock = infer_time_index(times) if named or format_of(times) else None
     if clock is None:
         _refuse(table, i)
         return False
@@ -167,14 +166,14 @@ def _is_clock(table: Table, i: int, *, named: bool) -> bool:
 
 
 def _refuse(table: Table, column: int, hint: str = IGNORE, *, numbers: bool = False) -> None:
-    """Raise where a column is mostly times, with the first row that keeps it from being a clock."""
-    if (found := fault(table.text(column), numbers=numbers)) is not None:
+    """Raise InputError if a column is mostly times, with the first row that is wrong."""
+    if (found := first_fault(table.text(column), numbers=numbers)) is not None:
         row, why = found
         if "row" in why:
             _refuse_long(table, column)
             refuse_blocks(table, _names_of_series(table, column))
-        what = f"{table.place(row, column)}: {table.rows[row][column]!r} {why}"
-        raise InputError(f"{what}; {'sort the rows' if 'row' in why else 'mend it'}{hint}")
+        what = f"{table.location(row, column)}: {table.rows[row][column]!r} {why}"
+        raise InputError(f"{what}; {'sort the rows' if 'row' in why else 'correct it'}{hint}")
 
 
 def _refuse_unclear(table: Table, column: int) -> None:
@@ -191,7 +190,7 @@ def _refuse_long(table: Table, time: int) -> None:
 
 
 def _names_of_series(table: Table, time: int | None) -> list[int]:
-    """Return the columns that may name the series of every row: all but the times."""
+    """Return the columns that may name the series of each row: all except the times."""
     return [i for i in range(len(table.names)) if i != time and table.names[i].lower() not in NAMED]
 
 
@@ -202,15 +201,15 @@ def _rises(numbers: Sequence[int | None]) -> bool:
 def _steps(
     table: Table, at: int | None, clock: TimeIndex | None, missing: str, hint: str
 ) -> NDArray[np.int64]:
-    """Give the number of every row, and refuse times that fall back or, unless filled, leave steps out."""
+    """Return the step of each row; raise InputError for times that do not rise or, unless filled, skip steps."""
     if clock is None or at is None:
         return np.arange(len(table))
     numbers, before = clock.numbers(table.text(at)), -1
     for row, number in enumerate(numbers):
-        where = f"{table.place(row, at)}: {table.rows[row][at]!r}"
+        where = f"{table.location(row, at)}: {table.rows[row][at]!r}"
         if number is None:
             raise InputError(
-                f"{where} is no whole number of steps after {clock.begin!r}; use time='none' to ignore times"
+                f"{where} is not a whole number of steps after {clock.begin!r}; use time='none' to ignore times"
             )
         if number <= before:
             raise InputError(
@@ -233,9 +232,9 @@ def _numbers(table: Table, at: int | None, columns: Sequence[Column] | None) -> 
     others = [i for i in range(len(table.names)) if i != at]
     chosen = [i for i in others if any(_is_number(field) for field in table.text(i))]
     if at not in (None, 0) and chosen[:1] == [0] and len(chosen) > 1 and _counts_rows(table):
-        chosen = chosen[1:]  # an index beside the times is no series
+        chosen = chosen[1:]  # an index next to the times is not a series
     for i in others:
-        if i not in chosen and comma(table.rows[0][i]):
+        if i not in chosen and comma_hint(table.rows[0][i]):
             table.numbers(i)
     if not chosen:
         raise InputError(f"{table.name}: no column of numbers; there are {', '.join(table.names)}")
@@ -248,19 +247,19 @@ def _is_number(field: str) -> bool:
 
 
 def _refuse_holes(table: Table, read: dict[int, Real], missing: str) -> None:
-    """Raise where values are missing, with the first of them and the names of all columns that have some."""
+    """Raise InputError for missing values, with the first one and the names of all columns that have any."""
     holes = {i: np.flatnonzero(np.isnan(values)) for i, values in read.items()}
     holed = [i for i in read if len(holes[i])]
     if holed and missing == "refuse":
         others = ", ".join(repr(table.names[i]) for i in holed[1:])
         also = f", and there are more in {others}" if others else ""
         raise InputError(
-            f"{table.place(int(holes[holed[0]][0]), holed[0])}: the value is missing{also}; {HINT}"
+            f"{table.location(int(holes[holed[0]][0]), holed[0])}: the value is missing{also}; {HINT}"
         )
     for i in holed:
         if holes[i][-1] == len(table) - 1:
             raise InputError(
-                f"{table.place(len(table) - 1, i)}: the last value is missing; cut the rows at the end"
+                f"{table.location(len(table) - 1, i)}: the last value is missing; cut the rows at the end"
             )
 
 

@@ -1,24 +1,23 @@
-"""Time series with a class or a number, as ``.ts`` files have them: the archives of series classification and regression.
+"""Read time series with a class or a number from ``.ts`` files, as in the archives of series classification and regression.
 
     #  a comment
-    @problemName JapaneseVowels        words about the data, in any case of letters
-    @dimensions 12                     how many values a step has
-    @classLabel true 1 2 3             whether a label ends each line, and the labels there are
-    @targetLabel true                  instead of it: whether a number to predict ends each line
+    @problemName JapaneseVowels        header fields; case is ignored
+    @dimensions 12                     number of values per step
+    @classLabel true 1 2 3             each line ends with a label; the list of labels
+    @targetLabel true                  instead: each line ends with a number to predict
     @data
-    1.8,1.9,2.0:-0.2,-0.1,-0.3:1       a series a line: dimensions between colons, then the label
+    1.8,1.9,2.0:-0.2,-0.1,-0.3:1       one series per line: dimensions separated by colons, then the label
 
-A value ``?`` or ``NaN`` is missing: refused unless asked for as NaN. Stamped times, ``(0,1.8),(1,1.9)``, are
-refused.
+Missing values, ``?`` or ``NaN``, are an error unless ``missing="nan"``. Time stamps, ``(0,1.8),(1,1.9)``, are an error.
 
 >>> import pathlib, tempfile
->>> place = tempfile.TemporaryDirectory()
->>> path = pathlib.Path(place.name) / "two.ts"
+>>> temporary = tempfile.TemporaryDirectory()
+>>> path = pathlib.Path(temporary.name) / "two.ts"
 >>> _ = path.write_text("@classLabel true low high\\n@data\\n1,2,3:4,5,6:low\\n7:8:high\\n")
 >>> found = read_ts(path)
 >>> found.sequences[0].tolist(), found.labels
 ([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]], ['low', 'high'])
->>> place.cleanup()
+>>> temporary.cleanup()
 """
 
 import math
@@ -27,8 +26,9 @@ from pathlib import Path
 
 import numpy as np
 
+from unspool.data.formats.base import Sequences
 from unspool.data.formats.table import as_number
-from unspool.data.text.source import read_file
+from unspool.data.text.decoding import read_file
 from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Real
 from unspool.options import check_choice
@@ -36,10 +36,10 @@ from unspool.options import check_choice
 
 @dataclass
 class Header:
-    """What stands before @data."""
+    """The lines before @data."""
 
     words: dict[str, list[str]] = field(default_factory=dict)
-    """Lower-case keys, and what follows them."""
+    """Fields by lower-case name."""
 
     @property
     def labelled(self) -> bool:
@@ -53,41 +53,28 @@ class Header:
 
     @property
     def classes(self) -> list[str]:
-        """The labels that are announced; none where the label is a number."""
+        """The declared labels; none if the label is a number."""
         return self.words["classlabel"][1:] if self._says("classlabel") else []
 
     @property
     def stamped(self) -> bool:
-        """Whether every value has its time."""
+        """Whether values have time stamps."""
         return self._says("timestamps")
 
     def _says(self, key: str) -> bool:
         return [word.lower() for word in self.words.get(key, ())[:1]] == ["true"]
 
 
-@dataclass(frozen=True)
-class Series:
-    """Series (tau X) of different lengths, their labels, and the lines they stand in."""
-
-    sequences: list[Real]
-    labels: list[str] | None
-    classes: list[str]
-    """The labels that the header announces."""
-    lines: list[int]
-    numbers: bool = False
-    """Whether the labels are numbers to predict and no classes."""
-
-
-def read_ts(path: str | Path, missing: str = "refuse") -> Series:
-    """Read all series of a file; ``missing`` is refuse, or nan to have NaN in the place of what is missing."""
+def read_ts(path: str | Path, missing: str = "refuse") -> Sequences:
+    """Read all series of a file; ``missing``: refuse (an error) or nan (missing values are NaN)."""
     check_choice("missing", missing, ("refuse", "nan"))
     lines = [line.strip() for line in read_file(path, newlines="lf").split("\n")]
     header, begin = _header(path, lines)
     if header.numbers and header.classes:
         raise InputError(f"{path}: @classLabel and @targetLabel are both true; expected one of them")
     if header.stamped:
-        raise InputError(f"{path}: @timestamps true: values with times of their own are not read")
-    sequences, labels, places = list[Real](), list[str](), list[int]()
+        raise InputError(f"{path}: @timestamps true: time stamps are not supported; remove them")
+    sequences, labels, locations = list[Real](), list[str](), list[str]()
     for number, line in enumerate(lines[begin:], begin + 1):
         if not line or line.startswith("#"):
             continue
@@ -95,7 +82,7 @@ def read_ts(path: str | Path, missing: str = "refuse") -> Series:
         if header.labelled:
             labels.append(_label(path, number, parts.pop().strip(), header.classes))
         sequences.append(_series(path, number, parts, header, missing))
-        places.append(number)
+        locations.append(f"{path}: line {number}")
         if sequences[-1].shape[1] != sequences[0].shape[1]:
             raise InputError(
                 f"{path}: line {number} has {sequences[-1].shape[1]} dimensions; the first series has "
@@ -103,7 +90,17 @@ def read_ts(path: str | Path, missing: str = "refuse") -> Series:
             )
     if not sequences:
         raise EmptyInput(f"{path}: no series below @data")
-    return Series(sequences, labels if header.labelled else None, header.classes, places, header.numbers)
+    if header.numbers:
+        return Sequences(sequences, None, _targets(labels, locations), locations)
+    return Sequences(sequences, labels if header.labelled else None, None, locations)
+
+
+def _targets(labels: list[str], locations: list[str]) -> Real:
+    targets = [as_number(label) for label in labels]
+    for target, label, location in zip(targets, labels, locations, strict=True):
+        if target is None or not math.isfinite(target):
+            raise InputError(f"{location}: expected a finite number as the target, got {label!r}")
+    return np.array(targets, np.float64)[:, None]
 
 
 def _header(path: str | Path, lines: list[str]) -> tuple[Header, int]:

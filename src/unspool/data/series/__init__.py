@@ -1,1 +1,1 @@
-"""Numbers in time: times, seasons, transformations, windows."""
+"""Time series: times, seasons, transformations, windows."""

@@ -1,4 +1,4 @@
-"""A series as it is given: numbers, finite, not all the same, of a size that can be squared."""
+"""Validate a series: finite numbers, not all equal, and small enough to be squared."""
 
 from os import PathLike
 from typing import Any
@@ -9,11 +9,11 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import Real
 
 LARGEST = 1e150
-"""The largest value whose square is a number; differences below 1 / LARGEST have a square of 0."""
+"""Largest absolute value whose square is finite; differences below 1 / LARGEST have a square of 0."""
 
 
-def checked(y: Any, name: str) -> Real:
-    """Give a series as numbers; refuse what is none, is not finite, or never changes."""
+def check_series(y: Any, name: str) -> Real:
+    """Return a series as float64 (n,); raise InputError if it is not numeric, not finite or constant."""
     if isinstance(y, str | PathLike):
         raise InputError(
             f"{name} is {str(y)!r}; expected numbers: read a file with read_series({str(y)!r}) from unspool.data.series.lags"
@@ -23,13 +23,13 @@ def checked(y: Any, name: str) -> Real:
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}: expected numbers: {error}") from error
     if values.ndim != 1:
-        raise InputError(f"{name} has shape {values.shape}; expected one axis, a value a step")
+        raise InputError(f"{name} has shape {values.shape}; expected one axis, one value per step")
     if not len(values):
-        raise InputError(f"{name} is empty; expected a value a step")
+        raise InputError(f"{name} is empty; expected one value per step")
     if not np.isfinite(values).all():
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         raise InputError(
-            f"{name}: value {at + 1} is {values[at]}; expected finite numbers: fill what is missing"
+            f"{name}: value {at + 1} is {values[at]}; expected finite numbers: fill the missing values"
         )
     if np.abs(values).max() > LARGEST:
         at = int(np.argmax(np.abs(values)))
@@ -38,7 +38,7 @@ def checked(y: Any, name: str) -> Real:
             "divide them all by a power of ten"
         )
     if np.ptp(values) == 0:
-        raise InputError(f"{name}: all {len(values)} values are {values[0]:g}; there is nothing to learn")
+        raise InputError(f"{name}: all {len(values)} values are {values[0]:g}; expected values that differ")
     if np.ptp(values) < 1 / LARGEST:
         raise InputError(
             f"{name}: its values differ by {np.ptp(values):g} at most: values too small; expected differences of "

@@ -1,4 +1,4 @@
-"""Rows of numbers: read from a table, made up, and cut into windows.
+"""Read or generate a series and cut it into lagged windows.
 
 >>> X, y = lagged(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), tau=2)
 >>> X.tolist(), y.tolist()
@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from unspool.data.text.source import read_text
+from unspool.data.text.decoding import read_text
 from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Real
 
 
 def read_series(path: str | Path, column: str | int | None = None) -> Real:
-    """Read one column of a CSV file with a heading: by its heading, by its number from 0, or the last one.
+    """Read one column of a CSV file with a heading, by name, by number from 0, or the last one [default].
 
-    Lines without a number in that column are refused, not skipped: a gap would shift time.
+    A line without a number in that column is an error: skipping it would shift time.
     """
     rows = list(csv.reader(read_text(path, newlines="lf").splitlines()))
     heading, body = rows[0], [row for row in rows[1:] if row]
@@ -30,7 +30,7 @@ def read_series(path: str | Path, column: str | int | None = None) -> Real:
 
 
 def noisy_sine(length: int, rng: np.random.Generator, period: float = 628.3, noise: float = 0.2) -> Real:
-    """Make a sine with noise on it: sin(2π t / period) + noise · N(0, 1), t = 1 … length.
+    """Return a noisy sine: sin(2π t / period) + noise · N(0, 1), t = 1 … length.
 
     >>> noisy_sine(3, np.random.default_rng(0), period=4, noise=0).round(3).tolist()
     [1.0, 0.0, -1.0]
@@ -40,9 +40,9 @@ def noisy_sine(length: int, rng: np.random.Generator, period: float = 628.3, noi
 
 
 def lagged(x: Real, tau: int) -> tuple[Real, Real]:
-    """Give all windows of tau numbers, oldest first, and the number that follows each."""
+    """Return all windows of tau values, (T - tau, tau), oldest first, and the value after each, (T - tau,)."""
     if tau < 1 or len(x) <= tau:
-        raise InputError(f"tau: expected 1 … {len(x) - 1} for {len(x)} numbers, got {tau}")
+        raise InputError(f"tau is {tau}; expected 1 … {len(x) - 1} for {len(x)} values")
     windows = np.lib.stride_tricks.sliding_window_view(x, tau + 1)  # T-tau tau+1
     return windows[:, :-1], windows[:, -1]
 
@@ -54,7 +54,7 @@ def _column(path: str | Path, heading: list[str], column: str | int | None) -> i
         return column
     if column in heading:
         return heading.index(str(column))
-    raise InputError(f"{path}: no column {column!r}; there are {', '.join(heading)}")
+    raise InputError(f"{path}: no column {column!r}; expected one of {', '.join(heading)}")
 
 
 def _number(path: str | Path, line: int, row: list[str], at: int) -> float:

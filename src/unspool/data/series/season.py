@@ -1,13 +1,12 @@
-"""The season of a series: how many steps until it looks as it did before.
+"""Guess the season of a series: the number of steps after which it repeats.
 
-With x the series without its line of least squares, and its autocorrelation
+With x the series without its linear trend (least squares), and its autocorrelation
 
     r(k) = Σ x(t) x(t+k) / Σ x(t)²,                                                          (1)
 
 the season is the k with the highest peak, r(k) > r(k-1) and r(k) ≥ r(k+1), from 2 to a third of the length.
-It counts as one where r(k) ≥ 0.3 and where it rises by at least 0.3 above the lowest value before it; else
-the series has no season, which is written as 1. A second, longer season is looked for in the same way in
-what seasonal differences leave over, among multiples of the first, with r(k) ≥ 0.15.
+It must have r(k) ≥ 0.3 and rise by at least 0.3 above the lowest value before it; otherwise the series has no season,
+written as 1. A second, longer season is a multiple of the first with r(k) ≥ 0.15 in the seasonal differences.
 
 >>> t = np.arange(120)
 >>> guess_season(np.sin(2 * np.pi * t / 12) + 0.01 * t), guess_season((t % 7) ** 2.0), guess_season(t**2.0)
@@ -23,22 +22,22 @@ LONGEST = 2000
 
 
 def autocorrelation(x: Real, lags: int) -> Real:
-    """Give r(0) … r(lags) of a series without its line: (1)."""
-    x = without_line(x)
+    """Return r(0) … r(lags) of the detrended series: (1)."""
+    x = detrend(x)
     power = np.abs(np.fft.rfft(x, 2 * len(x))) ** 2
     sums = np.fft.irfft(power)[: lags + 1]
     return np.asarray(sums / sums[0]) if sums[0] > 0 else np.zeros(lags + 1)  # (1)
 
 
-def without_line(x: Real) -> Real:
-    """Take the line of least squares away."""
+def detrend(x: Real) -> Real:
+    """Subtract the line of least squares."""
     t = np.linspace(-1, 1, len(x))
     centred = x - x.mean()
     return np.asarray(centred - t * (t @ centred) / (t @ t))
 
 
 def guess_season(x: Real) -> int:
-    """Guess the season of a series; 1 where it has none."""
+    """Return the season of a series, 1 if it has none."""
     lags = min(len(x) // 3, LONGEST)
     if lags < 3 or np.ptp(x) == 0:
         return 1
@@ -47,8 +46,8 @@ def guess_season(x: Real) -> int:
     return max(found, key=lambda k: float(r[k]), default=1)
 
 
-def guess_second(x: Real, season: int) -> int:
-    """Guess a longer season that is a multiple of the first; 1 where there is none."""
+def guess_second_season(x: Real, season: int) -> int:
+    """Return a longer season that is a multiple of the first, 1 if there is none."""
     lags = min((len(x) - season) // 3, LONGEST)
     if season < 2 or lags < 2 * season:
         return 1

@@ -1,10 +1,10 @@
-"""The times of a series: read from a column, counted in equal steps, and gone on with beyond the end.
+"""The time index of a series: infer start and step from a column of times, and extend it beyond the end.
 
-A column of times is dates in one of the formats of `unspool.data.series.times`, months, quarters, or numbers; the step is
-the median distance (the lower one of two) of rows that follow one another, in months where all days are the same, else in seconds or in the numbers' units.
-Every row lies a whole number of steps behind the first one, or it is an error that names the row.
+A column of times holds dates in one of the formats of `unspool.data.series.times`, months, quarters, or numbers. The step
+is the lower median of the differences of adjacent rows: in months if all days are equal, otherwise in seconds or in the
+units of the numbers. Each row must lie a whole number of steps after the first one.
 
->>> clock = read_clock(["1960-10", "1960-11", "1961-01"])
+>>> clock = infer_time_index(["1960-10", "1960-11", "1961-01"])
 >>> clock.numbers(["1960-10", "1960-11", "1961-01"]), clock.label(4)
 ([0, 1, 3], '1961-02')
 """
@@ -24,29 +24,29 @@ from unspool.errors import InputError
 from unspool.options import check_choice, check_positive
 
 SAMPLE = 20
-"""How many times at the beginning tell how they are written."""
+"""Number of leading fields from which the format is guessed."""
 
 
 @dataclass(frozen=True)
 class TimeIndex:
-    """Where time begins, and its step."""
+    """Start and step of equally spaced times."""
 
     kind: str
     """dates, months or numbers."""
     format: str
     begin: str
-    """The first time, as it was written."""
+    """The first time, as in the file."""
     step: float
-    """In seconds, months or the numbers' own units."""
+    """In seconds, months or the units of the numbers."""
 
     def __post_init__(self) -> None:
         check_choice("clock.kind", self.kind, ("dates", "months", "numbers"))
         if (self.format in FORMATS) == (self.kind == "numbers") or read_time(self.begin, self.format) is None:
-            raise InputError(f"clock: {self.begin!r} is no time of the format {self.format!r}")
+            raise InputError(f"clock: {self.begin!r} is not a time of the format {self.format!r}")
         check_positive("clock.step", self.step)
 
     def numbers(self, times: Sequence[str]) -> list[int | None]:
-        """Give each time's number of steps since the beginning; None where it is no whole number of them."""
+        """Return the number of steps since the start of each time; None if it is not a whole number of steps."""
         return [self._number(time) for time in times]
 
     def _number(self, time: str) -> int | None:
@@ -64,27 +64,27 @@ class TimeIndex:
         return float((now - start).total_seconds())
 
     def label(self, number: int) -> str:
-        """Write the time of a number of steps in the same format."""
+        """Return the time after a number of steps, in the same format."""
         start = read_time(self.begin, self.format)
         if self.kind == "numbers":
             return f"{start + number * self.step:.12g}"
         try:
             if self.kind == "months":
                 months = start.year * 12 + start.month - 1 + number * round(self.step)
-                return self._written(start.replace(year=months // 12, month=months % 12 + 1))
-            return self._written(start + timedelta(seconds=number * self.step))
+                return self._format(start.replace(year=months // 12, month=months % 12 + 1))
+            return self._format(start + timedelta(seconds=number * self.step))
         except (ValueError, OverflowError):
             raise InputError(
                 f"step {number + 1:,} after {self.begin!r} lies beyond the years 1 to 9999; choose a shorter horizon, "
                 "or time='none' to ignore times"
             ) from None
 
-    def _written(self, time: Any) -> str:
+    def _format(self, time: Any) -> str:
         return write_time(time, self.format, like=self.begin)
 
 
-def read_clock(times: Sequence[str]) -> TimeIndex | None:
-    """Learn the clock of a column; None where it is no column of times that rise."""
+def infer_time_index(times: Sequence[str]) -> TimeIndex | None:
+    """Return the time index of a column; None if it is not a column of rising times."""
     if len(times) < 2:
         return None
     found = format_of(times)
@@ -108,13 +108,13 @@ def _median(distances: list[float]) -> float:
     return float(sorted(distances)[(len(distances) - 1) // 2])
 
 
-def fault(times: Sequence[str], *, numbers: bool = False) -> tuple[int, str] | None:
-    """Say which row keeps a column that is mostly times from having a clock, and why; None where it is none.
+def first_fault(times: Sequence[str], *, numbers: bool = False) -> tuple[int, str] | None:
+    """Return the first row that is wrong in a column that is mostly times, and why; None for other columns.
 
-    Mostly means all but one in ten, or all but one of a few. Columns of numbers count only where asked for.
+    Mostly means that at most one in ten fields, or one of a few, is not a time. Columns of numbers count only with `numbers`.
 
-    >>> fault(["2020-03", "2020-02", "2020-01"]), fault(["2020-01", "2020-02", "soon", "2020-04"])
-    ((1, 'comes before the row above it'), (2, "is no time as '2020-01' is"))
+    >>> first_fault(["2020-03", "2020-02", "2020-01"]), first_fault(["2020-01", "2020-02", "soon", "2020-04"])
+    ((1, 'comes before the row above it'), (2, "is not a time like '2020-01'"))
     """
     sample = times[:SAMPLE]
     kinds = [*FORMATS, ""] if numbers else list(FORMATS)
@@ -133,7 +133,7 @@ def fault(times: Sequence[str], *, numbers: bool = False) -> tuple[int, str] | N
         return None
     if strange:
         like = next(time for time, value in zip(times, values, strict=True) if value is not None)
-        return strange[0], f"is no time as {like.strip()!r} is"
+        return strange[0], f"is not a time like {like.strip()!r}"
     for row, (before, now) in enumerate(pairwise(values), 1):
         if now <= before:
             return row, "comes before the row above it" if now < before else "is the time of the row above it"

@@ -1,7 +1,7 @@
 """Read and write single times: dates, dates with a time of day, months, quarters and numbers.
 
-A format is one of `FORMATS`, in the letters of `strptime`. Two parts are read by rules of their own, because `strptime`
-cannot write them back as they were: `.%f`, 1 to 9 digits after the second, and `%z`, `Z`, `+01:00`, `+0100` or `+01`.
+A format is one of `FORMATS`, in the notation of `strptime`. Two parts are handled here, because `strptime` cannot restore
+them: `.%f`, 1 to 9 digits after the second, and `%z`, `Z`, `+01:00`, `+0100` or `+01`.
 `QUARTER` stands for 2000Q1, 2000-Q1 and 2000 Q1. The empty format stands for numbers.
 
 >>> read_time("2000Q3", QUARTER)
@@ -40,7 +40,7 @@ FORMATS = (
 QUARTERS = re.compile(r"(\d{4})([- ]?[Qq])([1-4])")
 END = re.compile(r"(?P<fraction>\.\d{1,9})?(?P<blank> ?)(?P<zone>[Zz]|[+-]\d\d(?::?\d\d)?)?$")
 SAMPLE = 20
-"""How many fields at the beginning show whether a column can be times at all."""
+"""Number of leading fields that decide whether a column can be times."""
 NAMES = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 TIME_LIKE = re.compile(
     rf"""\d{{1,4}}[-/.]\d{{1,2}}[-/.]\d{{1,4}}(?:[ T,].*)?      # 03/31/20, 31-3-2020 14:00
@@ -55,7 +55,7 @@ TIME_LIKE = re.compile(
 
 @lru_cache(maxsize=1 << 17)
 def read_time(time: str, format: str) -> Any:
-    """Return a time as a datetime, or as a float where the format is empty; None where it is written otherwise."""
+    """Return a time as a datetime, or as a float if the format is empty; None if it has another format."""
     time = time.strip()
     if not format:
         value = as_number(time)
@@ -84,7 +84,7 @@ def _plain_end(time: str, format: str) -> str:
 
 
 def write_time(time: datetime, format: str, *, like: str) -> str:
-    """Write a time in a format, with the fraction's digits and the zone as `like` has them."""
+    """Return a time in a format, with the fraction's digits and the zone of `like`."""
     if format == QUARTER:
         found = QUARTERS.fullmatch(like)
         assert found is not None
@@ -99,7 +99,7 @@ def write_time(time: datetime, format: str, *, like: str) -> str:
 
 
 def format_of(times: Sequence[str]) -> str:
-    """Return the first format that all times have; the empty one where none is, or where day and month are unclear."""
+    """Return the first format that all times have; empty if there is none, or if day and month are ambiguous."""
     found = next((each for each in FORMATS if _all_have(times, each)), "")
     return "" if found and day_is_unclear(times) else found
 

@@ -1,17 +1,16 @@
-"""Windows of a series as the network reads them: each in units of its own.
+"""Cut a series into windows, each standardised by its own level and scale.
 
-A window is the last L values of w before an origin t. Its level and its spread,
+A window is the last L values of w before an origin t. Its level and its standard deviation,
 
-    m = mean of the window (0 where there are differences),   s = its deviation from m + 0.1 of the series',  (1)
+    m = mean of the window (0 with differences),   s = its deviation from m + 0.1 × that of the series,  (1)
 
-are taken out before the network and put back behind it:
+are removed before the network and restored after it:
 
     x = (w - m) / s,     y = (z(t+k) - base(t+k) - m) / (s g(k)),   k = 1 … H                  (2)
 
-g(k) is the size of such a target over the training part, so that all steps weigh the same. A network in these
-units does not mind that a series climbs to where it never was. A step of the network is one value, or a whole
-season of values where a season has 24 steps or more; beside them stand cosines and sines of the place of the
-origin in each season.
+g(k) is the root mean square of such targets over the training split, so that all steps weigh the same. The network can thus
+forecast values outside the range of the training split. A step of the network reads one value, or a whole season of
+values if the season has 24 steps or more, and cosines and sines of the phase of the origin in each season.
 """
 
 from dataclasses import dataclass
@@ -29,15 +28,15 @@ HARMONICS = 3
 
 @dataclass(frozen=True)
 class WindowSpec:
-    """What a window is made of."""
+    """The layout of a window."""
 
     change: Transform
     length: int
     """L, a multiple of `fold`."""
     fold: int
-    """How many values a step of the network reads."""
+    """Number of values that a step of the network reads."""
     seasons: tuple[int, ...]
-    """Those whose phase is told."""
+    """The seasons whose phase is an input."""
     horizon: int
 
     def __post_init__(self) -> None:
@@ -50,28 +49,28 @@ class WindowSpec:
 
     @property
     def reach(self) -> int:
-        """How many values an origin needs before it."""
-        return self.length + self.change.lost
+        """Number of values that an origin needs before it."""
+        return self.length + self.change.dropped
 
     @property
     def inputs(self) -> int:
-        """How many values a step of the network has."""
+        """Number of inputs per step of the network."""
         return self.fold + sum(2 * _harmonics(season) for season in self.seasons)
 
 
 @dataclass(frozen=True)
 class WindowScale:
-    """What the training part taught: the mean and spread of w, the size of a target at each step ahead."""
+    """Statistics of the training split: mean and standard deviation of w, g(k) of each step ahead."""
 
     mean: float
-    spread: float
+    std: float
     sizes: Real  # H
 
 
 def plan_windows(change: Transform, second: int, horizon: int, count: int) -> WindowSpec:
-    """Choose the window: the second season and one more, or three seasons, or what a short series allows."""
+    """Return the window layout: the second season plus one, or three seasons, or less for a short series."""
     season = change.season
-    most = max(2, (count - change.lost - horizon) // 2)
+    most = max(2, (count - change.dropped - horizon) // 2)
     if season == 1:
         return WindowSpec(change, min(24, most), 1, (), horizon)
     fold = season if season >= FOLDED else 1
@@ -84,57 +83,57 @@ def plan_windows(change: Transform, second: int, horizon: int, count: int) -> Wi
     return WindowSpec(change, length, fold, phases, horizon)
 
 
-def learn_units(layout: WindowSpec, z: Real) -> WindowScale:
-    """Learn the units from a training part."""
+def fit_scale(layout: WindowSpec, z: Real) -> WindowScale:
+    """Return the statistics of a training split."""
     w = layout.change.differences(z)
     units = WindowScale(float(w.mean()), float(w.std()) or 1.0, np.ones(layout.horizon))
-    _, level, spread = read_windows(layout, units, z, origins_of(layout, len(z)), 0)
-    y = read_targets(layout, units, z, origins_of(layout, len(z)), level, spread)
+    _, level, std = read_windows(layout, units, z, origins_of(layout, len(z)), 0)
+    y = read_targets(layout, units, z, origins_of(layout, len(z)), level, std)
     sizes = np.sqrt(np.nanmean(y**2, axis=0))
-    return WindowScale(units.mean, units.spread, np.where(sizes > 0, sizes, 1.0))
+    return WindowScale(units.mean, units.std, np.where(sizes > 0, sizes, 1.0))
 
 
 def origins_of(layout: WindowSpec, count: int) -> Whole:
-    """Give all origins whose window and targets lie in the first values of a series."""
+    """Return all origins whose window and targets lie in the first `count` values of a series."""
     return np.arange(layout.reach, count - layout.horizon + 1)
 
 
 def read_windows(
     layout: WindowSpec, units: WindowScale, z: Real, origins: Whole, phase: int
 ) -> tuple[Floats, Real, Real]:
-    """Give x (tau n inputs), and each window's level and spread: (1), (2). `phase` is the number of z[0]."""
+    """Return x (tau, n, inputs) and the level and scale (n,) of each window: (1), (2). `phase` is the step of z[0]."""
     w = layout.change.differences(z)
-    at = origins[:, None] - layout.change.lost - layout.length + np.arange(layout.length)
+    at = origins[:, None] - layout.change.dropped - layout.length + np.arange(layout.length)
     window = w[at]  # n L
-    differenced = layout.change.lost > 0
+    differenced = layout.change.dropped > 0
     level = np.full(len(origins), units.mean) if differenced else window.mean(axis=1)
-    spread = np.sqrt(np.mean((window - level[:, None]) ** 2, axis=1)) + 0.1 * units.spread  # (1)
-    x = ((window - level[:, None]) / spread[:, None]).reshape(len(origins), -1, layout.fold)
+    std = np.sqrt(np.mean((window - level[:, None]) ** 2, axis=1)) + 0.1 * units.std  # (1)
+    x = ((window - level[:, None]) / std[:, None]).reshape(len(origins), -1, layout.fold)
     steps = x.shape[1]
-    told = np.repeat(_phases(layout.seasons, origins + phase)[:, None], steps, axis=1)
-    joined = np.concatenate([x, told], axis=2).swapaxes(0, 1)
-    return np.ascontiguousarray(joined, np.float32), level, spread
+    phases = np.repeat(_phases(layout.seasons, origins + phase)[:, None], steps, axis=1)
+    joined = np.concatenate([x, phases], axis=2).swapaxes(0, 1)
+    return np.ascontiguousarray(joined, np.float32), level, std
 
 
 def read_targets(
-    layout: WindowSpec, units: WindowScale, z: Real, origins: Whole, level: Real, spread: Real
+    layout: WindowSpec, units: WindowScale, z: Real, origins: Whole, level: Real, std: Real
 ) -> Real:
-    """Give y (n H): (2)."""
+    """Return the targets y (n, H): (2)."""
     truth = z[origins[:, None] + np.arange(layout.horizon)] - layout.change.base(z, origins, layout.horizon)
-    return np.asarray((truth - _kept(layout, level)) / (spread[:, None] * units.sizes))
+    return np.asarray((truth - _target_level(layout, level)) / (std[:, None] * units.sizes))
 
 
 def to_series(
-    layout: WindowSpec, units: WindowScale, z: Real, origins: Whole, level: Real, spread: Real, y: Real
+    layout: WindowSpec, units: WindowScale, z: Real, origins: Whole, level: Real, std: Real, y: Real
 ) -> Real:
-    """Give z (n H) from y: (2) backwards."""
-    above = y * spread[:, None] * units.sizes + _kept(layout, level)
+    """Return z (n, H) from y: the inverse of (2)."""
+    above = y * std[:, None] * units.sizes + _target_level(layout, level)
     return above + layout.change.base(z, origins, y.shape[1])
 
 
-def _kept(layout: WindowSpec, level: Real) -> Real:
-    """Give the level that targets are told above: the base has it already where there are differences."""
-    return np.zeros((len(level), 1)) if layout.change.lost else level[:, None]
+def _target_level(layout: WindowSpec, level: Real) -> Real:
+    """Return the level (n, 1) that targets are relative to: 0 with differences, whose base includes it."""
+    return np.zeros((len(level), 1)) if layout.change.dropped else level[:, None]
 
 
 def _harmonics(season: int) -> int:

@@ -1,1 +1,1 @@
-"""Text: sources ─▶ reader ─▶ corpus of ids in parts."""
+"""Text: sources ─▶ decoding ─▶ reader ─▶ corpus of ids in three splits."""

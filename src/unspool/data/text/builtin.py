@@ -1,6 +1,6 @@
-"""Two corpora that every Python has: its help texts and its standard library.
+"""Two built-in corpora: the help texts and the standard library of Python.
 
-They differ between Python versions: good for demonstrations and smoke tests, never for a figure to compare.
+They differ between Python versions: use them for demonstrations and smoke tests, not to compare figures.
 """
 
 import sysconfig
@@ -15,14 +15,14 @@ LEFT_OUT = frozenset(
 
 
 def python_docs() -> str:
-    """Give the help texts of the language, one topic after the other in the order of their names."""
+    """Return the help texts of the language, sorted by topic."""
     return "\n".join(text for _, text in sorted(topics.topics.items()))
 
 
 def python_source() -> list[Path]:
-    """Give the modules of the standard library, sorted, without its tests."""
+    """Return the modules of the standard library, sorted, without tests."""
     root = Path(sysconfig.get_path("stdlib"))
     paths = sorted(path for path in root.rglob("*.py") if not LEFT_OUT & set(path.relative_to(root).parts))
     if not paths:
-        raise FileError("builtin:python-source: this Python comes without the source of its library")
+        raise FileError("builtin:python-source: this Python has no source files of its standard library")
     return paths

@@ -1,10 +1,10 @@
-"""Prepared corpora on disk, each in a folder named by a hash of its sources and settings.
+"""Read and write prepared corpora on disk; the folder name is a hash of the sources and settings.
 
-    CACHE/3f0c…/ids.bin       the ids of all parts, 32-bit little-endian
+    CACHE/3f0c…/ids.bin       the ids of all splits, 32-bit little-endian
                 vocab.json    the vocabulary, with its own hash
-                corpus.json   parts, tokenizer, numbers of characters and bytes
+                corpus.json   splits, tokenizer, numbers of characters and bytes
 
-A folder is filled under another name, synced and then renamed, so one that has its name is whole.
+Folders are written atomically.
 """
 
 import hashlib
@@ -18,10 +18,10 @@ import numpy as np
 from unspool.data.text.parts import PARTS, Part
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.source import Source, fingerprint
-from unspool.data.tokens.registry import Described, Tokenizer, describe
+from unspool.data.tokens.registry import Tokenizer, TokenizerFields
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError
-from unspool.storage.files import OPEN_SEAL, checksum_ok, read_bytes, with_checksum, write_atomic
+from unspool.storage.files import CHECKSUM_PLACEHOLDER, checksum_ok, read_bytes, with_checksum, write_atomic
 from unspool.storage.schema import parse_json, read_as
 
 FORMAT = "unspool-corpus-3"
@@ -29,20 +29,20 @@ BLOCK = 1 << 20
 IDS, VOCAB, CORPUS = "ids.bin", "vocab.json", "corpus.json"
 
 
-def place(cache: Path, groups: list[list[Source]], settings: TextConfig) -> Path:
-    """Name the folder for these sources and settings, whether it is there or not."""
+def cache_folder(cache: Path, groups: list[list[Source]], settings: TextConfig) -> Path:
+    """Return the folder of these sources and settings; it may not exist yet."""
     content = [FORMAT, asdict(settings), [fingerprint(group) for group in groups]]
     key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return cache / key[:32]
 
 
 def write(folder: Path, vocab: Vocab, tokenizer: Tokenizer, parts: list[Part], erased: int) -> None:
-    """Put everything but the ids, which are there already, into the folder."""
+    """Write everything except the ids, which are already there, into the folder."""
     vocab.save(folder / VOCAB)
     content = {
-        "sha256": OPEN_SEAL,
+        "sha256": CHECKSUM_PLACEHOLDER,
         "format": FORMAT,
-        "tokenizer": describe(tokenizer),
+        "tokenizer": tokenizer.to_json(),
         "vocab": vocab.sha256,
         "ids": ids_hash(folder),
         "parts": [
@@ -55,13 +55,13 @@ def write(folder: Path, vocab: Vocab, tokenizer: Tokenizer, parts: list[Part], e
 
 
 def ids_hash(folder: Path) -> str:
-    """Give the hash of the ids as they lie on the disk."""
+    """Return the SHA-256 of the file of ids."""
     with (folder / IDS).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_ids(folder: Path) -> None:
-    """Read all ids, and refuse them if any is not as it was written."""
+    """Raise FileError if the file of ids does not match its SHA-256."""
     try:
         damaged = _content(folder)["ids"] != ids_hash(folder)
     except OSError as error:
@@ -69,12 +69,12 @@ def check_ids(folder: Path) -> None:
         raise FileError(f"{reason}; prepare the text again") from error
     if damaged:
         raise FileError(
-            f"{folder / IDS}: damaged: the ids do not have the hash that was written down; prepare the text again"
+            f"{folder / IDS}: damaged: its SHA-256 does not match its contents; prepare the text again"
         )
 
 
 def read(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
-    """Map the ids of a prepared corpus, and read the rest."""
+    """Read a prepared corpus; its ids are memory-mapped."""
     try:
         return _read_whole(folder)
     except (OSError, ValueError) as error:
@@ -82,13 +82,13 @@ def read(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
 
 
 _Row: TypeAlias = tuple[int, int, int, int, tuple[int, int], tuple[int, int]]
-"""Of one part: tokens, characters, bytes, unknown tokens; characters and bytes of its first and its last token."""
+"""One split: tokens, characters, bytes, unknown tokens; characters and bytes of the first and the last token."""
 
 
 class _Content(TypedDict):
     """The fields of a prepared corpus."""
 
-    tokenizer: Described
+    tokenizer: TokenizerFields
     vocab: str
     ids: str
     parts: tuple[_Row, _Row, _Row]
@@ -98,7 +98,7 @@ class _Content(TypedDict):
 def _content(folder: Path) -> _Content:
     whole = read_bytes(folder / CORPUS)
     if not checksum_ok(whole):
-        raise FileError(f"{folder / CORPUS}: damaged: it does not have the hash written in it")
+        raise FileError(f"{folder / CORPUS}: damaged: its SHA-256 does not match its contents")
     return read_as(_Content, parse_json(whole, folder / CORPUS), folder / CORPUS)
 
 
@@ -115,7 +115,7 @@ def _read_whole(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
     for at in range(0, len(ids), BLOCK):
         block = ids[at : at + BLOCK]
         if block.min() < 0 or block.max() >= len(vocab):
-            raise FileError(f"{folder / IDS}: damaged or crafted: an id that the vocabulary does not have")
+            raise FileError(f"{folder / IDS}: damaged or crafted: an id outside the vocabulary")
     pieces = np.split(ids, np.cumsum(lengths)[:-1])
     parts = [Part(name, piece, *row[1:]) for name, piece, row in zip(PARTS, pieces, rows, strict=True)]
     return parts, vocab, content["tokenizer"].make(), content["erased"]

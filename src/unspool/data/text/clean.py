@@ -1,9 +1,7 @@
-"""The cleaning of common lecture notes: letters A-Z only, in lower case, line by line.
+"""Clean text as common lecture notes do: letters A-Z only, in lower case, line by line.
 
-It erases every letter that is not one of these fifty-two, é and 中 alike. So it is an option, never the
-default, and the number of letters it erased is kept. The notes then string the lines together without
-anything between them when they count characters, and with a gap when they count words; so does ``joint``
-here.
+All other letters, such as é and 中, are erased and counted. Lines are joined by ``joint``: nothing for characters, a blank
+for words.
 
 >>> clean_lines("The Time Machine, by H. G. Wells [1898]\\n\\nI\\n")
 ['the time machine by h g wells', 'i']
@@ -17,13 +15,13 @@ _FOREIGN = re.compile(r"[^\W\d_A-Za-z]")
 
 
 def clean_lines(text: str) -> list[str]:
-    """Keep the letters of every line in lower case, one blank for what stood between; drop empty lines."""
+    """Return each line in lower case with one blank in place of other characters; drop empty lines."""
     lines = (_OTHER.sub(" ", line).strip().lower() for line in text.split("\n"))
     return [line for line in lines if line]
 
 
 class Cleaner:
-    """Clean a stream of text, and count the letters that were erased because they are not A-Z.
+    """Cleans a stream of text and counts the letters outside A-Z that were erased.
 
     >>> cleaner = Cleaner(joint=" ")
     >>> "".join(cleaner.clean(["Déjà vu,\\nth", "ree\\n"]))
@@ -37,7 +35,7 @@ class Cleaner:
         self.erased = 0
 
     def clean(self, texts: Iterable[str]) -> Iterator[str]:
-        """Give the cleaned text in pieces that end where a line ends."""
+        """Yield the cleaned text in pieces that end at the end of a line."""
         held = ""
         for text in texts:
             whole, newline, rest = (held + text).rpartition("\n")

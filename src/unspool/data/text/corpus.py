@@ -1,15 +1,13 @@
-"""From sources to ids: the whole way of a text, once, and from then on out of a cache.
+"""Prepare text: from sources to ids in three splits, with an optional cache.
 
-    sources ─▶ provisional ids ─▶ parts ─▶ vocabulary of the training part ─▶ ids ─▶ cache
-               (in a spool)
+    sources ─▶ provisional ids ─▶ splits ─▶ vocabulary of the training split ─▶ ids ─▶ cache
 
-The text is read in blocks. Where the parts end is known only when all tokens have been counted, so tokens
-are numbered provisionally first, and translated when the vocabulary, built from the training part alone, is
-there.
+The text is read in blocks. The splits are known only after all tokens have been counted, so tokens get provisional ids
+first. The vocabulary of the training split then maps these to ids.
 
 >>> import pathlib, tempfile
->>> place = tempfile.TemporaryDirectory()
->>> path = pathlib.Path(place.name) / "text"
+>>> temporary = tempfile.TemporaryDirectory()
+>>> path = pathlib.Path(temporary.name) / "text"
 >>> _ = path.write_text("abracadabra, abracadabra!")
 >>> corpus = prepare(path, split=(0.6, 0.2, 0.2))
 >>> corpus.vocab.idx_to_token
@@ -18,7 +16,7 @@ there.
 array([1, 2, 3, 1], dtype=int32)
 >>> corpus.decode(corpus.test.ids), corpus.test.unknown
 ('abra<unk>', 1)
->>> place.cleanup()
+>>> temporary.cleanup()
 """
 
 import os
@@ -42,13 +40,12 @@ from unspool.data.text.parts import (
     widths_by_reading,
     widths_by_token,
 )
-from unspool.data.text.reader import TextReader, joint_of
+from unspool.data.text.reader import TextReader
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.source import Names, Source, resolve, source_names
 from unspool.data.tokens.registry import Indexer, Tokenizer, make_tokenizer
-from unspool.data.tokens.subword import SubwordTokenizer, leading
+from unspool.data.tokens.subword import leading
 from unspool.data.tokens.vocab import Vocab
-from unspool.data.tokens.words import SpaceTokenizer
 from unspool.errors import EmptyInput
 from unspool.kernels.arrays import Ids, Whole
 from unspool.storage.files import as_path
@@ -57,7 +54,7 @@ from unspool.storage.staging import atomic_folder
 
 @dataclass(frozen=True)
 class Corpus:
-    """A text as ids, in three parts, with all that turns ids back into text."""
+    """A text as ids in three splits, with the vocabulary and tokenizer that decode them."""
 
     train: Part
     valid: Part
@@ -66,67 +63,67 @@ class Corpus:
     tokenizer: Tokenizer
     settings: TextConfig
     erased: int = 0
-    """How many letters the cleaning erased because they are not A-Z."""
+    """Number of letters outside A-Z that cleaning erased."""
 
     @property
     def parts(self) -> list[Part]:
-        """The three parts in their order."""
+        """The three splits in order."""
         return [self.train, self.valid, self.test]
 
     def encode(self, text: str) -> Ids:
-        """Turn a text into ids; what the vocabulary does not know becomes ``<unk>`` and is counted by it."""
+        """Return the ids of a text; tokens outside the vocabulary become ``<unk>`` and are counted in ``vocab.unknown_met``."""
         return encode_text(text, self.vocab, self.tokenizer, self.settings)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Turn ids into text; unknown and reserved tokens are spelled out."""
+        """Return the text of ids; unknown and reserved tokens are written out."""
         return decode_ids(self.vocab, self.tokenizer, ids)
 
 
 def encode_text(text: str, vocab: Vocab, tokenizer: Tokenizer, settings: TextConfig) -> Ids:
-    """Turn a text into ids, read as the settings say; what is unknown becomes ``<unk>``."""
-    return np.array(vocab[tokenizer.encode_text(as_read(text, settings))], np.int32)
+    """Return the ids of a text, read with these settings; unknown tokens become ``<unk>``."""
+    return np.array(vocab[tokenizer.encode_text(as_read(text, tokenizer, settings))], np.int32)
 
 
-def as_read(text: str, settings: TextConfig) -> str:
-    """Give a text as the settings read it: its line ends, and cleaned if they say so."""
+def as_read(text: str, tokenizer: Tokenizer, settings: TextConfig) -> str:
+    """Return a text with line ends and cleaning as in the settings."""
     if settings.newlines == "lf" or settings.clean:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(Cleaner(joint_of(settings.tokens)).clean([text])) if settings.clean else text
+    return "".join(Cleaner(tokenizer.line_joint).clean([text])) if settings.clean else text
 
 
 def decode_ids(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> str:
-    """Turn ids into text, of any tokens: unknown and reserved ones are spelled out between the others.
+    """Return the text of ids; unknown and reserved tokens are written out.
 
     >>> vocab = Vocab([["it", "is"]], reserved_tokens=["<eos>"])
     >>> decode_ids(vocab, make_tokenizer("word"), [2, 3, 0, 1])
     'it is <unk> <eos>'
     """
-    return "".join(spell_ids(vocab, tokenizer, ids))
+    return "".join(decode_id_stream(vocab, tokenizer, ids))
 
 
-def spell_ids(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:
-    """Give the same text piece by piece: one for each id as it comes, and a last one at the end.
+def decode_id_stream(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:
+    """Yield the text of `decode_ids` in pieces: one per id, and a last one at the end.
 
     >>> vocab = Vocab(list("Ã©"))
-    >>> list(spell_ids(vocab, make_tokenizer("byte"), [1, 2, 1, 0]))
+    >>> list(decode_id_stream(vocab, make_tokenizer("byte"), [1, 2, 1, 0]))
     ['', 'é', '', '\ufffd<unk>', '']
     """
     special = 1 + len(vocab.reserved_tokens) if tokenizer.lossless else 0
-    coming, met = iter(ids), list[str]()
+    remaining, special_tokens = iter(ids), list[str]()
 
     def until_special() -> Iterator[str]:
-        for index in coming:
+        for index in remaining:
             token = vocab.to_tokens(int(index))
             if index < special:
-                met.append(token)
+                special_tokens.append(token)
                 return
             yield token
 
     more = True
     while more:
         for piece in tokenizer.decode_stream(until_special()):
-            more = bool(met)
-            yield piece + met.pop() if met else piece
+            more = bool(special_tokens)
+            yield piece + special_tokens.pop() if special_tokens else piece
 
 
 def prepare(
@@ -144,11 +141,11 @@ def prepare(
     errors: str = "strict",
     newlines: str = "keep",
 ) -> Corpus:
-    """Read, cut into tokens, number and split a text.
+    """Read a text, split it into tokens, number these and return them as a corpus.
 
-    With ``valid`` or ``test`` these are the parts and ``sources`` is the training part; otherwise the text
-    is split in order, with ``split=None`` by its length (`split_for`). In a folder ``cache`` the result is kept under a hash of its sources and settings,
-    and found again; in a folder ``into`` it is kept for `open_corpus`. The fields are those of ``Settings``.
+    With ``valid`` or ``test``, ``sources`` is the training split. Otherwise the text is split in order, with ``split=None`` by
+    its length (`split_for`). ``cache`` is a folder in which results are stored and looked up by a hash of sources and
+    settings; ``into`` is a folder to store one for `open_corpus`. The other arguments are the fields of `TextConfig`.
     """
     settings = TextConfig(tokens, clean, split, min_freq, tuple(reserved), errors, newlines)
     groups = [resolve(sources)]
@@ -158,7 +155,7 @@ def prepare(
         return _prepare_into(into, groups, settings)
     if cache is None:
         return _prepare(groups, settings, None)
-    folder = prepared.place(as_path(cache), groups, settings)
+    folder = prepared.cache_folder(as_path(cache), groups, settings)
     if not os.path.isdir(folder):
         with atomic_folder(folder, may_exist=True) as unfinished:
             _prepare_into(unfinished, groups, settings)
@@ -166,7 +163,7 @@ def prepare(
 
 
 def open_corpus(folder: Path, settings: TextConfig) -> Corpus:
-    """Open a corpus that was prepared into a folder; every byte of its ids is checked."""
+    """Open a corpus that was prepared into a folder; the checksum of its ids is verified."""
     prepared.check_ids(folder)
     return _from_cache(folder, settings)
 
@@ -174,17 +171,17 @@ def open_corpus(folder: Path, settings: TextConfig) -> Corpus:
 def read_part(
     sources: Names, vocab: Vocab, tokenizer: Tokenizer, settings: TextConfig, name: str = "text"
 ) -> Part:
-    """Read a text with a vocabulary that is there: what it does not know becomes ``<unk>`` and is counted."""
+    """Read a text with an existing vocabulary; unknown tokens become ``<unk>`` and are counted."""
     group = resolve(sources)
-    reader, indexer, spool = TextReader(settings, tokenizer), tokenizer.indexer(), IdBuffer()
-    per_piece = _fill(spool, reader, group, indexer)
-    span = (0, len(spool))
-    _refuse_nothing(group, [span], reader.erased)
-    counts = spool.counts(*span)
+    reader, indexer, buffer = TextReader(settings, tokenizer), tokenizer.indexer(), IdBuffer()
+    per_piece = _fill(buffer, reader, group, indexer)
+    span = (0, len(buffer))
+    _require_tokens(group, [span], reader.erased)
+    counts = buffer.counts(*span)
     table, unknown = translation(vocab, indexer, counts)
     ((characters, octets), *_) = _widths(tokenizer, indexer, [counts], reader, [group], [per_piece], [span])
-    first, last = _end_widths(tokenizer, indexer, spool, *span)
-    return Part(name, spool.translate(table), characters, octets, unknown, first, last)
+    first, last = _end_widths(tokenizer, indexer, buffer, *span)
+    return Part(name, buffer.translate(table), characters, octets, unknown, first, last)
 
 
 def _prepare_into(folder: Path, groups: list[list[Source]], settings: TextConfig) -> Corpus:
@@ -200,26 +197,26 @@ def _from_cache(folder: Path, settings: TextConfig) -> Corpus:
 
 
 def _with_split(settings: TextConfig, tokens: int) -> TextConfig:
-    """Return the settings with the split written out."""
+    """Return the settings with an explicit split."""
     return settings if settings.split is not None else replace(settings, split=split_for(tokens))
 
 
 def _prepare(groups: list[list[Source]], settings: TextConfig, path: Path | None) -> Corpus:
     tokenizer = make_tokenizer(settings.tokens, newlines=not settings.clean)
-    reader, indexer, spool = TextReader(settings, tokenizer), tokenizer.indexer(), IdBuffer(path)
+    reader, indexer, buffer = TextReader(settings, tokenizer), tokenizer.indexer(), IdBuffer(path)
     learned = _learn(tokenizer, reader, groups, TRAIN if settings.split is None else settings.split[0])
-    per_piece = [_fill(spool, reader, group, indexer) for group in groups]
-    least = _tokens_of(learned, tokenizer, indexer, spool) if learned else 0
-    settings = _with_split(settings, len(spool))
+    per_piece = [_fill(buffer, reader, group, indexer) for group in groups]
+    least = _tokens_of(learned, tokenizer, indexer, buffer) if learned else 0
+    settings = _with_split(settings, len(buffer))
     assert settings.split is not None
     spans = cut_parts(list(accumulate(map(sum, per_piece))), settings.split, least)
     erased = reader.erased
-    _refuse_nothing(groups[0], spans, erased)
-    counts = [spool.counts(*span) for span in spans]
-    vocab, table, unknown = number_types(tokenizer, indexer, spool, counts, spans[0][1], settings)
+    _require_tokens(groups[0], spans, erased)
+    counts = [buffer.counts(*span) for span in spans]
+    vocab, table, unknown = number_types(tokenizer, indexer, buffer, counts, spans[0][1], settings)
     widths = _widths(tokenizer, indexer, counts, reader, groups, per_piece, spans)
-    ends = [_end_widths(tokenizer, indexer, spool, *span) for span in spans]
-    ids = spool.translate(table)
+    ends = [_end_widths(tokenizer, indexer, buffer, *span) for span in spans]
+    ids = buffer.translate(table)
     train, valid, test = (
         Part(name, ids[start:stop], *width, missed, *end)
         for name, (start, stop), width, missed, end in zip(PARTS, spans, widths, unknown, ends, strict=True)
@@ -228,52 +225,52 @@ def _prepare(groups: list[list[Source]], settings: TextConfig, path: Path | None
 
 
 def _end_widths(
-    tokenizer: Tokenizer, indexer: Indexer, spool: IdBuffer, start: int, stop: int
+    tokenizer: Tokenizer, indexer: Indexer, buffer: IdBuffer, start: int, stop: int
 ) -> list[tuple[int, int]]:
-    """Give characters and bytes of the first and the last token of a part."""
-    return [tokenizer.width(indexer.token(spool.at(at))) for at in (start, stop - 1) if start < stop]
+    """Return characters and bytes of the first and the last token of a split."""
+    return [tokenizer.width(indexer.token(buffer.at(at))) for at in (start, stop - 1) if start < stop]
 
 
-def _learn(tokenizer: Tokenizer, reader: TextReader, groups: list[list[Source]], share: float) -> int:
-    """Let sub-words learn from the training part, and say how many characters they have seen.
+def _learn(tokenizer: Tokenizer, reader: TextReader, groups: list[list[Source]], fraction: float) -> int:
+    """Learn the tokens from the training split, if the tokenizer needs it; return the number of characters used.
 
-    With one text to be split, that is its first share of characters.
+    With one text to be split, the training split is the first fraction of its characters.
     """
-    if not isinstance(tokenizer, SubwordTokenizer) or tokenizer.model is not None:
+    if not tokenizer.needs_learning:
         return 0
     characters = sum(map(len, reader.pieces(groups[0])))
-    part = characters if len(groups) > 1 else int(share * characters)
+    part = characters if len(groups) > 1 else int(fraction * characters)
     tokenizer.learn(leading(reader.pieces(groups[0]), part))
     reader.erased = 0
     return part
 
 
-def _tokens_of(characters: int, tokenizer: Tokenizer, indexer: Indexer, spool: IdBuffer) -> int:
-    """Say how many tokens the first so many characters are, so that all of them are in the training part."""
-    types = len(spool.counts(0, len(spool)))
+def _tokens_of(characters: int, tokenizer: Tokenizer, indexer: Indexer, buffer: IdBuffer) -> int:
+    """Return the number of tokens of the first `characters` characters, all of which belong to the training split."""
+    types = len(buffer.counts(0, len(buffer)))
     widths = np.array([tokenizer.width(indexer.token(index))[0] for index in range(types)])
-    return spool.reach(widths, characters)
+    return buffer.reach(widths, characters)
 
 
-def _fill(spool: IdBuffer, reader: TextReader, sources: list[Source], indexer: Indexer) -> list[int]:
-    """Append the sources to the spool, and give the number of tokens of each piece."""
+def _fill(buffer: IdBuffer, reader: TextReader, sources: list[Source], indexer: Indexer) -> list[int]:
+    """Append the sources to the buffer; return the number of tokens of each piece."""
     lengths = []
     for block in reader.numbered(sources, indexer):
-        spool.append(block)
+        buffer.append(block)
         lengths.append(len(block))
     return lengths
 
 
-def _refuse_nothing(sources: list[Source], spans: list[tuple[int, int]], erased: int) -> None:
+def _require_tokens(sources: list[Source], spans: list[tuple[int, int]], erased: int) -> None:
     name = source_names(sources)
     if spans[-1][1] == 0 and erased:
         raise EmptyInput(
-            f"{name}: cleaning erased all of its {erased:,} letters, none is A-Z; read it with clean=False"
+            f"{name}: cleaning erased all {erased:,} letters, none is A-Z; read it with clean=False"
         )
     if spans[-1][1] == 0:
         raise EmptyInput(f"{name}: empty, there is no text in it")
     if spans[0][1] == 0:
-        raise EmptyInput(f"{name}: too short to split: {spans[-1][1]} tokens leave none for training")
+        raise EmptyInput(f"{name}: too short to split: of {spans[-1][1]} tokens none is left for training")
 
 
 def _widths(
@@ -285,8 +282,8 @@ def _widths(
     per_piece: list[list[int]],
     spans: list[tuple[int, int]],
 ) -> list[tuple[int, int]]:
-    """Give the characters and bytes of each part."""
-    if not isinstance(tokenizer, SpaceTokenizer):
+    """Return the characters and bytes of each split."""
+    if tokenizer.lossless:
         return widths_by_token(tokenizer, indexer, counts)
     stops = [[stop for _, stop in spans]] if len(groups) == 1 else [[sum(tokens)] for tokens in per_piece]
     found = [

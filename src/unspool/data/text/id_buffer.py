@@ -1,9 +1,8 @@
-"""Provisional ids on their way to becoming ids: in memory while they are few, in a file when they are many.
+"""Buffer of provisional ids: in memory if they are few, in a file if they are many.
 
     append, append, …  ─▶  counts of a region  ─▶  translate all  ─▶  one array of ids
 
-A file is read and written in blocks and mapped only at the very end, so that a text larger than memory
-passes through.
+A file is read and written in blocks and memory-mapped at the end, so texts may be larger than memory.
 """
 
 import tempfile
@@ -19,18 +18,18 @@ from unspool.kernels.arrays import Codes, Ids, Whole
 from unspool.storage.files import why
 
 IN_MEMORY = 1 << 24
-"""So many ids stay in memory; more go to the file."""
+"""Most ids that stay in memory."""
 BLOCK = 1 << 18
 
 
 class IdBuffer:
-    """A long row of provisional ids.
+    """A long sequence of provisional ids.
 
-    >>> spool = IdBuffer()
-    >>> spool.append(np.array([7, 7, 9], np.uint8))
-    >>> len(spool), spool.counts(0, 3)[7]
+    >>> buffer = IdBuffer()
+    >>> buffer.append(np.array([7, 7, 9], np.uint8))
+    >>> len(buffer), buffer.counts(0, 3)[7]
     (3, np.int64(2))
-    >>> spool.translate(np.arange(10, dtype=np.int32) * 10)
+    >>> buffer.translate(np.arange(10, dtype=np.int32) * 10)
     array([70, 70, 90], dtype=int32)
     """
 
@@ -45,7 +44,7 @@ class IdBuffer:
         return self._length
 
     def append(self, block: Codes) -> None:
-        """Take more ids."""
+        """Append ids."""
         self._length += len(block)
         if self._file is None:
             self._blocks.append(block)
@@ -58,32 +57,32 @@ class IdBuffer:
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
-        """Raise errors of the system as FileError."""
+        """Convert OSError to FileError."""
         try:
             yield
         except OSError as error:
-            place = self._path or f"a temporary file in {tempfile.gettempdir()}"
-            raise FileError(f"{place}: cannot be written: {why(error)}") from error
+            target = self._path or f"a temporary file in {tempfile.gettempdir()}"
+            raise FileError(f"{target}: cannot be written: {why(error)}") from error
 
     def at(self, position: int) -> int:
-        """Give the provisional id at a position."""
+        """Return the provisional id at a position."""
         return int(next(iter(self._read(position, position + 1)))[0])
 
     def first_positions(self, wanted: Whole, stop: int) -> Whole:
-        """Give where each wanted provisional id, all of which occur before ``stop``, occurs first."""
+        """Return the first position of each wanted provisional id; all of them must occur before ``stop``."""
         first = np.zeros(int(wanted.max(initial=-1)) + 1, np.int64)
         missing = np.zeros(len(first) + 1, np.bool_)
         missing[wanted] = True
         at = 0
         for block in self._read(0, stop):
             hits = np.flatnonzero(missing.take(block, mode="clip"))[::-1]
-            first[block[hits]] = at + hits  # written backwards, so that the first one stays
+            first[block[hits]] = at + hits  # in reverse order, so that the first position stays
             missing[block[hits]] = False
             at += len(block)
         return first[wanted]
 
     def counts(self, start: int, stop: int) -> Whole:
-        """Count each provisional id between two positions."""
+        """Return the count of each provisional id between two positions."""
         total = np.zeros(0, np.int64)
         for block in self._read(start, stop):
             counts = np.bincount(block, minlength=len(total))
@@ -92,11 +91,11 @@ class IdBuffer:
         return total
 
     def reach(self, values: Whole, amount: int) -> int:
-        """Say how many ids it takes until their values, added up, reach an amount.
+        """Return how many leading ids it takes until the sum of their values reaches an amount.
 
-        >>> spool = IdBuffer()
-        >>> spool.append(np.array([0, 1, 0, 1], np.uint8))
-        >>> spool.reach(np.array([1, 5]), 7)
+        >>> buffer = IdBuffer()
+        >>> buffer.append(np.array([0, 1, 0, 1], np.uint8))
+        >>> buffer.reach(np.array([1, 5]), 7)
         3
         """
         at = 0
@@ -109,7 +108,7 @@ class IdBuffer:
         return at
 
     def translate(self, table: Ids) -> Ids:
-        """Replace every provisional id by its entry in the table, and give them all as one array."""
+        """Return all ids as one int32 array: each provisional id replaced by its entry in the table."""
         if self._file is not None:
             with self._reported():
                 return self._translate_file(self._file, table)
@@ -130,11 +129,11 @@ class IdBuffer:
             at += len(block)
         file.flush()
         ids = np.memmap(file, "<i4", "r", shape=(self._length,))
-        file.close()  # the mapping stays
+        file.close()  # the memory map stays valid
         return ids
 
     def _spill(self) -> None:
-        # Without a path the file has no name and is gone when the last array that maps it is.
+        # Without a path the file has no name; it is deleted with the last array that maps it.
         self._file = tempfile.TemporaryFile() if self._path is None else self._path.open("w+b")  # noqa: SIM115
         for block in self._blocks:
             self._file.write(block.astype("<u4").tobytes())

@@ -1,4 +1,4 @@
-"""The vocabulary of a training part, and the table from provisional ids to ids."""
+"""Build the vocabulary of the training split and the table from provisional ids to ids."""
 
 import numpy as np
 
@@ -12,16 +12,16 @@ from unspool.kernels.arrays import Ids, Whole
 def number_types(
     tokenizer: Tokenizer,
     indexer: Indexer,
-    spool: IdBuffer,
+    buffer: IdBuffer,
     counts: list[Whole],
     stop: int,
     settings: TextConfig,
 ) -> tuple[Vocab, Ids, list[int]]:
-    """Give the vocabulary, the id of every provisional id, and how many tokens of each part are unknown.
+    """Return the vocabulary, the table from provisional ids to ids, and the number of unknown tokens per split.
 
-    ``counts`` are those of the parts; the training part is the first and stops at ``stop``.
+    ``counts`` are the token counts of the splits; the training split is the first and ends at ``stop``.
     """
-    order = _by_frequency(counts[0], indexer, spool, stop)
+    order = _by_frequency(counts[0], indexer, buffer, stop)
     tokens = [indexer.token(index) for index in order.tolist()]
     vocab = _vocab(tokens, counts[0][order].tolist(), tokenizer, settings)
     table = np.zeros(max(map(len, counts)), np.int32)
@@ -35,15 +35,15 @@ def number_types(
 
 
 def translation(vocab: Vocab, indexer: Indexer, counts: Whole) -> tuple[Ids, int]:
-    """Give the id of every provisional id by a vocabulary that is there, and how many tokens it does not know."""
+    """Return the table from provisional ids to the ids of an existing vocabulary, and the number of unknown tokens."""
     table = np.zeros(len(counts), np.int32)
     for index in np.flatnonzero(counts).tolist():
         table[index] = vocab.token_to_idx.get(indexer.token(index), 0)
     return table, _unknown(counts, table, indexer)
 
 
-def _by_frequency(counts: Whole, indexer: Indexer, spool: IdBuffer, stop: int) -> Whole:
-    """Give the provisional ids that occur, the most frequent first, equal ones by first appearance."""
+def _by_frequency(counts: Whole, indexer: Indexer, buffer: IdBuffer, stop: int) -> Whole:
+    """Return the provisional ids that occur, by falling frequency, ties by first appearance."""
     present = np.flatnonzero(counts)
     frequencies = counts[present]
     appearance = present
@@ -51,12 +51,12 @@ def _by_frequency(counts: Whole, indexer: Indexer, spool: IdBuffer, stop: int) -
         _, which, how_many = np.unique(frequencies, return_inverse=True, return_counts=True)
         tied = how_many[which] > 1
         appearance = np.zeros(len(present), np.int64)
-        appearance[tied] = spool.first_positions(present[tied], stop)
+        appearance[tied] = buffer.first_positions(present[tied], stop)
     return present[np.lexsort((appearance, -frequencies))]
 
 
 def _vocab(tokens: list[str], frequencies: list[int], tokenizer: Tokenizer, settings: TextConfig) -> Vocab:
-    """Make the vocabulary; tokens known beforehand are in it even if the text does not have them."""
+    """Return the vocabulary; it includes the alphabet of the tokenizer, even if the text does not."""
     met = set(tokens)
     unmet = [token for token in tokenizer.alphabet() if token not in met]
     freqs = [*zip(tokens, frequencies, strict=True), *((token, 0) for token in unmet)]
@@ -64,6 +64,6 @@ def _vocab(tokens: list[str], frequencies: list[int], tokenizer: Tokenizer, sett
 
 
 def _unknown(counts: Whole, table: Ids, indexer: Indexer) -> int:
-    """Count the tokens that became <unk>, but not those that are written <unk> in the text."""
+    """Count the tokens that became <unk>, except those written <unk> in the text."""
     lost = np.flatnonzero((counts > 0) & (table[: len(counts)] == 0))
     return int(sum(counts[index] for index in lost.tolist() if indexer.token(index) != UNK))

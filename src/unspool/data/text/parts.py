@@ -1,8 +1,7 @@
-"""The three parts of a corpus, and how much text each of them holds.
+"""The three splits of a corpus (train, valid, test), and the amount of text in each.
 
-Bits per character and per byte need the number of characters and bytes *of the text*. Tokens that lose
-nothing have it in their own lengths; words lose the blanks, so for them the text is read again, and cut
-where the part's last token ends.
+Bits per character and per byte need the number of characters and bytes *of the text*. Lossless tokens determine it by
+their lengths. Words do not contain the blanks, so the text is read again and cut at the end of the split's last token.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,42 +14,37 @@ from unspool.kernels.arrays import Ids, Whole
 
 PARTS = ("train", "valid", "test")
 TRAIN = 0.9
-"""The share of the training part where no split is given."""
+"""Default fraction of the training split."""
 LONG = 100_000
-"""From this many tokens on, a text without a given split has a test part."""
+"""Texts of this many tokens or more have a test split by default."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a corpus."""
+    """One split of a corpus."""
 
     name: str
     ids: Ids
-    """Its tokens, often mapped from a file."""
+    """Token ids, int32 (n,), often memory-mapped."""
     characters: int
-    """How many characters of text it holds."""
+    """Number of characters of the text."""
     bytes: int
-    """How many bytes that text has in UTF-8."""
+    """Number of bytes of the text in UTF-8."""
     unknown: int
-    """How many of its tokens the vocabulary does not know."""
+    """Number of tokens outside the vocabulary."""
     first: tuple[int, int] = (0, 0)
-    """Characters and bytes of its first token as it stands in the text, known or not."""
+    """Characters and bytes of the first token in the text."""
     last: tuple[int, int] = (0, 0)
-    """The same of its last token."""
+    """Characters and bytes of the last token in the text."""
 
     def widths_after_first(self, backward: bool = False) -> tuple[int, int]:
-        """Give the characters and bytes without the one token that is context and no target.
-
-        That is the first token, or the last where the part is read backwards.
-        """
+        """Return the characters and bytes of all targets: without the first token, or the last if read backward."""
         characters, octets = self.last if backward else self.first
         return max(self.characters - characters, 1), max(self.bytes - octets, 1)
 
 
 def split_for(tokens: int) -> tuple[float, float, float]:
-    """Return the split of a text whose user gave none: three parts where it is long enough, else two.
-
-    A short text has no test part: half of a tenth of it would be too little to measure anything.
+    """Return the default split: a text below `LONG` tokens has no test split, 5 % of it would be too short to score.
 
     >>> split_for(LONG), split_for(LONG - 1)
     ((0.9, 0.05, 0.05), (0.9, 0.1, 0.0))
@@ -59,9 +53,9 @@ def split_for(tokens: int) -> tuple[float, float, float]:
 
 
 def cut_parts(ends: list[int], split: tuple[float, float, float], least: int = 0) -> list[tuple[int, int]]:
-    """Say where each part starts and stops: by shares of one text, or text by text.
+    """Return start and stop of each split: by fractions of one text, or one text per split.
 
-    The first ``least`` tokens belong to the training part in any case.
+    The first ``least`` tokens always belong to the training split.
 
     >>> cut_parts([1000], (0.9, 0.05, 0.05))
     [(0, 900), (900, 950), (950, 1000)]
@@ -69,13 +63,13 @@ def cut_parts(ends: list[int], split: tuple[float, float, float], least: int = 0
     [(0, 700), (700, 800), (800, 800)]
     """
     if len(ends) == 1:
-        shares = (split[0], split[0] + split[1])
-        ends = [max(least, int(ends[0] * share + 1e-6)) for share in shares] + ends
+        fractions = (split[0], split[0] + split[1])
+        ends = [max(least, int(ends[0] * fraction + 1e-6)) for fraction in fractions] + ends
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
 def widths_by_token(tokenizer: Tokenizer, indexer: Indexer, counts: list[Whole]) -> list[tuple[int, int]]:
-    """Count characters and bytes of each part from the tokens themselves: exact where tokens lose nothing."""
+    """Return characters and bytes of each split, summed over its tokens: exact for lossless tokens."""
     padded = np.zeros((len(counts), max(map(len, counts))), np.int64)
     for row, part in zip(padded, counts, strict=True):
         row[: len(part)] = part
@@ -87,10 +81,9 @@ def widths_by_token(tokenizer: Tokenizer, indexer: Indexer, counts: list[Whole])
 def widths_by_reading(
     pieces: Iterable[str], tokens: Iterable[int], stops: list[int], end_of: Callable[[str, int], int]
 ) -> list[tuple[int, int]]:
-    """Count characters and bytes up to each stop (a number of tokens), the last being the end of the text.
+    """Return characters and bytes between stops (numbers of tokens); the last stop is the end of the text.
 
-    ``tokens`` are the numbers of tokens of the pieces; ``end_of(piece, n)`` says where the n-th token of a
-    piece ends.
+    ``tokens`` are the numbers of tokens of the pieces; ``end_of(piece, n)`` returns the end of the n-th token of a piece.
 
     >>> widths_by_reading(["a bc ", "d\\n"], [2, 1], [1, 3], lambda piece, n: [0, 1, 4][n])
     [(1, 1), (6, 6)]

@@ -1,4 +1,4 @@
-"""From sources to provisional ids, block by block.
+"""Read sources as provisional ids, block by block.
 
 bytes ─▶ text ─▶ (cleaned text) ─▶ pieces that end where a token ends ─▶ provisional ids
 """
@@ -8,25 +8,26 @@ from collections.abc import Iterator
 import numpy as np
 
 from unspool.data.text.clean import Cleaner
+from unspool.data.text.decoding import iter_bytes, iter_text
 from unspool.data.text.settings import TextConfig
-from unspool.data.text.source import Source, iter_bytes, iter_text
+from unspool.data.text.source import Source
 from unspool.data.tokens.registry import Indexer, Tokenizer
 from unspool.kernels.arrays import Codes
 
 
 class TextReader:
-    """Reads sources as the settings say."""
+    """Reads sources with the given settings and tokenizer."""
 
     def __init__(self, settings: TextConfig, tokenizer: Tokenizer) -> None:
         self._settings = settings
         self._tokenizer = tokenizer
         self.erased = 0
-        """How many letters that are not A-Z the cleaning has erased so far."""
+        """Number of letters outside A-Z that cleaning has erased so far."""
 
     def numbered(self, sources: list[Source], indexer: Indexer) -> Iterator[Codes]:
-        """Give the provisional ids of the sources in blocks."""
-        if self._settings.tokens == "byte" and not self._settings.clean:
-            # Bytes need no decoding, and so none of them can be wrong.
+        """Yield the provisional ids of the sources in blocks."""
+        if self._tokenizer.reads_bytes and not self._settings.clean:
+            # No decoding, so any bytes are valid.
             for block in iter_bytes(sources, self._settings.newlines):
                 yield np.frombuffer(block, np.uint8)
             return
@@ -34,7 +35,7 @@ class TextReader:
             yield indexer.feed(piece)
 
     def pieces(self, sources: list[Source]) -> Iterator[str]:
-        """Give the text in pieces that end where a token ends."""
+        """Yield the text in pieces that end at the end of a token."""
         held = ""
         for text in self.texts(sources):
             text = held + text if held else text
@@ -46,15 +47,10 @@ class TextReader:
             yield held
 
     def texts(self, sources: list[Source]) -> Iterator[str]:
-        """Give the text as it comes, cleaned if the settings ask for it."""
+        """Yield the text in blocks, cleaned if the settings say so."""
         if not self._settings.clean:
             yield from iter_text(sources, self._settings.errors, self._settings.newlines)
             return
-        cleaner = Cleaner(joint_of(self._settings.tokens))
+        cleaner = Cleaner(self._tokenizer.line_joint)
         yield from cleaner.clean(iter_text(sources, self._settings.errors, "lf"))
         self.erased += cleaner.erased
-
-
-def joint_of(tokens: str) -> str:
-    """Say what cleaning puts between two lines: nothing between characters, a blank between words."""
-    return "" if tokens in ("char", "byte") else " "

@@ -1,30 +1,30 @@
-"""How a text is to be prepared: everything besides the text that its ids depend on."""
+"""Settings of a prepared text: everything besides the text that determines its ids."""
 
 from dataclasses import dataclass
 
-from unspool.data.text.source import check_reading
+from unspool.data.text.decoding import check_reading
 from unspool.errors import InputError
 from unspool.options import at_least
 
 
 @dataclass(frozen=True)
 class TextConfig:
-    """Tokens, cleaning, parts, vocabulary and reading."""
+    """Tokens, cleaning, splits, vocabulary and decoding."""
 
     tokens: str = "char"
-    """The kind of tokens, see ``tokens``."""
+    """The kind of tokens, see `unspool.data.tokens.registry`."""
     clean: bool = False
-    """Keep only the letters A-Z, in lower case, as common lecture notes do."""
+    """Keep only the letters A-Z, in lower case."""
     split: tuple[float, float, float] | None = (0.9, 0.05, 0.05)
-    """What share of the tokens goes to train, valid and test, in this order; None: chosen by `split_for`."""
+    """Fractions of the tokens in train, valid and test; None: chosen by `split_for`."""
     min_freq: int = 0
-    """Tokens rarer than this in the training part are unknown."""
+    """Tokens rarer than this in the training split become <unk>."""
     reserved: tuple[str, ...] = ()
-    """Tokens that have ids though no text contains them."""
+    """Tokens that get ids even if the text does not contain them."""
     errors: str = "strict"
-    """What to do with bytes that are not UTF-8: ``strict`` or ``replace``."""
+    """Invalid UTF-8: ``strict`` (an error) or ``replace`` (U+FFFD)."""
     newlines: str = "keep"
-    """Line ends: ``keep`` them, or make them ``lf``."""
+    """Line ends: ``keep``, or ``lf`` to convert CRLF and CR."""
 
     def __post_init__(self) -> None:
         check_reading(self.errors, self.newlines)
@@ -35,7 +35,7 @@ class TextConfig:
             or not abs(sum(self.split) - 1) <= 1e-9
         ):
             raise InputError(
-                f"split: expected three shares that add up to 1, the first above 0, got {self.split}"
+                f"split is {self.split}; expected three fractions that add up to 1, the first above 0"
             )
         at_least("min_freq", self.min_freq, 0)
         if isinstance(self.reserved, str):

@@ -1,12 +1,12 @@
-"""Texts passed from Python: a string is the text itself, a Path is a file or a folder.
+"""Interpret texts passed from Python: a string is the text itself, a Path is a file or a folder.
 
-A string that names a file would train or score a model on the characters of the name, so it is refused:
+A string that names a file is an error: otherwise a model would be trained or scored on the characters of the name.
 
 >>> as_sources("timemachine.txt", "text")
 Traceback (most recent call last):
-unspool.errors.InputError: text is 'timemachine.txt', which looks like a file name; a str is the text itself: pass pathlib.Path('timemachine.txt') to read the file, or text_itself('timemachine.txt') from unspool.data.text.source
+unspool.errors.InputError: text is 'timemachine.txt', which looks like a file name; a str is the text itself: pass pathlib.Path('timemachine.txt') to read the file, or text_source('timemachine.txt') from unspool.data.text.source
 
-Arguments that are documented as names (`resolve`, `read_text`, `prepare`, every `load`, every `read_…`) do not use this.
+Arguments that are documented as names (`resolve`, `read_text`, `prepare`, every `load`, every `read_…`) are not checked here.
 """
 
 import re
@@ -23,14 +23,14 @@ FILE_NAME = re.compile(
     re.IGNORECASE,
 )
 LONGEST = 4096
-"""The most characters of a path on the usual systems."""
+"""Most characters of a path on common systems."""
 
 Text = str | PathLike[str] | Source
 Texts = Text | Iterable[Text]
 
 
 def as_sources(text: Texts, name: str) -> list[Source | Path]:
-    """Return texts as sources: strings are texts, paths are files or folders; refuse a string that is a file name."""
+    """Return texts as sources: strings are texts, paths are files or folders; raise InputError for a file name."""
     pieces = [text] if isinstance(text, str | bytes | PathLike | Source) else text
     if not isinstance(pieces, Iterable):
         raise InputError(f"{name} is {text!r}; expected a str, a pathlib.Path or a list of them")
@@ -47,7 +47,7 @@ def _as_source(text: Text, name: str) -> Source | Path:
         if is_path(text) or (len(text) <= LONGEST and FILE_NAME.fullmatch(text)):
             raise InputError(
                 f"{name} is {text!r}, which {_why(text)}; a str is the text itself: pass "
-                f"pathlib.Path({text!r}) to read the file, or text_itself({text!r}) from unspool.data.text.source"
+                f"pathlib.Path({text!r}) to read the file, or text_source({text!r}) from unspool.data.text.source"
             )
         return text_source(text)
     if isinstance(text, PathLike):
@@ -58,7 +58,7 @@ def _as_source(text: Text, name: str) -> Source | Path:
 
 
 def check_prompt(prompt: str) -> None:
-    """Raise for a prompt that is not a text: a path, an existing file's name, or one word like a file name."""
+    """Raise InputError for a prompt that is a path, the name of an existing file, or one word like a file name."""
     if not isinstance(prompt, str):
         raise InputError(
             f"prompt is a {type(prompt).__name__}; expected a str: pass path.read_text() for a file"
@@ -67,12 +67,12 @@ def check_prompt(prompt: str) -> None:
     if word or (is_path(prompt) and Path(prompt).is_file()):
         raise InputError(
             f"prompt is {prompt!r}, which {_why(prompt)}; a prompt is text: pass "
-            f"pathlib.Path({prompt!r}).read_text() to go on from the file"
+            f"pathlib.Path({prompt!r}).read_text() to continue the file"
         )
 
 
 def refuse_file_names(strings: object, name: str) -> None:
-    """Raise where every one of many strings is the name of an existing file."""
+    """Raise InputError if all strings are names of existing files."""
     if not isinstance(strings, list | tuple) or not strings:
         return
     if all(isinstance(each, str) and is_path(each) and Path(each).is_file() for each in strings):
@@ -88,7 +88,7 @@ def is_path(text: str) -> bool:
         return False
     try:
         return Path(text).exists()
-    except (OSError, ValueError):  # too long a name, a zero byte, no permission
+    except (OSError, ValueError):  # name too long, NUL byte, no permission
         return False
 
 

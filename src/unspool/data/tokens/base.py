@@ -1,72 +1,132 @@
-"""What cuts text into tokens must be able to do.
+"""Base classes of tokenizers and indexers.
 
-Preparing a corpus does not make a list of tokens. An *indexer* turns text straight into provisional ids
-(code points, bytes, or words by first appearance), and the vocabulary translates those afterwards.
+Preparing a corpus does not build a list of tokens. An *indexer* maps text directly to provisional ids (code points,
+bytes, or numbers by first appearance); the vocabulary maps these to ids afterwards.
 """
 
 import codecs
+import re
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from unspool.kernels.arrays import Codes
 
+NOT_UTF8 = re.compile("([\udc80-\udcff])")
+"""A character that stands for a byte that is not UTF-8 (surrogateescape)."""
+
 
 class Indexer(Protocol):
-    """Turns text into provisional ids, and knows which token each of them is."""
+    """Maps text to provisional ids, and provisional ids to tokens."""
 
     @property
     def by_appearance(self) -> bool:
-        """Whether provisional ids rise in the order in which tokens first appear."""
+        """Whether provisional ids are numbered by the first appearance of their tokens."""
 
     def feed(self, text: str) -> Codes:
-        """Give the provisional ids of a text that ends where a token ends."""
+        """Return the provisional ids of a text that ends at the end of a token."""
 
     def token(self, index: int) -> str:
-        """Name the token of a provisional id."""
+        """Return the token of a provisional id."""
 
 
-class Tokenizer(Protocol):
-    """Cuts text into tokens and puts tokens together again."""
+class Tokenizer(ABC):
+    """Splits text into tokens and joins tokens to text. Each subclass has one line in `registry`."""
+
+    kind: str
+    """The argument of `make_tokenizer`; in a class that takes an argument, the part up to the colon."""
+    summary: str
+    """A few words for the report of a run."""
+    lossless = True
+    """Whether every character of the text is part of a token."""
+    byte_level = False
+    """Whether tokens stand for bytes, which need not be valid UTF-8 when joined."""
+    one_symbol = False
+    """Whether every token is one character, or one byte if `byte_level`."""
+
+    @classmethod
+    def make(cls, kind: str, newlines: bool, model: str | None) -> Self:
+        """Return the tokenizer that `make_tokenizer` was asked for."""
+        return cls()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the arguments of `make_tokenizer` for this tokenizer, ready for JSON."""
+        return {"kind": self.kind}
 
     @property
-    def kind(self) -> str:
-        """What ``make_tokenizer`` must be given to make it again."""
+    def reads_bytes(self) -> bool:
+        """Whether the bytes of a text are its tokens, without decoding."""
+        return self.byte_level and self.one_symbol
 
     @property
-    def lossless(self) -> bool:
-        """Whether every character of the text is in its tokens."""
+    def needs_learning(self) -> bool:
+        """Whether `learn` must be called before text can be split."""
+        return False
 
+    def learn(self, texts: Iterable[str]) -> None:
+        """Learn the tokens from a text in blocks; only called if `needs_learning`."""
+        raise NotImplementedError
+
+    @property
+    def line_joint(self) -> str:
+        """The string that cleaning puts between two lines: empty for single characters, otherwise a blank."""
+        return "" if self.one_symbol else " "
+
+    @abstractmethod
     def encode_text(self, text: str) -> list[str]:
-        """Cut a text into tokens."""
+        """Split a text into tokens."""
+
+    def encode_bytes(self, data: bytes) -> list[str]:
+        """Split any bytes into tokens; each byte that is not UTF-8 becomes one token, U+DC80 … U+DCFF."""
+        pieces = NOT_UTF8.split(data.decode("utf-8", "surrogateescape"))
+        tokens = list[str]()
+        for number, piece in enumerate(pieces):
+            tokens += [piece] if number % 2 else self.encode_text(piece)
+        return tokens
 
     def decode(self, tokens: Iterable[str]) -> str:
-        """Put tokens together to a text."""
+        """Join tokens to a text; bytes that are not UTF-8 become U+FFFD."""
+        return "".join(self.decode_stream(tokens))
 
     def decode_stream(self, tokens: Iterable[str]) -> Iterator[str]:
-        """Give the same text piece by piece: one for each token as it comes, and a last one at the end.
+        """Yield the text of `decode` in pieces: one per token, and a last one at the end.
 
-        A piece is empty where its token is the beginning of a character that is not complete yet.
+        A piece is empty if its token leaves a character incomplete.
         """
+        yield from tokens
+        yield ""
 
+    def decode_bytes(self, tokens: Iterable[str]) -> bytes:
+        """Join the tokens of `encode_bytes` to the bytes."""
+        return "".join(tokens).encode("utf-8", "surrogateescape")
+
+    @abstractmethod
     def safe_cut(self, text: str) -> int:
-        """Give the last place where the text may be cut without changing its tokens (0: none)."""
+        """Return the last position at which the text can be cut without changing its tokens; 0 if there is none."""
+
+    def end_of(self, text: str, count: int) -> int:
+        """Return the position at which the first `count` tokens of a text end; only needed if not `lossless`."""
+        raise NotImplementedError
 
     def width(self, token: str) -> tuple[int, int]:
-        """Say how many characters and how many UTF-8 bytes of the text a token stands for."""
+        """Return how many characters and how many UTF-8 bytes of the text a token stands for."""
+        return len(token), len(token.encode("utf-8", "surrogatepass"))
 
     def alphabet(self) -> Sequence[str]:
-        """Give the tokens that are known beforehand, whatever the text: the 256 bytes, or none."""
+        """Return the tokens that every vocabulary contains, for any text."""
+        return ()
 
     def indexer(self) -> Indexer:
-        """Start to number tokens."""
+        """Return a new indexer."""
+        return FirstAppearance(self.encode_text)
 
 
 class FirstAppearance:
-    """Provisional ids in the order in which tokens first appear, for a tokenizer that makes lists."""
+    """Numbers tokens by first appearance, for tokenizers that return lists."""
 
     by_appearance = True
 
@@ -76,21 +136,21 @@ class FirstAppearance:
         self._tokens: list[str] = []
 
     def feed(self, text: str) -> Codes:
-        """Number the tokens of the text."""
+        """Return the numbers of the tokens of a text."""
         tokens = self._encode(text)
         return np.fromiter(map(self._index.__getitem__, tokens), np.uint32, len(tokens))
 
     def token(self, index: int) -> str:
-        """Give the token that appeared as number ``index``."""
+        """Return the token of a number."""
         if index >= len(self._tokens):
             self._tokens = list(self._index)
         return self._tokens[index]
 
 
-def spell_bytes(pieces: Iterable[bytes]) -> Iterator[str]:
-    """Decode UTF-8 as it comes; a character cut in two waits for its other half, what is no UTF-8 is U+FFFD.
+def decode_utf8(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Decode UTF-8 piece by piece; incomplete characters wait for the next piece, invalid bytes become U+FFFD.
 
-    >>> list(spell_bytes([b"\\xe6", b"\\x97\\xb6a", b"\\xe6"]))
+    >>> list(decode_utf8([b"\\xe6", b"\\x97\\xb6a", b"\\xe6"]))
     ['', '时a', '', '\ufffd']
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")

@@ -1,4 +1,4 @@
-"""The two smallest tokens: characters and bytes. Both give every text back as it was.
+"""Tokens that are characters or bytes; both are lossless.
 
 >>> CharTokenizer().encode_text("añ")
 ['a', 'ñ']
@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from unspool.data.tokens.base import Indexer, spell_bytes
+from unspool.data.tokens.base import Indexer, Tokenizer, decode_utf8
 from unspool.kernels.arrays import Codes
 
 
 def code_points(text: str) -> Codes:
-    """Give the code points of a text: two bytes each where that is enough, otherwise four.
+    """Return the code points of a text, as uint16 if all fit, otherwise as uint32.
 
     >>> code_points("aé")
     array([ 97, 233], dtype=uint16)
@@ -28,78 +28,64 @@ def code_points(text: str) -> Codes:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
 
 
-class CharTokenizer:
-    """One token for every Unicode code point."""
+class CharTokenizer(Tokenizer):
+    """One token per Unicode code point."""
 
     kind = "char"
-    lossless = True
+    summary = "one for each character"
+    one_symbol = True
 
     def encode_text(self, text: str) -> list[str]:
-        """Cut a text into its code points."""
+        """Return the code points of a text."""
         return list(text)
 
-    def decode(self, tokens: Iterable[str]) -> str:
-        """Put code points together."""
-        return "".join(tokens)
-
-    def decode_stream(self, tokens: Iterable[str]) -> Iterator[str]:
-        """Give each code point as it comes."""
-        yield from tokens
-        yield ""
-
     def safe_cut(self, text: str) -> int:
-        """Cut anywhere."""
+        """Return the end of the text: any position will do."""
         return len(text)
 
-    def width(self, token: str) -> tuple[int, int]:
-        """Count one character and its bytes (a token like ``<unk>`` counts as it is written)."""
-        return len(token), len(token.encode("utf-8", "surrogatepass"))
-
-    def alphabet(self) -> Sequence[str]:
-        """Know nothing beforehand."""
-        return ()
-
     def indexer(self) -> Indexer:
-        """Number a character by its code point."""
+        """Return an indexer that numbers characters by code point."""
         return CodePoints()
 
 
-class ByteTokenizer:
-    """One token for every byte of the UTF-8 text; none is ever unknown."""
+class ByteTokenizer(Tokenizer):
+    """One token per byte of the UTF-8 text; every byte is in the vocabulary."""
 
     kind = "byte"
-    lossless = True
+    summary = "one for each byte"
+    byte_level = True
+    one_symbol = True
 
     def encode_text(self, text: str) -> list[str]:
-        """Cut a text into its bytes, each written as the character with that number."""
-        return list(text.encode("utf-8", "surrogatepass").decode("latin-1"))
+        """Return the bytes of a text, each as the character with that code."""
+        return self.encode_bytes(text.encode("utf-8", "surrogatepass"))
 
-    def decode(self, tokens: Iterable[str]) -> str:
-        """Put bytes together to a text; what is not UTF-8 becomes U+FFFD."""
-        return self.decode_bytes(tokens).decode("utf-8", "replace")
+    def encode_bytes(self, data: bytes) -> list[str]:
+        """Return each byte as the character with that code."""
+        return list(data.decode("latin-1"))
 
     def decode_bytes(self, tokens: Iterable[str]) -> bytes:
-        """Put bytes together, whatever they are; reserved tokens are spelled out."""
+        """Return the bytes; reserved tokens are written out."""
         return "".join(tokens).encode("latin-1")
 
     def decode_stream(self, tokens: Iterable[str]) -> Iterator[str]:
-        """Give each character when its last byte comes."""
-        return spell_bytes(token.encode("latin-1") for token in tokens)
+        """Yield each character with its last byte."""
+        return decode_utf8(token.encode("latin-1") for token in tokens)
 
     def safe_cut(self, text: str) -> int:
-        """Cut anywhere."""
+        """Return the end of the text: any position will do."""
         return len(text)
 
     def width(self, token: str) -> tuple[int, int]:
-        """Count one byte, and one character unless the byte continues one."""
+        """Return one byte, and one character unless the byte continues one."""
         return (0 if 0x80 <= ord(token[0]) < 0xC0 else 1), 1
 
     def alphabet(self) -> Sequence[str]:
-        """Know all bytes beforehand."""
+        """Return all 256 bytes."""
         return [chr(byte) for byte in range(256)]
 
     def indexer(self) -> Indexer:
-        """Number a byte by its value."""
+        """Return an indexer that numbers bytes by value."""
         return Bytes()
 
 
@@ -109,23 +95,17 @@ class CodePoints:
     by_appearance = False
 
     def feed(self, text: str) -> Codes:
-        """Give the code points."""
+        """Return the code points of a text."""
         return code_points(text)
 
     def token(self, index: int) -> str:
-        """Give the character."""
+        """Return the character of a code point."""
         return chr(index)
 
 
-class Bytes:
-    """Provisional ids that are bytes."""
-
-    by_appearance = False
+class Bytes(CodePoints):
+    """Provisional ids that are bytes; a byte is written as the character with that code."""
 
     def feed(self, text: str) -> Codes:
-        """Give the bytes of the UTF-8."""
+        """Return the bytes of the UTF-8 text."""
         return np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
-
-    def token(self, index: int) -> str:
-        """Give the character that stands for the byte."""
-        return chr(index)

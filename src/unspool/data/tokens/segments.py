@@ -1,12 +1,12 @@
-"""Where the words of a text begin and end, found for all of its characters at once.
+"""Find the start and end of every word of a text, vectorised over its characters.
 
-Every character has a class; a token begins where the classes say so.
+Every character has a class; the classes of neighbours decide where tokens begin.
 
     SPACE     in no token                        NEWLINE   a token alone (or in no token)
     SIGN      a token alone: punctuation, signs  SINGLE    a token alone: Han, kana, Thai … (no blanks there)
     WORD      joins its neighbours that are WORD or DIGIT
     DIGIT     as WORD; and a '.' or ',' between two digits is part of the number
-    EXTEND    a combining mark: belongs to what it follows
+    EXTEND    a combining mark: belongs to the character before it
 
 An apostrophe between two word characters is part of the word.
 
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from unspool.kernels.arrays import Codes, Whole
 
 SPACE, NEWLINE, SIGN, SINGLE, SINGLE_END, EXTEND, WORD, DIGIT = range(8)
-"""WORD and DIGIT are the largest on purpose: ``>= WORD`` asks for both."""
+"""WORD and DIGIT must be the largest: ``>= WORD`` selects both."""
 
 UNSPACED = (
     (0x0E00, 0x0EFF),  # Thai, Lao
@@ -38,16 +38,16 @@ UNSPACED = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
-"""Scripts that write no blanks between words: there a character is a token."""
+"""Scripts without blanks between words: each character is a token."""
 
 Classes = NDArray[np.uint8]
 
 
 def token_spans(codes: Codes, *, newlines: bool = True, blanks_only: bool = False) -> tuple[Whole, Whole]:
-    """Give where each token starts and where it ends.
+    """Return the positions at which each token starts and ends.
 
-    ``newlines`` tells whether a line end is a token. With ``blanks_only`` whatever stands between blanks is
-    one token: for text that others have cut into tokens already.
+    ``newlines``: a line end is a token. ``blanks_only``: tokens are separated only by blanks, for text that is already
+    tokenized.
     """
     classes = class_of_each(codes)
     if blanks_only:
@@ -70,7 +70,7 @@ def _edges(classes: Classes) -> tuple[Whole, Whole]:
 
 
 def _attach_marks(classes: Classes) -> None:
-    """Let a combining mark end a SINGLE, continue a WORD, or begin a word after anything else."""
+    """Attach combining marks: to the end of a SINGLE, to a WORD, or as the start of a word after any other class."""
     marks = np.flatnonzero(classes == EXTEND)
     base = np.maximum(marks - 1, 0)
     while (on := (classes[base] == EXTEND) & (base > 0)).any():
@@ -79,7 +79,7 @@ def _attach_marks(classes: Classes) -> None:
 
 
 def _join_inside(codes: Codes, classes: Classes) -> None:
-    """Make a word of it's and of 3,000.5: the sign between takes the class of its neighbours."""
+    """Join it's and 3,000.5 to one word: the sign between takes the class of its neighbours."""
     for characters, least in ((("'", "’"), WORD), ((".", ","), DIGIT)):
         for character in characters:
             at = np.flatnonzero(codes == ord(character))
@@ -89,7 +89,7 @@ def _join_inside(codes: Codes, classes: Classes) -> None:
 
 
 def class_of_each(codes: Codes) -> Classes:
-    """Give the class of every character."""
+    """Return the class of every character."""
     table = _first_plane()
     if codes.dtype.itemsize <= 2:
         return table.take(codes)

@@ -1,4 +1,4 @@
-"""Numbers for words without a dictionary of strings: hashing done for a whole block of text at once.
+"""Number words by first appearance with a vectorised hash table: one block of text at a time.
 
 The hash of a token with code points c(0) … c(n-1) is a polynomial in an odd M, modulo 2^64:
 
@@ -12,7 +12,7 @@ M is odd, so M^-1 exists. Tokens longer than ``LONG`` get a cryptographic digest
 strings can be built to collide under (1). Two different short tokens share an h with probability 2^-64;
 with ten million types, one text in several hundred thousand would have such a pair.
 
-The table is open addressing with linear probing, each probe one look-up for all tokens that still search.
+The table uses open addressing with linear probing; each probe is one vectorised look-up of all unresolved tokens.
 """
 
 from functools import cache
@@ -47,7 +47,7 @@ class TokenIndex:
         self._resize(16)
 
     def number(self, text: str, codes: Codes, starts: Whole, ends: Whole) -> NDArray[np.uint32]:
-        """Give the number of every token text[start:end]; those never met get the next ones."""
+        """Return the number of every token text[start:end]; new tokens get the next numbers."""
         hashes = token_hashes(text, codes, starts, ends)
         numbers, missing = self._find(hashes)
         if len(missing):
@@ -70,7 +70,7 @@ class TokenIndex:
         return (hashes >> np.uint64(64 - self._bits)).astype(np.int64)
 
     def _find(self, hashes: Hashes) -> tuple[NDArray[np.uint32], Whole]:
-        """Look all hashes up: their numbers, and the positions of those that are not in the table."""
+        """Return the numbers of all hashes, and the positions of those that are not in the table."""
         numbers = np.zeros(len(hashes), np.uint32)
         missing = []
         seeking, slots, wanted = np.arange(len(hashes)), self._home(hashes), hashes
@@ -83,7 +83,7 @@ class TokenIndex:
         return numbers, np.sort(np.concatenate(missing)) if missing else seeking
 
     def _insert(self, fresh: Hashes) -> None:
-        """Number hashes that are not in the table and differ from each other."""
+        """Number distinct hashes that are not in the table."""
         old = len(self.tokens)
         if 2 * (old + len(fresh)) > len(self._keys):
             self._grow(old + len(fresh))
@@ -99,7 +99,7 @@ class TokenIndex:
         slots = self._home(keys)
         while len(keys):
             free = self._keys[slots] == 0
-            self._keys[slots[free]] = keys[free]  # of several for one slot the last one written stays
+            self._keys[slots[free]] = keys[free]  # if several share a slot, the last one written stays
             won = self._keys[slots] == keys
             self._values[slots[won]] = values[won]
             keys, values = keys[~won], values[~won]
@@ -107,7 +107,7 @@ class TokenIndex:
 
 
 def token_hashes(text: str, codes: Codes, starts: Whole, ends: Whole) -> Hashes:
-    """Hash every token text[start:end] by (1) and (2); 0 stands for no token."""
+    """Return the hash of every token text[start:end] by (1) and (2); never 0, which marks a free slot."""
     powers, inverses = _powers(1 << max(16, len(codes).bit_length()))
     scrambled = (codes.astype(np.uint64) + np.uint64(1)) * np.uint64(0xD6E8FEB86659FD93)
     scrambled ^= scrambled >> np.uint64(32)
@@ -118,7 +118,7 @@ def token_hashes(text: str, codes: Codes, starts: Whole, ends: Whole) -> Hashes:
     for i in np.flatnonzero(ends - starts > LONG).tolist():
         token = text[starts[i] : ends[i]].encode("utf-8", "surrogatepass")
         hashes[i] = int.from_bytes(blake2b(token, digest_size=8).digest(), "little")
-    # The low bits of (1) are weak, and the table looks at the high ones.
+    # The low bits of (1) are weak, and the table uses the high ones.
     hashes ^= hashes >> np.uint64(29)
     hashes *= np.uint64(M)
     hashes[hashes == 0] = 1

@@ -1,14 +1,13 @@
-"""The vocabulary: every token has a number, and every number a token.
+"""Vocabulary: a bijection of tokens and ids.
 
-    0            <unk>: whatever is not in the vocabulary
+    0            <unk>: every token outside the vocabulary
     1 … r        reserved tokens, in the order given (<pad>, <bos>, <eos> …)
-    r+1 …        tokens by falling frequency; of equally frequent ones, the one that appeared first
+    r+1 …        tokens by falling frequency; ties by first appearance
 
 A token is a string, a number, or a tuple of them: an n-gram. Lists and arrays nest, tuples never do. In the file a
 tuple is a JSON array.
 
-Nothing depends on Python's hash seed, so two processes give the same numbers. The file is JSON with the
-SHA-256 of its content, and is refused if the two disagree.
+Ids do not depend on Python's hash seed. The file is JSON with the SHA-256 of its content; `load` checks it.
 """
 
 import hashlib
@@ -39,7 +38,7 @@ class _Content(TypedDict):
 
 
 class Vocab:
-    """Tokens to ids and back.
+    """Maps tokens to ids and ids to tokens.
 
     >>> vocab = Vocab([["the", "time"], ["the", "traveller"]], reserved_tokens=["<pad>"])
     >>> len(vocab), vocab.token_freqs
@@ -69,7 +68,7 @@ class Vocab:
         min_freq: int = 0,
         reserved_tokens: Iterable[Token] = (),
     ) -> "Vocab":
-        """Make it from tokens already counted, by falling frequency.
+        """Return a vocabulary of counted tokens, given by falling frequency.
 
         >>> Vocab.from_freqs([("b", 2), ("a", 1)]).idx_to_token
         ['<unk>', 'b', 'a']
@@ -84,16 +83,16 @@ class Vocab:
         at_least("min_freq", min_freq, 0)
         reserved = list(_tokens_of(reserved_tokens, "reserved_tokens"))
         if len({UNK, *reserved}) != len(reserved) + 1:
-            raise InputError(f"reserved_tokens: each once and without {UNK}, got {reserved}")
+            raise InputError(f"reserved_tokens: got {reserved}; expected each token once, without {UNK}")
         self._token_freqs, self.min_freq, self.reserved_tokens = token_freqs, min_freq, reserved
         special = {UNK, *reserved}
         frequent = [token for token, freq in token_freqs if freq >= min_freq and token not in special]
         self.idx_to_token: list[Token] = [UNK, *reserved, *frequent]
         self.token_to_idx: dict[Token, int] = {token: i for i, token in enumerate(self.idx_to_token)}
         if len(self.token_to_idx) != len(self.idx_to_token):
-            raise InputError("token_freqs: every token once, but some came twice")
+            raise InputError("token_freqs: a token occurs twice; expected every token once")
         self.unknown_met = 0
-        """How many tokens that are not in the vocabulary were looked up."""
+        """Number of look-ups of tokens outside the vocabulary."""
 
     def __len__(self) -> int:
         return len(self.idx_to_token)
@@ -111,7 +110,7 @@ class Vocab:
         return self.token_to_idx.get(tokens, self.unk)
 
     def to_tokens(self, indices: Any) -> Any:
-        """Give the token of an id, or nested lists of them for nested lists (arrays are welcome)."""
+        """Return the token of an id; for nested lists or arrays of ids, nested lists of tokens."""
         indices = _plain(indices)
         if isinstance(indices, list | tuple):
             return [self.to_tokens(index) for index in indices]
@@ -121,17 +120,17 @@ class Vocab:
 
     @property
     def unk(self) -> int:
-        """The id of whatever is unknown."""
+        """The id of unknown tokens."""
         return 0
 
     @property
     def token_freqs(self) -> list[tuple[Token, int]]:
-        """All tokens of the training text with their counts, by falling frequency, the rare ones too."""
+        """All tokens of the training text with their counts, by falling frequency, including those below `min_freq`."""
         return self._token_freqs
 
     @property
     def sha256(self) -> str:
-        """The hash of everything that the ids depend on."""
+        """The SHA-256 of everything that determines the ids."""
         return _digest(self._content())
 
     def save(self, path: str | Path) -> None:
@@ -142,12 +141,12 @@ class Vocab:
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocab":
-        """Read a vocabulary from a file, and refuse one that is damaged."""
+        """Read a vocabulary from a file; raise FileError if it is damaged."""
         content = parse_json(read_bytes(path), path)
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
             raise FileError(f"{path}: not a vocabulary of the format {FORMAT}")
         if content.pop("sha256", None) != _digest(content):
-            raise FileError(f"{path}: damaged: its content does not have the hash written in it")
+            raise FileError(f"{path}: damaged: its SHA-256 does not match its contents")
         fields = read_as(_Content, content, path)
         if len(fields["tokens"]) != len(fields["freqs"]) or min(fields["freqs"], default=0) < 0:
             raise FileError(f"{path}: damaged or crafted: expected a count of 0 or more for every token")
@@ -171,7 +170,7 @@ class Vocab:
 
 
 def count_corpus(tokens: Iterable[Any]) -> Counter[Token]:
-    """Count tokens, given in one list or in lists of lists, in the order of their first appearance.
+    """Count the tokens of a list or of nested lists, in the order of first appearance.
 
     >>> count_corpus([["a", "b"], ["a"]])
     Counter({'a': 2, 'b': 1})
@@ -180,7 +179,7 @@ def count_corpus(tokens: Iterable[Any]) -> Counter[Token]:
 
 
 def _tokens_of(tokens: Iterable[Any], name: str) -> Iterator[Token]:
-    """Yield the tokens of nested lists and arrays; refuse one string, which would become its characters."""
+    """Yield the tokens of nested lists and arrays; raise InputError for a single string."""
     if isinstance(tokens, str | bytes):
         raise InputError(
             f"{name} is one string, {tokens[:20]!r}; expected a list of tokens: pass [text] for one token or "
@@ -198,7 +197,7 @@ def _tokens_of(tokens: Iterable[Any], name: str) -> Iterator[Token]:
 
 
 def _plain(value: Any) -> Any:
-    """Return arrays and NumPy's scalars as Python's lists and scalars."""
+    """Return NumPy arrays and scalars as Python lists and scalars."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
@@ -212,7 +211,7 @@ def _refuse_unhashable(token: object, name: str) -> None:
 
 
 def _from_json(token: Any, path: str | Path) -> Token:
-    """Return a token that JSON gave back: an array is a tuple."""
+    """Return a token read from JSON: arrays become tuples."""
     if isinstance(token, list):
         return tuple(_from_json(each, path) for each in token)
     if not isinstance(token, str | int | float):

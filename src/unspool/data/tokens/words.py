@@ -1,15 +1,14 @@
-"""Words: text of any language into words and punctuation, and back into text that reads well.
+"""Tokens that are words and punctuation marks, for any language.
 
-Blanks are not tokens; a line end is one (unless left out). So decoding must put the blanks back, and gives
-the *normal form* of a text:
+Blanks are not tokens; a line end is one unless `newlines` is false. Decoding inserts blanks and returns the *normal form*
+of a text:
 
 - one blank between two tokens, except:
 - none next to a line end, and none between Han and other unspaced characters or beside their punctuation,
 - none before  . , ; : ! ? ) ] } %  and their like, none after  ( [ {  and their like, none around - / – —,
-- a straight quotation mark opens and closes in turn, and starts anew on each line.
+- straight quotation marks open and close in turn; each line starts with none open.
 
-What holds for every text: the tokens of its normal form are its own tokens, and the normal form of the normal
-form is itself.
+The normal form has the same tokens as the text, and is its own normal form.
 
 >>> words = WordTokenizer()
 >>> words.encode_text("'Is it   so?' said he -- twice.")
@@ -21,12 +20,13 @@ form is itself.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import Any, Self
 
 import numpy as np
 
-from unspool.data.tokens.base import Indexer
+from unspool.data.tokens.base import Indexer, Tokenizer
 from unspool.data.tokens.characters import code_points
 from unspool.data.tokens.segments import EXTEND, SINGLE, class_of_each, token_spans
 from unspool.data.tokens.token_index import TokenIndex
@@ -39,39 +39,45 @@ QUOTES = frozenset("'\"")
 WIDE = re.compile("[\u3000-\u303f\ufe30-\ufe4f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]")
 
 
-class SpaceTokenizer:
-    """Text that others have cut into tokens: what stands between blanks is one, and so is a line end.
+class SpaceTokenizer(Tokenizer):
+    """Tokens separated by blanks, for text that is already tokenized; a line end is a token too.
 
     >>> SpaceTokenizer().encode_text("role @-@ playing <unk> \\n")
     ['role', '@-@', 'playing', '<unk>', '\\n']
     """
 
     kind = "space"
+    summary = "one for whatever stands between blanks"
     lossless = False
     _blanks_only = True
 
     def __init__(self, newlines: bool = True) -> None:
         self.newlines = newlines
 
+    @classmethod
+    def make(cls, kind: str, newlines: bool, model: str | None) -> Self:
+        """Return the tokenizer, with or without line ends."""
+        return cls(newlines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the kind, and whether line ends are tokens."""
+        return {"kind": self.kind, "newlines": self.newlines}
+
     def encode_text(self, text: str) -> list[str]:
-        """Cut a text into tokens."""
+        """Split a text into tokens."""
         starts, ends = self.spans(code_points(text))
         return [text[i:j] for i, j in zip(starts.tolist(), ends.tolist(), strict=True)]
 
     def spans(self, codes: Codes) -> tuple[Codes, Codes]:
-        """Give where each token starts and where it ends."""
+        """Return the positions at which each token starts and ends."""
         return token_spans(codes, newlines=self.newlines, blanks_only=self._blanks_only)
 
     def end_of(self, text: str, count: int) -> int:
-        """Say where the first so many tokens of a text end."""
+        """Return the position at which the first `count` tokens of a text end."""
         return int(self.spans(code_points(text))[1][count - 1]) if count else 0
 
-    def decode(self, tokens: Iterable[str]) -> str:
-        """Put one blank between two tokens, none next to a line end."""
-        return "".join(self.decode_stream(tokens))
-
     def decode_stream(self, tokens: Iterable[str]) -> Iterator[str]:
-        """Give each token as it comes, with what stands between it and the one before."""
+        """Yield each token after a blank, without a blank next to a line end."""
         before = "\n"
         for token in tokens:
             yield token if "\n" in (before, token) else f" {token}"
@@ -79,33 +85,26 @@ class SpaceTokenizer:
         yield ""
 
     def safe_cut(self, text: str) -> int:
-        """Cut before the last blank; in a text without any, before its last token."""
+        """Return the position of the last blank; in a long text without any, the start of its last token."""
         cut = max(text.rfind(" "), text.rfind("\n"))
         if cut > 0 or len(text) < 1 << 20:
             return max(cut, 0)
         return int(self.spans(code_points(text))[0][-1])
 
-    def width(self, token: str) -> tuple[int, int]:
-        """Count the token's own characters and bytes: blanks belong to none."""
-        return len(token), len(token.encode("utf-8", "surrogatepass"))
-
-    def alphabet(self) -> Sequence[str]:
-        """Know nothing beforehand."""
-        return ()
-
     def indexer(self) -> Indexer:
-        """Number a word by its first appearance."""
+        """Return an indexer that numbers words by first appearance, without making a list of them."""
         return _Numbered(self)
 
 
 class WordTokenizer(SpaceTokenizer):
-    """Unicode words, with punctuation marks as tokens of their own."""
+    """Unicode words and punctuation marks."""
 
     kind = "word"
+    summary = "one for each word or mark"
     _blanks_only = False
 
     def decode_stream(self, tokens: Iterable[str]) -> Iterator[str]:
-        """Give each token as it comes, in the normal form."""
+        """Yield each token in the normal form."""
         before, open_quotes = "\n", set[str]()
         for token in tokens:
             between = "" if token == "\n" or _joined(before, token, open_quotes) else " "
@@ -135,7 +134,7 @@ class _Numbered:
 
 
 def _joined(before: str, token: str, open_quotes: set[str]) -> bool:
-    """Tell whether nothing stands between two tokens; ``open_quotes`` as they were after ``before``."""
+    """Return whether two tokens have no blank between them; ``open_quotes`` is the state after ``before``."""
     if before == "\n" or before in GLUE or before in OPENING or token in GLUE or token in CLOSING:
         return True
     if before in QUOTES and before in open_quotes:

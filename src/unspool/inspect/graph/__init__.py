@@ -1,1 +1,1 @@
-"""Recurrent computations as graphs: folded, unfolded, evaluated node by node, written down."""
+"""Recurrent computations as graphs: folded, unfolded, evaluated node by node, drawn and exported."""

@@ -1,12 +1,11 @@
-"""The graph of a network: the nodes of figure 10.3, or of a GRU or LSTM, one layer on the other.
+"""The graph of a network: the nodes of its cells, one layer on the other, between the input and the loss.
 
-    Elman     x ─U─▶ a ─▶ h ─V─▶ o ─▶ ŷ          GRU     x, h(t-1) ─▶ a ─▶ r, z;  h(t-1) ─▶ q;  x, r, q ─▶ n;  n, z, h(t-1) ─▶ h
-              h(t-1) ─W─▶ a      o, y ─▶ L       LSTM    x, h(t-1) ─▶ a ─▶ i, f, g, o;  i, f, g, s(t-1) ─▶ s;  o, s ─▶ h
+    x ─▶ e ─▶ layer ─▶ … ─▶ layer ─▶ o ─▶ ŷ          o, y ─▶ L
 
-A second direction is a layer of its own whose edges have a delay of -1; its symbols carry a prime. In figure 10.4
-the edge with the delay begins at the output o, as in the book, where logits are fed back. Where tokens are fed back,
-it begins at the target y (teacher forcing), or at the most probable output k when the network runs freely. In
-figure 10.5 there is one output, at the end.
+A second direction is a layer whose edges have a delay of -1; its symbols carry a prime. In figure 10.4 the edge with
+the delay begins at the output o, as in the book, if logits are fed back. If tokens are fed back, it begins at the
+target y (teacher forcing), or at the most probable output k when the network runs freely. In figure 10.5 there is one
+output, at the end.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from unspool.cells import cell_named
+from unspool.cells.cell import Cell
+from unspool.cells.graph import Bias, GraphNode, Input, Now
 from unspool.inspect.graph.structure import Edge, Folded, Kind, Node, Parameter
 from unspool.model.config import ModelConfig
 from unspool.model.parameters import prefix
-
-NAMES = {"elman": "Elman network", "gru": "GRU", "lstm": "LSTM"}
 
 
 @dataclass
@@ -83,7 +82,8 @@ def fold(config: ModelConfig, *, forced: bool = True) -> Folded:
     figure = {"hidden": "", "output": f", figure 10.4, {fed} fed back", "last": ", figure 10.5"}[
         config.pattern
     ]
-    title = f"{NAMES[config.cell]}, H = {config.hidden}{layers}{ways}{figure}"
+    cell = cell_named(config.cell)
+    title = f"{cell.network_title or cell.title}, H = {config.hidden}{layers}{ways}{figure}"
     return Folded(title, tuple(draft.nodes), tuple(draft.edges), tuple(draft.parameters.values()))
 
 
@@ -150,110 +150,83 @@ def _prime(reverse: bool) -> str:
 
 @dataclass(frozen=True)
 class _Layer:
-    """One layer and direction: how its parts are called."""
+    """One layer and direction, while its nodes are added to the draft."""
 
     draft: _Draft
     config: ModelConfig
-    at: str
+    cell: Cell
+    prefix: str
     mark: str
     delay: int
     sources: list[_Source]
     forced: bool
 
-    def node(self, letter: str, kind: Kind, op: str, reads: tuple[Edge, ...], biases: tuple[str, ...] = (), size: int = 0, equation: str = "") -> str:  # fmt: skip
-        symbol = letter + self.mark
+    def add(self, node: GraphNode) -> None:
+        """Add a node, its edges and the parameters that they share."""
+        target = self.prefix + node.letter
+        edges: list[Edge] = []
+        biases: list[str] = []
+        for term in node.terms:
+            if isinstance(term, Input):
+                for i, source in enumerate(self.sources):
+                    name = self._share("U", term.gates, source.columns, _prime(i > 0))
+                    edges.append(Edge(source.name, target, name))
+            elif isinstance(term, Bias):
+                biases.append(self._share(term.letter, term.gates))
+            elif isinstance(term, Now):
+                edges.append(Edge(self.prefix + term.letter, target))
+            elif term.gates and self.config.pattern == "output":
+                edges.append(Edge(self._fed_back, target, self._share("R", term.gates), 1))
+            else:
+                name = self._share("W", term.gates) if term.gates else ""
+                edges.append(Edge(self.prefix + term.letter, target, name, self.delay))
+        words = self._words()
         self.draft.add(
-            self.at + letter, symbol, kind, size or self.config.hidden, op, reads, biases, equation
+            target,
+            node.letter + self.mark,
+            node.kind,
+            node.blocks * self.config.hidden,
+            node.op.format(**words),
+            tuple(edges),
+            tuple(biases),
+            node.equation.format(**words),
         )
-        return self.at + letter
 
-    def share(self, letter: str, gates: str, columns: tuple[int, int] | None = None, mark: str = "") -> str:
-        """Return the name of the rows of a parameter that belong to these gates."""
-        cell, H = cell_named(self.config.cell), self.config.hidden
-        whole = letter == "d" or len(gates) == len(cell.gates)
-        first = 0 if whole else cell.gates.index(gates[0])
-        height = H if letter == "d" else H * len(gates)
-        width = {"U": self.sources[0].width, "W": H, "R": self.config.outputs}.get(letter)
-        below = "" if whole else f"_{gates}"
-        block: dict[str, tuple[int, int]] = {} if whole else {"rows": (first * H, first * H + height)}
+    def _words(self) -> dict[str, str]:
+        """Return what stands for the input and for the step before in an equation."""
+        x = "x" if self.sources[0].name in ("x", "e") else "h"
+        before = "t+1" if self.delay < 0 else "t-1"
+        past = f"R {self._fed_back}({before})" if self.config.pattern == "output" else f"W h({before})"
+        return {"act": self.config.activation, "x": f"{x}(t)", "before": before, "past": past}
+
+    @property
+    def _fed_back(self) -> str:
+        """The node that is fed back in figure 10.4."""
+        return "o" if self.config.feeds_logits else "y" if self.forced else "k"
+
+    def _share(self, letter: str, gates: str, columns: tuple[int, int] | None = None, mark: str = "") -> str:
+        """Return the name of the rows of a parameter that belong to these gates; without gates, of all rows."""
+        cell, H = self.cell, self.config.hidden
+        X = self.sources[0].width
+        shape = (cell.shapes(X, H) | {"R": (H, self.config.outputs)})[letter]
+        block: dict[str, tuple[int, int]] = {}
+        below = ""
+        if gates and len(gates) < len(cell.gates):
+            first = cell.block(gates[0], H).start
+            below, block = f"_{gates}", {"rows": (first, first + H * len(gates))}
+            shape = (H * len(gates), *shape[1:])
         if columns:
             block["columns"] = columns
-        name = f"{self.at}{letter}{below}" + (f"[{mark or 0}]" if columns else "")
-        shape = (height,) if width is None else (height, width)
+        name = f"{self.prefix}{letter}{below}" + (f"[{mark or 0}]" if columns else "")
         symbol = f"{letter}{below}{mark}{self.mark}"
-        return self.draft.share(name, symbol, shape, self.at + letter if block else "", **block)
-
-    def inputs(self, target: str, gates: str) -> tuple[Edge, ...]:
-        return tuple(
-            Edge(source.name, self.at + target, self.share("U", gates, source.columns, _prime(i > 0)))
-            for i, source in enumerate(self.sources)
-        )
-
-    def past(self, target: str, letter: str = "h", gates: str = "") -> Edge:
-        name = self.share("W", gates) if gates else ""
-        return Edge(self.at + letter, self.at + target, name, self.delay)
-
-    def now(self, target: str, letter: str) -> Edge:
-        return Edge(self.at + letter, self.at + target)
+        return self.draft.share(name, symbol, shape, self.prefix + letter if block else "", **block)
 
 
 def _layer(
     draft: _Draft, config: ModelConfig, layer: int, reverse: bool, sources: list[_Source], forced: bool
 ) -> str:
-    delay = -1 if reverse else 1
-    made = _Layer(draft, config, prefix(layer, reverse), _prime(reverse), delay, sources, forced)
-    {"elman": _elman, "gru": _gru, "lstm": _lstm}[config.cell](made)
-    return made.at + "h"
-
-
-def _read(layer: _Layer) -> tuple[str, str]:
-    """What stands in an equation for the step before and for the input."""
-    x = "x" if layer.sources[0].name in ("x", "e") else "h"
-    return ("t+1" if layer.delay < 0 else "t-1"), f"{x}(t)"
-
-
-def _elman(layer: _Layer) -> None:
-    before, x = _read(layer)
-    reads = layer.inputs("a", "a")
-    if layer.config.pattern == "output":
-        seen = "o" if layer.config.feeds_logits else "y" if layer.forced else "k"
-        reads, term = (*reads, Edge(seen, layer.at + "a", layer.share("R", "a"), 1)), f"R {seen}({before})"
-    else:
-        reads, term = (*reads, layer.past("a", gates="a")), f"W h({before})"
-    layer.node("a", "inner", "affine", reads, (layer.share("b", "a"),), 0, f"a(t) = b + {term} + U {x}")
-    act = layer.config.activation
-    layer.node("h", "state", act, (layer.now("h", "a"),), (), 0, f"h(t) = {act}(a(t))")
-
-
-def _gru(layer: _Layer) -> None:
-    before, x = _read(layer)
-    reads = (*layer.inputs("a", "rz"), layer.past("a", gates="rz"))
-    equation = f"a(t) = b + W h({before}) + U {x}, of r and z"
-    layer.node("a", "inner", "affine", reads, (layer.share("b", "rz"),), 2 * layer.config.hidden, equation)
-    for gate in "rz":
-        layer.node(
-            gate, "gate", f"gru.{gate}", (layer.now(gate, "a"),), (), 0, f"{gate}(t) = sigmoid(a_{gate}(t))"
-        )
-    d = (layer.share("d", "n"),)
-    layer.node("q", "inner", "affine", (layer.past("q", gates="n"),), d, 0, f"q(t) = d + W_n h({before})")
-    reads = (*layer.inputs("n", "n"), layer.now("n", "r"), layer.now("n", "q"))
-    equation = f"n(t) = tanh(b_n + U_n {x} + r(t) q(t))"
-    layer.node("n", "inner", "gru.n", reads, (layer.share("b", "n"),), 0, equation)
-    reads = (layer.now("h", "z"), layer.now("h", "n"), layer.past("h"))
-    layer.node("h", "state", "gru.h", reads, (), 0, f"h(t) = (1 - z(t)) n(t) + z(t) h({before})")
-
-
-def _lstm(layer: _Layer) -> None:
-    before, x = _read(layer)
-    reads = (*layer.inputs("a", "ifgo"), layer.past("a", gates="ifgo"))
-    equation = f"a(t) = b + W h({before}) + U {x}"
-    layer.node("a", "inner", "affine", reads, (layer.share("b", "ifgo"),), 4 * layer.config.hidden, equation)
-    for gate in "ifgo":
-        curve = "tanh" if gate == "g" else "sigmoid"
-        layer.node(
-            gate, "gate", f"lstm.{gate}", (layer.now(gate, "a"),), (), 0, f"{gate}(t) = {curve}(a_{gate}(t))"
-        )
-    reads = (layer.now("s", "f"), layer.past("s", "s"), layer.now("s", "i"), layer.now("s", "g"))
-    layer.node("s", "state", "lstm.s", reads, (), 0, f"s(t) = f(t) s({before}) + i(t) g(t)")
-    reads = (layer.now("h", "o"), layer.now("h", "s"))
-    layer.node("h", "state", "lstm.h", reads, (), 0, "h(t) = o(t) tanh(s(t))")
+    cell, delay = cell_named(config.cell), -1 if reverse else 1
+    made = _Layer(draft, config, cell, prefix(layer, reverse), _prime(reverse), delay, sources, forced)
+    for node in cell.nodes:
+        made.add(node)
+    return made.prefix + "h"

@@ -1,4 +1,4 @@
-"""A graph written down: JSON that can be read again, Graphviz's DOT, Mermaid.
+"""Export graphs as JSON (which can be read again), Graphviz DOT and Mermaid.
 
 >>> from unspool.inspect.graph.systems import driven
 >>> print(to_mermaid(driven().unfold(2)))
@@ -47,7 +47,7 @@ class Content(TypedDict):
 
 
 def to_json(graph: Folded | Unfolded | Trace, indent: int | None = None) -> str:
-    """Write a graph: folded, or unfolded for tau steps, with its values and gradients where it is a trace."""
+    """Return a graph as JSON: folded, unfolded, or with the values and gradients of a trace."""
     if isinstance(graph, Folded):
         alone = {"format": FORMAT, "folded": graph.to_json()}
         return json.dumps(alone, ensure_ascii=False, indent=indent)
@@ -80,7 +80,7 @@ def _edge(link: Link) -> dict[str, Any]:
 
 
 def from_json(text: str) -> Folded | Unfolded:
-    """Read a graph, folded where it has no tau; nodes or edges that are not those of its folded form are refused.
+    """Return a graph from JSON, folded if it has no tau; raise InputError if nodes or edges do not match its folded form.
 
     >>> from unspool.inspect.graph.systems import plain
     >>> from_json(to_json(plain())) == plain(), from_json(to_json(plain().unfold(2))) == plain().unfold(2)
@@ -102,12 +102,12 @@ def from_json(text: str) -> Folded | Unfolded:
     if nodes != [str(at) for at in (*unfolded.starts, *unfolded.nodes)] or edges != [
         list(_edge(link).values()) for link in unfolded.links
     ]:
-        raise InputError("the nodes and edges of this graph are not those of its folded form, unfolded")
+        raise InputError("the nodes and edges do not match the folded graph; expected those of its unfolding")
     return unfolded
 
 
 def to_dot(graph: Folded | Unfolded) -> str:
-    """Write a graph for Graphviz: `dot -Tsvg`. A delay is a bold edge with a square at its end."""
+    """Return a graph for Graphviz, `dot -Tsvg`; a delayed edge is bold with a square at its end."""
     folded = graph if isinstance(graph, Folded) else graph.folded
     lines = [f"digraph {_quoted(folded.title)} {{", "  rankdir=BT;", '  node [fontname="Helvetica"];']
     if isinstance(graph, Folded):
@@ -137,7 +137,7 @@ def to_dot(graph: Folded | Unfolded) -> str:
 
 
 def to_mermaid(graph: Folded | Unfolded) -> str:
-    """Write a graph for Mermaid, which many pages draw. An edge with a delay is a thick one."""
+    """Return a graph for Mermaid; a delayed edge is thick."""
     folded = graph if isinstance(graph, Folded) else graph.folded
     lines = ["flowchart LR"]
     if isinstance(graph, Folded):
@@ -160,7 +160,7 @@ def to_mermaid(graph: Folded | Unfolded) -> str:
 
 
 def shown(folded: Folded, at: At) -> str:
-    """How a node at a step is called in pictures: its symbol and the step, the layer left to its place."""
+    """Return the label of a node at a step in pictures: its symbol and the step, without the layer."""
     return f"{folded.node[at.name].symbol}({at.t})"
 
 

@@ -1,30 +1,16 @@
-"""Where the nodes of a graph stand: one column a step, the input below, the loss above, as in the book's figures.
+"""Positions of the nodes of a graph: one column per step, the input below, the loss above, as in the book's figures.
 
-Places are in units: x in half-widths of a node's room, y in rows, upwards from the input.
+x is in half-widths of a node, y in rows, upwards from the input. Positions inside a layer are those of its cell.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from unspool.cells import CELLS
 from unspool.inspect.graph.structure import Folded
 
 Position = tuple[float, float]
-
-CELLS: dict[str, dict[str, Position]] = {
-    "elman": {"a": (0, 0), "h": (0, 1)},
-    "gru": {"a": (0, 0), "q": (-1.4, 1), "r": (-0.2, 1), "z": (1.4, 1), "n": (-0.7, 2), "h": (0.5, 3)},
-    "lstm": {
-        "a": (0, 0),
-        "f": (-1.65, 1),
-        "i": (-0.55, 1),
-        "g": (0.55, 1),
-        "o": (1.65, 1),
-        "s": (-0.55, 2),
-        "h": (0.9, 3),
-    },
-}
-"""The nodes of a cell, from its lowest row."""
 
 
 @dataclass(frozen=True)
@@ -42,18 +28,18 @@ def lay_out(graph: Folded) -> Layout:
     """Give every node its place."""
     if "x" not in graph.node or "s" in graph.node:
         return _system(graph)
-    cell = _cell_of(graph)
+    own = _positions(graph)
     groups = list(dict.fromkeys(name.rpartition(".")[0] for name in graph.node if "." in name))
     places: dict[str, Position] = {"x": (0, 0)}
     row, bands = 1.0, []
     if "e" in graph.node:
         places["e"], row = (0, 1), 2.0
     both = any("reverse" in group for group in groups)
-    wide = max(abs(x) for x, _ in CELLS[cell].values())
-    high = max(y for _, y in CELLS[cell].values())
+    wide = max(abs(x) for x, _ in own.values())
+    high = max(y for _, y in own.values())
     for group in groups:
         shift = 0.0 if not both else (wide + 1.0) * (1 if "reverse" in group else -1)
-        for letter, (x, y) in CELLS[cell].items():
+        for letter, (x, y) in own.items():
             places[f"{group}.{letter}"] = (x + shift, row + y)
         bands.append((_called(group), row, row + high))
         row += high + 1.15
@@ -74,9 +60,11 @@ def _system(graph: Folded) -> Layout:
     return Layout(places, 0.55, max(y for _, y in places.values()), ())
 
 
-def _cell_of(graph: Folded) -> str:
-    letters = {name.rpartition(".")[2] for name in graph.node}
-    return "lstm" if "f" in letters else "gru" if "z" in letters else "elman"
+def _positions(graph: Folded) -> dict[str, Position]:
+    """Return the positions inside a layer, by letter: those of the first cell with these nodes."""
+    letters = {name.rpartition(".")[2] for name in graph.node if name.startswith("layer")}
+    found = ({node.letter: node.position for node in cell.nodes} for cell in CELLS.values())
+    return next(positions for positions in found if positions.keys() == letters)
 
 
 def _called(group: str) -> str:

@@ -1,7 +1,7 @@
-"""A graph as a picture: folded, with a black square on what reads the step before, beside unfolded.
+"""Draw a graph: folded, with a black square on delayed edges, next to unfolded.
 
-An edge has the colour of its parameter, the same at every step: that is what sharing looks like. With a trace,
-a node shows its values (the first of them, blue below zero, orange above) and, below, its gradient.
+Edges have the colour of their parameter, so shared parameters are visible. With a trace, a node shows its first values (blue
+below zero, orange above) and its gradient below them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CSS = (
 
 
 class _Picture(Sheet):
-    """Folded and unfolded side by side."""
+    """The picture of a graph, folded and unfolded side by side."""
 
     def draw(self) -> Canvas:
         self._bands()
@@ -58,33 +58,33 @@ class _Picture(Sheet):
             else:
                 self._straight(edge, self.left, self.left)
         for node in self.folded.nodes:
-            self.node(node, *self.place(node.name, self.left), sup="", title=format_value(node))
+            self.node(node, *self.position(node.name, self.left), sup="", title=format_value(node))
 
     def _loop(self, edge: Edge) -> None:
-        """An edge with a delay: out at the side, past a black square, and back."""
-        way, number = self.loops[edge]
-        (x1, y1), (x2, y2) = self.place(edge.source, self.left), self.place(edge.target, self.left)
+        """Draw a delayed edge as a loop at the side, with a black square."""
+        side, number = self.loops[edge]
+        (x1, y1), (x2, y2) = self.position(edge.source, self.left), self.position(edge.target, self.left)
         (w1, h1), (w2, _) = self.size(self.folded.node[edge.source]), self.size(self.folded.node[edge.target])
         if edge.source == edge.target:
-            out, middle = x1 + way * (w1 + 24), y1 - h1 * 0.6
-            x1, y1, y2 = x1 + way * w1 * 0.55, y1 - h1 * (1.0 if self.made else 0.82), y2 + 3
-            x2 += way * (w2 + 8)
+            out, middle = x1 + side * (w1 + 24), y1 - h1 * 0.6
+            x1, y1, y2 = x1 + side * w1 * 0.55, y1 - h1 * (1.0 if self.made else 0.82), y2 + 3
+            x2 += side * (w2 + 8)
             d = (
                 f"M{x1:.1f} {y1:.1f}C{x1:.1f} {y1 - 20:.1f} {out:.1f} {y1 - 22:.1f} {out:.1f} {middle:.1f}"
                 f"C{out:.1f} {y2:.1f} {out:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
             )
         else:
-            out, middle = self.left + way * (self.half + 4 + LOOP * number), (y1 + y2) / 2
-            x1, x2 = x1 + way * w1, x2 + way * (w2 + 8)
+            out, middle = self.left + side * (self.half + 4 + LOOP * number), (y1 + y2) / 2
+            x1, x2 = x1 + side * w1, x2 + side * (w2 + 8)
             d = (
                 f"M{x1:.1f} {y1:.1f}C{out:.1f} {y1:.1f} {out:.1f} {y1:.1f} {out:.1f} {middle:.1f}"
                 f"C{out:.1f} {y2:.1f} {out:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
             )
         colour = self.colour(edge)
         self.canvas.tag("path", d=d, class_="edge delayed", style=f"stroke:{colour}")
-        self.tip(x2, y2, math.pi if way > 0 else 0, colour)
+        self.tip(x2, y2, math.pi if side > 0 else 0, colour)
         self.canvas.tag("rect", x=out - 5, y=middle - 5, width=10, height=10, class_="square")
-        self.letter(edge, out + way * 9, middle + 5, "start" if way > 0 else "end")
+        self.letter(edge, out + side * 9, middle + 5, "start" if side > 0 else "end")
 
     def _between(self) -> None:
         x, y = self.arrow, self.height - FOOT - ROW / 2
@@ -104,7 +104,7 @@ class _Picture(Sheet):
         self._dots(column)
         for at in (*self.graph.starts, *self._shown(column)):
             node = self.folded.node[at.name]
-            x, y = self.place(at.name, self.x_of(where[at.t]))
+            x, y = self.position(at.name, self.x_of(where[at.t]))
             self.node(node, x, y, f"({at.t})", self.describe_at(at), at)
         for t, i in column.items():
             self.canvas.text(self.x_of(i), self.height - 18, f"t = {t}", text_anchor="middle", class_="soft")
@@ -122,26 +122,26 @@ class _Picture(Sheet):
             self._curve(link.edge, here - link.edge.delay * self.apart, here, faint=True)
 
     def _dots(self, column: Mapping[int, int]) -> None:
-        """Where steps are left out: edges into the gap, and dots."""
+        """Draw the gap of the steps that are left out: edges into it, and dots."""
         if None not in self.steps:
             return
         gap = self.steps.index(None) + 1
         for name, delay in self.folded.carried.items():
-            near, (x, y) = self.x_of(gap - delay), self.place(name, self.x_of(gap))
+            near, (x, y) = self.x_of(gap - delay), self.position(name, self.x_of(gap))
             edge = next(edge for edge in self.folded.edges if edge.source == name and edge.delay)
-            begin = self.place(name, near)[0] + delay * self.size(self.folded.node[name])[0]
+            begin = self.position(name, near)[0] + delay * self.size(self.folded.node[name])[0]
             style = f"stroke:{self.colour(edge)}"
             self.canvas.line(begin, y, x - delay * 20, y, class_="edge delayed faint", style=style)
             self.canvas.text(x, y + 7, "⋯", text_anchor="middle", class_="soft", font_size=22)
         self.canvas.text(self.x_of(gap), self.height - 18, "…", text_anchor="middle", class_="soft")
 
     def _curve(self, edge: Edge, x_from: float, x_to: float, faint: bool = False) -> None:
-        """An edge from step to step: out at the side, in at the side."""
-        way = 1 if edge.delay > 0 else -1
-        (x1, y1), (x2, y2) = self.place(edge.source, x_from), self.place(edge.target, x_to)
-        x1 += way * (20 if faint else self.size(self.folded.node[edge.source])[0])
-        x2 -= way * (self.size(self.folded.node[edge.target])[0] + 8)
-        bend = way * max(26.0, abs(x2 - x1) * 0.45)
+        """Draw an edge from step to step."""
+        side = 1 if edge.delay > 0 else -1
+        (x1, y1), (x2, y2) = self.position(edge.source, x_from), self.position(edge.target, x_to)
+        x1 += side * (20 if faint else self.size(self.folded.node[edge.source])[0])
+        x2 -= side * (self.size(self.folded.node[edge.target])[0] + 8)
+        bend = side * max(26.0, abs(x2 - x1) * 0.45)
         if abs(y1 - y2) < 1:
             d = f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"
         else:
@@ -150,15 +150,15 @@ class _Picture(Sheet):
         self.canvas.tag(
             "path", d=d, class_="edge delayed" + (" faint" if faint else ""), style=f"stroke:{colour}"
         )
-        self.tip(x2, y2, 0 if way > 0 else math.pi, colour)
+        self.tip(x2, y2, 0 if side > 0 else math.pi, colour)
         self.letter(edge, (x1 + x2) / 2, (y1 + y2) / 2 + (-8 if y1 == y2 else 4))
 
     def _straight(self, edge: Edge, x_from: float, x_to: float) -> None:
-        """An edge within a step."""
-        (x1, y1), (x2, y2) = self.place(edge.source, x_from), self.place(edge.target, x_to)
+        """Draw an edge within a step."""
+        (x1, y1), (x2, y2) = self.position(edge.source, x_from), self.position(edge.target, x_to)
         long = abs(y1 - y2) > 1.5 * ROW
         colour = self.colour(edge)
-        if long and abs(x1 - x2) < 0.9 * self.unit:  # around what stands between
+        if long and abs(x1 - x2) < 0.9 * self.unit:  # around the nodes in between
             side = 0.85 * self.unit + max(x1, x2)
             w, h = self.size(self.folded.node[edge.target])
             end = (x2 + w * 0.55 + 4, y2 + h + 5)
@@ -195,7 +195,7 @@ class _Picture(Sheet):
 def draw_graph(
     graph: Folded | Unfolded | Trace, *, tau: int = 3, labels: Mapping[At, str] | None = None
 ) -> Canvas:
-    """Draw a graph, folded beside unfolded; a folded one is unfolded for tau steps first."""
+    """Return the picture of a graph, folded next to unfolded; a folded one is unfolded for tau steps."""
     made = graph if isinstance(graph, Trace) else None
     unfolded = graph.graph if isinstance(graph, Trace) else graph
     if isinstance(unfolded, Folded):
@@ -204,7 +204,7 @@ def draw_graph(
 
 
 def save_graphs(graphs: list[Unfolded], path: str | Path) -> None:
-    """Write the pictures of several graphs into one file, one below the other."""
+    """Write the pictures of several graphs to one file, below each other."""
     drawn = [draw_graph(graph) for graph in graphs]
     whole = Canvas(
         max(each.width for each in drawn),

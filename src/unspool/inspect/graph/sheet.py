@@ -1,4 +1,4 @@
-"""The sheet that a graph is drawn on: where columns and rows are, and the parts of a picture: nodes, tips, letters."""
+"""The parts of a picture of a graph: positions of columns and rows, nodes, arrow tips, letters."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from unspool.inspect.graph.trace import Trace
 from unspool.plots.svg import Canvas, diverging, tag
 
 COLUMNS = 6
-"""As many steps are drawn; of more, the first and the last, and dots between them."""
+"""Most steps that are drawn; of more steps, the first and the last, with dots between them."""
 CELLS = 8
-"""As many values of a node are shown."""
+"""Number of values that a node shows."""
 ROW, HALF, GUTTER, MARGIN, HEAD, FOOT = 74.0, 40.0, 58.0, 26.0, 62.0, 34.0
 LOOP = 30.0
 COLOURS = {"U": "blue", "W": "orange", "R": "orange", "V": "green", "E": "purple", "θ": "orange"}
@@ -25,7 +25,7 @@ KINDS = {"input": "fill", "target": "fill", "state": "state"}
 
 
 class Sheet:
-    """Room for a graph folded and unfolded side by side."""
+    """A canvas for a graph folded and unfolded side by side."""
 
     def __init__(self, graph: Unfolded, made: Trace | None, labels: Mapping[At, str]) -> None:
         self.graph, self.folded, self.made, self.labels = graph, graph.folded, made, labels
@@ -41,8 +41,8 @@ class Sheet:
         places = self.layout.places
         reach = max((places[at.name][0] for at in graph.starts if at.t < 1), default=-self.layout.half_width)
         least = min((places[at.name][0] for at in graph.starts if at.t < 1), default=0.0)
-        first = self.arrow + 64 + (1 - least) * self.unit  # the middle of the column of the starts
-        self.first = first + (reach + 1) * self.unit + GUTTER + self.half  # and of the first step
+        first = self.arrow + 64 + (1 - least) * self.unit  # middle of the column of starts
+        self.first = first + (reach + 1) * self.unit + GUTTER + self.half  # middle of the first step
         self.before = first
         self.height = HEAD + (self.layout.rows + 1) * ROW + FOOT
         self.scale = _scales(made) if made else {}
@@ -51,22 +51,22 @@ class Sheet:
         self.canvas = Canvas(max(wide, 560), self.height, graph.folded.title)
 
     def x_of(self, column: int) -> float:
-        """The middle of a column; 0 is that of the starts."""
+        """Return the middle of a column; column 0 holds the starts."""
         return self.first + self.apart * (column - 1) if column else self.before
 
-    def place(self, name: str, middle: float) -> tuple[float, float]:
-        """Where a node stands in a column with this middle."""
+    def position(self, name: str, middle: float) -> tuple[float, float]:
+        """Return the position of a node in a column with this middle."""
         x, y = self.layout.places[name]
         return middle + x * self.unit, self.height - FOOT - (y + 0.5) * ROW
 
     def size(self, node: Node) -> tuple[float, float]:
-        """Half the width and half the height of a node."""
+        """Return half the width and half the height of a node."""
         if self.made:
             return (28.0, 22.0)
         return (15.0, 15.0) if node.kind == "gate" else (19.0, 19.0)
 
     def border(self, node: Node, x: float, y: float, angle: float, more: float) -> tuple[float, float]:
-        """Where a line from the middle of a node leaves it."""
+        """Return the point at which a line from the middle of a node leaves it."""
         w, h = self.size(node)
         if self.made or node.kind in ("input", "target"):
             reach = min(
@@ -78,20 +78,20 @@ class Sheet:
         return x + (reach + more) * math.cos(angle), y + (reach + more) * math.sin(angle)
 
     def colour(self, edge: Edge) -> str:
-        """The colour of an edge: that of its parameter."""
+        """Return the colour of the parameter of an edge."""
         if not edge.parameter:
             return "var(--soft)"
         return f"var(--{COLOURS.get(self.folded.parameter[edge.parameter].symbol[0], 'soft')})"
 
     def tip(self, x: float, y: float, angle: float, colour: str) -> None:
-        """A tip that ends 7 ahead of the line's end."""
+        """Draw an arrow tip that ends 7 units beyond the end of the line."""
         tip = [(7.0, 0.0), (-2.0, 4.2), (0.0, 0.0), (-2.0, -4.2)]
         c, s = math.cos(angle), math.sin(angle)
         points = " ".join(f"{x + c * u - s * v:.1f},{y + s * u + c * v:.1f}" for u, v in tip)
         self.canvas.tag("polygon", points=points, style=f"fill:{colour}")
 
     def letter(self, edge: Edge, x: float, y: float, anchor: str = "middle") -> None:
-        """The letter on an edge: its matrix, or the f of a dynamical system."""
+        """Write the letter of an edge: its matrix, or the f of a dynamical system."""
         if edge.parameter:
             symbol = self.folded.parameter[edge.parameter].symbol
         elif self.folded.node[edge.target].op == "f" and edge.delay:
@@ -105,7 +105,7 @@ class Sheet:
         )  # fmt: skip
 
     def node(self, node: Node, x: float, y: float, sup: str, title: str, at: At | None = None) -> None:
-        """Draw a node; at a step, with its values where there are some."""
+        """Draw a node; at a step, with its values if there are any."""
         w, h = self.size(node)
         start = at is not None and not self.graph.inside(at)
         kind = KINDS.get(node.kind, "")
@@ -124,7 +124,7 @@ class Sheet:
         self.canvas.add(tag("g", inside + strips, class_="node start" if start else "node"))
 
     def _strips(self, at: At, x: float, y: float) -> str:
-        """The first values of a node, and its gradient below them."""
+        """Return the cells of the first values of a node, and of its gradient below them."""
         if self.made is None or at not in self.made.values or at in self.labels:
             return " " if at in self.labels else ""
         rows = [(self.made.values[at], self.scale[at.name, 0], y + 2)]
@@ -135,16 +135,16 @@ class Sheet:
             return tag("text", f"{first[0]:.2f}", x=x, y=y + 15, text_anchor="middle", font_size=11.5)
         found = ""
         for values, scale, top in rows:
-            shares = np.asarray(values, float)[0][:CELLS] / scale
-            left = x - 3 * len(shares)
+            levels = np.asarray(values, float)[0][:CELLS] / scale
+            left = x - 3 * len(levels)
             found += "".join(
                 tag("rect", x=left + 6 * i, y=top, width=6, height=7.5, class_="cell", style=f"fill:{diverging(v)}")
-                for i, v in enumerate(shares)
+                for i, v in enumerate(levels)
             )  # fmt: skip
         return found
 
     def describe_at(self, at: At) -> str:
-        """What a node says when it is pointed at."""
+        """Return the tooltip of a node at a step."""
         node = self.folded.node[at.name]
         lines = [shown(self.folded, at), node.equation if self.graph.inside(at) else "given: the start"]
         if self.made and at in self.made.values:
@@ -156,14 +156,14 @@ class Sheet:
 
 
 def _steps(tau: int) -> Sequence[int | None]:
-    """The steps that are drawn; None is where some are left out."""
+    """Return the steps that are drawn; None marks the gap."""
     if tau <= COLUMNS:
         return list(range(1, tau + 1))
     return [1, 2, 3, None, tau - 1, tau]
 
 
 def _loops(graph: Folded) -> dict[Edge, tuple[int, int]]:
-    """At which side each edge with a delay runs in the folded graph, and how far out: the shortest inside."""
+    """Return the side and the distance of each delayed edge in the folded graph, the shortest innermost."""
     places = lay_out(graph).places
     delayed = [edge for edge in graph.edges if edge.delay]
     found: dict[Edge, tuple[int, int]] = {}
@@ -176,7 +176,7 @@ def _loops(graph: Folded) -> dict[Edge, tuple[int, int]]:
 
 
 def _scales(made: Trace) -> dict[tuple[str, int], float]:
-    """The largest value, and the largest gradient, of a node over all steps: what full colour stands for."""
+    """Return the largest value and gradient of each node over all steps: the ends of its colour scale."""
     found: dict[tuple[str, int], float] = {}
     for i, values in enumerate((made.values, made.gradients)):
         for at, value in values.items():
@@ -186,7 +186,7 @@ def _scales(made: Trace) -> dict[tuple[str, int], float]:
 
 
 def format_value(node: Node) -> str:
-    """What a node of the folded graph says when it is pointed at."""
+    """Return the tooltip of a node of the folded graph."""
     size = f"{node.size} values" if node.size else "a token"
     return "\n".join(part for part in (node.symbol, node.equation, size) if part)
 
@@ -195,5 +195,5 @@ def _numbers(values: np.ndarray) -> str:
     flat = np.atleast_1d(values)
     if len(flat) == 1:
         return f"{flat[0]:.4g}"
-    shown_ = ", ".join(f"{v:.3f}" for v in flat[:6])
-    return f"{len(flat)} values: {shown_}{', …' if len(flat) > 6 else ''}"
+    leading = ", ".join(f"{v:.3f}" for v in flat[:6])
+    return f"{len(flat)} values: {leading}{', …' if len(flat) > 6 else ''}"

@@ -1,10 +1,10 @@
-"""A recurrent computation as data: folded, with an edge that reads the step before, and unfolded, without one.
+"""Data structures of recurrent computations: folded graphs with delayed edges, and unfolded graphs without cycles.
 
     folded        h ◀─■─ h        one node, and an edge of delay one (the black square of the book's figures)
-    unfolded      h(0) ─▶ h(1) ─▶ h(2) ─▶ …       one node a step, no circle, the same parameters at every step
+    unfolded      h(0) ─▶ h(1) ─▶ h(2) ─▶ …       one node per step, no cycle, the same parameters at every step
 
-A delay of one reads step t-1, a delay of minus one reads step t+1 (the direction that begins at the end). What
-lies before the first step, or behind the last, is a start: it is given and not computed.
+A delay of 1 reads step t-1, a delay of -1 reads step t+1 (the direction from the end). A node before the first step, or after
+the last, is a start: it is given, not computed.
 """
 
 from __future__ import annotations
@@ -21,51 +21,51 @@ from unspool.storage.schema import read_as
 
 Kind = Literal["input", "target", "inner", "gate", "state", "output", "loss"]
 
-MOST = 250_000
-"""As many nodes as an unfolded graph may have: some seconds and a few hundred megabytes."""
+MAX_NODES = 250_000
+"""Most nodes of an unfolded graph: a few seconds and a few hundred megabytes."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A matrix or a vector that every step shares; a block of a larger one where rows or columns are named."""
+    """A matrix or vector shared by all steps; with rows or columns, a block of a larger one."""
 
     name: str
     symbol: str
     shape: tuple[int, ...]
     of: str = ""
-    """The model's parameter that this is, or is a block of; its own name where empty."""
+    """The parameter of the model that this is, or is a block of; empty: the parameter `name`."""
     rows: tuple[int, int] | None = None
     columns: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
 class Node:
-    """A quantity that is computed at every step, or given."""
+    """A quantity that is computed or given at every step."""
 
     name: str
     symbol: str
     kind: Kind
     size: int
-    """How many values it has for one row of a minibatch; 0: one token."""
+    """Number of values per row of a minibatch; 0: one token."""
     op: str = ""
-    """The operation that computes it; nothing where it is given."""
+    """The operation that computes it; empty if it is given."""
     biases: tuple[str, ...] = ()
     """Parameters that no edge multiplies."""
     equation: str = ""
     last: bool = False
-    """Whether it is there at the last step only."""
+    """Whether it exists only at the last step."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """What a node reads: another node, through a matrix or as it is, now or one step away."""
+    """An input of a node: another node, optionally multiplied by a matrix, at the same step or one step away."""
 
     source: str
     target: str
     parameter: str = ""
     delay: int = 0
     end: bool = False
-    """Whether it reads where the source's direction ends: at the last step, or at the first for one from the end."""
+    """Whether it reads the end of the source's direction: the last step, or the first for a direction from the end."""
 
 
 class At(NamedTuple):
@@ -88,7 +88,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True)
 class Folded:
-    """A recurrent computation, drawn once.
+    """A recurrent computation with one node per quantity.
 
     >>> from unspool.inspect.graph.systems import plain
     >>> graph = plain()
@@ -101,46 +101,46 @@ class Folded:
     title: str
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
-    """Those into one node stand in the order in which its operation reads them."""
+    """The edges into a node are in the order of the arguments of its operation."""
     parameters: tuple[Parameter, ...]
 
     @cached_property
     def node(self) -> dict[str, Node]:
-        """The nodes by their names."""
+        """The nodes by name."""
         return {node.name: node for node in self.nodes}
 
     @cached_property
     def parameter(self) -> dict[str, Parameter]:
-        """The parameters by their names."""
+        """The parameters by name."""
         return {parameter.name: parameter for parameter in self.parameters}
 
     @cached_property
     def into(self) -> dict[str, list[Edge]]:
-        """The edges that a node reads, in order."""
+        """The edges into each node, in order."""
         return {node.name: [edge for edge in self.edges if edge.target == node.name] for node in self.nodes}
 
     @cached_property
     def carried(self) -> dict[str, int]:
-        """The nodes that an edge with a delay reads, and that delay: what is handed from step to step."""
+        """The nodes that are carried from step to step, with their delays."""
         return {edge.source: edge.delay for edge in self.edges if edge.delay}
 
     def unfold(self, tau: int) -> Unfolded:
-        """Apply the definition tau times: a graph without circles."""
+        """Return the graph of tau steps, without cycles."""
         at_least("tau", tau, 1)
-        if (size := len(self.nodes) * tau) > MOST:
+        if (size := len(self.nodes) * tau) > MAX_NODES:
             raise InputError(
-                f"tau is {tau:,}: the unfolded graph would have {size:,} nodes, more than the {MOST:,} that "
-                f"fit; choose a tau of at most {MOST // len(self.nodes):,}"
+                f"tau is {tau:,}: the unfolded graph would have {size:,} nodes; expected at most {MAX_NODES:,}: "
+                f"choose a tau of at most {MAX_NODES // len(self.nodes):,}"
             )
         return Unfolded(self, tau)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the fields as plain values."""
+        """Return the fields as plain values."""
         return asdict(self)
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Folded:
-        """Make it from plain values; a field that is missing or unknown, or an edge to nowhere, is an error."""
+        """Return the graph of plain values; raise InputError for missing or unknown fields and invalid edges."""
         try:
             graph = read_as(Folded, content, "the folded graph")
         except FileError as error:
@@ -149,26 +149,32 @@ class Folded:
         return graph
 
     def check(self) -> None:
-        """Refuse an edge that begins, ends or is multiplied nowhere."""
+        """Raise InputError for an edge whose nodes, parameter or delay are invalid."""
         for edge in self.edges:
             if edge.source not in self.node or edge.target not in self.node:
-                raise InputError(f"the edge {edge.source} -> {edge.target} has an end that is no node")
+                raise InputError(
+                    f"the edge {edge.source} -> {edge.target} has an unknown node; expected two nodes of the graph"
+                )
             if edge.parameter and edge.parameter not in self.parameter:
-                raise InputError(f"the edge {edge.source} -> {edge.target} names no parameter of the graph")
+                raise InputError(
+                    f"the edge {edge.source} -> {edge.target} has an unknown parameter; expected one of the graph"
+                )
             if edge.delay not in (-1, 0, 1):
-                raise InputError(f"the edge {edge.source} -> {edge.target} has a delay of {edge.delay}")
+                raise InputError(
+                    f"the edge {edge.source} -> {edge.target} has a delay of {edge.delay}; expected -1, 0 or 1"
+                )
 
 
 @dataclass(frozen=True)
 class Unfolded:
-    """A recurrent computation, drawn tau times: no circle is left, and every step shares the parameters."""
+    """A recurrent computation over tau steps: no cycles, and all steps share the parameters."""
 
     folded: Folded
     tau: int
 
     @cached_property
     def nodes(self) -> tuple[At, ...]:
-        """The nodes in an order in which they can be computed; starts are not among them."""
+        """The nodes in topological order, without starts."""
         reads = {
             at: [link.source for link in self.into(at) if self.inside(link.source)] for at in self._all()
         }
@@ -181,7 +187,7 @@ class Unfolded:
                     yield At(node.name, t)
 
     def into(self, at: At) -> list[Link]:
-        """What a node reads, in order."""
+        """Return the links into a node, in order."""
         return [Link(self._source(edge, at.t), at, edge) for edge in self.folded.into[at.name]]
 
     def _source(self, edge: Edge, t: int) -> At:
@@ -190,22 +196,22 @@ class Unfolded:
         return At(edge.source, t - edge.delay)
 
     def inside(self, at: At) -> bool:
-        """Whether a node lies within the steps; otherwise it is a start."""
+        """Return whether a node lies within the steps; otherwise it is a start."""
         return 1 <= at.t <= self.tau
 
     @cached_property
     def links(self) -> tuple[Link, ...]:
-        """The edges, those from the starts too."""
+        """All links, including those from starts."""
         return tuple(link for at in self._all() for link in self.into(at))
 
     @cached_property
     def starts(self) -> tuple[At, ...]:
-        """What must be given besides inputs: the states before the first step."""
+        """The initial states, which must be given besides the inputs."""
         return tuple(dict.fromkeys(link.source for link in self.links if not self.inside(link.source)))
 
     @cached_property
     def shared(self) -> dict[str, list[str]]:
-        """Where each parameter is used: the same one at every step, on an edge or as a bias."""
+        """The uses of each parameter, on edges or as a bias."""
         uses: dict[str, list[str]] = {parameter.name: [] for parameter in self.folded.parameters}
         for at in self._all():
             for name in self.folded.node[at.name].biases:

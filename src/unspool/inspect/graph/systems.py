@@ -7,7 +7,7 @@ Unfolded for t steps, the second is a function of the whole past (10.6, 10.7):
 
     s(t) = g(t)(x(t), x(t-1), …, x(1)) = f(s(t-1), x(t); θ)
 
-g(t) takes t inputs, and there is another one for every t; f is one function with two arguments, used t times.
+g(t) takes t inputs, so each t has a different function; f is one function of two arguments, applied t times.
 
 >>> f = lambda s, theta: theta * s * (1 - s)      # the logistic map
 >>> s = g(plain(), f, 3, s0=0.25, theta=3.0)
@@ -27,7 +27,7 @@ Function = Callable[..., Any]
 
 
 def plain(size: int = 1) -> Folded:
-    """A state that moves by itself: s(t) = f(s(t-1); θ)."""
+    """Return the autonomous system s(t) = f(s(t-1); θ)."""
     return Folded(
         "s(t) = f(s(t-1); θ)",
         (Node("s", "s", "state", size, "f", ("theta",), "s(t) = f(s(t-1); θ)"),),
@@ -37,7 +37,7 @@ def plain(size: int = 1) -> Folded:
 
 
 def driven(size: int = 1, inputs: int = 1) -> Folded:
-    """A state that is driven from outside: s(t) = f(s(t-1), x(t); θ)."""
+    """Return the driven system s(t) = f(s(t-1), x(t); θ)."""
     return Folded(
         "s(t) = f(s(t-1), x(t); θ)",
         (
@@ -50,10 +50,10 @@ def driven(size: int = 1, inputs: int = 1) -> Folded:
 
 
 def g(graph: Folded, f: Function, t: int, *, s0: Any, theta: Any, x: Sequence[Any] = ()) -> Any:
-    """Give s(t) from the unfolded graph: of x(1) … x(t) all at once, with f at every node."""
+    """Return s(t), evaluated on the unfolded graph from x(1) … x(t)."""
     unfolded = graph.unfold(t)
     if "x" in graph.node and len(x) != t:
-        raise InputError(f"x has {len(x)} values; g({t}) takes {t}, one for each step")
+        raise InputError(f"x has {len(x)} values; expected {t}, one per step")
     values: dict[Any, Any] = {at: s0 for at in unfolded.starts}
     for at in unfolded.nodes:
         reads = [values[link.source] for link in unfolded.into(at)]

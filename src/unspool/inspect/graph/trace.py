@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from unspool.cells.operations import Reads
 from unspool.errors import InputError
 from unspool.inspect.graph.build import fold
-from unspool.inspect.graph.operations import OPERATIONS, Reads
+from unspool.inspect.graph.operations import OPERATIONS
 from unspool.inspect.graph.structure import At, Unfolded
-from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
 from unspool.model.config import ModelConfig
 from unspool.model.inputs import without_padding
@@ -80,7 +80,7 @@ def trace(
             values[At("y", t + 1)] = y[t]
     if y is not None and y.ndim == 1:
         values[At("y", graph.tau)] = y
-    state = model.start(x.shape[1]) if state is None else state
+    state = model.initial_state(x.shape[1]) if state is None else state
     _start(graph, model, state, values)
     made = Trace(graph, _blocks(graph, model), values)
     for at in graph.nodes:
@@ -116,7 +116,7 @@ def _start(graph: Unfolded, model: Model, state: State, values: dict[At, Floats 
         layer = prefix(i // ways, bool(i % ways))
         given |= {layer + "h": h, layer + "s": s, "y": h, "k": h}  # figure 10.4 begins with an output
     if model.config.feeds_logits:
-        given["o"] = native.matmul(state[0][0], model.weights().V[0], start=model.parameters["c"])
+        given["o"] = model.weights().output(state[0][0])
     for at in graph.starts:
         values[at] = given[at.name]
 

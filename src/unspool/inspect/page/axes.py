@@ -1,4 +1,4 @@
-"""A pair of axes on a canvas: ticks at round numbers, a faint grid, lines with their names beside them."""
+"""Axes on a canvas: ticks at round numbers, a grid, lines and labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SMALL = 11.5
 
 
 class Axes:
-    """Numbers to places. The y axis may be logarithmic."""
+    """Maps values to positions on a canvas; each axis may be logarithmic."""
 
     def __init__(
         self,
@@ -27,17 +27,17 @@ class Axes:
         self.x_limits, self.y_limits = x, y
 
     def x(self, value: float) -> float:
-        """The place of a number on the x axis."""
+        """Return the position of a value on the x axis."""
         left, _, width, _ = self.box
         return left + width * _share(value, *self.x_limits, self.log_x)
 
     def y(self, value: float) -> float:
-        """The place of a number on the y axis."""
+        """Return the position of a value on the y axis."""
         _, top, _, height = self.box
         return top + height * (1 - _share(value, *self.y_limits, self.log_y))
 
     def frame(self, x_label: str, y_label: str, *, x_ticks: int = 6, y_ticks: int = 5) -> None:
-        """Draw the grid, the ticks and what the axes are."""
+        """Draw the grid, the ticks and the labels of the axes."""
         left, top, width, height = self.box
         for value in ticks(*self.y_limits, y_ticks, self.log_y):
             y = self.y(value)
@@ -56,13 +56,13 @@ class Axes:
         self.canvas.text(left - 7, top - 10, y_label, text_anchor="start", font_size=12)
 
     def line(self, xs: Sequence[float], ys: Sequence[float], colour: str, **more: object) -> None:
-        """Draw a line through points; those that are not finite are left out."""
+        """Draw a line through points, without those that are not finite."""
         points = [(self.x(x), self.y(y)) for x, y in zip(xs, ys, strict=True) if math.isfinite(y)]
         if len(points) > 1:
             self.canvas.path(points, fill="none", style=f"stroke:var(--{colour})", **more)
 
     def name(self, x: float, y: float, text: str, colour: str, anchor: str = "start") -> None:
-        """Write beside a point what it belongs to."""
+        """Write a label next to a point."""
         self.canvas.text(
             self.x(x) + (6 if anchor == "start" else -6),
             self.y(y) + 4,
@@ -80,7 +80,7 @@ def _share(value: float, low: float, high: float, log: bool) -> float:
 
 
 def ticks(low: float, high: float, count: int, log: bool = False) -> list[float]:
-    """Give round numbers between two.
+    """Return round numbers between two values.
 
     >>> ticks(0, 2000, 5), ticks(1e-4, 1, 9, log=True)
     ([0.0, 500.0, 1000.0, 1500.0, 2000.0], [0.0001, 0.001, 0.01, 0.1, 1.0])
@@ -105,7 +105,7 @@ def ticks(low: float, high: float, count: int, log: bool = False) -> list[float]
 
 
 def format_tick(value: float) -> str:
-    """Write a number as short as it can be."""
+    """Return a short text for a number."""
     if value and abs(value) < 1e-3:
         return f"10{str(round(math.log10(abs(value)))).translate(RAISED)}"
     return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"

@@ -1,4 +1,4 @@
-"""The pictures of a report: surprise along the text, the path of the state, text in the colours of a unit."""
+"""Charts of a report: surprise along the text, the path of the state, text coloured by a unit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unspool.kernels.arrays import Floats
 from unspool.plots.svg import Canvas, diverging, tag
 
 SMOOTH = 25
-"""Over so many tokens the surprise is averaged for the eye."""
+"""Number of tokens in the moving average of the surprise."""
 KINDS = {
     "blank": ("soft", "blank, line end"),
     "vowel": ("orange", "vowel"),
@@ -25,11 +25,11 @@ KINDS = {
     "mark": ("green", "punctuation"),
     "other": ("gold", "digit, other"),
 }
-"""The kinds of characters, their colours and names."""
+"""Kinds of characters, with colour and name."""
 
 
 def kind_of(piece: str) -> str:
-    """Give the kind of a token, by its first character that is no blank.
+    """Return the kind of a token by its first character that is not a blank.
 
     >>> [kind_of(piece) for piece in (" ", "a", "t", "T", ",", "7", "红")]
     ['blank', 'vowel', 'letter', 'capital', 'mark', 'other', 'letter']
@@ -47,7 +47,7 @@ def kind_of(piece: str) -> str:
 
 
 def surprise_chart(reading: Reading, width: float = 1000, height: float = 230) -> Canvas:
-    """Draw the surprise of every token, and its mean over a stretch."""
+    """Draw the surprise of each token, and its moving average."""
     values = reading.surprise[1:]
     canvas = Canvas(width, height, "Surprise along the text")
     axes = Axes(
@@ -73,10 +73,10 @@ def surprise_chart(reading: Reading, width: float = 1000, height: float = 230) -
 def path_chart(
     reading: Reading, found: Components, width: float = 640, height: float = 520, steps: int = 12
 ) -> Canvas:
-    """Draw where the state is after each token, each place marked by the token; and the way of some steps."""
+    """Draw the position of the state after each token, labelled by the token, and the path of some steps."""
     canvas = Canvas(width, height, "The path of the state")
-    places = found.places
-    (x0, y0), (x1, y1) = places.min(axis=0), places.max(axis=0)
+    positions = found.positions
+    (x0, y0), (x1, y1) = positions.min(axis=0), positions.max(axis=0)
     pad_x, pad_y = 0.04 * (x1 - x0) or 1.0, 0.04 * (y1 - y0) or 1.0
     box = (20.0, 30.0, width - 40, height - 66)
     axes = Axes(canvas, box, (x0 - pad_x, x1 + pad_x), (y0 - pad_y, y1 + pad_y))
@@ -84,28 +84,28 @@ def path_chart(
     canvas.text(width - 20, height - 14, f"first component: {found.shares[0]:.0%} of the variance →", text_anchor="end", class_="soft", font_size=11.5)  # fmt: skip
     canvas.text(20, 18, f"↑ second component: {found.shares[1]:.0%}", class_="soft", font_size=11.5)
     inside = []
-    for piece, (px, py) in zip(reading.pieces, places, strict=True):
+    for piece, (px, py) in zip(reading.pieces, positions, strict=True):
         colour = KINDS[kind_of(piece)][0]
         inside.append(tag("text", escape(visible(piece)[:6]), x=axes.x(px), y=axes.y(py) + 4, style=f"fill:var(--{colour})", font_weight=700 if colour == "green" else None))  # fmt: skip
     canvas.add(tag("g", "".join(inside), class_="glyphs", text_anchor="middle", font_size=11, opacity=0.55))
-    first = max(0, min(len(places) - steps, len(places) // 3))
-    way = [(axes.x(px), axes.y(py)) for px, py in places[first : first + steps]]
-    canvas.path(way, fill="none", class_="way", style="stroke:var(--ink)", stroke_width=1.3, stroke_opacity=0.6, stroke_linejoin="round")  # fmt: skip
-    canvas.tag("circle", cx=way[-1][0], cy=way[-1][1], r=6, class_="now", style="fill:var(--ink);stroke:var(--paper)", stroke_width=2)  # fmt: skip
+    first = max(0, min(len(positions) - steps, len(positions) // 3))
+    path = [(axes.x(px), axes.y(py)) for px, py in positions[first : first + steps]]
+    canvas.path(path, fill="none", class_="way", style="stroke:var(--ink)", stroke_width=1.3, stroke_opacity=0.6, stroke_linejoin="round")  # fmt: skip
+    canvas.tag("circle", cx=path[-1][0], cy=path[-1][1], r=6, class_="now", style="fill:var(--ink);stroke:var(--paper)", stroke_width=2)  # fmt: skip
     return canvas
 
 
-def places_in(chart: tuple[float, float], found: Components) -> NDArray[np.float64]:
-    """Give where the places of `path_chart` lie on its sheet, T 2."""
+def chart_positions(chart: tuple[float, float], found: Components) -> NDArray[np.float64]:
+    """Return the positions of `path_chart` on its canvas, (T, 2)."""
     width, height = chart
-    low, high = found.places.min(axis=0), found.places.max(axis=0)
+    low, high = found.positions.min(axis=0), found.positions.max(axis=0)
     pad = np.where(high > low, 0.04 * (high - low), 1.0)
-    share = (found.places - (low - pad)) / ((high + pad) - (low - pad))
+    share = (found.positions - (low - pad)) / ((high + pad) - (low - pad))
     return np.stack([20 + (width - 40) * share[:, 0], 30 + (height - 66) * (1 - share[:, 1])], axis=1)
 
 
 def scaled(activation: Floats) -> NDArray[np.float64]:
-    """Bring activations to -1 … 1: the lowest fiftieth and the highest fiftieth of them are the ends.
+    """Return activations scaled to -1 … 1; the lowest and the highest 2 % are clipped.
 
     >>> scaled(np.array([0.0, 5.0, 10.0])).round(1).tolist()
     [-1.0, 0.0, 1.0]
@@ -117,21 +117,21 @@ def scaled(activation: Floats) -> NDArray[np.float64]:
 
 
 def clearest_span(unit: Unit, length: int) -> int:
-    """Find where a stretch of the text shows most of what the unit tells: where its property changes."""
+    """Return the start of the span of text in which the property of a unit varies most."""
     T = len(unit.activation)
     if length >= T:
         return 0
-    values = unit.activation if unit.tells is None else unit.tells.values
+    values = unit.activation if unit.encodes is None else unit.encodes.values
     level = (values - values.mean()) / (values.std() or 1)
     total = np.concatenate([[0.0], np.cumsum(level)])
     square = np.concatenate([[0.0], np.cumsum(level**2)])
     mean = (total[length:] - total[:-length]) / length
-    spread = (square[length:] - square[:-length]) / length - mean**2
-    return int(spread.argmax())
+    variance = (square[length:] - square[:-length]) / length - mean**2
+    return int(variance.argmax())
 
 
 def units_chart(reading: Reading, units: list[Unit], columns: int = 96, rows: int = 2) -> Canvas:
-    """Draw a stretch of the text for each unit, in the colours of its activation."""
+    """Draw a span of the text for each unit, coloured by its activation."""
     high, wide = 22.0, 9.6
     each = 34 + rows * high + 14
     canvas = Canvas(columns * wide + 32, each * len(units) + 12, "Units and what they tell")
@@ -150,7 +150,7 @@ def units_chart(reading: Reading, units: list[Unit], columns: int = 96, rows: in
 
 
 def pretty(name: str) -> str:
-    """Write a unit's name with its number below: layer0.h17 of a network with one layer is h₁₇.
+    """Return the name of a unit with its number as an index: layer0.h17 becomes h₁₇.
 
     >>> pretty("layer0.h17"), pretty("layer1.s4")
     ('h₁₇', 'layer 2: s₄')
@@ -162,11 +162,11 @@ def pretty(name: str) -> str:
 
 
 def describe_unit(unit: Unit) -> str:
-    """Say in a line what a unit tells."""
-    if unit.tells is None:
+    """Return one line about a unit: its property and mean activations."""
+    if unit.encodes is None:
         return f"moves most: standard deviation {unit.activation.std():.2f}"
     means = [f"{mean:+.2f}".replace("-", "−") for mean in unit.means]
-    what = f"tells {unit.share:.0%} of “{unit.tells.name}”"
-    if unit.tells.ranged:
+    what = f"tells {unit.share:.0%} of “{unit.encodes.name}”"
+    if unit.encodes.ranged:
         return f"{what}; mean from {means[0]} (first) to {means[-1]} (last)"
     return f"{what}; mean {means[-1]} where so, {means[0]} elsewhere"

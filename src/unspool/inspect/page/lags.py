@@ -1,4 +1,4 @@
-"""How far back a network looks, drawn: influences by lag, and what a truncated gradient misses."""
+"""Charts of the memory of a network: influence by lag, and the bias of a truncated gradient."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LAYERS = ("blue", "purple", "green", "gold", "red")
 
 
 def influence_chart(seen: MemoryReport) -> Canvas:
-    """Draw ‖dh(t)/dh(t-k)‖ against k, for every layer and for a fresh network."""
+    """Draw ‖dh(t)/dh(t-k)‖ against k, for each layer and for an untrained network."""
     canvas = Canvas(WIDTH, HEIGHT, "The influence of the state, by lag")
     every = [value for each in (*seen.trained, seen.fresh) for value in each.norm]
     low = max(min(min(every), FRACTION / 3), 1e-12)
@@ -26,7 +26,7 @@ def influence_chart(seen: MemoryReport) -> Canvas:
     axes.line(seen.fresh.lags, seen.fresh.norm, "soft", stroke_width=1.6, stroke_dasharray="2 3")
     for i, each in enumerate(seen.trained):
         axes.line(each.lags, each.norm, LAYERS[i % len(LAYERS)], stroke_width=2.2, stroke_linejoin="round")
-    names = [("fresh", "soft")]
+    names = [("untrained", "soft")]
     for i, reach in enumerate(seen.horizons):
         colour = LAYERS[i % len(LAYERS)]
         names.insert(i, ("trained" if len(seen.trained) == 1 else f"layer {i + 1}", colour))
@@ -39,20 +39,20 @@ def influence_chart(seen: MemoryReport) -> Canvas:
 
 
 def bias_chart(seen: MemoryReport) -> Canvas:
-    """Draw each lag's share of ∇W as bars, and what a gradient that looks back K steps misses as a line."""
+    """Draw the contribution of each lag to ∇W as bars, and the bias of a gradient truncated after K steps as a line."""
     canvas = Canvas(WIDTH, HEIGHT, "What a truncated gradient misses")
-    shares = [
+    contributions = [
         sum(seen.by_lag.norms[name][lag] for name in seen.by_lag.norms)
         for lag in range(len(next(iter(seen.by_lag.norms.values()))))
     ]
-    total = sum(shares) or 1.0
-    farthest = len(shares) - 1
+    total = sum(contributions) or 1.0
+    farthest = len(contributions) - 1
     axes = Axes(canvas, (52, 34, WIDTH - 70, HEIGHT - 84), (0, farthest), (0.0, 1.0))
     axes.frame("lag k, or steps looked back K", "share")
-    wide = max(0.8, 0.8 * (WIDTH - 70) / len(shares))
-    most = max(shares) / total or 1.0
-    for lag, share in enumerate(shares):
-        top = axes.y(share / total / most)
+    wide = max(0.8, 0.8 * (WIDTH - 70) / len(contributions))
+    most = max(contributions) / total or 1.0
+    for lag, contribution in enumerate(contributions):
+        top = axes.y(contribution / total / most)
         canvas.tag("rect", x=axes.x(lag) - wide / 2 + (wide / 2 if not lag else 0), y=top, width=wide, height=axes.y(0) - top, style="fill:var(--orange)", fill_opacity=0.55)  # fmt: skip
     bias = seen.by_lag.bias
     axes.line(range(len(bias)), bias, "blue", stroke_width=2.2, stroke_linejoin="round")
@@ -77,20 +77,23 @@ def _key(canvas: Canvas, names: list[tuple[str, str]]) -> None:
 
 
 def advice(back: MemoryReport) -> str:
-    """Say how far the memory reaches, and how many steps a truncated gradient should look back."""
+    """Return, as HTML, the memory horizon and a recommended number of steps for truncated BPTT."""
     farthest = back.fresh.lags[-1]
 
     def reach(steps: int | None) -> str:
         return f"more than {farthest} steps" if steps is None else f"{steps} steps"
 
     layers = ", ".join(reach(each) for each in back.horizons)
-    said = f"<b>Memory horizon</b>, where an influence has fallen below a hundredth: {layers} (fresh: {reach(back.fresh_horizon)}). "
+    horizon = f"<b>Memory horizon</b>, where the influence falls below a hundredth: {layers} (untrained: {reach(back.fresh_horizon)}). "
     enough = {bias: steps for bias, steps in back.advice.items() if steps is not None}
     if not enough:
-        return said + f"<b>Advice</b>: look back more than {farthest} steps, or in full (--bptt full)."
+        return (
+            horizon
+            + f"<b>Advice</b>: backpropagate through more than {farthest} steps, or in full (--bptt full)."
+        )
     bias = 0.05 if 0.05 in enough else max(enough)
-    others = "; ".join(f"{steps} for {share:.0%}" for share, steps in enough.items() if share != bias)
+    others = "; ".join(f"{steps} for {each:.0%}" for each, steps in enough.items() if each != bias)
     return (
-        said + f"<b>Advice</b>: a gradient that looks back {enough[bias]} steps misses at most {bias:.0%} of it"
+        horizon + f"<b>Advice</b>: backpropagation through {enough[bias]} steps has a bias of at most {bias:.0%}"
         + (f" ({others})" if others else "") + f": <code>--bptt truncated:{enough[bias]}</code>."
     )  # fmt: skip

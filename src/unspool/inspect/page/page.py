@@ -1,7 +1,6 @@
-"""A report as one HTML file: no network, nothing from elsewhere, pictures and script inside.
+"""Write a report as one self-contained HTML file.
 
-Every text that comes from outside is escaped; the numbers for the script lie in a block of JSON in which no
-tag can begin.
+All external text is escaped; the data of the script is a block of JSON without the character <.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from importlib.resources import files
 
 import numpy as np
 
+from unspool.cells import cell_named
 from unspool.inspect.graph.picture import CSS, draw_graph
 from unspool.inspect.page.charts import (
     KINDS,
@@ -31,12 +31,12 @@ from unspool.inspect.units import Unit
 from unspool.plots.svg import BASE, DARK, LIGHT, SANS, SERIF, diverging, palette
 
 MONO = "ui-monospace,'SF Mono',SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Noto Sans Mono CJK SC',monospace"
-STRETCH = 220
-"""As many characters are shown for each unit."""
+SPAN_LENGTH = 220
+"""Number of characters shown per unit."""
 
 
 def page(report: InspectReport) -> str:
-    """Write the whole page."""
+    """Return the page as HTML."""
     title = f"{report.run} reads {report.text}"
     sections = [
         _text(report),
@@ -44,7 +44,7 @@ def page(report: InspectReport) -> str:
         _surprise(report),
         _path(report),
         _states(report),
-        _looking_back(report),
+        _memory(report),
         _graph(report),
     ]
     return (
@@ -76,11 +76,11 @@ def _header(report: InspectReport) -> str:
     config, reading = report.model.config, report.reading
     layers = f", {config.layers} layers" if config.layers > 1 else ""
     facts = [
-        ("network", f"{config.cell.upper() if config.cell != 'elman' else 'Elman'}", f"<i>H</i> = {config.hidden}{layers}"),
+        ("network", cell_named(config.cell).title, f"<i>H</i> = {config.hidden}{layers}"),
         ("parameters", f"{report.model.parameters.count:,}", ""),
         ("tokens", report.source.tokenizer.kind.partition(":")[0], f"<i>K</i> = {config.outputs:,}"),
         ("read", f"{len(reading.ids):,}", _unknown(report)),
-        ("surprise", f"{reading.nats:.3f}", "nats a token"),
+        ("surprise", f"{reading.nats:.3f}", "nats per token"),
         ("perplexity", f"{math.exp(reading.nats):.2f}", f"of at most {config.outputs:,}"),
     ]  # fmt: skip
     inside = "".join(
@@ -103,7 +103,7 @@ def _section(name: str, title: str, lead: str, inside: str) -> str:
 
 
 def _spans(report: InspectReport, looks: list[str], start: int = 0, lines: bool = True) -> str:
-    """The tokens of a stretch, each in an element of its own, with its look; line ends only as a mark or as they are."""
+    """Return the tokens of a span as HTML elements with their styles; `lines` keeps line ends besides their mark."""
     found = []
     for i, look in enumerate(looks, start):
         piece = report.reading.pieces[i]
@@ -122,7 +122,7 @@ def _text(report: InspectReport) -> str:
     p = np.exp(-np.nan_to_num(report.reading.surprise, nan=np.inf))
     looks = [f' style="--p:{7 * share:.1f}px"' if share >= 0.01 else "" for share in p.tolist()]
     buttons = "<button>surprise</button>" + "".join(
-        f"<button><i>{pretty(unit.name)}</i> {escape(unit.tells.name if unit.tells else '')}</button>"
+        f"<button><i>{pretty(unit.name)}</i> {escape(unit.encodes.name if unit.encodes else '')}</button>"
         for unit in report.units
     )
     legend = (
@@ -143,14 +143,14 @@ def _text(report: InspectReport) -> str:
 
 def _units(report: InspectReport) -> str:
     how = (
-        "chosen automatically: for each simple property of a place in the text, the unit that tells most of it"
+        "chosen automatically: for each simple property of a position in the text, the unit with most information about it"
         if report.chosen
         else "as you named them"
     )
     lead = (
         f"What single units of the state respond to, {how}. The measure: mutual information between the activation (in "
-        "ten ranges) and the property, as a share of the property’s entropy, less what chance gives when the property "
-        "is moved along the text. A dark line under a token: the property holds there."
+        "ten ranges) and the property, divided by the property’s entropy, minus the chance level, measured with the property "
+        "shifted along the text. A dark line under a token: the property holds there."
     )
     return _section(
         "units", "Units with a meaning", lead,
@@ -159,19 +159,19 @@ def _units(report: InspectReport) -> str:
 
 
 def _unit(report: InspectReport, unit: Unit) -> str:
-    start = clearest_span(unit, STRETCH)
-    stop = start + _fitting(report.reading.pieces[start : start + STRETCH])
+    start = clearest_span(unit, SPAN_LENGTH)
+    stop = start + _span_tokens(report.reading.pieces[start : start + SPAN_LENGTH])
     colours = scaled(unit.activation)
     looks = []
     for i in range(start, stop):
-        so = unit.tells is not None and not unit.tells.ranged and unit.tells.values[i]
+        so = unit.encodes is not None and not unit.encodes.ranged and unit.encodes.values[i]
         looks.append(f' style="--c:{diverging(colours[i])}{";--bar:var(--ink)" if so else ""}"')
     bar = (
         f'<span class="share"><span style="width:{100 * unit.share:.0f}%"></span></span>'
-        if unit.tells
+        if unit.encodes
         else ""
     )
-    chance = f", chance {unit.chance:.1%} taken off" if unit.tells else ""
+    chance = f", chance {unit.chance:.1%} subtracted" if unit.encodes else ""
     return (
         f'<div class="unit"><span class="math">{pretty(unit.name)}</span>{bar}{escape(describe_unit(unit))}'
         f"<small>{chance}</small>"
@@ -179,16 +179,16 @@ def _unit(report: InspectReport, unit: Unit) -> str:
     )
 
 
-def _fitting(pieces: list[str]) -> int:
-    """Say how many of these tokens are as long together as the stretch has room for."""
+def _span_tokens(pieces: list[str]) -> int:
+    """Return how many of these tokens fit into a span."""
     ends = np.cumsum([max(len(piece), 1) for piece in pieces])
-    return max(1, int(np.searchsorted(ends, STRETCH, side="right")))
+    return max(1, int(np.searchsorted(ends, SPAN_LENGTH, side="right")))
 
 
 def _surprise(report: InspectReport) -> str:
     lead = (
-        "How surprising each token was, in nats; what the network has learned of the text shows as valleys. The first "
-        "letters of words and names stand out: that is where the next token is open."
+        "The surprise of each token, in nats. It is low where the network predicts the text well, and high at the first "
+        "letters of words and names, where the next token is uncertain."
     )
     return _section(
         "surprise", "Surprise along the text", lead,
@@ -219,8 +219,8 @@ def _states(report: InspectReport) -> str:
     picture = base64.b64encode(states_png(report)).decode("ascii")
     units = min(MOST_UNITS, report.reading.last_h.shape[1])
     lead = (
-        f"<i>h</i><sup>(t)</sup> of the last layer, one row a unit ({units} of them), one column a token; units that move "
-        "together stand together. Blue is below zero, orange above; long stripes are units that remember."
+        f"<i>h</i><sup>(t)</sup> of the last layer, one row per unit ({units} units), one column per token; similar units are adjacent. "
+        "Blue is below zero, orange above; long stripes are units that hold their value."
     )
     return _section(
         "states", "All units at once", lead,
@@ -228,16 +228,16 @@ def _states(report: InspectReport) -> str:
     )  # fmt: skip
 
 
-def _looking_back(report: InspectReport) -> str:
-    back = report.back
+def _memory(report: InspectReport) -> str:
+    back, cell = report.back, cell_named(report.model.config.cell)
     if back is None:
         return ""
     lead = (
-        "Left, how much a change of the state is still felt <i>k</i> steps later: the norm of "
+        "Left, the influence of a change of the state <i>k</i> steps later: the norm of "
         "d<i>h</i><sup>(t)</sup>/d<i>h</i><sup>(t−k)</sup>"
-        + (" (for the LSTM of <i>h</i> and <i>s</i> together)" if report.model.config.cell == "lstm" else "")
-        + ", trained and fresh. Right, how much of ∇<i>W</i> comes from each lag, and what backpropagation through time misses "
-        "when it looks back only <i>K</i> steps."
+        + (f" (for the {cell.title} of <i>h</i> and <i>s</i> together)" if cell.has_cell_state else "")
+        + ", trained and untrained. Right, the contribution of each lag to ∇<i>W</i>, and the bias of backpropagation through "
+        "only <i>K</i> steps."
     )
     pictures = (
         f'<div class="two"><figure>{influence_chart(back).inline()}</figure>'
@@ -245,7 +245,7 @@ def _looking_back(report: InspectReport) -> str:
     )
     radii = ", ".join(f"{radius:.2f} ({gate})" for gate, radius in back.radii.items())
     return _section(
-        "lags", "How far back it looks", lead,
+        "lags", "Memory", lead,
         f'{pictures}<p class="advice">{advice(back)}</p><p class="lead">Spectral radius of <i>W</i>: {radii}.</p>',
     )  # fmt: skip
 
@@ -253,8 +253,8 @@ def _looking_back(report: InspectReport) -> str:
 def _graph(report: InspectReport) -> str:
     steps = report.made.graph.tau
     lead = (
-        "This very network: folded, where a black square means “one step later”, and unfolded for the first "
-        f"{steps} tokens of the text, with its values and, flowing back from the losses, its gradients. Edges of one "
+        "This network: folded, where a black square means “one step later”, and unfolded for the first "
+        f"{steps} tokens of the text, with its values and gradients. Edges of one "
         "colour share one matrix. Point at a node for its equation and numbers."
     )
     picture = draw_graph(report.made, labels=report.labels).inline()

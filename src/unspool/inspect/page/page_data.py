@@ -1,4 +1,4 @@
-"""The numbers that a page's script needs, as JSON in which no tag can begin."""
+"""The data of the page's script, as JSON without the character <."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.inspect.page.charts import describe_unit, places_in, pretty
+from unspool.inspect.page.charts import chart_positions, describe_unit, pretty
 from unspool.inspect.reading import visible
 from unspool.inspect.report import InspectReport
 from unspool.inspect.units import Unit
@@ -16,7 +16,7 @@ from unspool.plots.svg import DARK
 
 
 def page_data(report: InspectReport) -> str:
-    """The numbers for the script: `<` is written so that no tag can begin."""
+    """Return the data of the script as JSON; `<` is escaped, so that no tag can begin."""
     reading = report.reading
     surprise = [None if math.isnan(s) else round(s, 3) for s in reading.surprise.tolist()]
     content = {
@@ -25,7 +25,7 @@ def page_data(report: InspectReport) -> str:
         "shown": [visible(piece) for piece in reading.pieces],
         "expected": [_expected(report, i) for i in range(len(reading.ids))],
         "units": [_unit_data(unit) for unit in report.units],
-        "places": places_in((640, 520), report.path).round(1).tolist(),
+        "places": chart_positions((640, 520), report.path).round(1).tolist(),
         "dark": DARK["paper"],
     }
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
@@ -44,7 +44,7 @@ def _expected(report: InspectReport, i: int) -> list[list[Any]]:
 def _unit_data(unit: Unit) -> dict[str, Any]:
     low, high = np.quantile(unit.activation, [0.02, 0.98]).tolist()
     return {
-        "told": f"{pretty(unit.name)} {describe_unit(unit)}",
+        "label": f"{pretty(unit.name)} {describe_unit(unit)}",
         "values": np.rint(100 * unit.activation.astype(float)).astype(int).tolist(),
         "middle": round((low + high) / 2, 4),
         "half": round(max((high - low) / 2, 1e-3), 4),

@@ -1,4 +1,4 @@
-"""A table of numbers as a PNG, a pixel a number: blue below zero, orange above, nothing where there is nothing."""
+"""Write a heat map as PNG, one pixel per value: blue below zero, orange above, transparent at zero."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LEVELS = 127
 
 
 def heat(values: NDArray[np.floating]) -> bytes:
-    """Draw a table (rows, columns) of numbers from -1 to 1.
+    """Return a PNG of values (rows, columns) from -1 to 1.
 
-    The colours are a palette of 255 with transparency, so the picture lies on paper and on a dark screen alike.
+    The palette has 255 colours with transparency, so it works on light and dark backgrounds.
 
     >>> heat(np.zeros((2, 3)))[:4]
     b'\\x89PNG'
@@ -29,7 +29,7 @@ def heat(values: NDArray[np.floating]) -> bytes:
     alpha = np.rint(235 * np.abs(levels) / LEVELS).astype(np.uint8)
     lines = np.concatenate(
         [np.zeros((rows, 1), np.uint8), index], axis=1
-    )  # each begins with its filter: none
+    )  # each row begins with filter type 0
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         _chunk(kind, content)
         for kind, content in (

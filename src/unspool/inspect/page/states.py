@@ -1,4 +1,4 @@
-"""All hidden units through time, as a heat map: one row a unit, one column a token."""
+"""Heat map of the hidden units over time: one row per unit, one column per token."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from unspool.inspect.report import InspectReport
 from unspool.kernels import native
 
 MOST_UNITS = 128
-"""As many units are shown: those that move most."""
+"""Most units that are shown, by standard deviation."""
 
 
 def states_png(report: InspectReport) -> bytes:
-    """Draw the states of the last layer: rows are units, those that move together beside each other."""
+    """Return a PNG of the states of the last layer: one row per unit, similar units adjacent."""
     h = report.reading.last_h
     most = np.sort(np.argsort(-h.std(axis=0), kind="stable")[:MOST_UNITS])
     shown = h[:, most].astype(np.float64)
-    order = _together(shown)
+    order = _similarity_order(shown)
     return heat(shown[:, order].T / max(float(np.quantile(np.abs(shown), 0.99)), 1e-12))
 
 
-def _together(h: NDArray[np.float64]) -> list[int]:
-    """Order units so that each stands beside the one most like it: from the slowest on, greedily."""
+def _similarity_order(h: NDArray[np.float64]) -> list[int]:
+    """Return an order of units in which similar ones are adjacent: greedy, starting with the slowest."""
     z = (h - h.mean(axis=0)) / np.maximum(h.std(axis=0), 1e-12)
     rows = z.astype(np.float32)
     like = native.matmul(rows, rows, transpose_a=True) / len(z)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.baselines.forecast import Baseline, Naive, fit_autoregressive, fit_window_mlp
-from unspool.data.series.checks import checked
-from unspool.data.series.season import guess_second
+from unspool.data.series.checks import check_series
+from unspool.data.series.season import guess_second_season
 from unspool.errors import InputError
 from unspool.evaluation.forecast import coverage, mase, naive_scale, rmse
 from unspool.evaluation.intervals import USUAL
@@ -84,7 +84,7 @@ class Backtesting:
 
     def check(self) -> None:
         """Refuse a series that cannot be learned and forecast so, before anything is learned."""
-        y = checked(self.y, "the series")
+        y = check_series(self.y, "the series")
         count = int(self._origins()[0])
         known = None if self.scored is None else self.scored[:count]
         self.forecaster.check(y[:count], known, self.level)
@@ -94,7 +94,7 @@ class Backtesting:
 
     def steps(self) -> Iterator[Progress]:
         """Fit on the training part, then forecast from every origin."""
-        y, origins = checked(self.y, "the series"), self._origins()
+        y, origins = check_series(self.y, "the series"), self._origins()
         known = np.ones(len(y), bool) if self.scored is None else np.asarray(self.scored, bool)
         count = int(origins[0])
         yield from self.forecaster.fit_iter(y[:count], known[:count])
@@ -182,7 +182,7 @@ def rolling_origins(count: int, test: int, horizon: int, stride: int) -> Whole:
 
 def fit_baselines(model: Forecaster, train: Real) -> dict[str, Baseline]:
     """Fit everything that the network is compared with, on the same change of the same values."""
-    change, second = model.change_, guess_second(train, model.season_)
+    change, second = model.change_, guess_second_season(train, model.season_)
     found: dict[str, Baseline] = {"last value": Naive(1)}
     if model.season_ > 1:
         found["seasonal naive"] = Naive(model.season_)

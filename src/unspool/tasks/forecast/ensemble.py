@@ -18,9 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unspool.cells import CellName
 from unspool.data.batches.examples import SequenceBatch
 from unspool.data.series.windows import WindowScale, WindowSpec, origins_of, read_targets, read_windows
-from unspool.kernels.arrays import CellName, Floats, Real, Whole
+from unspool.kernels.arrays import Floats, Real, Whole
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.optimisers.base import Optimiser, OptimiserConfig

@@ -25,13 +25,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from unspool.data.series.checks import checked
-from unspool.data.series.season import guess_season, guess_second
-from unspool.data.series.transform import Transform, choose_change
-from unspool.data.series.windows import WindowSpec, learn_units, origins_of, plan_windows, to_series
+from unspool.cells import TASK_DEFAULT, CellName
+from unspool.data.series.checks import check_series
+from unspool.data.series.season import guess_season, guess_second_season
+from unspool.data.series.transform import Transform, choose_transform
+from unspool.data.series.windows import WindowSpec, fit_scale, origins_of, plan_windows, to_series
 from unspool.errors import InputError
 from unspool.evaluation.intervals import USUAL, errors_to_come, fewest_errors, level_reached, refuse_level
-from unspool.kernels.arrays import CellName, Real, Whole
+from unspool.kernels.arrays import Real, Whole
 from unspool.kernels.memory import require_memory
 from unspool.model.memory import bytes_of_training, count_parameters
 from unspool.model.sequence_network import Network
@@ -73,7 +74,7 @@ class Forecaster:
     """(d, D): ordinary and seasonal, each 0 or 1."""
     window: int = 0
     """How many values the network reads; 0: chosen."""
-    cell: CellName = "gru"
+    cell: CellName = TASK_DEFAULT
     """elman, gru or lstm."""
     hidden: int = 0
     """H of the network; 0: 16, 32 or 48, by the number of windows."""
@@ -114,7 +115,7 @@ class Forecaster:
 
     def fit_iter(self, y: Any, scored: Any = None) -> Iterator[Progress]:
         """Learn, with a report after every update; values that are not `scored` are read and not learned."""
-        values = checked(y, "the series")
+        values = check_series(y, "the series")
         known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
         layout = self.plan(values)
         self.provenance_ = provenance(sha256_of([values.tobytes()]))
@@ -128,7 +129,7 @@ class Forecaster:
         total, done = sum(self._recipe(layout, n).steps for n, _ in plans), 0
         made: dict[int, list[Network]] = {}
         for n, i in plans:
-            units = learn_units(layout, filled[:n])
+            units = fit_scale(layout, filled[:n])
             recipe = self._recipe(layout, n)
             network = fresh_network(recipe, layout, self.seed + i)
             for loss in train_network(network, recipe, layout, units, filled[:n], known[:n], self.seed + i):
@@ -136,9 +137,9 @@ class Forecaster:
                 yield Progress(done, total, loss)
             made.setdefault(n, []).append(network)
         if count:
-            first = FittedMember(layout, learn_units(layout, filled[:count]), made[count])
+            first = FittedMember(layout, fit_scale(layout, filled[:count]), made[count])
             self.errors_, self.trial_ = sizes_of_errors(first, filled, known, count), (count, first)
-        self.fitted_ = FittedMember(layout, learn_units(layout, filled), made[len(values)])
+        self.fitted_ = FittedMember(layout, fit_scale(layout, filled), made[len(values)])
 
     def predict(self, steps: int | None = None, history: Any = None, phase: int = 0) -> Real:
         """Forecast the next steps, of the series that was learned or of another history."""
@@ -159,7 +160,7 @@ class Forecaster:
         """Forecast from many origins of a series at once, n H; each knows values[:origin] only."""
         fitted, z = fitted or self._ready(), self.change_.forward(values)
         y, level, spread = fitted.answers(z, origins, phase)
-        return self.change_.back(to_series(fitted.layout, fitted.units, z, origins, level, spread, y))
+        return self.change_.inverse(to_series(fitted.layout, fitted.units, z, origins, level, spread, y))
 
     def interval_at(
         self, values: Real, origins: Whole, level: float = USUAL, phase: int = 0
@@ -174,7 +175,7 @@ class Forecaster:
         y, centre, spread = fitted.answers(z, origins, phase)
         width = quantiles(self.errors_, level)
         low, high = (
-            self.change_.back(to_series(fitted.layout, fitted.units, z, origins, centre, spread, end))
+            self.change_.inverse(to_series(fitted.layout, fitted.units, z, origins, centre, spread, end))
             for end in (y - width, y + width)
         )
         return low, high
@@ -186,7 +187,7 @@ class Forecaster:
 
     def check(self, y: Any, scored: Any = None, level: float = USUAL) -> None:
         """Refuse a series that cannot be learned, or a level that its band cannot have, before anything is learned."""
-        values = checked(y, "the series")
+        values = check_series(y, "the series")
         known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
         if count := self._calibrated(self.plan(values), len(values)):
             refuse_level(level, errors_to_come(known, count, self.horizon))
@@ -198,7 +199,7 @@ class Forecaster:
 
     def _origin(self, history: Any) -> tuple[Real, Whole]:
         layout = self._ready().layout
-        values = self.history_ if history is None else checked(history, "the history")
+        values = self.history_ if history is None else check_series(history, "the history")
         if len(values) < layout.reach:
             raise InputError(
                 f"the history has {len(values)} values; this model reads the last {layout.reach}"
@@ -238,10 +239,10 @@ class Forecaster:
                 f"window is {self.window:,}; expected fewer values than the series has, which are {len(values):,}"
             )
         season = guess_season(values) if self.season == "guess" else self._season(len(values))
-        change = choose_change(values, season)
+        change = choose_transform(values, season)
         if self.power != "guess" or self.differences != "guess":
             change = self._given(change, values)
-        second = guess_second(values, season)
+        second = guess_second_season(values, season)
         layout = self._layout(change, second, len(values))
         if len(origins_of(layout, len(values))) < FEWEST:
             need = next(n for n in itertools.count(len(values)) if self._enough(change, second, n))

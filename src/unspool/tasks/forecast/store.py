@@ -155,7 +155,7 @@ def _described(model: Forecaster) -> dict[str, Any]:
     return {
         "arguments": model.get_params(),
         "layout": asdict(fitted.layout),
-        "units": {"mean": fitted.units.mean, "spread": fitted.units.spread},
+        "units": {"mean": fitted.units.mean, "spread": fitted.units.std},
         "network": fitted.networks[0].config.to_json(),
         "members": len(fitted.networks),
     }
@@ -188,5 +188,7 @@ def _restored(column: Column, arrays: Mapping[str, Any], path: Path) -> Forecast
         networks.append(Network(config, store.filled(shapes_of_network(config), own, path)))
     model.history_, model.errors_, model.trial_ = history, errors, None
     model.season_, model.change_ = layout.change.season, layout.change
-    model.fitted_ = FittedMember(layout, WindowScale(**column["units"], sizes=sizes), networks)
+    model.fitted_ = FittedMember(
+        layout, WindowScale(column["units"]["mean"], column["units"]["spread"], sizes), networks
+    )
     return model

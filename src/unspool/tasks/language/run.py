@@ -16,11 +16,11 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
-from unspool.baselines.language import SHARE, Scored, baselines, has_test
+from unspool.baselines.language import TIME_FRACTION, Scored, baselines, has_test
 from unspool.data.batches.text_windows import Batches, random_batches, sequential_batches
 from unspool.data.text.corpus import Corpus, open_corpus, prepare
-from unspool.data.text.source import Names, Source, iter_bytes, resolve, stamps
-from unspool.data.tokens.registry import describe
+from unspool.data.text.decoding import iter_bytes
+from unspool.data.text.source import Names, Source, resolve, stamps
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import Diverged, FileError, InputError
 from unspool.evaluation.language import NetworkScorer, evaluate, in_reading_order, validation_loss
@@ -79,7 +79,7 @@ def run(
         before = stamps([*sources, *(held_out or [])])
         corpus = prepared(config, sources, held_out, folder)
         yield CorpusReady(corpus)
-        scored = baselines(corpus, config, None if "steps" in given else SHARE * 60 * config.minutes)
+        scored = baselines(corpus, config, None if "steps" in given else TIME_FRACTION * 60 * config.minutes)
         config, bias = chosen_bptt(corpus, replace(config, settings=corpus.settings))
         config = plan(corpus, config, clock)
         training = build_state(corpus, config)
@@ -334,7 +334,7 @@ def walk(
             return
     part = corpus.test if has_test(corpus) else corpus.valid
     model = best.model()
-    judged = evaluate(NetworkScorer(model, told=policy.told), part, backward=config.backward)
+    judged = evaluate(NetworkScorer(model, on_progress=policy.told), part, backward=config.backward)
     writer.conclude(part.name, judged, training)
     yield Evaluated(model, part.name, judged, training.best_step)
 
@@ -389,7 +389,7 @@ def _write_down(
     content = {
         "run": config.to_json(),
         "model": training.model.config.to_json(),
-        "tokenizer": describe(corpus.tokenizer),
+        "tokenizer": corpus.tokenizer.to_json(),
         "vocab": corpus.vocab.sha256,
         "baselines": [asdict(each) for each in scored.live(config.validation_tokens)],
         "left_out": scored.left_out,

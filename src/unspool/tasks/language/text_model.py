@@ -20,12 +20,10 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from unspool.data.text.corpus import as_read, encode_text, read_part, spell_ids
+from unspool.data.text.corpus import as_read, decode_id_stream, encode_text, read_part
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.sources import Texts, as_sources, check_prompt
-from unspool.data.tokens.characters import ByteTokenizer
-from unspool.data.tokens.registry import Described, Tokenizer, describe
-from unspool.data.tokens.subword import SubwordTokenizer
+from unspool.data.tokens.registry import Tokenizer, TokenizerFields
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
 from unspool.evaluation.language import NetworkScorer, evaluate, in_reading_order
@@ -53,7 +51,7 @@ class Config(TypedDict):
 
     run: _Run
     model: ModelConfig
-    tokenizer: Described
+    tokenizer: TokenizerFields
     vocab: str
 
 
@@ -68,11 +66,11 @@ def check_language(config: ModelConfig, vocab: Vocab, run: Path) -> None:
         raise FileError(f"{run / run_folder.VOCAB}: damaged or crafted: expected tokens that are strings")
 
 
-def checked_tokenizer(described: Described, vocab: Vocab, run: Path) -> Tokenizer:
+def checked_tokenizer(fields: TokenizerFields, vocab: Vocab, run: Path) -> Tokenizer:
     """Make the tokenizer of a run; raise unless it can spell every token of the vocabulary."""
     try:
-        tokenizer = described.make()
-        if isinstance(tokenizer, ByteTokenizer | SubwordTokenizer):
+        tokenizer = fields.make()
+        if tokenizer.byte_level:
             tokenizer.decode(vocab.idx_to_token[1 + len(vocab.reserved_tokens) :])
     except (InputError, KeyError, UnicodeError) as error:
         raise FileError(f"{run / run_folder.CONFIG}: damaged or crafted: tokenizer: {error}") from error
@@ -116,7 +114,7 @@ class TextModel:
         content = {
             "run": {"settings": asdict(self.settings), "backward": self.backward},
             "model": self.model.config.to_json(),
-            "tokenizer": describe(self.tokenizer),
+            "tokenizer": self.tokenizer.to_json(),
             "vocab": self.vocab.sha256,
         }
         run_folder.write_config(folder, "language", content)
@@ -132,7 +130,7 @@ class TextModel:
 
     def decode_stream(self, tokens: Iterable[int], before: Sequence[int] = ()) -> Iterator[str]:
         """Give the text of tokens as they come, a piece each and a last one; `before` is what they follow."""
-        pieces = spell_ids(self.vocab, self.tokenizer, chain(before, tokens))
+        pieces = decode_id_stream(self.vocab, self.tokenizer, chain(before, tokens))
         return islice(pieces, len(before), None)
 
     def decode_before(self, tokens: Sequence[int], after: Sequence[int]) -> str:
@@ -142,7 +140,7 @@ class TextModel:
 
     def unknown(self, text: str) -> list[str]:
         """Give the tokens of a text that the vocabulary does not know, each once, in their order."""
-        tokens = self.tokenizer.encode_text(as_read(text, self.settings))
+        tokens = self.tokenizer.encode_text(as_read(text, self.tokenizer, self.settings))
         return [token for token in dict.fromkeys(tokens) if token not in self.vocab]
 
     def measure(self, text: Texts) -> Metrics:

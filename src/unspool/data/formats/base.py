@@ -1,0 +1,32 @@
+"""File endings, and the sequences that every file of arrays holds."""
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from unspool.kernels.arrays import Real
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Sequences of a file, with labels or targets if the file has them."""
+
+    sequences: list[NDArray[Any]] | NDArray[Any]
+    """Arrays (tau, X) of different lengths, integer arrays (tau,) of token ids, or one array (n, tau, X)."""
+    labels: list[str] | None
+    """One class per sequence."""
+    targets: Real | None  # n O
+    locations: list[str]
+    """The location of each sequence, for messages."""
+
+
+def ending(path: str | PathLike[str]) -> str:
+    """Return the ending of a file name in lower case, without the dot and without a final .gz.
+
+    >>> ending("Digits.NPZ"), ending("names.csv.gz"), ending("README")
+    ('npz', 'csv', '')
+    """
+    return Path(Path(path).name.lower().removesuffix(".gz")).suffix.removeprefix(".")

@@ -1,0 +1,56 @@
+"""Read a long text in windows, the state carried from one to the next.
+
+    x(1) … x(w) ─▶ state ─▶ x(w+1) … x(2w) ─▶ state ─▶ …
+
+Windows only bound the memory: a window of any size gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from unspool.errors import InputError
+from unspool.kernels.arrays import Ids
+from unspool.model.config import ModelConfig
+from unspool.model.network import Model
+from unspool.model.packed import Weights
+from unspool.model.values import Output
+
+
+class WindowRead(NamedTuple):
+    """One window of a text, read."""
+
+    begin: int
+    """The number of its first step."""
+    y: Ids  # tau B, the targets
+    output: Output
+    weights: Weights
+    """The same for all windows."""
+
+
+def read_windows(model: Model, x: Ids, y: Ids, *, window: int, what: str) -> Iterator[WindowRead]:
+    """Yield the windows of x (T, B) with targets y (T, B); `what` is the command that an error message names.
+
+    The targets are the outputs before where tokens are fed back (figure 10.4): they are known by then.
+    """
+    require_text_model(model.config, what)
+    if window < 1:
+        raise InputError(f"{what}: window is {window}; expected at least 1")
+    weights, state = model.weights(), model.initial_state(x.shape[1])
+    for begin in range(0, len(x), window):
+        here, after = (np.ascontiguousarray(ids[begin : begin + window], np.int32) for ids in (x, y))
+        output = model.forward(here, state, weights=weights, y=after)
+        yield WindowRead(begin, after, output, weights)
+        state = output.state
+
+
+def require_text_model(config: ModelConfig, what: str) -> None:
+    """Raise unless a model reads tokens in one direction and predicts the next one at every step."""
+    if config.dense or config.bidirectional or config.pattern == "last":
+        raise InputError(
+            f"{what}: needs a model of tokens that reads in one direction, with an output at every step "
+            "(pattern='hidden' or 'output')"
+        )

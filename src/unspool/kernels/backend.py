@@ -1,0 +1,136 @@
+"""The interface of a backend: the kernels that a network calls, in one precision.
+
+Two modules implement it: `unspool.kernels.native` (C++, float32) and `unspool.kernels.reference` (NumPy, float64). A
+network takes one of them as an argument and runs the same code on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from unspool.kernels import native, reference
+from unspool.kernels.arrays import Activation, Floats, Ids
+from unspool.kernels.recurrence import Recurrence
+from unspool.kernels.tape import Backward, Lookup, Loss, Tape
+
+Packed = Any
+"""A matrix in the layout of one backend: the result of `Backend.pack`."""
+
+
+class Backend(Protocol):
+    """The kernels of one precision; `native` documents each function."""
+
+    @property
+    def DTYPE(self) -> type[Any]:
+        """The precision of parameters, states and gradients."""
+
+    def zeros(self, shape: tuple[int, ...]) -> Floats:
+        """Return zeros of the backend's precision."""
+
+    def pack(self, W: Any, *, transposed: bool = False, groups: int = 1) -> Packed:
+        """Lay out a matrix for products with rows on the left."""
+
+    def matmul(
+        self,
+        a: Floats,
+        b: Any,
+        *,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        start: Floats | None = None,
+        out: Floats | None = None,
+        accumulate: bool = True,
+    ) -> Floats:
+        """Return a product of matrices."""
+
+    def sum_over_time(
+        self,
+        da: Floats,
+        past: Floats,
+        out: Floats,
+        *,
+        accumulate: bool,
+        lookup: Lookup | None = None,
+        accumulate_lookup: bool = True,
+        gap: tuple[int, int] = (0, 0),
+        total: Floats | None = None,
+        accumulate_total: bool = True,
+    ) -> None:
+        """Add the gradients of W, of a table and of a vector over all steps."""
+
+    def column_sum(self, a: Floats, *, out: Floats | None = None, accumulate: bool = True) -> Floats:
+        """Return the sum over rows."""
+
+    def gather(self, table: Floats, ids: Ids) -> Floats:
+        """Return rows of a table."""
+
+    def shift_rows(self, x: Floats, b: Floats) -> Floats:
+        """Return x with b added to each row."""
+
+    def scatter_add(self, table: Floats, ids: Ids, rows: Floats, *, accumulate: bool = True) -> None:
+        """Add rows to rows of a table."""
+
+    def scale_rows(self, x: Floats, mask: Floats) -> Floats:
+        """Multiply every step by the same mask."""
+
+    def dropout_mask(self, shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:
+        """Draw a dropout mask."""
+
+    def activate(self, a: Floats, activation: Activation) -> Floats:
+        """Apply an activation."""
+
+    def slope(self, h: Floats, activation: Activation) -> Floats:
+        """Return the derivative of an activation from its value."""
+
+    def window_forward(
+        self,
+        cell: Recurrence,
+        p: Floats | Lookup,
+        W: Any,
+        h0: Floats,
+        *,
+        s0: Floats | None = None,
+        extra: Sequence[Any] = (),
+        lengths: Ids | None = None,
+        activation: Activation = "tanh",
+        reverse: bool = False,
+        recurrent_mask: Floats | None = None,
+    ) -> Tape:
+        """Run one layer over a window."""
+
+    def window_backward(
+        self,
+        tape: Tape,
+        W: Any,
+        *,
+        extra: Sequence[Any] = (),
+        dh: Floats | None = None,
+        dh_end: Floats | None = None,
+        ds_end: Floats | None = None,
+        xi: Floats | None = None,
+        consume: bool = False,
+    ) -> Backward:
+        """Backpropagate through one layer of a window."""
+
+    def softmax_cross_entropy(
+        self,
+        h: Floats,
+        V: Any,
+        c: Floats | None,
+        y: Ids,
+        *,
+        scale: float = 1.0,
+        dV: Floats | None = None,
+        dc: Floats | None = None,
+        accumulate: bool = True,
+    ) -> Loss:
+        """Compute the cross-entropy of softmax(c + V h) and its gradients."""
+
+
+BACKENDS: dict[str, Backend] = {"native": native, "reference": reference}
+
+
+def backend_name(backend: Backend) -> str:
+    """Return the name of a backend in BACKENDS; a module cannot be pickled, its name can."""
+    return next(name for name, each in BACKENDS.items() if each is backend)

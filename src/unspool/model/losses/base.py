@@ -1,0 +1,75 @@
+"""The interface of a loss function, and the losses that are computed from o."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.tape import Loss
+from unspool.model.output_layer import OutputLayer
+
+
+class LossFunction(ABC):
+    """A loss of h and targets, through the output layer."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def is_scored(self, y: Floats | Ids) -> NDArray[np.bool_]:
+        """Return which targets count; the others are masked."""
+
+    @abstractmethod
+    def __call__(
+        self,
+        layer: OutputLayer,
+        h: Floats,
+        y: Floats | Ids,
+        *,
+        scale: float = 1.0,
+        dV: Floats | None = None,
+        dc: Floats | None = None,
+        accumulate: bool = True,
+    ) -> Loss:
+        """Return the sum over all targets and their count.
+
+        With dV and dc, add the gradients of `scale` times the sum to them (write them without `accumulate`) and return
+        the gradient of h in the loss.
+        """
+
+
+class NumericLoss(LossFunction):
+    """A loss of numbers: targets (…, outputs), NaN masked."""
+
+    @abstractmethod
+    def per_target(self, o: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Return the loss of every target and the gradient of o, both zero where y is NaN, in float64."""
+
+    def is_scored(self, y: Floats | Ids) -> NDArray[np.bool_]:
+        """Return which targets count: those that are not NaN."""
+        return ~np.isnan(y)
+
+    def __call__(
+        self,
+        layer: OutputLayer,
+        h: Floats,
+        y: Floats | Ids,
+        *,
+        scale: float = 1.0,
+        dV: Floats | None = None,
+        dc: Floats | None = None,
+        accumulate: bool = True,
+    ) -> Loss:
+        """Return the sum and count; see `LossFunction`."""
+        each, do = self.per_target(layer(h), y)
+        scored = self.is_scored(y)
+        dh = None
+        if dV is not None and dc is not None:
+            if not accumulate:
+                dV[:], dc[:] = 0, 0
+            dh = layer.backward(h, (do * scale).astype(layer.backend.DTYPE), dV, dc)
+        return Loss(math.fsum(each[scored].tolist()), int(scored.sum()), each, dh)

@@ -1,0 +1,43 @@
+"""Cross-entropy of classes.
+
+L = -log softmax(o)[y],   ∇o = softmax(o) - 1[y]        (10.18)
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.tape import Loss
+from unspool.model.losses.base import LossFunction
+from unspool.model.output_layer import OutputLayer
+
+
+class CrossEntropy(LossFunction):
+    """A loss of classes: targets (…), negative ones masked. One kernel computes it without storing o."""
+
+    name: ClassVar[str] = "cross-entropy"
+
+    def is_scored(self, y: Floats | Ids) -> NDArray[np.bool_]:
+        """Return which targets count: those of 0 and above."""
+        scored: NDArray[np.bool_] = y >= 0
+        return scored
+
+    def __call__(
+        self,
+        layer: OutputLayer,
+        h: Floats,
+        y: Floats | Ids,
+        *,
+        scale: float = 1.0,
+        dV: Floats | None = None,
+        dc: Floats | None = None,
+        accumulate: bool = True,
+    ) -> Loss:
+        """Return the sum in nats and the count; see `LossFunction`."""
+        return layer.backend.softmax_cross_entropy(
+            h, layer.V, layer.c, y, scale=scale, dV=dV, dc=dc, accumulate=accumulate
+        )

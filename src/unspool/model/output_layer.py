@@ -1,0 +1,37 @@
+"""The output layer, forwards and backwards.
+
+o = c + V h                                      (10.10)
+∇V = Σ ∇o hᵀ,   ∇c = Σ ∇o,   ∇h = Vᵀ ∇o         (10.22, 10.24)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from unspool.kernels.arrays import Floats
+from unspool.kernels.backend import Backend, Packed
+
+
+class OutputLayer(NamedTuple):
+    """V and c of the output layer, V packed for both passes."""
+
+    V: tuple[Packed, Packed]
+    c: Floats
+    backend: Backend
+
+    @classmethod
+    def of(cls, V: Floats, c: Floats, backend: Backend) -> OutputLayer:
+        """Pack V (K, width)."""
+        return cls((backend.pack(V, transposed=True), backend.pack(V)), c, backend)
+
+    def __call__(self, h: Floats) -> Floats:
+        """Return o (…, K) of h (…, width)."""
+        o = self.backend.matmul(h.reshape(-1, h.shape[-1]), self.V[0], start=self.c)
+        return o.reshape(*h.shape[:-1], len(self.c))
+
+    def backward(self, h: Floats, do: Floats, dV: Floats, dc: Floats) -> Floats:
+        """Add the gradients of V and c to dV and dc; return the gradient of h."""
+        rows = do.reshape(-1, len(self.c))
+        self.backend.matmul(rows, h.reshape(len(rows), -1), transpose_a=True, out=dV)
+        self.backend.column_sum(rows, out=dc)
+        return self.backend.matmul(rows, self.V[1]).reshape(h.shape)
