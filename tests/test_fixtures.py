@@ -108,7 +108,7 @@ def test_a_run_whose_data_has_changed_is_refused_by_resume(kind: str, copy: Path
     with (copy / data).open("ab") as file:
         file.write(b"\n")
     done = call("resume", f"{kind}-unfinished")
-    assert done.code == 2 and f"{data}: it has changed" in done.err
+    assert done.code == 2 and f"{data}: has changed" in done.err
 
 
 @pytest.mark.parametrize(("packed", "original"), COMPRESSED.items())

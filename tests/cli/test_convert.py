@@ -112,4 +112,5 @@ def test_integers_inside_other_words_take_no_fraction_either(words, says, monkey
 
 def test_whole_numbers_with_signs_and_underscores_are_read():
     _, bound, _ = app.parse_args(["stats", "a.txt", "--top", "1_000", "--order", "+2"])
-    assert bound.arguments["top"] == 1000 and bound.arguments["order"] == 2
+    options = bound.arguments["options"]
+    assert options.top == 1000 and options.order == 2

@@ -225,7 +225,7 @@ def test_only_the_files_that_are_read_make_a_folder_another_one(tmp_path, monkey
     run("resume", out)
     assert "resuming after update 1" in capsys.readouterr().out
     (folder / "e.txt").write_text("abe\n")
-    with pytest.raises(InputError, match="names: it has changed since"):
+    with pytest.raises(InputError, match="names: has changed since"):
         run("resume", out)
 
 

@@ -247,7 +247,7 @@ def test_changed_and_missing_data_is_refused_by_name(tmp_path, monkeypatch):
     for path in (data, test):
         content = path.read_text()
         path.write_text(content + "abc,c\n")
-        with pytest.raises(InputError, match=f"{path.name}: it has changed since"):
+        with pytest.raises(InputError, match=f"{path.name}: has changed since"):
             run("resume", out)
         path.unlink()
         with pytest.raises(FileError, match=f"{path.name}: cannot be read: No such file"):
@@ -297,7 +297,7 @@ def test_a_folder_of_data_is_known_by_names_and_bytes(tmp_path, monkeypatch):
         with pytest.raises(SystemExit):
             run("classify", "fit", folder, "--out", out, *OPTIONS)
     (folder / "c.txt").rename(folder / "e.txt")
-    with pytest.raises(InputError, match="names: it has changed since"):
+    with pytest.raises(InputError, match="names: has changed since"):
         run("resume", out)
 
 
