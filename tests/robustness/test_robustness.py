@@ -675,7 +675,9 @@ def test_a_bad_variable_is_a_clear_error(variable, value):
 
 
 def test_a_bad_variable_is_one_line_on_the_command_line():
-    done = python("from unspool.cli.main import main; main()", UNSPOOL_THREADS="two")
+    done = python(
+        "from unspool.cli.main import main; raise SystemExit(main(['turing']))", UNSPOOL_THREADS="two"
+    )
     assert done.returncode == 2
     assert done.stderr.strip() == "unspool: UNSPOOL_THREADS is 'two'; expected a number from 1 to 256"
 
