@@ -26,12 +26,13 @@ from unspool.data.encoders import TokenEncoder
 from unspool.kernels.native import set_threads
 from unspool.model.decode import beam
 from unspool.model.network import Model
-from unspool.model.sequence_config import BOS, EOS, FitConfig, SequenceConfig
+from unspool.model.sequence_config import BOS, EOS, SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.optimisers.base import Optimiser, OptimiserConfig
 from unspool.optimisers.schedule import Cosine
 from unspool.torch.state_dict import to_torch
 from unspool.training.fit import cycle_batches, update
+from unspool.training.recipe import FitConfig
 
 ONES = [
     "zero",
@@ -106,7 +107,7 @@ def compare(shape: str, task: Task, scale: float, seeds: int) -> dict:
     for seed in range(seeds):
         network = Network.initialise(task.config, seed)
         twin = TorchNetwork(network)
-        fit = FitConfig(steps=steps, B=task.B, learning_rate=task.learning_rate, seed=seed)
+        fit = FitConfig(steps=steps, batch_size=task.B, learning_rate=task.learning_rate, seed=seed)
         batches = cycle_batches(task.train, fit, aligned=task.config.aligned)
         chosen = [next(batches) for _ in range(steps)]
         seconds.append((spent(learn(network, chosen, fit)), spent(twin._learn(chosen, fit))))
@@ -281,12 +282,12 @@ def one_to_one() -> Task:
 
 def many_to_one() -> Task:
     train, test = digits((64, 1))
-    config = SequenceConfig("many-to-one", "classes", 1, 10, dense=True, hidden=96, remember=64)
+    config = SequenceConfig("many-to-one", "classes", 1, 10, dense=True, hidden=96, chrono_steps=64)
     return Task(config, train, test, 600)
 
 
 def many_to_many() -> Task:
-    config = SequenceConfig("many-to-many", "classes", 10, 9, hidden=96, embedding=16, remember=30)
+    config = SequenceConfig("many-to-many", "classes", 10, 9, hidden=96, embedding=16, chrono_steps=30)
     rng = np.random.default_rng(0)
     return Task(config, copy_examples(8000, 10, rng), copy_examples(300, 10, rng), 500, B=50)
 
