@@ -474,7 +474,7 @@ def test_sizes_that_no_memory_holds_are_refused():
         {"layers": 3, "hidden": 2**22},
         {"outputs": 10**30},
     ):
-        refused(Model.reset, ModelConfig(**({"inputs": 2, "outputs": 2, "hidden": 2} | sizes)), seed=0)
+        refused(Model.initialise, ModelConfig(**({"inputs": 2, "outputs": 2, "hidden": 2} | sizes)), seed=0)
 
 
 # ── options ────────────────────────────────────────────────────────────────────────────────────────────────
