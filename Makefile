@@ -38,6 +38,7 @@ test: $(VENV)/.dev
 # The printed outputs of all pages; texts are read from the folder that UNSPOOL_DATA names.
 docs-check: $(VENV)/.dev
 	$(BIN)/python docs/reprint.py
+	$(BIN)/python docs/make_reference.py
 
 bench: $(VENV)/.dev
 	$(BIN)/pip install --quiet -e ".[bench]"

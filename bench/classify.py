@@ -62,7 +62,7 @@ def digits(folder: Path | None, seed: int) -> dict:
 
     x, y = load_digits(return_X_y=True)  # n 64: a pixel a step, row after row
     model = SequenceClassifier(
-        hidden=96, bidirectional=True, dropout=0.3, recurrent_dropout=0.3, remember=64, epochs=50, batch_size=25,
+        hidden=96, bidirectional=True, dropout=0.3, recurrent_dropout=0.3, chrono_steps=64, epochs=50, batch_size=25,
         learning_rate=4e-3, seed=seed,
     )  # fmt: skip
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
@@ -76,7 +76,7 @@ def names(folder: Path, seed: int) -> dict:
     test, truth = ([data.sequences[i] for i in judged], [data.labels[i] for i in judged])
     model = SequenceClassifier(
         hidden=128, bidirectional=True, embedding=32, dropout=0.4, recurrent_dropout=0.25, epochs=20, batch_size=64,
-        balance=0.4, learning_rate=4e-3, seed=seed,
+        prior_correction=0.4, learning_rate=4e-3, seed=seed,
     ).fit(x, y)  # fmt: skip
     ours = score(truth, model.predict(test).tolist(), data.classes)
     theirs = score(truth, naive_bayes(x, y, test), data.classes)

@@ -1,6 +1,6 @@
 """Compare full tape and √tau checkpoints: memory and time of one training step over a long window.
 
-With memory="sqrt" only the state before each segment of about √tau steps is stored; the backward pass recomputes the rest. The
+With recompute="sqrt" only the state before each segment of about √tau steps is stored; the backward pass recomputes the rest. The
 gradients are compared bit for bit. The size of the tape is computed (`bench/growth.py` measures it); the table also shows the
 peak memory growth of a new process during such a step.
 
@@ -27,10 +27,10 @@ def model_of(cell: str, H: int, layers: int) -> Model:
     return Model.initialise(ModelConfig(inputs=K, outputs=K, cell=cell, hidden=H, layers=layers), seed=0)
 
 
-def step(model: Model, x: np.ndarray, y: np.ndarray, memory: str) -> tuple[float, np.ndarray]:
+def step(model: Model, x: np.ndarray, y: np.ndarray, recompute: str) -> tuple[float, np.ndarray]:
     gradient = model.gradient()
     begin = time.perf_counter()
-    backpropagate(model, x, y, None, gradient, scale=1 / y.size, memory=memory)
+    backpropagate(model, x, y, None, gradient, scale=1 / y.size, recompute=recompute)
     model.fold_input_tables(gradient)
     return time.perf_counter() - begin, gradient.flat
 
@@ -40,13 +40,13 @@ def peak() -> int:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
 
 
-def grow(cell: str, tau: int, B: int, H: int, layers: int, memory: str) -> None:
+def grow(cell: str, tau: int, B: int, H: int, layers: int, recompute: str) -> None:
     """Print the peak memory growth of this process in one step, in bytes."""
     model = model_of(cell, H, layers)
     x = np.zeros((tau, B), np.int32)
-    step(model, x[:8], x[:8], memory)
+    step(model, x[:8], x[:8], recompute)
     before = peak()
-    step(model, x, x, memory)
+    step(model, x, x, recompute)
     print(peak() - before)
 
 
@@ -71,27 +71,30 @@ def main() -> None:
     figures, rows = [], []
     for cell in args.cells:
         model = model_of(cell, args.hidden, args.layers)
-        best = {"full": float("inf"), "sqrt": float("inf")}
+        best = {"none": float("inf"), "sqrt": float("inf")}
         flats = {}
         for _ in range(args.rounds):
-            for memory in best:
-                seconds, flats[memory] = step(model, x, y, memory)
-                best[memory] = min(best[memory], seconds)
-        tape = {memory: bytes_of_model_tape(model.config, args.tau, args.batch, memory) for memory in best}
+            for recompute in best:
+                seconds, flats[recompute] = step(model, x, y, recompute)
+                best[recompute] = min(best[recompute], seconds)
+        tape = {
+            recompute: bytes_of_model_tape(model.config, args.tau, args.batch, recompute)
+            for recompute in best
+        }
         most = {m: grown(cell, args.tau, args.batch, args.hidden, args.layers, m) for m in best}
-        same = bool((flats["full"] == flats["sqrt"]).all())
+        same = bool((flats["none"] == flats["sqrt"]).all())
         figure = {"cell": cell, "seconds": best, "tape": tape, "peak": most, "same bits": same}
         figures.append(vars(args) | figure)
-        for memory in best:
+        for recompute in best:
             rows.append(
                 [
                     cell,
-                    memory,
-                    tape[memory] / 2**20,
-                    tape["full"] / tape[memory],
-                    most[memory] / 2**20,
-                    best[memory],
-                    best[memory] / best["full"],
+                    recompute,
+                    tape[recompute] / 2**20,
+                    tape["none"] / tape[recompute],
+                    most[recompute] / 2**20,
+                    best[recompute],
+                    best[recompute] / best["none"],
                     same,
                 ]
             )

@@ -19,9 +19,10 @@ from table import save, show
 from unspool.data.batches.examples import Examples
 from unspool.data.formats.idx import read_images
 from unspool.kernels.native import kernel_info
-from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.training.fit import evaluate, fit
+from unspool.training.recipe import FitConfig
 
 
 def main() -> None:
@@ -65,7 +66,7 @@ def learn_rows(train: tuple, options: argparse.Namespace, seed: int) -> Network:
     follow(
         network,
         as_rows(train),
-        FitConfig(steps=steps(epochs, 100), B=100, learning_rate=4e-3, seed=seed),
+        FitConfig(steps=steps(epochs, 100), batch_size=100, learning_rate=4e-3, seed=seed),
         None,
     )
     return network
@@ -75,17 +76,20 @@ def learn_pixels(train: tuple, options: argparse.Namespace, seed: int) -> Networ
     first, then = options.epochs or [4, 1]
     config = SequenceConfig(
         "many-to-one", "classes", inputs=1, outputs=10, dense=True, cell="gru", hidden=options.hidden or 64,
-        remember=100,
+        chrono_steps=100,
     )  # fmt: skip
     network = Network.initialise(config, seed)
     follow(
         network, as_pixels(train, halved=True),
-        FitConfig(steps=steps(first, 50), B=50, learning_rate=4e-3, seed=seed), options.keep,
+        FitConfig(steps=steps(first, 50), batch_size=50, learning_rate=4e-3, seed=seed), options.keep,
     )  # fmt: skip
     whole = as_pixels(train)
     slow_down(network, whole.part(np.arange(500)))
     follow(
-        network, whole, FitConfig(steps=steps(then, 64), B=64, learning_rate=2.5e-3, seed=seed), options.keep
+        network,
+        whole,
+        FitConfig(steps=steps(then, 64), batch_size=64, learning_rate=2.5e-3, seed=seed),
+        options.keep,
     )
     return network
 

@@ -26,12 +26,13 @@ from unspool.data.encoders import TokenEncoder
 from unspool.kernels.native import set_threads
 from unspool.model.decode import beam
 from unspool.model.network import Model
-from unspool.model.sequence_config import BOS, EOS, FitConfig, SequenceConfig
+from unspool.model.sequence_config import BOS, EOS, SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.optimisers.base import Optimiser, OptimiserConfig
 from unspool.optimisers.schedule import Cosine
 from unspool.torch.state_dict import to_torch
 from unspool.training.fit import cycle_batches, update
+from unspool.training.recipe import FitConfig
 
 ONES = [
     "zero",
@@ -86,7 +87,7 @@ def main() -> None:
         ["shape", "updates", "score", "", "PyTorch's", "", "seconds", "PyTorch's", "times faster"],
         [
             [
-                row["shape"], row["updates"], *told(row["scores"]), *told(row["torch_scores"]),
+                row["shape"], row["updates"], *format_scores(row["scores"]), *format_scores(row["torch_scores"]),
                 f"{row['seconds']:.2f}", f"{row['torch_seconds']:.2f}", f"{row['times_faster']:.2f}",
             ]
             for row in rows
@@ -95,7 +96,7 @@ def main() -> None:
     save("shapes", {"threads": options.threads, "torch": torch.__version__, "rows": rows})
 
 
-def told(scores: list[float]) -> tuple[str, str]:
+def format_scores(scores: list[float]) -> tuple[str, str]:
     return f"{np.mean(scores):.3f}", f"{min(scores):.3f} … {max(scores):.3f}"
 
 
@@ -105,8 +106,8 @@ def compare(shape: str, task: Task, scale: float, seeds: int) -> dict:
     scores, theirs, seconds = [], [], []
     for seed in range(seeds):
         network = Network.initialise(task.config, seed)
-        twin = Twin(network)
-        fit = FitConfig(steps=steps, B=task.B, learning_rate=task.learning_rate, seed=seed)
+        twin = TorchNetwork(network)
+        fit = FitConfig(steps=steps, batch_size=task.B, learning_rate=task.learning_rate, seed=seed)
         batches = cycle_batches(task.train, fit, aligned=task.config.aligned)
         chosen = [next(batches) for _ in range(steps)]
         seconds.append((spent(learn(network, chosen, fit)), spent(twin._learn(chosen, fit))))
@@ -155,7 +156,7 @@ def score(network: Network, batches: list[SequenceBatch]) -> float:
     return float(np.mean(np.concatenate(right)))
 
 
-class Twin(torch.nn.Module):
+class TorchNetwork(torch.nn.Module):
     """The same network in idiomatic PyTorch: packed sequences, a mask over attention."""
 
     def __init__(self, network: Network) -> None:
@@ -281,12 +282,12 @@ def one_to_one() -> Task:
 
 def many_to_one() -> Task:
     train, test = digits((64, 1))
-    config = SequenceConfig("many-to-one", "classes", 1, 10, dense=True, hidden=96, remember=64)
+    config = SequenceConfig("many-to-one", "classes", 1, 10, dense=True, hidden=96, chrono_steps=64)
     return Task(config, train, test, 600)
 
 
 def many_to_many() -> Task:
-    config = SequenceConfig("many-to-many", "classes", 10, 9, hidden=96, embedding=16, remember=30)
+    config = SequenceConfig("many-to-many", "classes", 10, 9, hidden=96, embedding=16, chrono_steps=30)
     rng = np.random.default_rng(0)
     return Task(config, copy_examples(8000, 10, rng), copy_examples(300, 10, rng), 500, B=50)
 

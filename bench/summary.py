@@ -19,10 +19,11 @@ import numpy as np
 from table import save, show
 from unspool.data.batches.examples import Examples
 from unspool.inspect.probe import probe
-from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.tasks import SequenceTranslator
 from unspool.training.fit import evaluate, fit
+from unspool.training.recipe import FitConfig
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 
@@ -80,10 +81,17 @@ def adding(options: argparse.Namespace) -> list[dict]:
     for seed in range(options.seeds):
         rng = np.random.default_rng(seed)
         config = SequenceConfig(
-            "many-to-one", "numbers", inputs=2, dense=True, outputs=1, cell="gru", hidden=64, remember=length
+            "many-to-one",
+            "numbers",
+            inputs=2,
+            dense=True,
+            outputs=1,
+            cell="gru",
+            hidden=64,
+            chrono_steps=length,
         )
         network = Network.initialise(config, seed)
-        updates = FitConfig(steps=options.steps or 2000, B=50, learning_rate=4e-3, seed=seed)
+        updates = FitConfig(steps=options.steps or 2000, batch_size=50, learning_rate=4e-3, seed=seed)
         spent = timed(network, adding_examples(20_000, length, rng), updates)
         test = adding_examples(2_000, length, rng)
         error = evaluate(network, test).mean
@@ -109,12 +117,12 @@ def copy(options: argparse.Namespace) -> list[dict]:
     for delay in options.delays:
         for cell in options.cells:
             rng = np.random.default_rng(0)
-            more = {} if cell == "elman" else {"remember": delay + 20}
+            more = {} if cell == "elman" else {"chrono_steps": delay + 20}
             config = SequenceConfig(
                 "many-to-many", "classes", inputs=10, outputs=9, cell=cell, hidden=96, **more
             )
             network = Network.initialise(config, 0)
-            updates = FitConfig(steps=options.steps or 1500, B=50, learning_rate=4e-3)
+            updates = FitConfig(steps=options.steps or 1500, batch_size=50, learning_rate=4e-3)
             spent = timed(network, copy_examples(20_000, delay, rng), updates)
             loss = evaluate(network, copy_examples(500, delay, rng)).mean
             guess = 10 * math.log(8) / (20 + delay)
@@ -196,12 +204,12 @@ def lengths(options: argparse.Namespace) -> list[dict]:
     for cell in options.cells:
         config = SequenceConfig(
             "many-to-one", "numbers", inputs=2, dense=True, outputs=1, cell=cell, hidden=64,
-            **({} if cell == "elman" else {"remember": 50}),
+            **({} if cell == "elman" else {"chrono_steps": 50}),
         )  # fmt: skip
         network, rng = Network.initialise(config, 0), np.random.default_rng(0)
         spent = timed(
             network, adding_up_to(20_000, 50, rng),
-            FitConfig(steps=options.steps or 2000, B=50, learning_rate=4e-3),
+            FitConfig(steps=options.steps or 2000, batch_size=50, learning_rate=4e-3),
         )  # fmt: skip
         errors = {
             f"adding at {k}": evaluate(network, adding_examples(500, k, rng)).mean for k in (50, 100, 200)

@@ -29,7 +29,7 @@ def main() -> None:
     x, y = load_digits(return_X_y=True)
     x, test, y, truth = train_test_split(x, y, test_size=0.2, stratify=y, random_state=0)
     model = SequenceClassifier(
-        hidden=96, dropout=0.3, recurrent_dropout=0.3, remember=64, epochs=options.epochs, batch_size=25,
+        hidden=96, dropout=0.3, recurrent_dropout=0.3, chrono_steps=64, epochs=options.epochs, batch_size=25,
         learning_rate=4e-3,
     )  # fmt: skip
     for report in model.fit_iter(x, y):

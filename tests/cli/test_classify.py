@@ -147,7 +147,11 @@ def test_a_file_that_is_no_npz_is_called_so(tmp_path):
     ("content", "options", "line"),
     [
         ("text,label\na,x\nb,y\n", ["--seed", "-1"], "seed is -1; expected a whole number of 0 or more"),
-        ("text,label\na,x\nb,y\n", ["--balance", "2"], "balance is 2.0; expected a number from 0 to 1"),
+        (
+            "text,label\na,x\nb,y\n",
+            ["--balance", "2"],
+            "prior_correction is 2.0; expected a number from 0 to 1",
+        ),
         (
             "text,label\na,x\nb,y\n",
             ["--learning-rate", "0"],

@@ -114,7 +114,7 @@ def test_what_does_not_go_together_is_refused_before_the_text_is_read(
 
 
 def test_a_notebook_trains_every_pattern_too() -> None:
-    sizes = {"hidden": 12, "steps": 30, "batch": 4, "window": 16, "learning_rate": 0.01}
+    sizes = {"hidden": 12, "steps": 30, "batch_size": 4, "window": 16, "learning_rate": 0.01}
     found = {}
     for name, more in {
         "10.3": {"cell": "elman", "activation": "relu", "h0": "learned"},

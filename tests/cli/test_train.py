@@ -271,7 +271,7 @@ def test_other_tokens_train_evaluate_and_write(tokens: str, story: Path, tmp_pat
 
 @pytest.mark.parametrize("tokens", ["char", "byte", "word"])
 def test_text_spelled_as_it_comes_is_the_text(tokens: str, story: Path) -> None:
-    model = LanguageModel(tokens=tokens, steps=1, hidden=4, B=2, tau=8).fit(story).text_model_
+    model = LanguageModel(tokens=tokens, steps=1, hidden=4, batch_size=2, window=8).fit(story).text_model_
     ids = model.encode(TEXT[:1500]).tolist()
     pieces = list(model.decode_stream(iter(ids)))
     assert "".join(pieces) == model.decode(ids)
@@ -283,7 +283,11 @@ def test_text_spelled_as_it_comes_is_the_text(tokens: str, story: Path) -> None:
 def test_what_is_written_stands_apart_from_the_prompt(story: Path, tmp_path: Path) -> None:
     """Words are joined to a prompt as in a text; line ends and cleaning are those of the run."""
     out = tmp_path / "run"
-    words = LanguageModel(tokens="word", steps=1, hidden=4, B=2, tau=8, out=out).fit(story).text_model_
+    words = (
+        LanguageModel(tokens="word", steps=1, hidden=4, batch_size=2, window=8, out=out)
+        .fit(story)
+        .text_model_
+    )
     texts = [words.generate("the time", 3, seed=seed) for seed in range(20)]
     seed = next(seed for seed, text in enumerate(texts) if text.startswith(" "))
     written = texts[seed]
@@ -309,7 +313,7 @@ def test_bytes_are_spelled_when_a_character_is_complete(cut: bytes) -> None:
 
 def test_the_short_way_trains_judges_and_writes(tmp_path: Path) -> None:
     model = LanguageModel(
-        cell="gru", hidden=24, batch=4, window=16, steps=120, learning_rate=0.01, out=tmp_path / "run"
+        cell="gru", hidden=24, batch_size=4, window=16, steps=120, learning_rate=0.01, out=tmp_path / "run"
     )
     assert model.fit(TEXT) is model
     assert model.perplexity(TEXT[:400]) == model.text_model_.measure(text_source(TEXT[:400])).perplexity < 8

@@ -73,7 +73,7 @@ MODELS = {
 
 @pytest.fixture(scope="module")
 def trained():
-    made = LanguageModel(hidden=32, batch=4, window=32, steps=150, learning_rate=0.01, dropout=0.0)
+    made = LanguageModel(hidden=32, batch_size=4, window=32, steps=150, learning_rate=0.01, dropout=0.0)
     return made.fit(SENTENCE * 60).text_model_
 
 

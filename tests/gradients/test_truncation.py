@@ -224,10 +224,10 @@ def windows(tokens, tau, reset=(0,)):
     ]
 
 
-def run(config, batches, bptt=FULL, memory="full", optimiser=None, model=None, carried=None):
+def run(config, batches, bptt=FULL, recompute="none", optimiser=None, model=None, carried=None):
     model = model or Model.initialise(config, seed=4)
     optimiser = optimiser or Optimiser(OptimiserConfig(clip=0.5))
-    reports = list(train(model, batches, optimiser, seed=7, bptt=bptt, memory=memory, carried=carried))
+    reports = list(train(model, batches, optimiser, seed=7, bptt=bptt, recompute=recompute, carried=carried))
     losses = np.array([(r.loss, r.norm, r.targets) for r in reports])
     return {"parameters": model.parameters.flat, "losses": losses}
 
@@ -252,7 +252,7 @@ def test_random_truncation_that_never_cuts_is_the_full_gradient():
 @pytest.mark.parametrize("bptt", ["full", "truncated:3", "truncated:3,7", "random:0.7"])
 def test_few_states_kept_train_to_the_same_bits(bptt):
     batches, how = windows(text(TRAINED, 50), 10, reset=(0, 3)), Truncation.parse(bptt)
-    same_bits(run(TRAINED, batches, how), run(TRAINED, batches, how, memory="sqrt"))
+    same_bits(run(TRAINED, batches, how), run(TRAINED, batches, how, recompute="sqrt"))
 
 
 @pytest.mark.parametrize("tau", [3, 7])

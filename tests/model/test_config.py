@@ -73,7 +73,7 @@ def test_every_field_says_what_it_is():
     source = __import__("inspect").getsource(ModelConfig)
     for field in dataclasses.fields(ModelConfig):
         after = source.split(f"    {field.name}: ", 1)[1].split("\n")[1]
-        assert after.strip().startswith('"""'), field.name
+        assert field.metadata.get("help") or after.strip().startswith('"""'), field.name
 
 
 def test_integers_of_numpy_become_pythons_since_json_cannot_hold_them():

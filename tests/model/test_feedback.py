@@ -88,9 +88,9 @@ def test_any_cut_of_the_window_gives_the_same_bits(kind):
     alone = walk(case, rows=row)
     assert (alone["h"] == whole["h"][:, row]).all() and (alone["dh"] == whole["dh"][:, row]).all()
     few, all_kept = case.model.gradient(), case.model.gradient()
-    for gradient, memory in ((all_kept, "full"), (few, "sqrt")):
+    for gradient, recompute in ((all_kept, "none"), (few, "sqrt")):
         backpropagate(
-            case.model, case.x, case.y, case.start, gradient, lengths=case.lengths, masks=case.masks, memory=memory
+            case.model, case.x, case.y, case.start, gradient, lengths=case.lengths, masks=case.masks, recompute=recompute
         )  # fmt: skip
         case.model.fold_input_tables(gradient)
     assert (few.flat == all_kept.flat).all()

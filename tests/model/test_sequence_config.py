@@ -6,9 +6,10 @@ import pytest
 from unspool.data.batches.examples import Examples
 from unspool.errors import Diverged, InputError
 from unspool.inspect.probe import probe
-from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.training.fit import evaluate, fit
+from unspool.training.recipe import FitConfig
 
 
 def config(**more):
@@ -23,7 +24,7 @@ def config(**more):
         ({"head": "numerals"}, "head is 'numerals'"),
         ({"attention": "general"}, "many-to-one has none"),
         ({"shape": "many-to-many", "pool": "mean"}, "nothing to pool"),
-        ({"cell": "elman", "remember": 10}, "elman has none"),
+        ({"cell": "elman", "chrono_steps": 10}, "elman has none"),
         ({"shape": "encoder-decoder", "outputs": 2}, "<bos>"),
         ({"hidden": 0}, "hidden is 0"),
         ({"floor": 0.0}, "floor is 0.0"),
@@ -35,7 +36,7 @@ def test_a_contradiction_is_refused_when_it_is_made(fields, line):
 
 
 def test_a_config_goes_through_json():
-    made = config(cell="lstm", bidirectional=True, remember=5)
+    made = config(cell="lstm", bidirectional=True, chrono_steps=5)
     assert SequenceConfig.from_json(made.to_json()) == made
     with pytest.raises(InputError, match="unknown field 'depth'"):
         SequenceConfig.from_json(made.to_json() | {"depth": 3})
@@ -43,7 +44,7 @@ def test_a_config_goes_through_json():
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_gates_that_remember_keep_a_state_for_about_that_long(cell):
-    network = Network.initialise(config(cell=cell, remember=200), seed=0)
+    network = Network.initialise(config(cell=cell, chrono_steps=200), seed=0)
     b = network.parameters["encoder.layer0.b"]
     times = 1 + np.exp(b[32:64])  # 1 / (1 - sigmoid(b))
     assert times.min() > 1.5 and times.max() <= 200 and 40 < times.mean() < 160

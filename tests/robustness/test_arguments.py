@@ -10,6 +10,8 @@ import pytest
 
 import unspool
 from unspool import LanguageModel, Model, ModelConfig, Optimiser, OptimiserConfig, TextModel
+from unspool.cli.commands.train import TrainOptions
+from unspool.cli.sources import Reading
 from unspool.cli.wording import ADVICE, for_commands
 from unspool.data.batches.text_windows import random_batches, sequential_batches
 from unspool.data.formats import labelled, pairs, table, tagged, timetable
@@ -27,7 +29,7 @@ from unspool.errors import InputError, UnknownArgument, UnspoolError
 from unspool.gradients.truncation import Truncation
 from unspool.model.generate import Sampling, sample
 from unspool.optimisers.schedule import Cosine
-from unspool.options import at_least
+from unspool.options import at_least, option_of
 from unspool.tasks import (
     FitConfig,
     SequenceClassifier,
@@ -82,7 +84,7 @@ INTEGERS = {
     "TextModel.generate": ("length", lambda n: text_model().generate("she", n)),
     "Vocab.min_freq": ("min_freq", lambda n: Vocab(["a"], n)),
     "prepare.min_freq": ("min_freq", lambda n: prepare(text_source(TEXT), min_freq=n)),
-    "FitConfig.B": ("B", lambda n: FitConfig(B=n)),
+    "FitConfig.batch_size": ("batch_size", lambda n: FitConfig(batch_size=n)),
     "FitConfig.steps": ("steps", lambda n: FitConfig(steps=n)),
     "FitConfig.patience": ("patience", lambda n: FitConfig(validation=0.1, patience=n)),
     "SequenceConfig.hidden": (
@@ -116,17 +118,23 @@ INTEGERS = {
     ),
     "LanguageModel.hidden": (
         "hidden",
-        lambda n: LanguageModel(hidden=n, steps=1, batch=2, window=8).fit(TEXT),
+        lambda n: LanguageModel(hidden=n, steps=1, batch_size=2, window=8).fit(TEXT),
     ),
-    "LanguageModel.steps": ("steps", lambda n: LanguageModel(hidden=2, steps=n, batch=2, window=8).fit(TEXT)),
-    "LanguageModel.batch": ("batch", lambda n: LanguageModel(hidden=2, steps=1, batch=n, window=8).fit(TEXT)),
+    "LanguageModel.steps": (
+        "steps",
+        lambda n: LanguageModel(hidden=2, steps=n, batch_size=2, window=8).fit(TEXT),
+    ),
+    "LanguageModel.batch_size": (
+        "batch_size",
+        lambda n: LanguageModel(hidden=2, steps=1, batch_size=n, window=8).fit(TEXT),
+    ),
     "LanguageModel.window": (
         "window",
-        lambda n: LanguageModel(hidden=2, steps=1, batch=2, window=n).fit(TEXT),
+        lambda n: LanguageModel(hidden=2, steps=1, batch_size=2, window=n).fit(TEXT),
     ),
     "LanguageModel.seed": (
         "seed",
-        lambda n: LanguageModel(hidden=2, steps=1, batch=2, window=8, seed=n).fit(TEXT),
+        lambda n: LanguageModel(hidden=2, steps=1, batch_size=2, window=8, seed=n).fit(TEXT),
     ),
 }
 
@@ -162,9 +170,9 @@ def test_numpys_integers_are_saved_and_resumed(tmp_path):
     ).fit(SINE)
     save_forecast(forecaster, tmp_path / "b")
     assert np.array_equal(load_forecaster(tmp_path / "b").predict(), forecaster.predict())
-    whole = LanguageModel(hidden=np.int64(3), steps=np.int64(1), batch=2, window=8, out=tmp_path / "c").fit(
-        TEXT
-    )
+    whole = LanguageModel(
+        hidden=np.int64(3), steps=np.int64(1), batch_size=2, window=8, out=tmp_path / "c"
+    ).fit(TEXT)
     assert LanguageModel.load(tmp_path / "c").perplexity(TEXT) == whole.perplexity(TEXT)
 
 
@@ -256,15 +264,28 @@ def test_a_misspelt_argument_is_refused_at_once_with_the_right_name(kind):
 
 
 def test_every_part_of_the_recipe_is_an_argument_of_a_language_model():
-    recipe = {field.name for field in dataclasses.fields(Recipe)} - {"plans", "B", "tau"} | {
-        "batch",
-        "window",
-    }
+    recipe = {field.name for field in dataclasses.fields(Recipe)}
     assert recipe <= set(LanguageModel(**dict.fromkeys(recipe, 1)).get_params())
-    with pytest.raises(UnknownArgument, match="no argument 'plans'"):
-        LanguageModel(plans=())
-    with pytest.raises(InputError, match="batch and B are two names"):
-        LanguageModel(batch=2, B=3, steps=1).fit(TEXT)
+
+
+@pytest.mark.parametrize("kind", [TrainOptions, Reading])
+def test_a_language_model_takes_every_hyper_parameter_of_the_command(kind):
+    declared = {field.name for field in dataclasses.fields(kind) if option_of(field)}
+    assert declared <= {field.name for field in dataclasses.fields(LanguageModel)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new"),
+    [
+        (LanguageModel, "batch", "batch_size"),
+        (LanguageModel, "memory", "recompute"),
+        (SequenceClassifier, "remember", "chrono_steps"),
+        (SequenceClassifier, "balance", "prior_correction"),
+    ],
+)
+def test_a_former_name_is_refused_with_the_new_one(kind, old, new):
+    with pytest.raises(UnknownArgument, match=rf"{kind.__name__} has no argument '{old}'; it is now '{new}'"):
+        kind(**{old: 1})
 
 
 def test_the_package_lists_its_public_names_alone():
@@ -306,8 +327,8 @@ def test_the_command_line_puts_its_options_in_the_place_of_arguments():
 def test_a_validation_part_of_its_own_is_the_advice_and_it_works():
     short = "she sells"
     with pytest.raises(UnspoolError, match=r"valid part has 1 tokens.*as valid="):
-        LanguageModel(hidden=4, steps=1, batch=1, window=2).fit(short)
-    model = LanguageModel(hidden=4, steps=1, batch=1, window=2).fit(short, valid="sea shells")
+        LanguageModel(hidden=4, steps=1, batch_size=1, window=2).fit(short)
+    model = LanguageModel(hidden=4, steps=1, batch_size=1, window=2).fit(short, valid="sea shells")
     assert model.measure_.targets == 9
     with pytest.raises(InputError, match=r"valid is 'shore\.txt'.*pathlib\.Path"):
         LanguageModel(hidden=4, steps=1).fit(TEXT, valid="shore.txt")

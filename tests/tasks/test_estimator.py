@@ -41,7 +41,7 @@ def test_every_kind_of_input_gives_answers_of_its_shape():
 
 
 def test_the_answer_after_a_step_is_the_answer_to_the_beginning_up_to_it():
-    model = SequenceClassifier(**QUICK, cell="lstm", layers=2, balance=0.5).fit(ROWS, CLASSES)
+    model = SequenceClassifier(**QUICK, cell="lstm", layers=2, prior_correction=0.5).fit(ROWS, CLASSES)
     for row, steps in zip(ROWS, model.predict_proba_steps(ROWS), strict=True):
         for t in range(len(row)):
             assert (steps[t] == model.predict_proba([row[: t + 1]])[0]).all()

@@ -20,7 +20,7 @@ X = [[0.0, 1.0], [2.0, 1.0], [3.0, 1.0, 0.0]]
         (SequenceTagger(**QUICK), ["ab"], [["a", None]], "the labels of sequence 0 has None at 1"),
         (SequenceClassifier(**QUICK), X, ["x"] * 3, "there is only one class, 'x':"),
         (SequenceClassifier(**QUICK), "aba", list("xyx"), r"X is one string; .*pass \[X\]"),
-        (SequenceClassifier(**QUICK, balance=1.5), X, list("aba"), "balance is 1.5; expected a number from 0 to 1"),
+        (SequenceClassifier(**QUICK, prior_correction=1.5), X, list("aba"), "prior_correction is 1.5; expected a number from 0 to 1"),
         (SequenceClassifier(**QUICK, learning_rate=0.0), X, list("aba"), "learning_rate is 0.0; expected a number"),
         (SequenceRegressor(**QUICK), X, ["1", "two", "3"], "y holds something that is not a number.*two"),
         (SequenceRegressor(**QUICK), X, [1.0, np.inf, 2.0], "y has inf at sequence 1"),

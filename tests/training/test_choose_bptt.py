@@ -146,12 +146,12 @@ def test_a_larger_tolerance_never_chooses_a_longer_window(story: Path) -> None:
         16,
         8,
     ]
-    loose = LanguageModel(bptt="auto", bptt_tolerance=0.9, hidden=8, batch=4, steps=2).fit(story)
-    tight = LanguageModel(bptt="auto", bptt_tolerance=1e-6, hidden=8, batch=4, steps=2).fit(story)
+    loose = LanguageModel(bptt="auto", bptt_tolerance=0.9, hidden=8, batch_size=4, steps=2).fit(story)
+    tight = LanguageModel(bptt="auto", bptt_tolerance=1e-6, hidden=8, batch_size=4, steps=2).fit(story)
     assert (loose.config_.bptt, tight.config_.bptt) == ("truncated:8", "truncated:256")
     # A longer window has fewer rows, unless the user gives them.
     free = LanguageModel(bptt="auto", bptt_tolerance=1e-6, hidden=8, steps=2).fit(TEXT * 3)
-    assert free.config_.fixed.B == 4 and tight.config_.fixed.B == 4
+    assert free.config_.fixed.batch_size == 4 and tight.config_.fixed.batch_size == 4
 
 
 def test_a_short_text_tries_short_windows_and_a_tiny_one_is_refused() -> None:
@@ -239,14 +239,14 @@ def test_what_contradicts_the_choice_is_refused(wrong: dict[str, object], messag
 def test_the_short_way_has_the_options_of_a_run(story: Path) -> None:
     options = {
         "bptt": "truncated:4",
-        "memory": "sqrt",
+        "recompute": "sqrt",
         "optimiser": "sgd",
         "min_freq": 2,
         "split": (0.8, 0.1, 0.1),
     }
-    model = LanguageModel(hidden=8, batch=4, steps=2, learning_rate=0.1, **options).fit(story)
+    model = LanguageModel(hidden=8, batch_size=4, steps=2, learning_rate=0.1, **options).fit(story)
     config = model.config_
-    assert (config.bptt, config.memory, config.optimiser, config.fixed.tau) == (
+    assert (config.bptt, config.recompute, config.optimiser, config.fixed.window) == (
         "truncated:4",
         "sqrt",
         "sgd",

@@ -17,7 +17,7 @@ def machine(speed=28e9, vocabulary=65, asked=None):
     def measure(recipe):
         if asked is not None:
             asked.append(recipe)
-        return speed / (weights(recipe, vocabulary)[1] * recipe.B * recipe.tau)
+        return speed / (weights(recipe, vocabulary)[1] * recipe.batch_size * recipe.window)
 
     return measure
 
@@ -30,7 +30,7 @@ def chosen(*, vocabulary=65, tokens=1_000_000, seconds=150.0, speed=28e9, asked=
 
 
 def read(recipe):
-    return recipe.steps * recipe.B * recipe.tau
+    return recipe.steps * recipe.batch_size * recipe.window
 
 
 def test_the_size_is_the_largest_that_reads_enough_tokens_for_its_weights():
@@ -83,7 +83,9 @@ def test_given_steps_need_no_clock_and_no_measurement():
     assert recipe.steps == 5000 and recipe.hidden > 256
 
 
-@pytest.mark.parametrize("given", [{"hiden": 5}, {"hidden": 0}, {"B": 0}, {"steps": 0}, {"cell": "rnn"}])
+@pytest.mark.parametrize(
+    "given", [{"hiden": 5}, {"hidden": 0}, {"batch_size": 0}, {"steps": 0}, {"cell": "rnn"}]
+)
 def test_what_no_recipe_can_be_made_of_is_refused(given):
     with pytest.raises(InputError, match=next(iter(given))):
         chosen(**given)
@@ -122,8 +124,8 @@ def test_a_recipe_is_repeated_by_its_own_numbers():
             "cell": st.sampled_from(list(CELLS)),
             "hidden": st.integers(1, 2000),
             "layers": st.integers(1, 4),
-            "B": st.integers(1, 100),
-            "tau": st.integers(1, 500),
+            "batch_size": st.integers(1, 100),
+            "window": st.integers(1, 500),
             "learning_rate": st.floats(1e-4, 1),
             "dropout": st.floats(0, 0.9),
             "steps": st.integers(1, 10**6),
@@ -134,10 +136,10 @@ def test_a_recipe_is_repeated_by_its_own_numbers():
 def test_whatever_is_given_is_kept_and_the_rest_makes_a_model(vocabulary, tokens, seconds, speed, given):
     recipe = chosen(vocabulary=vocabulary, tokens=tokens, seconds=seconds, speed=speed, **given)
     assert {name: getattr(recipe, name) for name in given} == given
-    assert recipe.steps >= 1 and recipe.B >= 1 and recipe.tau >= 1 and recipe.warmup >= 1
+    assert recipe.steps >= 1 and recipe.batch_size >= 1 and recipe.window >= 1 and recipe.warmup >= 1
     ModelConfig(
         inputs=vocabulary, outputs=vocabulary, cell=recipe.cell, hidden=recipe.hidden, layers=recipe.layers,
         embedding=recipe.embedding, tied=recipe.tied, dropout=recipe.dropout,
     )  # fmt: skip
-    if "B" not in given and "tau" not in given:
-        assert tokens >= recipe.B * recipe.tau + 1
+    if "batch_size" not in given and "window" not in given:
+        assert tokens >= recipe.batch_size * recipe.window + 1

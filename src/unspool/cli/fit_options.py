@@ -1,16 +1,27 @@
 """The options of commands that fit something other than a language model: sequences, and series of numbers."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_type_hints
 
 from cyclopts import Parameter
 
 from unspool.cells import TASK_DEFAULT, CellName
-from unspool.cli.options import DATA, OfData, OfNetwork, OfOutput, OfTime, OfTraining, RunOptions, names_of
+from unspool.cli.options import (
+    DATA,
+    DECLARED,
+    ConfigFile,
+    OfData,
+    OfOutput,
+    RunOptions,
+    names_of,
+    option_class,
+)
 from unspool.errors import FileError
+from unspool.options import declarations, key_of, to_json
 from unspool.storage.schema import read_as
+from unspool.tasks.forecast import options as forecast
 
 Column: TypeAlias = str | None
 """A column's name, or its number from 0."""
@@ -21,42 +32,31 @@ def as_column(name: Column) -> Any:
     return int(name) if name is not None and name.isdecimal() else name
 
 
-@dataclass(frozen=True, kw_only=True)
-class SequenceOptions:
+OF_FORECASTS = DECLARED | declarations(forecast)
+
+
+@option_class
+class SequenceOptions(ConfigFile):
     """How a network for sequences is fitted and judged."""
 
     test: OfData[Path | None] = None
     """A file of the same kind to judge by, instead of sequences held out."""
     hold_out: OfData[float] = 0.2
     """The share of the sequences that is judged by and not learned from."""
-    minutes: OfTime[float] = 2.0
-    """The most time that training may take."""
-    epochs: OfTime[int] = 60
-    """The most often that the sequences are read."""
-    steps: OfTime[int | None] = None
-    """How many updates instead: the number that a fit prints repeats it to the bit."""
-    cell: OfNetwork[CellName] = TASK_DEFAULT
-    """The recurrence."""
-    hidden: OfNetwork[int] = 64
-    """H, the units of a layer and direction."""
-    layers: OfNetwork[int] = 1
-    """Layers on each other."""
-    bidirectional: OfNetwork[bool] = True
-    """Whether sequences are also read from the end."""
-    embedding: OfNetwork[int] = 0
-    """The width of the token table; 0: one-hot tokens."""
-    dropout: OfNetwork[float] = 0.3
-    """The share of a layer's outputs that is dropped in training."""
-    batch: OfTraining[int] = 32
-    """B, sequences side by side."""
-    learning_rate: OfTraining[float] = 5e-3
-    """The highest; it falls to zero with the last update."""
-    validation: OfTraining[float] = 0.1
-    """The share of the sequences learned from that chooses the best parameters; 0: the last are kept."""
-    patience: OfTraining[int] = 10
-    """Stop after so many validations without a better one."""
-    seed: OfTraining[int] = 0
-    """Where all random numbers come from."""
+    minutes: float = 2.0
+    epochs: int = 60
+    steps: int | None = None
+    cell: CellName = TASK_DEFAULT
+    hidden: int = 64
+    layers: int = 1
+    bidirectional: bool = True
+    embedding: int = 0
+    dropout: float = 0.3
+    batch_size: int = 32
+    learning_rate: float = 5e-3
+    validation: float = 0.1
+    patience: int = 10
+    seed: int = 0
     out: OfOutput[Path]
     """The folder to make: the model, its vocabulary, settings and log, and all that is needed to go on later."""
 
@@ -64,40 +64,40 @@ class SequenceOptions:
         """Give those arguments of an estimator, of all the names it has, that are options."""
         given = {name: value for name, value in vars(self).items() if name in set(names)}
         return given | {
-            "batch_size": self.batch,
             "minutes": None if self.steps else self.minutes,
             "patience": self.patience if self.validation else 0,
         }
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_class
 class FitOptions(RunOptions, SequenceOptions):
     """All that fitting commands for sequences have in common."""
 
     def to_json(self) -> dict[str, Any]:
-        """Give what decides the result, ready for JSON."""
-        passing = {*names_of(RunOptions), "out"}
+        """Return the options that decide the result, ready for JSON."""
+        passing = {*names_of(RunOptions), "out", "config_file"}
         return {
             name: str(value) if isinstance(value, Path) else value
-            for name, value in vars(self).items()
+            for name, value in to_json(self).items()
             if name not in passing
         }
 
     @classmethod
     def from_json(cls, content: dict[str, Any], path: Path, **passing: Any) -> Self:
         """Make options from the plain values of a config, and from what does not decide the result."""
-        known = {name: kind for name, kind in get_type_hints(cls).items() if name not in passing}
-        if unknown := sorted(set(content) - set(known)):
+        names = {key_of(field): field.name for field in fields(cls) if field.name not in passing}
+        hints = get_type_hints(cls)
+        if unknown := sorted(set(content) - set(names)):
             raise FileError(f"{path}: damaged or crafted: unknown field {unknown[0]!r}")
         made = {
-            name: read_as(known[name], value, path, f"command.options.{name}")
-            for name, value in content.items()
+            names[key]: read_as(hints[names[key]], value, path, f"command.options.{key}")
+            for key, value in content.items()
         }
         return cls(**made | passing)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Forecasting:
+@option_class(known=OF_FORECASTS)
+class Forecasting(ConfigFile):
     """What a series is taken for, and how it is learned."""
 
     columns: Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)] = None
@@ -108,25 +108,14 @@ class Forecasting:
     """Missing values: refuse, interpolate (and take it for observed) or mask (interpolate to read, never learn)."""
     delimiter: OfData[str | None] = None
     """What stands between the fields [default: guessed]."""
-    horizon: OfData[int] = 12
-    """How many steps ahead."""
-    season: OfData[str] = "guess"
-    """Steps until the series looks as before; 1: no season; guess: from the autocorrelation."""
-    power: OfData[Literal["guess", "none", "root", "log"]] = "guess"
-    """Whether the logarithm or the root is learned; guess: by how the spread follows the level."""
-    differences: OfData[str] = "guess"
-    """d,D: ordinary and seasonal, each 0 or 1; guess: by autocorrelations."""
-    steps: OfTime[int] = 0
-    """Updates of each network; 0: chosen by the length."""
-    cell: OfNetwork[CellName] = TASK_DEFAULT
-    """The recurrence."""
-    hidden: OfNetwork[int] = 0
-    """H, the units; 0: chosen by the length."""
-    members: OfNetwork[int] = 0
-    """How many networks are averaged; 0: 4, or 2 for long series."""
-    window: OfNetwork[int] = 0
-    """How many values a network reads; 0: three seasons, or what a second season needs."""
-    seed: OfTraining[int] = 0
-    """Where all random numbers come from."""
-    level: OfOutput[float] = 0.8
-    """The share of what comes that the band should hold."""
+    horizon: int = 12
+    season: str = "guess"
+    power: forecast.Power = "guess"
+    differences: str = "guess"
+    steps: int = 0
+    cell: CellName = TASK_DEFAULT
+    hidden: int = 0
+    members: int = 0
+    window: int = 0
+    seed: int = 0
+    level: float = 0.8

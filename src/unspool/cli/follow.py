@@ -30,14 +30,15 @@ from unspool.training.events import (
     Stopped,
     TrainingPlanned,
 )
+from unspool.training.options import BATCH_SIZE
 from unspool.training.recipe import Recipe
 
-CALLED = {"B": "batch", "tau": "window"}
-"""What the recipe's letters are called among the options; all else has one name."""
+CALLED = {"batch_size": BATCH_SIZE.option}
+"""Fields of the recipe whose option has another name."""
 TAKEN = (
     "batches",
     "bptt",
-    "memory",
+    "recompute",
     "optimiser",
     "backward",
     "seed",

@@ -9,6 +9,7 @@ from cyclopts import App, CycloptsError
 
 from unspool import __version__
 from unspool.cli import failures
+from unspool.cli.config_file import note_former_names, read_config_file
 from unspool.cli.convert import STRICT
 from unspool.cli.streams import settle, settle_environment
 from unspool.cli.usage_errors import explain, refuse_absurd_numbers
@@ -21,7 +22,7 @@ app = App(
     help="Recurrent networks, unspooled: train small sequence models on a CPU, measure them, look inside.",
     version=f"unspool {__version__}",
     suppress_keyboard_interrupt=False,
-    config=refuse_absurd_numbers,
+    config=[read_config_file, note_former_names, refuse_absurd_numbers],
     help_format="plaintext",  # <unk> and [default: …] are printed as they are written
     default_parameter=STRICT,
 )

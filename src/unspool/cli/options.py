@@ -1,18 +1,29 @@
-"""Options that several commands have in common: each stands here once, with its help under it.
+"""Options of commands: made from the declarations of hyper-parameters, and those that several commands share.
 
-A command's own class puts these together, adds what it alone has, and gives other defaults where it needs them;
-cyclopts makes an option of every field.
+    @option_class
+    class Options(FitOptions):
+        hidden: int = 64                        declared: --hidden, with the help, group and former names
+        plot: OfOutput[Path | None] = None      an option without a declaration: its docstring is the help
 
-    class Options(Shown, Saved): …      the help lists what Saved has first, then what Shown has
+A command's class inherits from these classes and adds its own options; the help lists the last base class first.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, fields
+from inspect import get_annotations
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, dataclass_transform, get_args
 
 from cyclopts import Group, Parameter
 
+from unspool.cli.config_file import FORMER
+from unspool.data import options as data
 from unspool.kernels.native import set_threads
+from unspool.model import options as network
+from unspool.optimisers import options as optimiser
+from unspool.options import Option, declarations, declare, option_of
+from unspool.training import options as training
 
 Flag: TypeAlias = Annotated[bool, Parameter(negative="")]
 """Without a second option that takes the first one back."""
@@ -28,18 +39,76 @@ FileOrDash: TypeAlias = Annotated[Path | None, Parameter(allow_leading_hyphen=Tr
 """A file, or - for standard output."""
 
 T = TypeVar("T")
-TEXT = Group("Text", sort_key=1)
-DATA = Group("Data", sort_key=1)
-TIME = Group("Time", sort_key=2)
-NETWORK = Group("Network", sort_key=3)
-TRAINING = Group("Training", sort_key=4)
-OUTPUT = Group("Output", sort_key=5)
+ORDER = {"Text": 1, "Data": 1, "Time": 2, "Network": 3, "Training": 4, "Output": 5}
+"""The headings in the help of a command, and their places."""
+GROUPS = {name: Group(name, sort_key=place) for name, place in ORDER.items()}
+TEXT, DATA, TIME, NETWORK, TRAINING, OUTPUT = GROUPS.values()
 OfText: TypeAlias = Annotated[T, Parameter(group=TEXT)]
 OfData: TypeAlias = Annotated[T, Parameter(group=DATA)]
 OfTime: TypeAlias = Annotated[T, Parameter(group=TIME)]
 OfNetwork: TypeAlias = Annotated[T, Parameter(group=NETWORK)]
 OfTraining: TypeAlias = Annotated[T, Parameter(group=TRAINING)]
 OfOutput: TypeAlias = Annotated[T, Parameter(group=OUTPUT)]
+Own: TypeAlias = Annotated[T, Parameter()]
+"""An option of one command that has the name of a declared hyper-parameter and another meaning."""
+
+
+DECLARED = declarations(network, optimiser, training, data)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def option_class(
+    kind: type[T] | None = None,
+    *,
+    groups: Mapping[str, Group] = GROUPS,
+    known: Mapping[str, Option[Any]] = DECLARED,
+) -> Any:
+    """Make a frozen dataclass whose fields are options; a declaration gives its fields choices, names and a group."""
+
+    def made(kind: type[T]) -> type[T]:
+        hints, found = get_annotations(kind), {}
+        for name, hint in hints.items():
+            own, *more = (hint.__origin__, *hint.__metadata__) if hasattr(hint, "__metadata__") else (hint,)
+            default = kind.__dict__.get(name)
+            option = option_of(default) if isinstance(default, Field) else None if more else known.get(name)
+            if option is not None:
+                found[name] = option
+                if option.choices:
+                    own = (
+                        Literal[option.choices] | None
+                        if NoneType in get_args(own)
+                        else Literal[option.choices]
+                    )
+                hints[name] = Annotated[own, _parameter(option, groups), *more]
+        kind.__annotations__ = hints
+        options = Parameter(name="*")(dataclass(frozen=True, kw_only=True)(kind))
+        declare(options, found, {name: option.option for name, option in found.items()})
+        return options
+
+    return made if kind is None else made(kind)
+
+
+def _parameter(option: Option[Any], groups: Mapping[str, Group]) -> Parameter:
+    """Return how cyclopts names and shows an option."""
+    names = dict.fromkeys(
+        _dashed(name) for name in (option.option or option.name, option.name, *option.former)
+    )
+    FORMER.update({_dashed(old): (_dashed(option.name), values) for old, values in option.former.items()})
+    return Parameter(name=[*names], group=groups.get(option.group), negative="" if option.single else None)
+
+
+def _dashed(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+@option_class
+class ConfigFile:
+    """Options from a file."""
+
+    config_file: Annotated[
+        Path | None, Parameter(name="--config", group=Group("Config file", sort_key=0))
+    ] = None
+    """Read options from this file (.toml, .json), for example hidden = 128; the command line takes precedence."""
 
 
 @Parameter(name="*")

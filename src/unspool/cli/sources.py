@@ -1,13 +1,13 @@
 """The texts that a command is given: files, folders, - for standard input, builtin:…"""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
-from unspool.cli.options import TEXT, Flag
+from unspool.cli.options import GROUPS, TEXT, OfText, option_class
+from unspool.data import options as data
 from unspool.data.text.source import files_in
 
 
@@ -27,22 +27,15 @@ def files_read(text: Iterable[str], *more: str | None) -> list[Path]:
     return [path for name in names if name != "-" for path in files_in(name)]
 
 
-@Parameter(name="*", group=TEXT)
-@dataclass(frozen=True, kw_only=True)
+@option_class(groups=GROUPS | {"Data": TEXT})
 class Reading:
     """How the texts are read."""
 
     tokens: str = "char"
-    """char, word, byte, space (text already cut into tokens), jieba, subword:N or subword:FILE."""
-    valid: str | None = None
+    valid: OfText[str | None] = None
     """A file that is the validation part; TEXT is the training part then."""
-    split: Annotated[tuple[float, float, float] | None, Parameter(negative="")] = None
-    """Shares of train, valid and test, in order [default: 0.9 0.05 0.05, of fewer than 100,000 tokens 0.9 0.1 0]."""
-    clean: Flag = False
-    """Keep only the letters A-Z, in lower case, as common lecture notes do. Other letters are lost."""
+    split: data.Split | None = None
+    clean: bool = False
     min_freq: int = 0
-    """Tokens rarer than this in the training part are unknown."""
     errors: str = "strict"
-    """Bytes that are not UTF-8: strict stops, replace reads U+FFFD."""
     newlines: str = "keep"
-    """Line ends: keep, or lf to make CRLF and CR into LF."""

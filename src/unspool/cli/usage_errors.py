@@ -24,7 +24,7 @@ def explain(error: CycloptsError) -> str:
 def refuse_absurd_numbers(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
     """Raise for a number that no option can take: not finite, or a whole number of more than 63 bits."""
     for argument in arguments:
-        kinds = _parts(argument.hint)
+        kinds = parts_of(argument.hint)
         for word in (token.value for token in argument.tokens if kinds & {int, float}):
             if float in kinds and word.strip().lower().lstrip("+-") in ("nan", "inf", "infinity"):
                 raise InputError(f"{argument.name} is {word}; expected a finite number")
@@ -34,9 +34,9 @@ def refuse_absurd_numbers(app: App, commands: tuple[str, ...], arguments: Argume
                 raise InputError(f"{argument.name} is {shown}; expected a whole number below 2^63")
 
 
-def _parts(hint: Any) -> set[Any]:
+def parts_of(hint: Any) -> set[Any]:
     """Return a type and all types that it is made of: of tuple[float, int] | None also float and int."""
-    return {hint}.union(*(_parts(each) for each in get_args(hint)))
+    return {hint}.union(*(parts_of(each) for each in get_args(hint)))
 
 
 def nearest(word: str, names: Iterable[str]) -> str:

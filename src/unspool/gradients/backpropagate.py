@@ -1,6 +1,6 @@
 """A model through a window and back: the loss and all gradients, with all states kept or with few.
 
-BPTT needs h(t) of every step on its way back: a tape of O(tau). With `memory="sqrt"` a first pass keeps only the
+BPTT needs h(t) of every step on its way back: a tape of O(tau). With `recompute="sqrt"` a first pass keeps only the
 state before every stretch of ~√tau steps; on the way back each stretch, the last first, is read again from there.
 The tape is then O(√tau) for one more forward pass, and the gradients are the same bits: sums over time run from
 tau to 1 and are added to what is there, whether in one piece or in many.
@@ -33,7 +33,7 @@ from unspool.model.packed import Weights
 from unspool.model.values import Masks, Output, State
 from unspool.options import check_choice
 
-Memory = Literal["full", "sqrt"]
+Recompute = Literal["none", "sqrt"]
 
 
 class WindowResult(NamedTuple):
@@ -60,7 +60,7 @@ def backpropagate(
     masks: Masks | None = None,
     weights: Weights | None = None,
     xi: Floats | None = None,
-    memory: Memory = "full",
+    recompute: Recompute = "none",
     carry_after: int | None = None,
     sampled_mask: NDArray[np.bool_] | None = None,
 ) -> WindowResult:
@@ -71,13 +71,13 @@ def backpropagate(
     >>> ids = np.arange(101, dtype=np.int32)[:, None] % 5
     >>> kept, few = model.gradient(), model.gradient()
     >>> _ = backpropagate(model, ids[:-1], ids[1:], None, kept)
-    >>> _ = backpropagate(model, ids[:-1], ids[1:], None, few, memory="sqrt")
+    >>> _ = backpropagate(model, ids[:-1], ids[1:], None, few, recompute="sqrt")
     >>> bool((kept.flat == few.flat).all())
     True
     """
-    check_choice("memory", memory, ("full", "sqrt"))
+    check_choice("recompute", recompute, ("none", "sqrt"))
     tau, B = x.shape[:2]
-    edges = _edges(tau, carry_after) if memory == "sqrt" else [(0, tau)]
+    edges = _edges(tau, carry_after) if recompute == "sqrt" else [(0, tau)]
     _refuse_what_does_not_fit(model.config, max(stop - begin for begin, stop in edges), B)
     there = _Window(model, x, y, lengths, masks, weights or model.weights(), xi, scale, sampled_mask)
     if len(edges) == 1:
@@ -143,7 +143,7 @@ def _recomputed(
     there: _Window, edges: list[tuple[int, int]], state: State | None, gradient: Gradient, carry_after: int
 ) -> WindowResult:
     if there.model.config.bidirectional:
-        raise InputError("memory='sqrt' needs a model that reads in one direction; use memory='full'")
+        raise InputError("recompute='sqrt' needs a model that reads in one direction; use recompute='none'")
     befores, end, at = [], state or there.model.initial_state(there.x.shape[1]), None
     for begin, stop in edges:
         befores.append(end)
@@ -186,7 +186,7 @@ def _apart(state: State) -> State:
     return [(h.copy(), None if s is None else s.copy()) for h, s in state]
 
 
-def bytes_of_model_tape(config: ModelConfig, tau: int, B: int, memory: Memory = "full") -> int:
+def bytes_of_model_tape(config: ModelConfig, tau: int, B: int, recompute: Recompute = "none") -> int:
     """Return the bytes of all layers' tapes: O(tau), or O(√tau) with states kept before every stretch.
 
     >>> config = ModelConfig(cell="elman", inputs=64, outputs=64, hidden=128)
@@ -195,7 +195,7 @@ def bytes_of_model_tape(config: ModelConfig, tau: int, B: int, memory: Memory = 
     """
     parts = config.layers * config.directions
     cell, H, masked = cell_named(config.cell), config.hidden, config.masks_state
-    if memory == "full":
+    if recompute == "none":
         return parts * bytes_of_tape(cell, tau, B, H, X=config.width, masked=masked)
     edges = _edges(tau, None)
     longest = max(stop - begin for begin, stop in edges)
@@ -209,5 +209,5 @@ def _refuse_what_does_not_fit(config: ModelConfig, tau: int, B: int) -> None:
     require_memory(
         bytes_of_model_tape(config, tau, B),
         f"the tape of {tau:,} steps and {B:,} rows",
-        "shorten the window, cut it with bptt=truncated:K, or use memory='sqrt'",
+        "shorten the window, cut it with bptt=truncated:K, or use recompute='sqrt'",
     )

@@ -1,28 +1,24 @@
-"""What a model is made of, as a value: frozen, checked when made, written beside the weights as JSON."""
+"""The layers of a recurrent network as a value: frozen, checked when made, written beside the weights as JSON."""
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from unspool.cells import CELLS, DEFAULT, CellName, cell_named, names_with
+from unspool.cells import DEFAULT, CellName, cell_named, names_with
 from unspool.errors import InputError
 from unspool.kernels.arrays import Activation
+from unspool.model import options
 from unspool.model.values import Feedback, Pattern
-from unspool.options import at_least, check_choice, check_fraction, check_integers
+from unspool.options import check_fields, declared, to_json
 
 INPUT_TABLE_LIMIT = 1024
 """Up to this many tokens the whole table E Uᵀ + b is computed once an update; beyond, rows in use only."""
-
-MOST_LAYERS = 1000
-"""Every layer is a few Python objects, however small it is."""
-
-
 PATTERNS: dict[str, Pattern] = {"10.3": "hidden", "10.4": "output", "10.5": "last"}
 """The figures of the textbook, and what they are called here."""
 
 
+@declared(options)
 @dataclass(frozen=True)
 class ModelConfig:
     """A recurrent network.
@@ -34,52 +30,29 @@ class ModelConfig:
     """
 
     inputs: int
-    """How many tokens the input has, or how many values where `dense`."""
     outputs: int
-    """How many classes the output has: K."""
     cell: CellName = DEFAULT
-    """elman, gru or lstm."""
     hidden: int = 128
-    """H, the units of a layer and direction."""
     layers: int = 1
-    """How many layers stand on each other."""
     bidirectional: bool = False
-    """Whether each layer also reads from the end to the beginning."""
     activation: Activation = "tanh"
-    """The Elman cell's: tanh, relu, sigmoid or identity."""
     dense: bool = False
-    """Whether the input is values (tau, B, inputs) rather than tokens (tau, B)."""
     embedding: int = 0
-    """The width of the token table E; 0: tokens are one-hot vectors."""
     tied: bool = False
-    """Whether the output's V is the token table E."""
     dropout: float = 0.0
-    """The share of each layer's outputs that is dropped, one mask a window."""
     recurrent_dropout: float = 0.0
-    """The share of h(t-1) that is dropped inside the recurrence, one mask a window."""
     learn_h0: bool = False
-    """Whether the state before the first step is learned; else it is zero."""
     pattern: Pattern = "hidden"
-    """hidden (figure 10.3): h(t) sees h(t-1), an output every step; output (10.4): h(t) sees only the output before;
-    last (10.5): h(t) sees h(t-1), one output after the whole sequence. The figures' numbers are understood."""
+    """hidden (figure 10.3): h(t) reads h(t-1), an output at every step; output (10.4): h(t) reads only the previous
+    output; last (10.5): h(t) reads h(t-1), one output after the whole sequence. The figures' numbers are accepted."""
     feedback: Feedback = "token"
-    """What figure 10.4 feeds back: token, the one-hot y(t-1) (the target, or the most probable output), or logits, the
-    real-valued o(t-1), which gradients pass through."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pattern", PATTERNS.get(self.pattern, self.pattern))
         if self.pattern not in PATTERNS.values():
             known = ", ".join(f"{name} ({number})" for number, name in PATTERNS.items())
             raise InputError(f"pattern is {self.pattern!r}; expected one of {known}")
-        check_choice("cell", self.cell, tuple(CELLS))
-        check_choice("activation", self.activation, ("tanh", "relu", "sigmoid", "identity"))
-        check_integers(self, inputs=1, outputs=1, hidden=1, layers=1, embedding=0)
-        at_least("layers", self.layers, 1, MOST_LAYERS)
-        for name in ("dropout", "recurrent_dropout"):
-            check_fraction(name, getattr(self, name))
-        for name in ("bidirectional", "dense", "tied", "learn_h0"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} is {getattr(self, name)!r}; expected True or False")
+        check_fields(self)
         if self.activation != "tanh" and not cell_named(self.cell).has_activation:
             raise InputError(
                 f"activation={self.activation!r} goes with cell={names_with('has_activation')!r}; the {self.cell} has its own"
@@ -94,8 +67,6 @@ class ModelConfig:
             raise InputError(
                 f"tied=True needs as many inputs as outputs; got {self.inputs} and {self.outputs}"
             )
-
-        check_choice("feedback", self.feedback, ("token", "logits"))
         if self.pattern == "output":
             self._check_feedback()
         elif self.feedback != "token":
@@ -159,16 +130,16 @@ class ModelConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain values."""
-        return dataclasses.asdict(self)
+        return to_json(self)
 
     @staticmethod
-    def from_json(fields: dict[str, Any]) -> ModelConfig:
+    def from_json(content: dict[str, Any]) -> ModelConfig:
         """Make a config from plain values; an unknown field is an error."""
-        known = {field.name for field in dataclasses.fields(ModelConfig)}
-        if unknown := sorted(set(fields) - known):
+        known = {field.name for field in fields(ModelConfig)}
+        if unknown := sorted(set(content) - known):
             raise InputError(
                 f"unknown model field {unknown[0]!r}; expected some of {', '.join(sorted(known))}"
             )
-        if missing := sorted({"inputs", "outputs"} - set(fields)):
+        if missing := sorted({"inputs", "outputs"} - set(content)):
             raise InputError(f"the model field {missing[0]!r} is missing")
-        return ModelConfig(**fields)
+        return ModelConfig(**content)

@@ -77,8 +77,8 @@ def initialise_network(config: SequenceConfig, rng: np.random.Generator) -> Para
         fresh = initialise(layers, rng)
         for name, stored in Part(whole, at)._stored.items():
             stored[:] = fresh.stored(name)
-        if config.remember:
-            _remember(Part(whole, at), layers, config.remember, rng)
+        if config.chrono_steps:
+            _remember(Part(whole, at), layers, config.chrono_steps, rng)
     for name, shape in whole.shapes.items():
         if (name.startswith("attention.") and not name.endswith(".a")) or name == "V":
             whole[name][:] = rng.standard_normal(shape) * shape[-1] ** -0.5

@@ -13,9 +13,11 @@ from unspool.errors import Diverged, InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats
 from unspool.model.parameters import Parameters
-from unspool.options import at_least, check_choice, check_fraction, is_number
+from unspool.optimisers import options
+from unspool.options import at_least, check_fields, declared
 
 
+@declared(options)
 @dataclass(frozen=True)
 class OptimiserConfig:
     """How parameters follow their gradient.
@@ -25,32 +27,16 @@ class OptimiserConfig:
     """
 
     learning_rate: float = 2e-3
-    """The step's size; a schedule multiplies it."""
-    kind: str = "adam"
-    """adam (AdamW where decay is set) or sgd."""
+    kind: str = options.OPTIMISER.field("adam")
     beta1: float = 0.9
-    """Adam's memory of the gradient."""
     beta2: float = 0.999
-    """Adam's memory of its square."""
     epsilon: float = 1e-8
-    """Keeps Adam from dividing by zero."""
     momentum: float = 0.0
-    """SGD's memory of its steps."""
     decay: float = 0.0
-    """Weight decay on matrices."""
     clip: float = 1.0
-    """The largest global norm of a gradient; 0: no limit."""
 
     def __post_init__(self) -> None:
-        check_choice("kind", self.kind, ("adam", "sgd"))
-        for name in ("learning_rate", "decay", "clip", "epsilon"):
-            value = getattr(self, name)
-            if not (is_number(value) and math.isfinite(value) and value >= 0):
-                raise InputError(f"{name} is {value!r}; expected a number of 0 or more")
-        if self.epsilon == 0:
-            raise InputError("epsilon is 0; expected a number above 0: it keeps Adam from dividing by zero")
-        for name in ("beta1", "beta2", "momentum"):
-            check_fraction(name, getattr(self, name))
+        check_fields(self)
 
 
 class Optimiser:

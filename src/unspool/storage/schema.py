@@ -161,15 +161,19 @@ def _record(kind: Any, value: Any, name: str) -> Any:
     for field in required:
         if field not in value:
             raise _Wrong(f"the field {f'{name}.{field}'.lstrip('.')} is missing")
-    made = {
-        field: _convert(hints[field], each, f"{name}.{field}".lstrip(".")) if field in hints else each
-        for field, each in value.items()
-    }
+    former = (
+        {} if is_typeddict(kind) else {f.metadata.get("key", f.name): f for f in dataclasses.fields(kind)}
+    )
+    made = {}
+    for field, each in value.items():
+        if field in former:  # a file may have another name for a field, and for its values
+            each = former[field].metadata.get("values", {}).get(each, each) if isinstance(each, str) else each
+        made[field] = _convert(hints[field], each, f"{name}.{field}".lstrip(".")) if field in hints else each
     if is_typeddict(kind):
         return made
     if unknown := sorted(set(value) - set(hints)):
         raise _Wrong(f"unknown field {f'{name}.{unknown[0]}'.lstrip('.')!r}")
-    return kind(**made)
+    return kind(**{former[field].name: each for field, each in made.items()})
 
 
 @lru_cache(maxsize=64)
@@ -179,10 +183,11 @@ def _fields(kind: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     if is_typeddict(kind):
         given = get_type_hints(kind, include_extras=True).items() if kind.__total__ else ()
         return hints, tuple(field for field, hint in given if get_origin(hint) is not NotRequired)
-    own = [field for field in dataclasses.fields(kind) if field.init]
+    fields = [field for field in dataclasses.fields(kind) if field.init]
     missing = dataclasses.MISSING
-    required = tuple(f.name for f in own if f.default is missing and f.default_factory is missing)
-    return {field.name: hints[field.name] for field in own}, required
+    keys = {field.name: field.metadata.get("key", field.name) for field in fields}
+    required = tuple(keys[f.name] for f in fields if f.default is missing and f.default_factory is missing)
+    return {keys[field.name]: hints[field.name] for field in fields}, required
 
 
 def _check(fits: bool, kind: Any, value: Any, name: str) -> Any:

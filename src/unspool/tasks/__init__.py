@@ -4,10 +4,11 @@ config ─▶ batches ─▶ network (encoder, decoder, attention, head) ─▶ 
 """
 
 from unspool.data.formats.images import image_sequences
-from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.tasks.predictors import SequenceClassifier, SequenceRegressor, SequenceTagger
 from unspool.tasks.writers import SequenceGenerator, SequenceTranslator
+from unspool.training.recipe import FitConfig
 
 __all__ = [
     "FitConfig",

@@ -6,7 +6,6 @@ the estimator; `fit_iter` is the same as a generator of reports, for whoever wan
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 from collections.abc import Generator, Mapping
@@ -19,26 +18,32 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from unspool.cells import TASK_DEFAULT, CellName
+from unspool.data import options as data
 from unspool.data.batches.examples import Examples
 from unspool.data.encoders import Encoder, ValueEncoder, as_sequences, fit_encoder
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
-from unspool.model.sequence_config import FitConfig, Head, SequenceConfig, Shape
+from unspool.model import options as network
+from unspool.model.sequence_config import Head, SequenceConfig, Shape
 from unspool.model.sequence_network import Network
-from unspool.options import at_least, refuse_unknown
+from unspool.optimisers import options as optimiser
+from unspool.options import Arguments, build, check_values, declared
 from unspool.storage import run_folder
 from unspool.storage.files import as_path
+from unspool.training import options as training
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.fit import FitReport, fit, plan
 from unspool.training.fit_checkpoint import ARRAYS, LEARNED, create_run, fit_with_checkpoints, load_plan
 from unspool.training.provenance import provenance
+from unspool.training.recipe import FitConfig
 
 SCORED = 256
 """Rows side by side in predictions."""
 
 
+@declared(network, optimiser, training, data)
 @dataclass(eq=False, repr=False, kw_only=True)
-class Estimator:
+class Estimator(Arguments):
     """The arguments of every estimator."""
 
     shape: ClassVar[Shape]
@@ -48,71 +53,26 @@ class Estimator:
     """What a run's config calls it."""
 
     cell: CellName = TASK_DEFAULT
-    """elman, gru or lstm."""
     hidden: int = 64
-    """H, the units of a layer and direction."""
     layers: int = 1
-    """How many layers stand on each other."""
     bidirectional: bool = False
-    """Whether the input is also read from its end to its beginning."""
     embedding: int = 0
-    """The width of the table of tokens; 0: one-hot."""
     dropout: float = 0.0
-    """The share of each layer's outputs that is dropped in training."""
     recurrent_dropout: float = 0.0
-    """The share of the state that is dropped inside the recurrence, in training."""
-    remember: int = 0
-    """About how many steps the gates remember before they have learned anything; 0: a few."""
+    chrono_steps: int = 0
     epochs: int = 30
-    """How often the training part is read."""
     steps: int | None = None
-    """How many updates, instead of epochs."""
     minutes: float | None = None
-    """The most time that training may take."""
     batch_size: int = 32
-    """Rows side by side in training."""
     learning_rate: float = 3e-3
-    """Adam's, at its highest."""
     clip: float = 1.0
-    """The largest norm of a gradient."""
     decay: float = 0.0
-    """Weight decay on matrices."""
     validation: float = 0.0
-    """The share of the rows that is set aside to choose the best parameters by."""
     patience: int = 0
-    """After how many validations without a better one training stops; 0: never."""
     seed: int = 0
-    """Where all random numbers come from."""
     inputs: str = "auto"
-    """tokens, ids or values; auto: strings are tokens, numbers are values."""
     tokens: str = "char"
-    """How strings are cut: char, word, byte, …"""
     standardise: bool = True
-    """Whether values are brought to mean 0 and spread 1, channel by channel."""
-
-    def __new__(cls, *args: Any, **params: Any) -> Self:
-        """Refuse an argument that the estimator does not have, with the name that was probably meant."""
-        refuse_unknown(cls.__name__, params, [field.name for field in dataclasses.fields(cls)])
-        return super().__new__(cls)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change the constructor's arguments."""
-        refuse_unknown(type(self).__name__, params, self.get_params())
-        for name, value in params.items():
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        given = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in dataclasses.fields(self)
-            if getattr(self, field.name) != field.default
-        ]
-        return f"{type(self).__name__}({', '.join(given)})"
 
     def fit(self, X: Any, y: Any = None, *, run: str | Path | None = None) -> Self:
         """Learn from sequences X and targets y; kept in a run, the same call goes on with what was interrupted."""
@@ -161,6 +121,7 @@ class Estimator:
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: one for each sequence"
             )
+        check_values(self, self.get_params())
         rows = self._many(as_sequences(X))
         coder = fit_encoder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
         x = coder.encode(rows)
@@ -193,37 +154,13 @@ class Estimator:
         raise NotImplementedError
 
     def network_config(self, coder: Encoder, head: Head, outputs: int) -> SequenceConfig:
-        """Say what the network is made of."""
-        return SequenceConfig(
-            shape=self.shape,
-            head=head,
-            inputs=coder.size,
-            outputs=outputs,
-            dense=isinstance(coder, ValueEncoder),
-            cell=self.cell,
-            hidden=self.hidden,
-            layers=self.layers,
-            bidirectional=self.bidirectional,
-            embedding=self.embedding,
-            dropout=self.dropout,
-            recurrent_dropout=self.recurrent_dropout,
-            remember=self.remember,
-        )
+        """Return the config of the network."""
+        sizes = {"inputs": coder.size, "outputs": outputs, "dense": isinstance(coder, ValueEncoder)}
+        return build(SequenceConfig, self, head=head, **sizes)
 
     def fit_config(self) -> FitConfig:
-        """Say how it is fitted."""
-        return FitConfig(
-            epochs=self.epochs,
-            steps=self.steps,
-            minutes=self.minutes,
-            B=at_least("batch_size", self.batch_size, 1),
-            learning_rate=self.learning_rate,
-            clip=self.clip,
-            decay=self.decay,
-            validation=self.validation,
-            patience=self.patience,
-            seed=self.seed,
-        )
+        """Return the config of the fit."""
+        return build(FitConfig, self)
 
     def _examples(self, X: Any) -> Examples:
         if not hasattr(self, "network_"):

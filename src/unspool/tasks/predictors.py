@@ -15,14 +15,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from unspool.data.encoders import Encoder, ValueEncoder
+from unspool.data.encoders import ValueEncoder
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.kernels.elementwise import softmax
-from unspool.model.sequence_config import Head, SequenceConfig, Shape
+from unspool.model import options as network
+from unspool.model.sequence_config import Head, Shape
+from unspool.options import declared
 from unspool.tasks.estimator import SCORED, Estimator, labels_of, refuse_none
 
 
+@declared(network)
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceClassifier(Estimator):
     """Many-to-one: a sequence to a class. Sequences of length one make it one-to-one."""
@@ -30,18 +33,10 @@ class SequenceClassifier(Estimator):
     shape: ClassVar[Shape] = "many-to-one"
     kind: ClassVar[str] = "classifier"
     run_kind: ClassVar[str] = "classify"
-    pool: str = "last"
-    """The answer comes from the last state, or from the mean of all."""
-    balance: float = 0.0
-    """How far the classes' frequencies are taken out of the answer: 0 not at all, 1 wholly."""
-
-    def network_config(self, coder: Encoder, head: Head, outputs: int) -> SequenceConfig:
-        """Say what the network is made of."""
-        return _pooled(super().network_config(coder, head, outputs), self.pool)
+    pool: network.Pool = "last"
+    prior_correction: float = 0.0
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
-        if not 0 <= self.balance <= 1:
-            raise InputError(f"balance is {self.balance!r}; expected a number from 0 to 1")
         labels = labels_of(y, len(x))
         if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
             raise InputError(
@@ -56,7 +51,9 @@ class SequenceClassifier(Estimator):
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of every class, n K, in the order of `classes_`."""
         o = np.stack(self._outputs(X)).astype(np.float64)
-        return softmax((o - self.balance * np.log(self.class_prior_)).astype(np.float32)).astype(np.float64)
+        return softmax((o - self.prior_correction * np.log(self.class_prior_)).astype(np.float32)).astype(
+            np.float64
+        )
 
     def predict_proba_steps(self, X: Any) -> list[Floats]:
         """Return the probabilities after every step, an array tau K a sequence: the answer as it arrives."""
@@ -65,7 +62,7 @@ class SequenceClassifier(Estimator):
             raise InputError(
                 "an answer at every step needs one direction and pool='last': the end is not read yet"
             )
-        weights, prior = network.weights(), self.balance * np.log(self.class_prior_)
+        weights, prior = network.weights(), self.prior_correction * np.log(self.class_prior_)
         found = list[Any]([None] * len(examples))
         for batch in examples.batches(examples.rows_at_once(SCORED), aligned=False):
             o = weights.output(network.read(batch, weights).output.h)
@@ -94,6 +91,7 @@ def refuse_constant(y: Any, names: Sequence[str] | None = None) -> None:
         )
 
 
+@declared(network)
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceRegressor(Estimator):
     """A sequence to numbers: after the last step, or at every step; with their spread where wanted."""
@@ -101,23 +99,14 @@ class SequenceRegressor(Estimator):
     kind: ClassVar[str] = "regressor"
     run_kind: ClassVar[str] = "regress"
     every_step: bool = False
-    """Whether there are targets at every step (many-to-many) rather than one a sequence (many-to-one)."""
     spread: bool = False
-    """Whether a distribution is learned, mean and spread, rather than the mean alone."""
     floor: float = 1e-3
-    """The least spread, as a share of the targets' spread."""
-    pool: str = "last"
-    """The answer comes from the last state, or from the mean of all."""
+    pool: network.Pool = "last"
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]
         """many-to-many where there is a target at every step."""
         return "many-to-many" if self.every_step else "many-to-one"
-
-    def network_config(self, coder: Encoder, head: Head, outputs: int) -> SequenceConfig:
-        """Say what the network is made of."""
-        config = _pooled(super().network_config(coder, head, outputs), self.pool)
-        return SequenceConfig(**(config.to_json() | {"floor": self.floor}))
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         head: Head = "distribution" if self.spread else "numbers"
@@ -215,7 +204,3 @@ class SequenceTagger(Estimator):
         """Return the share of steps whose label is right."""
         found, truth = np.concatenate(self.predict(X)), np.concatenate([np.asarray(each) for each in y])
         return float((found == truth).mean())
-
-
-def _pooled(config: SequenceConfig, pool: str) -> SequenceConfig:
-    return SequenceConfig(**(config.to_json() | {"pool": pool}))

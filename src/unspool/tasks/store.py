@@ -10,13 +10,14 @@ import numpy as np
 from unspool.data.encoders import Encoder, Fields, TokenFields, encoder_from_fields
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
-from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_config import SequenceConfig
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.tasks.estimator import Estimator, not_fitted
 from unspool.tasks.predictors import SequenceClassifier, SequenceRegressor, SequenceTagger
 from unspool.tasks.writers import SequenceGenerator, SequenceTranslator
 from unspool.training.fit_checkpoint import ARRAYS, TARGET_VOCAB, check_fits, read_network, write
+from unspool.training.recipe import FitConfig
 
 ESTIMATORS = (SequenceClassifier, SequenceRegressor, SequenceTagger, SequenceTranslator, SequenceGenerator)
 KINDS: dict[str, type[Estimator]] = {each.run_kind: each for each in ESTIMATORS}

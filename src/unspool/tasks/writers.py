@@ -20,15 +20,17 @@ from unspool.data.text.sources import refuse_file_names
 from unspool.data.tokens.vocab import UNK
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats, Ids
+from unspool.model import options as network
 from unspool.model.attention import attention_weights
 from unspool.model.decode import Hypothesis, beam, roll_out, sample
-from unspool.model.sequence_config import EOS, Head, SequenceConfig, Shape
+from unspool.model.sequence_config import EOS, Head, Shape
 from unspool.model.sequence_network import NetworkWeights
-from unspool.options import at_least
+from unspool.options import at_least, declared
 from unspool.tasks.estimator import SCORED, Estimator
 from unspool.training.fit import evaluate
 
 
+@declared(network)
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceTranslator(Estimator):
     """Encoder-decoder: a sequence to a sequence of another length, of tokens or of numbers."""
@@ -36,24 +38,12 @@ class SequenceTranslator(Estimator):
     shape: ClassVar[Shape] = "encoder-decoder"
     kind: ClassVar[str] = "translator"
     run_kind: ClassVar[str] = "translate"
-    attention: str = "none"
-    """Whether the decoder looks back at every step of the input: none, general or additive."""
+    attention: network.Attention = "none"
     beam: int = 1
-    """How many beginnings are followed while writing; 1: greedy."""
     spread: bool = False
-    """Where numbers are written: whether a distribution is learned rather than the mean alone."""
     longest: int | None = None
-    """The most tokens, or the count of numbers, to write; None: as the training part had."""
-
-    def network_config(self, coder: Encoder, head: Head, outputs: int) -> SequenceConfig:
-        """Say what the network is made of."""
-        config = super().network_config(coder, head, outputs)
-        return SequenceConfig(**(config.to_json() | {"attention": self.attention}))
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
-        at_least("beam", self.beam, 1)
-        if self.longest is not None:
-            at_least("longest", self.longest, 1)
         if isinstance(y, str):
             raise InputError("y is one string; expected a list with a target for each input")
         refuse_file_names(y, "y")

@@ -58,7 +58,7 @@ def probe_recipe(vocabulary: int, tokens: int, given: Mapping[str, Any], minutes
     kept |= _capped(given, vocabulary) | {"dropout": 0.0}
     kept["steps"] = round(min(MOST, max(FEWEST, length)))
     if vocabulary > INPUT_TABLE_LIMIT:
-        kept["B"] = max(1, min(MOST_ROWS // 4, tokens // (4 * TAU)))
+        kept["batch_size"] = max(1, min(MOST_ROWS // 4, tokens // (4 * TAU)))
     return choose_recipe(vocabulary=vocabulary, tokens=tokens, seconds=1.0, measure=lambda _: 1.0, given=kept)
 
 

@@ -1,6 +1,6 @@
 """What a run is, and what happens in it: values that `run` gives to whoever draws, prints or writes them."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -9,11 +9,13 @@ from unspool.data.text.corpus import Corpus
 from unspool.data.text.settings import TextConfig
 from unspool.errors import FileError, InputError
 from unspool.evaluation.metrics import Metrics
-from unspool.gradients.backpropagate import Memory
+from unspool.gradients.backpropagate import Recompute
 from unspool.gradients.truncation import AUTO, TOLERANCE, Truncation
 from unspool.model.network import Model
-from unspool.options import check_choice, check_inside_unit, check_integers, check_order, is_number
+from unspool.optimisers import options as optimisers
+from unspool.options import check_fields, declared, key_of, to_json
 from unspool.storage.schema import read_as
+from unspool.training import options as o
 from unspool.training.loop import Report
 from unspool.training.recipe import Recipe, check
 
@@ -21,6 +23,7 @@ WHOLE = TextConfig(split=None)
 """Characters; the split is chosen by the length of the text."""
 
 
+@declared(optimisers, o)
 @dataclass(frozen=True)
 class RunConfig:
     """All that a run depends on, besides the text."""
@@ -31,57 +34,36 @@ class RunConfig:
     """The validation part, where it is not the end of the sources."""
     settings: TextConfig = WHOLE
     """How the text becomes tokens, and where it is split."""
-    minutes: float = 2.5
-    """How long the run is to take, until the model is trained; used where the recipe leaves the steps open."""
+    minutes: float = 3.0
     given: dict[str, Any] = field(default_factory=dict)
-    """What the user has fixed of the recipe."""
+    """The fields of the recipe that the user has fixed."""
     recipe: Recipe | None = None
     """All numbers of the training; None until they are chosen."""
     batches: str = "sequential"
-    """sequential (the state is carried on) or random."""
     bptt: str = "full"
-    """How far back a gradient reaches: full (the window), truncated:K, truncated:K1,K2, random:P, or auto: truncated:K
-    with the smallest K whose measured bias is within the tolerance."""
     bptt_tolerance: float = TOLERANCE
-    """The bias that auto accepts, as a share of the gradient's norm."""
-    memory: Memory = "full"
-    """Which states are kept for the way back: all (full), or every √tau-th (sqrt)."""
+    recompute: Recompute = "none"
     optimiser: str = "adam"
-    """adam or sgd."""
     backward: bool = False
-    """Whether the text is read in reverse time."""
     validations: int = 12
-    """How often the validation part is looked at on the way."""
     validation_tokens: int = 0
-    """How much of it is looked at; 0: chosen with the recipe."""
     order: int | None = None
-    """The highest order of the n-gram baselines; None: 6 for characters and bytes, 4 for other tokens."""
     seed: int = 0
-    """Where all random numbers come from."""
 
     def __post_init__(self) -> None:
-        check_integers(self, validations=1, validation_tokens=0, seed=0)
-        if self.order is not None:
-            object.__setattr__(self, "order", check_order(self.order))
-        check_choice("batches", self.batches, ("sequential", "random"))
-        check_choice("memory", self.memory, ("full", "sqrt"))
-        check_inside_unit("bptt_tolerance", self.bptt_tolerance)
+        check_fields(self)
         if not isinstance(self.given, dict):
             raise InputError(
                 f"given is {self.given!r}; expected a dict with numbers of the recipe, {{}} for none"
             )
         feeds_tokens = self.given.get("pattern") == "10.4" and self.given.get("feedback", "token") == "token"
+        object.__setattr__(self, "given", check(self.given))
         if self.bptt == AUTO:
             self._check_auto(feeds_tokens)
         else:
             Truncation.parse(self.bptt).check_chain(feeds_tokens)
-        object.__setattr__(self, "given", check(self.given))
-        if self.validations > 1_000_000:
-            raise InputError(f"validations is {self.validations:,}; expected at most 1,000,000")
         if self.validation_tokens == 1:
             raise InputError("validation_tokens is 1; expected 0 (chosen with the recipe) or 2 and more")
-        if not is_number(self.minutes) or not 0 < self.minutes <= 1e5:
-            raise InputError(f"minutes is {self.minutes}; expected a number above 0 and at most 100,000")
 
     def _check_auto(self, feeds_tokens: bool) -> None:
         if feeds_tokens:
@@ -90,7 +72,7 @@ class RunConfig:
             )
         if self.batches != "sequential":
             raise InputError("bptt auto needs batches sequential: random windows carry no state")
-        if "tau" in self.given or self.recipe is not None:
+        if "window" in self.given or self.recipe is not None:
             raise InputError("bptt auto chooses the window; leave the window out, or give bptt truncated:K")
 
     @property
@@ -101,7 +83,8 @@ class RunConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain values."""
-        return asdict(self)
+        keys = {field.name: key_of(field) for field in fields(Recipe)}
+        return to_json(self) | {"given": {keys[name]: value for name, value in self.given.items()}}
 
     @staticmethod
     def from_json(fields: Any, path: str | Path = "config.json") -> "RunConfig":

@@ -23,11 +23,12 @@ from unspool.kernels.memory import require_memory
 from unspool.kernels.tape import Loss
 from unspool.model.attention import MIXED, SCORES
 from unspool.model.memory import bytes_of_training
-from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.optimisers.base import Optimiser, OptimiserConfig
 from unspool.optimisers.schedule import Cosine
 from unspool.training.fit_state import FitState
+from unspool.training.recipe import FitConfig
 from unspool.training.timing import measure_update_rate
 
 
@@ -91,16 +92,16 @@ def cycle_batches(
     examples: Examples, config: FitConfig, *, aligned: bool, done: int = 0
 ) -> Iterator[SequenceBatch]:
     """Go through the examples again and again, each time in another order; without the batches that are done."""
-    begin, skipped = divmod(done, -(-len(examples) // config.B))
+    begin, skipped = divmod(done, -(-len(examples) // config.batch_size))
     for epoch in count(begin):
         rng = np.random.default_rng([config.seed, 2, epoch])
-        yield from islice(examples.batches(config.B, rng, aligned=aligned), skipped, None)
+        yield from islice(examples.batches(config.batch_size, rng, aligned=aligned), skipped, None)
         skipped = 0
 
 
 def plan(network: Network, examples: Examples, config: FitConfig) -> FitConfig:
     """Fix the number of updates: those of the epochs, or fewer where the minutes do not suffice."""
-    refuse_what_does_not_fit(network, examples, config.B)
+    refuse_what_does_not_fit(network, examples, config.batch_size)
     split_validation(
         len(examples), config.validation, config.seed
     )  # too few are refused before anything is written
@@ -145,7 +146,7 @@ def bytes_of_network(config: SequenceConfig, B: int, tau: int, written: int) -> 
 def per_epoch(n: int, config: FitConfig) -> int:
     """Return how many updates go once through the rows that are trained on."""
     kept = n - round(n * config.validation)
-    return -(-kept // config.B)
+    return -(-kept // config.batch_size)
 
 
 def timed_updates(network: Network, examples: Examples, config: FitConfig) -> Iterator[Update]:
@@ -169,7 +170,7 @@ def fit(
     assert config.steps is not None
     epoch = per_epoch(len(examples), config)
     state = state or FitState.initial(network, config)
-    schedule = Cosine(config.steps, warmup=max(1, round(config.warmup * config.steps)))
+    schedule = Cosine(config.steps, warmup=max(1, round(config.warmup_fraction * config.steps)))
     every = max(epoch, -(-config.steps // config.validations))
     batches = cycle_batches(examples.part(train), config, aligned=network.config.aligned, done=state.step)
     if state.ended(config):

@@ -24,9 +24,10 @@ import numpy as np
 from unspool.data.batches.examples import Examples
 from unspool.data.encoders import Encoder, TokenEncoder, ValueEncoder
 from unspool.errors import FileError, InputError
-from unspool.model.sequence_config import FitConfig, SequenceConfig
+from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_layout import shapes_of_network
 from unspool.model.sequence_network import Network
+from unspool.options import to_json
 from unspool.storage import run_folder, tensors
 from unspool.storage.files import why
 from unspool.storage.log import RunLog, read_log
@@ -36,6 +37,7 @@ from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.fit import FitReport, fit
 from unspool.training.fit_state import FitState, Saved
 from unspool.training.provenance import provenance
+from unspool.training.recipe import FitConfig
 
 TARGET_VOCAB = "vocab.target.json"
 LONGEST = 1_000_000
@@ -100,7 +102,7 @@ def load_plan(estimator: Fits, examples: Examples, path: str | Path) -> FitConfi
         raise InputError(
             f"{path}: it holds no fit that could go on: it was saved when fitted; give another run"
         )
-    given = json.loads(json.dumps(estimator.get_params(), default=tensors.as_plain))
+    given = json.loads(json.dumps(to_json(estimator), default=tensors.as_plain))
     arguments = read_as(dict[str, Any], content.get("arguments"), Path(path) / run_folder.CONFIG, "arguments")
     for name, value in arguments.items():
         if given.get(name) != value:
@@ -240,7 +242,7 @@ def _hash(estimator: Fits, examples: Examples) -> str:
 
 def _described(estimator: Fits) -> dict[str, Any]:
     return {
-        "arguments": estimator.get_params(),
+        "arguments": to_json(estimator),
         "network": estimator.network_.config.to_json(),
         "fit": estimator.fit_config_.to_json(),
         **_learned_attributes(estimator),

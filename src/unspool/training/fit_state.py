@@ -15,11 +15,11 @@ import numpy as np
 
 from unspool.errors import Diverged, FileError, InputError
 from unspool.kernels.arrays import Floats
-from unspool.model.sequence_config import FitConfig
 from unspool.model.sequence_network import Network
 from unspool.optimisers.base import Optimiser, OptimiserConfig
 from unspool.storage.log import Mark
 from unspool.storage.tensors import check_array
+from unspool.training.recipe import FitConfig
 
 
 class Saved(TypedDict):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unspool.errors import Diverged, InputError
-from unspool.gradients.backpropagate import Memory, WindowResult, backpropagate
+from unspool.gradients.backpropagate import Recompute, WindowResult, backpropagate
 from unspool.gradients.truncation import FULL, CarriedState, Segment, Truncation, Window
 from unspool.kernels import native
 from unspool.model.gradient import Gradient
@@ -45,13 +45,13 @@ def train(
     schedule: Callable[[int], float] = constant,
     state: State | None = None,
     bptt: Truncation = FULL,
-    memory: Memory = "full",
+    recompute: Recompute = "none",
     carried: CarriedState | None = None,
     scheduled_sampling: Callable[[int], float] | None = None,
 ) -> Iterator[Report]:
     """Update the model once a window; the state is carried on and cut from the gradient.
 
-    `bptt` says how far back gradients reach (truncated:K1,K2 also says how many steps an update reads), `memory`
+    `bptt` says how far back gradients reach (truncated:K1,K2 also says how many steps an update reads), `recompute`
     whether all states are kept for the way back. `carried` is what one update leaves for the next: pass one to
     save it between two reports, or to go on from a saved one or with more windows. So at the end of the windows, steps
     left over (fewer than K1) wait in a `carried` that was passed; without one they get an update. Where tokens are fed back (figure 10.4),
@@ -73,7 +73,7 @@ def train(
             seed,
             schedule,
             carried.truncation,
-            memory,
+            recompute,
             scheduled_sampling,
         )
         carried.carry(segment, passed.at)
@@ -90,7 +90,7 @@ def update(
     seed: int = 0,
     schedule: Callable[[int], float] = constant,
     bptt: Truncation = FULL,
-    memory: Memory = "full",
+    recompute: Recompute = "none",
 ) -> Report:
     """Make one update: model, loss, gradients, optimiser. A window that `bptt` would cut is refused."""
     if bptt.kind == "truncated" and len(window.x) > bptt.K1:
@@ -99,7 +99,7 @@ def update(
             "one update; use train, or shorten the window"
         )
     segment = Segment(window.x, window.y, getattr(window, "lengths", None), state, len(window.x))
-    return _update(model, segment, gradient, optimiser, seed, schedule, bptt, memory, None)[1]
+    return _update(model, segment, gradient, optimiser, seed, schedule, bptt, recompute, None)[1]
 
 
 def _update(
@@ -110,7 +110,7 @@ def _update(
     seed: int,
     schedule: Callable[[int], float],
     bptt: Truncation,
-    memory: Memory,
+    recompute: Recompute,
     scheduled_sampling: Callable[[int], float] | None,
 ) -> tuple[WindowResult, Report]:
     step = optimiser.step
@@ -129,7 +129,7 @@ def _update(
         masks=model.masks(B, seed=seed, step=step),
         weights=weights,
         xi=bptt.xi(tau, B, seed=seed, step=step),
-        memory=memory,
+        recompute=recompute,
         carry_after=segment.carry_after,
         sampled_mask=None
         if scheduled_sampling is None

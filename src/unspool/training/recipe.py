@@ -15,16 +15,18 @@ measurements behind every constant. Whatever the user has fixed is taken as it i
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any
 
-from unspool.cells import CELLS, PLAIN, TASK_DEFAULT, CellName, cell_named
+from unspool.cells import PLAIN, TASK_DEFAULT, CellName, cell_named
 from unspool.errors import InputError
 from unspool.kernels.arrays import Activation
+from unspool.model import options as network
 from unspool.model.config import INPUT_TABLE_LIMIT, ModelConfig
 from unspool.model.values import Feedback
-from unspool.optimisers.base import OptimiserConfig
+from unspool.optimisers import options as optimiser
 from unspool.optimisers.schedule import Plans, refuse_plans
-from unspool.options import MOST_STEPS, at_least, check_choice, check_fraction
+from unspool.options import POSITIVE, check_choice, check_fields, check_values, declared, key_of, to_json
+from unspool.training import options as o
 
 SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
 """H is one of these: whole vectors, and near enough to each other."""
@@ -40,52 +42,65 @@ HALF = 5.0
 """After how many epochs half of it is reached."""
 ROWS, TAU = 16, 64
 """Rows and steps of a window: small ones, and so many updates."""
+KEYS = {"batch_size": "B", "window": "tau", "warmup_fraction": "warmup"}
+"""Names in the JSON of a run."""
 MEASUREMENTS = 3
 """At most so many sizes are tried out."""
 
 
+@declared(network, optimiser, o, keys=KEYS)
 @dataclass(frozen=True)
 class Recipe:
     """The numbers of a training, all fixed before its first update: with them it can be repeated to the bit."""
 
     cell: CellName = TASK_DEFAULT
-    """elman, gru or lstm."""
     hidden: int = 256
-    """H, the units of a layer."""
     layers: int = 1
-    """How many layers stand on each other."""
     embedding: int = 0
-    """The width of the token table; 0: one-hot tokens."""
     tied: bool = False
-    """Whether the output's matrix is the token table."""
     dropout: float = 0.2
-    """The share of a layer's outputs that is dropped."""
     recurrent_dropout: float = 0.0
-    """The share of the state that is dropped inside the recurrence."""
-    B: int = 16
-    """Rows side by side."""
-    tau: int = 64
-    """Steps in a window."""
+    batch_size: int = 16
+    window: int = 64
     learning_rate: float = 6e-3
-    """Adam's, at its highest."""
     clip: float = 1.0
-    """The largest norm of a gradient; 0: no limit."""
     decay: float = 0.0
-    """Weight decay on matrices."""
     warmup: int = 100
-    """Over how many updates the learning rate rises."""
     steps: int = 1000
-    """How many updates; the learning rate ends with the last."""
     plans: Plans = ()
-    """Where the number of updates was changed on the way, as the pace turned out: see `unspool.optimisers.schedule`."""
     activation: Activation = "tanh"
-    """The Elman cell's: tanh, relu, sigmoid or identity."""
-    h0: Literal["zero", "learned"] = "zero"
-    """The state before the first step."""
+    h0: network.InitialState = "zero"
     pattern: str = "10.3"
-    """The textbook's figure: 10.3, h(t) reads h(t-1); 10.4, h(t) reads the output before (Elman)."""
     feedback: Feedback = "token"
-    """What 10.4 feeds back: token, the one-hot output before, or logits, the real-valued o(t-1)."""
+
+
+@declared(optimiser, o, keys=KEYS)
+@dataclass(frozen=True)
+class FitConfig:
+    """How long and how fast a network for sequences is fitted."""
+
+    epochs: int = 30
+    steps: int | None = None
+    minutes: float | None = None
+    batch_size: int = 32
+    learning_rate: float = 3e-3
+    clip: float = 1.0
+    decay: float = 0.0
+    warmup_fraction: float = 0.05
+    validation: float = 0.0
+    patience: int = 0
+    validations: int = 40
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        POSITIVE("learning_rate", self.learning_rate)
+        if self.patience and not self.validation:
+            raise InputError("patience needs rows set aside: give validation, for instance 0.1")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return to_json(self)
 
 
 def choose_recipe(
@@ -102,49 +117,40 @@ def choose_recipe(
     The seconds are those that are left; what the measurements take of them is not spent twice.
 
     >>> recipe = choose_recipe(
-    ...     vocabulary=65, tokens=1_000_000, seconds=150, given={"tau": 100}, clock=lambda: 0.0,
-    ...     measure=lambda recipe: 28e9 / (weights(recipe, 65)[1] * recipe.B * recipe.tau),
+    ...     vocabulary=65, tokens=1_000_000, seconds=150, given={"window": 100}, clock=lambda: 0.0,
+    ...     measure=lambda recipe: 28e9 / (weights(recipe, 65)[1] * recipe.batch_size * recipe.window),
     ... )
-    >>> recipe.hidden, recipe.tau, recipe.learning_rate, recipe.dropout, recipe.steps
+    >>> recipe.hidden, recipe.window, recipe.learning_rate, recipe.dropout, recipe.steps
     (512, 100, 0.0059, 0.2, 3202)
     """
-    check(given)
-    begin = clock()
+    given, begin = check(given), clock()
     sizes = [_of_size(H, vocabulary, tokens, given) for H in _hiddens(given)]
     if "steps" in given:
         recipe = _largest(sizes, vocabulary, dict.fromkeys(sizes, given["steps"]))
     else:
         recipe, rate = _measured(sizes, vocabulary, seconds, measure)
         recipe = replace(recipe, steps=max(1, round((seconds - (clock() - begin)) * rate)))
-    epochs = recipe.steps * recipe.B * recipe.tau / max(1, tokens)
+    epochs = recipe.steps * recipe.batch_size * recipe.window / max(1, tokens)
     dropout = round(DROPOUT * epochs / (epochs + HALF), 2)  # (4)
     warmup = max(1, min(100, recipe.steps // 10))
-    return replace(recipe, **{"dropout": dropout, "warmup": warmup} | dict(given))
+    return replace(recipe, **{"dropout": dropout, "warmup": warmup} | given)
 
 
 def check(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given part of a recipe with Python's integers; raise where a name or a value cannot be used."""
-    known = [field.name for field in fields(Recipe)]
-    if unknown := sorted(set(given) - set(known)):
-        raise InputError(f"{unknown[0]}: no number of a recipe; there are {', '.join(known)}")
-    check_choice("cell", given.get("cell", TASK_DEFAULT), tuple(CELLS))
-    plain = dict(given)
-    for name in ("hidden", "layers", "B", "tau", "steps", "warmup", "embedding"):
-        if name in given:
-            most = MOST_STEPS if name in ("steps", "warmup") else None
-            plain[name] = at_least(name, given[name], 0 if name == "embedding" else 1, most)
+    names = {key_of(field): field.name for field in fields(Recipe)}
+    given = {names.get(name, name): value for name, value in given.items()}
+    if unknown := sorted(set(given) - set(names.values())):
+        raise InputError(f"{unknown[0]}: no number of a recipe; there are {', '.join(names.values())}")
+    plain = check_values(Recipe, given)
     if "plans" in given:
         refuse_plans(given["plans"], given.get("steps", 0))
-    for name in ("dropout", "recurrent_dropout"):
-        check_fraction(name, given.get(name, 0.0))
     _check_network(given)
-    OptimiserConfig(**{name: given[name] for name in ("learning_rate", "clip", "decay") if name in given})
     return plain
 
 
 def _check_network(given: Mapping[str, Any]) -> None:
     """Raise where pattern, activation, h0 and cell do not go together."""
-    check_choice("h0", given.get("h0", "zero"), ("zero", "learned"))
     pattern = given.get("pattern", "10.3")
     if pattern == "10.5":
         raise InputError(
@@ -195,14 +201,16 @@ def _of_size(H: int, vocabulary: int, tokens: int, given: Mapping[str, Any]) -> 
     """Fill in all that depends on the size and not on the time."""
     many = vocabulary > INPUT_TABLE_LIMIT
     tied = given.get("tied", many and given.get("embedding", H) == H)
-    B = given.get("B", max(1, min(ROWS, tokens // (4 * TAU))))  # a short text: fewer rows, of some length
+    B = given.get(
+        "batch_size", max(1, min(ROWS, tokens // (4 * TAU)))
+    )  # a short text: fewer rows, of some length
     chosen = Recipe(
         cell=_cell(given),
         hidden=H,
         embedding=H if many or tied else 0,
         tied=tied,
-        B=B,
-        tau=max(1, min(TAU, (tokens - 1) // B)),
+        batch_size=B,
+        window=max(1, min(TAU, (tokens - 1) // B)),
         learning_rate=round(min(HIGHEST, RATE / H), 4),  # (3)
         steps=1,
     )
@@ -216,7 +224,7 @@ def _largest(
     enough = [
         size
         for size in sizes
-        if seconds * rates[size] * size.B * size.tau >= READ * weights(size, vocabulary)[0]  # (2)
+        if seconds * rates[size] * size.batch_size * size.window >= READ * weights(size, vocabulary)[0]  # (2)
     ]
     return max(enough or [min(sizes, key=_hidden)], key=_hidden)
 

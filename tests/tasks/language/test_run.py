@@ -29,7 +29,7 @@ from unspool.training.events import (
 from unspool.training.timing import measure_update_rate
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 60
-SMALL = {"hidden": 24, "B": 4, "tau": 16, "steps": 40, "cell": "gru"}
+SMALL = {"hidden": 24, "batch_size": 4, "window": 16, "steps": 40, "cell": "gru"}
 
 
 @pytest.fixture
@@ -69,7 +69,11 @@ def test_the_same_config_gives_the_same_bits_kept_or_not(config: RunConfig, tmp_
 
 def test_minutes_become_numbers_that_are_written_down(config: RunConfig, tmp_path: Path) -> None:
     timed = RunConfig(
-        config.sources, None, config.settings, minutes=0.01, given={"hidden": 8, "B": 4, "tau": 16}
+        config.sources,
+        None,
+        config.settings,
+        minutes=0.01,
+        given={"hidden": 8, "batch_size": 4, "window": 16},
     )
     planned = next(event for event in run(timed, out=tmp_path / "run") if isinstance(event, TrainingPlanned))
     written = run_folder.read_config(tmp_path / "run", "language")["run"]
@@ -111,23 +115,23 @@ def test_uniform_is_the_number_of_tokens(config: RunConfig) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "batches", "bptt", "memory"),
+    ("cell", "batches", "bptt", "recompute"),
     [
         ("elman", "sequential", "full", "sqrt"),
-        ("gru", "random", "full", "full"),
-        ("lstm", "sequential", "full", "full"),
-        ("lstm", "sequential", "truncated:5,12", "full"),
+        ("gru", "random", "full", "none"),
+        ("lstm", "sequential", "full", "none"),
+        ("lstm", "sequential", "truncated:5,12", "none"),
         ("gru", "sequential", "random:0.8", "sqrt"),
-        ("elman", "sequential", "truncated:7", "full"),
+        ("elman", "sequential", "truncated:7", "none"),
     ],
 )
 def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(
-    cell: str, batches: str, bptt: str, memory: str, config: RunConfig, tmp_path: Path
+    cell: str, batches: str, bptt: str, recompute: str, config: RunConfig, tmp_path: Path
 ) -> None:
     given = SMALL | {"cell": cell, "layers": 2, "dropout": 0.2, "recurrent_dropout": 0.1, "steps": 23}
     if bptt.startswith("truncated"):
-        del given["tau"]
-    config = replace(config, given=given, validations=5, batches=batches, bptt=bptt, memory=memory)
+        del given["window"]
+    config = replace(config, given=given, validations=5, batches=batches, bptt=bptt, recompute=recompute)
     whole = list(run(config, out=tmp_path / "whole"))[-1]
     assert isinstance(whole, Evaluated)
     for stop_at in (1, 7, 13, 22):
@@ -220,10 +224,10 @@ def test_a_run_that_is_being_trained_cannot_be_resumed_at_the_same_time(
 
 
 def test_a_truncated_chain_says_how_long_a_window_is(config: RunConfig) -> None:
-    given = {name: value for name, value in SMALL.items() if name != "tau"}
+    given = {name: value for name, value in SMALL.items() if name != "window"}
     events = list(run(replace(config, given=given, bptt="truncated:5,12")))
     planned = next(event for event in events if isinstance(event, TrainingPlanned))
-    assert planned.config.fixed.tau == 5
+    assert planned.config.fixed.window == 5
     assert {e.report.targets for e in events if isinstance(e, StepDone)} == {5 * 4}
     with pytest.raises(InputError, match="window is 16 and bptt"):
         list(run(replace(config, bptt="truncated:5,12")))

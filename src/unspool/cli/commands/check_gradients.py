@@ -2,22 +2,23 @@
 
 import json as jsonlib
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
 from unspool.cells import PLAIN, CellName
-from unspool.cli.options import Flag
+from unspool.cli.options import ConfigFile, Flag, option_class
 from unspool.cli.terminal import terminal
 from unspool.errors import InputError
 from unspool.gradients.check import EXACT, FLOAT32, Compared, check_gradients
 from unspool.kernels.arrays import Activation
+from unspool.model import options as network
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
+from unspool.model.values import Feedback
 from unspool.options import at_least
 from unspool.storage import run_folder
 from unspool.training import store
@@ -26,37 +27,27 @@ MOST = 100_000_000
 """The most weights, and the most values of a window, that a check allocates."""
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Options:
+@option_class
+class Options(ConfigFile):
     """What `check-gradients` is given."""
 
     cell: CellName = PLAIN
-    """The recurrence."""
     hidden: int = 16
-    """Units of a layer."""
     layers: int = 1
-    """How many layers."""
-    pattern: str = "10.3"
-    """10.3 (hidden), 10.4 (output) or 10.5 (last)."""
-    feedback: Literal["token", "logits"] = "token"
-    """What pattern 10.4 feeds back: token, the target before, or logits, the real-valued o(t-1)."""
+    pattern: str = network.PATTERN.field("10.3", help="10.3 (hidden), 10.4 (output) or 10.5 (last).")
+    feedback: Feedback = "token"
     activation: Activation = "tanh"
-    """The Elman cell's."""
-    h0: Literal["zero", "learned"] = "zero"
-    """The state before the first step."""
-    bidirectional: Flag = False
-    """Both directions."""
+    h0: network.InitialState = "zero"
+    bidirectional: Flag = network.BIDIRECTIONAL.field(False)
     vocabulary: int = 12
     """How many tokens."""
-    steps: int = 12
+    window: Annotated[int, Parameter(name="--steps")] = 12
     """Steps of the random window."""
-    rows: int = 3
+    batch_size: Annotated[int, Parameter(name="--rows")] = 3
     """Rows of the random window."""
     values: int = 24
     """How many values of each parameter are nudged for the differences."""
     seed: int = 0
-    """Where the fresh model, the window and the choice of values come from."""
     json: Flag = False
     """Print JSON."""
 
@@ -86,16 +77,16 @@ def check_command(
     """
     at_least("seed", options.seed, 0)
     model = options.fresh() if run is None else _trained(run)
-    if options.steps * options.rows * model.config.hidden > MOST:
+    if options.window * options.batch_size * model.config.hidden > MOST:
         raise InputError(
-            f"steps {options.steps:,} and rows {options.rows:,} are too many to check; choose fewer"
+            f"steps {options.window:,} and rows {options.batch_size:,} are too many to check; choose fewer"
         )
     console = terminal(quiet=options.json)
     with console.status("comparing …") as status:
         found = check_gradients(
             model,
-            tau=options.steps,
-            B=options.rows,
+            tau=options.window,
+            B=options.batch_size,
             probed=options.values,
             seed=options.seed,
             on_progress=lambda name: status.update(f"{name} …"),

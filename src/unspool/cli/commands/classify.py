@@ -22,7 +22,7 @@ from unspool.cli.checks import (
 )
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
-from unspool.cli.options import OfData, OfNetwork, OfTraining, OutputOptions
+from unspool.cli.options import OfData, OutputOptions, option_class
 from unspool.cli.predict import columns_of_fit, load_fitted
 from unspool.cli.terminal import terminal, title
 from unspool.cli.views.scores import draw_scores, show_scores
@@ -30,6 +30,7 @@ from unspool.data.formats.labelled import DefaultColumns, Labelled, may_hold_ima
 from unspool.data.split import split_stratified
 from unspool.errors import InputError
 from unspool.evaluation.scores import score
+from unspool.model import options as network
 from unspool.tasks.predictors import SequenceClassifier
 
 By: TypeAlias = Literal["rows", "pixels"]
@@ -50,23 +51,18 @@ class Columns:
     """What a step of an image is: one of its rows, or one of its pixels [default: rows]."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_class
 class Options(FitOptions, Columns):
     """What `classify fit` is given."""
 
-    tokens: OfData[str] = "char"
-    """How texts are cut: char, word, byte …"""
+    tokens: str = "char"
     hold_out: OfData[float] = 0.2
     """The share of each class that is judged by and not learned from."""
-    learning_rate: OfTraining[float] = 3e-3
-    recurrent_dropout: OfNetwork[float] = 0.0
-    """The share of the state that is dropped inside the recurrence: helps where examples are few."""
-    remember: OfNetwork[int] = 0
-    """About how many steps the gates remember before they have learned anything: for long sequences."""
-    pool: OfNetwork[Literal["last", "mean"]] = "last"
-    """The answer comes from the last state or from the mean of all."""
-    balance: OfNetwork[float] = 0.0
-    """How far the classes' frequencies are taken out of the answers, 0 to 1: more helps rare classes."""
+    learning_rate: float = 3e-3
+    recurrent_dropout: float = 0.0
+    chrono_steps: int = 0
+    pool: network.Pool = "last"
+    prior_correction: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

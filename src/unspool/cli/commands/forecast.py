@@ -6,12 +6,12 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from unspool.cli.checks import check_before
-from unspool.cli.fit_options import Forecasting
+from unspool.cli.fit_options import OF_FORECASTS, Forecasting
 from unspool.cli.forecast_columns import (
     about,
     check_all,
@@ -21,7 +21,7 @@ from unspool.cli.forecast_columns import (
     settings_of,
     values_of,
 )
-from unspool.cli.options import Flag, OfData, OfOutput, OutputOptions
+from unspool.cli.options import DATA, Flag, OfData, OfOutput, OutputOptions, option_class
 from unspool.cli.outputs import output
 from unspool.cli.terminal import terminal
 from unspool.cli.views.forecast import (
@@ -69,7 +69,7 @@ class Backtested(OutputOptions, Forecasting):
     """Draw forecasts over the truth, and the errors by steps ahead, into this file (.png, .svg, .pdf)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_class(known=OF_FORECASTS)
 class Asked(OutputOptions):
     """What `forecast predict` is given."""
 
@@ -77,10 +77,9 @@ class Asked(OutputOptions):
     """Missing values: refuse, interpolate or mask."""
     delimiter: OfData[str | None] = None
     """What stands between the fields [default: guessed]."""
-    steps: OfData[int | None] = None
+    horizon: Annotated[int | None, Parameter(name=["--steps", "--horizon"], group=DATA)] = None
     """How many steps ahead [default: the horizon of the run]."""
-    level: OfOutput[float] = 0.8
-    """The share of what comes that the band should hold."""
+    level: float = 0.8
     json: OfOutput[Flag] = False
     """Print JSON instead of CSV."""
     plot: OfOutput[Path | None] = None
@@ -160,7 +159,7 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
             data, list(found.forecasters), found.time or "none", options.missing, options.delimiter
         )
     check_pictures(options, list(table.columns), data)
-    rows = forecast_columns(found, table, options.level, options.steps)
+    rows = forecast_columns(found, table, options.level, options.horizon)
     draw_forecasts(options, table, rows, options.level)
     if options.json:
         print(

@@ -3,7 +3,6 @@
 import json as jsonlib
 import math
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NotRequired, TypeAlias, TypedDict
 
@@ -17,7 +16,7 @@ from unspool.baselines.ngram_counts import count_ngrams
 from unspool.cli.checks import refuse_broken, refuse_unknown
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
-from unspool.cli.options import DATA, CommonOptions, OfData, OfNetwork, OfOutput, OfTime, OfTraining
+from unspool.cli.options import DATA, CommonOptions, OfData, OfOutput, option_class
 from unspool.cli.predict import columns_of_fit, load_fitted
 from unspool.cli.terminal import terminal, title
 from unspool.data.formats.conditioned import Conditioned, read_conditioned
@@ -41,7 +40,7 @@ ORDER = 3
 """Of the n-grams that the network is compared with."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_class
 class Options(FitOptions):
     """What `generate-from fit` is given."""
 
@@ -53,21 +52,19 @@ class Options(FitOptions):
     """The columns of numbers to generate from, instead of a class."""
     delimiter: OfData[str | None] = None
     """The character between the fields of a table [default: guessed]."""
-    tokens: OfData[str] = "char"
-    """How texts are cut: char, word, byte …"""
+    tokens: str = "char"
     hold_out: OfData[float] = 0.1
-    minutes: OfTime[float] = 3.0
-    hidden: OfNetwork[int] = 96
-    dropout: OfNetwork[float] = 0.0
+    minutes: float = 3.0
+    hidden: int = 96
+    dropout: float = 0.0
     bidirectional: Annotated[bool, Parameter(parse=False)] = False
-    batch: OfTraining[int] = 64
-    learning_rate: OfTraining[float] = 4e-3
-    validation: OfTraining[float] = 0.05
+    batch_size: int = 64
+    learning_rate: float = 4e-3
+    validation: float = 0.05
     plot: Annotated[Path | None, Parameter(parse=False)] = None
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@option_class
 class Asked(CommonOptions):
     """What `generate-from predict` is given."""
 

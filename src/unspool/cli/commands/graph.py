@@ -1,7 +1,7 @@
 """`unspool graph`: a network as a graph, folded and unfolded, in a picture or in words."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ import numpy as np
 from cyclopts import Parameter
 
 from unspool.cells import CELLS, PLAIN
-from unspool.cli.options import Flag, Replacing
+from unspool.cli.options import ConfigFile, Flag, Own, Replacing, option_class
 from unspool.cli.outputs import check_outputs, output, write_output
 from unspool.errors import InputError
 from unspool.inspect.graph.build import fold
@@ -20,6 +20,7 @@ from unspool.inspect.graph.systems import driven, plain
 from unspool.inspect.graph.trace import Trace, trace
 from unspool.inspect.reading import pieces_of, visible
 from unspool.kernels.arrays import Activation
+from unspool.model import options as network
 from unspool.model.config import PATTERNS, ModelConfig
 from unspool.tasks.language.text_model import TextModel
 
@@ -28,9 +29,8 @@ OF_SYSTEMS = "plain and driven, the dynamical systems s(t) = f(s(t-1); θ) and f
 SUFFIXES = (".svg", ".json", ".dot", ".gv", ".mmd", ".md")
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Options:
+@option_class
+class Options(ConfigFile):
     """What `graph` is given."""
 
     out: Path | None = None
@@ -42,21 +42,16 @@ class Options:
     """With a run: what it reads."""
     cell: Annotated[str | None, Parameter(help=f"{', '.join(CELLS)}; or {OF_SYSTEMS}")] = None
     hidden: int = 128
-    """H."""
-    inputs: int = 65
+    inputs: Own[int] = 65
     """How many tokens there are."""
     layers: int = 1
-    """How many layers stand on each other."""
-    bidirectional: Flag = False
-    """Whether each layer also reads from the end to the beginning."""
+    bidirectional: Flag = network.BIDIRECTIONAL.field(False)
     embedding: int = 0
-    """The width of the token table E; 0: one-hot tokens."""
     activation: Activation = "tanh"
-    """The Elman network's: tanh, relu, sigmoid or identity."""
-    pattern: Literal["10.3", "10.4", "10.5"] = "10.3"
+    pattern: Own[Literal["10.3", "10.4", "10.5"]] = "10.3"
     """The figure of the book: 10.3, an output at every step; 10.4, only the output comes back; 10.5, one output at
     the end."""
-    feedback: Literal["logits", "target", "token"] | None = None
+    feedback: Own[Literal["logits", "target", "token"] | None] = None
     """What pattern 10.4 feeds back: logits, the output o(t-1) as in the book; target, y(t-1) (teacher forcing); token, the
     most probable output k(t-1) (running freely) [default: logits; a picture shows logits and target]."""
     folded: Flag = False

@@ -15,7 +15,7 @@ from unspool.baselines.ridge import Ridge, features
 from unspool.cli.checks import check_before, files_of, note_empty, refuse_unlabelled
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
-from unspool.cli.options import DATA, Flag, OfData, OfNetwork, OfOutput, OfTraining, OutputOptions
+from unspool.cli.options import DATA, Flag, OfData, OfOutput, OutputOptions, option_class
 from unspool.cli.outputs import output
 from unspool.cli.predict import columns_of_fit, load_fitted
 from unspool.cli.terminal import terminal, title
@@ -27,6 +27,7 @@ from unspool.data.split import split_random
 from unspool.errors import FileError, InputError
 from unspool.evaluation.regression import score_numbers
 from unspool.kernels.arrays import Real
+from unspool.model import options as network
 from unspool.plots.predictions import draw_predictions
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
@@ -55,7 +56,7 @@ class Config(TypedDict):
     columns: NotRequired[Known]
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_class
 class Options(FitOptions):
     """What `regress fit` is given."""
 
@@ -71,18 +72,13 @@ class Options(FitOptions):
     """The character between the fields of a table [default: guessed]."""
     by: OfData[By | None] = None
     """What a step of an image is: one of its rows, or one of its pixels [default: rows]."""
-    tokens: OfData[str] = "char"
-    """How texts are cut: char, word, byte …"""
-    dropout: OfNetwork[float] = 0.0
-    recurrent_dropout: OfNetwork[float] = 0.0
-    """The share of the state that is dropped inside the recurrence, in training."""
-    remember: OfNetwork[int] = 0
-    """Longest initial time constant of the gates, in steps; 0 disables it."""
-    pool: OfNetwork[Literal["last", "mean"]] = "last"
-    """Predict from the last state or from the mean of all states."""
-    spread: OfNetwork[Flag] = False
-    """Learn the standard deviation of every number as well."""
-    learning_rate: OfTraining[float] = 3e-3
+    tokens: str = "char"
+    dropout: float = 0.0
+    recurrent_dropout: float = 0.0
+    chrono_steps: int = 0
+    pool: network.Pool = "last"
+    spread: bool = False
+    learning_rate: float = 3e-3
     plot: OfOutput[Path | None] = None
     """Draw predictions over the truth into this file (.png, .svg, .pdf)."""
 

@@ -2,7 +2,7 @@
 
 import json as jsonlib
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +12,11 @@ from rich.table import Table
 
 from unspool.baselines.statistics import Statistics, describe_corpus
 from unspool.cli.checks import check_plot
-from unspool.cli.options import Replacing
+from unspool.cli.options import OfText, Replacing, option_class
 from unspool.cli.outputs import output
 from unspool.cli.sources import Reading, Sources, files_read
 from unspool.cli.terminal import terminal
+from unspool.data.options import SPLIT, Split
 from unspool.data.text.corpus import Corpus, prepare
 from unspool.errors import InputError
 from unspool.plots.zipf import draw_zipf
@@ -25,13 +26,15 @@ Plain = Parameter(negative="")
 """Without a second option that takes the first one back."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_class
 class Parts(Reading):
     """How the text is read, and what it is tested by."""
 
-    test: str | None = None
+    test: OfText[str | None] = None
     """A file that is the test part; TEXT is the training part then."""
-    split: Annotated[tuple[float, float, float], Plain] = (0.9, 0.05, 0.05)
+    split: Split = SPLIT.field(
+        (0.9, 0.05, 0.05), help="Fractions of the tokens for train, valid and test, in order."
+    )
 
 
 def stats(

@@ -19,7 +19,7 @@ from unspool.cli.checks import (
 )
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
-from unspool.cli.options import OfData, OfNetwork, OfTime, OfTraining, OutputOptions
+from unspool.cli.options import OfData, OutputOptions, option_class
 from unspool.cli.predict import columns_of_fit, load_fitted
 from unspool.cli.terminal import terminal, title
 from unspool.cli.views.scores import draw_scores, show_scores
@@ -46,13 +46,13 @@ class Columns:
     """What stands between the fields of a table [default: guessed]."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_class
 class Options(FitOptions, Columns):
     """What `tag fit` is given."""
 
-    epochs: OfTime[int] = 30
-    embedding: OfNetwork[int] = 32
-    batch: OfTraining[int] = 16
+    epochs: int = 30
+    embedding: int = 32
+    batch_size: int = 16
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,103 +1,90 @@
 """`unspool train`: a language model from a text, in minutes, kept in a run."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Any
 
-from cyclopts import Group, Parameter
+from cyclopts import Group
 
 from unspool.cells import CellName
 from unspool.cli.checks import check_before
-from unspool.cli.follow import CALLED, TAKEN, follow
-from unspool.cli.options import CheckpointOptions, Flag, OfOutput, OfText, OfTime, OutputOptions, names_of
+from unspool.cli.follow import follow
+from unspool.cli.options import (
+    GROUPS,
+    ORDER,
+    CheckpointOptions,
+    ConfigFile,
+    Flag,
+    OfOutput,
+    OutputOptions,
+    names_of,
+    option_class,
+)
 from unspool.cli.signals import Stop
 from unspool.cli.sources import Reading, Sources, files_read
 from unspool.cli.terminal import terminal
 from unspool.cli.views.training import View
 from unspool.data.text.settings import TextConfig
 from unspool.errors import InputError
+from unspool.gradients.backpropagate import Recompute
 from unspool.kernels.arrays import Activation
+from unspool.model import options as network
+from unspool.model.values import Feedback
 from unspool.optimisers.schedule import Plans
+from unspool.options import build
 from unspool.tasks.language.run import run
+from unspool.training import options as o
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import RunConfig
 from unspool.training.recipe import Recipe
 
-T = TypeVar("T")
 CHOSEN = "(what is not given is chosen for the text and the time)"
-OfNetwork: TypeAlias = Annotated[T, Parameter(group=Group(f"Network {CHOSEN}", sort_key=3))]
-OfTraining: TypeAlias = Annotated[T, Parameter(group=Group(f"Training {CHOSEN}", sort_key=4))]
+GROUPS_OF_TRAIN = GROUPS | {
+    name: Group(f"{name} {CHOSEN}", sort_key=ORDER[name]) for name in ("Network", "Training")
+}
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainOptions:
+@option_class(groups=GROUPS_OF_TRAIN)
+class TrainOptions(ConfigFile):
     """What is learned, how, and for how long."""
 
     out: OfOutput[Path]
-    """The folder to make: model, vocabulary, settings, log, and all that is needed to go on later."""
-    minutes: OfTime[float | None] = None
-    """How long it is to take [default: 3]. Size, updates and schedule are chosen to end well by then."""
-    steps: OfTime[int | None] = None
-    """How many updates, instead of minutes: with the other numbers that a run prints, it is repeated to the bit."""
-    backward: OfText[Flag] = False
-    """Learn the text in reverse time."""
-    cell: OfNetwork[CellName | None] = None
-    """The recurrence."""
-    activation: OfNetwork[Activation | None] = None
-    """The Elman cell's: tanh, relu, sigmoid or identity. All but tanh need --cell elman."""
-    h0: OfNetwork[Literal["zero", "learned"] | None] = None
-    """The state before the first step: zero, or learned with the other parameters."""
-    pattern: OfNetwork[str | None] = None
-    """The textbook's figure: 10.3, h(t) reads h(t-1); 10.4, h(t) reads only the output before (needs --cell elman)."""
-    feedback: OfNetwork[Literal["token", "logits"] | None] = None
-    """What pattern 10.4 feeds back: token, the target before (teacher forcing; in a text that is the last token alone), or
-    logits, the real-valued o(t-1), which gradients pass through."""
-    hidden: OfNetwork[int | None] = None
-    """H, the units of a layer."""
-    layers: OfNetwork[int | None] = None
-    """Layers on each other."""
-    embedding: OfNetwork[int | None] = None
-    """The width of the token table; 0: one-hot tokens."""
-    tied: OfNetwork[bool | None] = None
-    """Use the token table as the output's matrix."""
-    dropout: OfNetwork[float | None] = None
-    """The share of a layer's outputs that is dropped."""
-    recurrent_dropout: OfNetwork[float | None] = None
-    """The share of the state that is dropped inside the recurrence."""
-    batch: OfTraining[int | None] = None
-    """B, rows side by side."""
-    window: OfTraining[int | None] = None
-    """tau, steps in a window."""
-    batches: OfTraining[Literal["sequential", "random"]] = "sequential"
-    """sequential carries the state from window to window; random starts each window anew."""
-    bptt: OfTraining[str] = "full"
-    """How far back gradients reach: full (the window), truncated:K (an update every K steps), truncated:K1,K2 (an
-    update every K1 steps that looks back K2), random:P (cut at each step with probability 1-P, unbiased) or auto
-    (truncated:K with the shortest window whose measured bias is at most 10 %)."""
-    memory: OfTraining[Literal["full", "sqrt"]] = "full"
-    """sqrt keeps every √tau-th state and computes the others again: less memory, the same bits."""
-    optimiser: OfTraining[Literal["adam", "sgd"]] = "adam"
-    """adam (AdamW where there is decay) or sgd (with momentum 0.9)."""
-    learning_rate: OfTraining[float | None] = None
-    """The highest; it rises over the first updates and ends at zero with the last."""
-    warmup: OfTraining[int | None] = None
-    """Over how many updates it rises."""
-    plans: OfTraining[str] = ""
-    """To repeat a run whose number of updates was changed on the way: 0:STEPS,AFTER:STEPS,… as it printed them."""
-    clip: OfTraining[float | None] = None
-    """The largest norm of a gradient; 0: no limit."""
-    decay: OfTraining[float | None] = None
-    """Weight decay on matrices."""
-    seed: OfTraining[int] = 0
-    """Where all random numbers come from."""
-    validations: OfTraining[int] = 12
-    """How often to look at the validation part on the way."""
-    validation_tokens: OfTraining[int] = 0
-    """How much of it to look at then, in segments spread over it; 0: as much as costs little."""
-    order: OfTime[int | None] = None
-    """The longest n-grams to compare with [default: 6 for characters and bytes, 4 for other tokens; fewer where they
-    would take more than a tenth of the minutes]."""
+    """The folder to make: model, vocabulary, settings, log, and all that is needed to resume later."""
+    minutes: float | None = o.MINUTES.field(
+        None, help="Time limit [default: 3]; model size, updates and schedule are chosen to fit it."
+    )
+    steps: int | None = o.STEPS.field(
+        None,
+        help="Number of updates, instead of minutes: with the other numbers that a run prints, they repeat it bit for bit.",
+    )
+    backward: bool = False
+    cell: CellName | None = None
+    activation: Activation | None = None
+    h0: network.InitialState | None = None
+    pattern: str | None = None
+    feedback: Feedback | None = None
+    hidden: int | None = None
+    layers: int | None = None
+    embedding: int | None = None
+    tied: bool | None = None
+    dropout: float | None = None
+    recurrent_dropout: float | None = None
+    batch_size: int | None = None
+    window: int | None = None
+    batches: o.Batches = "sequential"
+    bptt: str = "full"
+    recompute: Recompute = "none"
+    optimiser: str = "adam"
+    learning_rate: float | None = None
+    warmup: int | None = None
+    plans: str = ""
+    clip: float | None = None
+    decay: float | None = None
+    seed: int = 0
+    validations: int = 12
+    validation_tokens: int = 0
+    order: int | None = None
 
     def config(self, text: Sequence[str], reading: Reading) -> RunConfig:
         """Give the run that is asked for, with all that is not given left open."""
@@ -105,23 +92,23 @@ class TrainOptions:
             raise InputError("give --minutes or --steps, not both")
         settings = asdict(reading)
         valid = settings.pop("valid")
-        return RunConfig(
+        return build(
+            RunConfig,
+            self,
             sources=tuple(text),
             valid=None if valid is None else (valid,),
             settings=TextConfig(**settings),
-            minutes=3.0 if self.minutes is None else self.minutes,
+            minutes=RunConfig.minutes if self.minutes is None else self.minutes,
             given=self._given(),
-            **{name: getattr(self, name) for name in TAKEN},
         )
 
     def _given(self) -> dict[str, Any]:
         """Give what is fixed of the recipe."""
-        told = {name: getattr(self, CALLED.get(name, name)) for name in names_of(Recipe)}
-        told["plans"] = _plans(self.plans)
-        return {name: value for name, value in told.items() if value is not None}
+        given = {name: getattr(self, name) for name in names_of(Recipe)} | {"plans": _plans(self.plans)}
+        return {name: value for name, value in given.items() if value is not None}
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_class
 class Options(OutputOptions, CheckpointOptions, TrainOptions):
     """What `train` is given."""
 

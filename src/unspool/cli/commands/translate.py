@@ -4,7 +4,7 @@ import json as jsonlib
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from rich.console import Console
@@ -13,7 +13,7 @@ from rich.table import Table
 from unspool.cli.checks import check_before, files_of
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import FitOptions
-from unspool.cli.options import DATA, OfData, OfNetwork, OfOutput, OfTime, OfTraining, OutputOptions
+from unspool.cli.options import DATA, OfData, OfOutput, OutputOptions, option_class
 from unspool.cli.outputs import output
 from unspool.cli.predict import columns_of_fit, load_fitted
 from unspool.cli.terminal import terminal, title
@@ -21,6 +21,7 @@ from unspool.data.formats.pairs import Pairs, read_pairs
 from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import error_rate
+from unspool.model import options as network
 from unspool.plots.attention import draw_attention
 from unspool.tasks.writers import SequenceTranslator
 
@@ -38,34 +39,32 @@ class Columns:
     """Which two columns, counted from 0, where there are more than two."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_class
 class Options(FitOptions, Columns):
     """What `translate fit` is given."""
 
-    tokens: OfData[str] = "char"
-    """How texts are cut: char, word, byte …"""
+    tokens: str = "char"
     hold_out: OfData[float] = 0.1
-    minutes: OfTime[float] = 3.0
-    hidden: OfNetwork[int] = 96
-    dropout: OfNetwork[float] = 0.0
-    attention: OfNetwork[Literal["none", "general", "additive"]] = "general"
-    """Whether the decoder looks back at every step of the input, and how it scores them."""
-    batch: OfTraining[int] = 64
-    validation: OfTraining[float] = 0.05
-    beam: OfOutput[int] = 1
-    """How many beginnings are followed while writing; 1: greedy."""
+    minutes: float = 3.0
+    hidden: int = 96
+    dropout: float = 0.0
+    attention: network.Attention = "general"
+    batch_size: int = 64
+    validation: float = 0.05
+    beam: int = 1
     plot: OfOutput[Path | None] = None
     """Draw where the decoder looks for the first pair held out (.png, .svg, .pdf): needs attention."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_class
 class Asked(OutputOptions, Columns):
     """What `translate predict` is given."""
 
     columns: Annotated[tuple[int, int] | None, Parameter(group=DATA, negative="")] = None
     """Which two columns, counted from 0, where there are more than two [default: as in the fit]."""
-    beam: OfOutput[int | None] = None
-    """How many beginnings are followed; 1: greedy [default: as it was fitted]."""
+    beam: int | None = network.BEAM.field(
+        None, help="Beam width; 1 is greedy decoding [default: as in the fit]."
+    )
     plot: OfOutput[Path | None] = None
     """Draw where the decoder looks for the first text (.png, .svg, .pdf): needs attention."""
 

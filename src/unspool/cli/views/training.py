@@ -190,15 +190,23 @@ class View:
     def _planned(self, planned: TrainingPlanned) -> None:
         model, recipe, first = planned.model, planned.config.fixed, planned.first
         made, self.first_step = model.config, planned.step
-        self.speed = Speed(recipe.steps, recipe.B * (Truncation.parse(planned.config.bptt).K1 or recipe.tau))
+        self.speed = Speed(
+            recipe.steps, recipe.batch_size * (Truncation.parse(planned.config.bptt).K1 or recipe.window)
+        )
         if planned.bias is not None:
             self._stage("truncation", chosen_line(planned.config, planned.bias))
         carried = "the state carried on" if planned.config.batches == "sequential" else "drawn at random"
-        self._stage("minibatches", f"{recipe.B} rows side by side, {recipe.tau} steps a window, {carried}")
+        self._stage(
+            "minibatches", f"{recipe.batch_size} rows side by side, {recipe.window} steps a window, {carried}"
+        )
         assert self.corpus is not None
         for name, row in (("x", first.x[:40, 0]), ("y", first.y[:40, 0])):
             self._line(Text(f"{name} {self.corpus.decode(row.tolist())[:60]!r} …", "dim"))
-        tape = made.layers * bytes_of_tape(cell_named(made.cell), recipe.tau, recipe.B, made.hidden) / 2**20
+        tape = (
+            made.layers
+            * bytes_of_tape(cell_named(made.cell), recipe.window, recipe.batch_size, made.hidden)
+            / 2**20
+        )
         sizes = [f"H = {made.hidden}"] + ([f"{made.layers} layers"] if made.layers > 1 else [])
         sizes += [f"token table of width {made.embedding}{', tied' * made.tied}"] if made.embedding else []
         sizes += [made.activation] * (made.activation != "tanh") + ["h(0) learned"] * made.learn_h0

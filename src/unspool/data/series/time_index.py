@@ -21,7 +21,7 @@ import numpy as np
 
 from unspool.data.series.times import FORMATS, format_of, read_time, write_time
 from unspool.errors import InputError
-from unspool.options import check_choice, check_positive
+from unspool.options import POSITIVE, check_choice
 
 SAMPLE = 20
 """Number of leading fields from which the format is guessed."""
@@ -43,7 +43,7 @@ class TimeIndex:
         check_choice("clock.kind", self.kind, ("dates", "months", "numbers"))
         if (self.format in FORMATS) == (self.kind == "numbers") or read_time(self.begin, self.format) is None:
             raise InputError(f"clock: {self.begin!r} is not a time of the format {self.format!r}")
-        check_positive("clock.step", self.step)
+        POSITIVE("clock.step", self.step)
 
     def numbers(self, times: Sequence[str]) -> list[int | None]:
         """Return the number of steps since the start of each time; None if it is not a whole number of steps."""

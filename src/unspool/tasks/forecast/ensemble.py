@@ -39,7 +39,7 @@ class MemberConfig:
     cell: CellName
     hidden: int
     steps: int
-    B: int
+    batch_size: int
     noise: float
     learning_rate: float
 
@@ -57,14 +57,14 @@ class MemberConfig:
         """Choose what is not given by the number of windows and values.
 
         >>> MemberConfig.chosen(61, 120, cell="gru", hidden=0, steps=0, noise=-1, learning_rate=8e-3)
-        MemberConfig(cell='gru', hidden=16, steps=400, B=32, noise=0.45643546458763845, learning_rate=0.008)
+        MemberConfig(cell='gru', hidden=16, steps=400, batch_size=32, noise=0.45643546458763845, learning_rate=0.008)
         """
-        B = 32 if windows < 2000 else 64
+        batch_size = 32 if windows < 2000 else 64
         return MemberConfig(
             cell,
             hidden or (16 if windows < 500 else 32 if windows < 5000 else 48),
-            steps or int(np.clip(6 * windows / B, 400, 2400)),
-            B,
+            steps or int(np.clip(6 * windows / batch_size, 400, 2400)),
+            batch_size,
             min(0.6, 5 / float(np.sqrt(values))) if noise < 0 else noise,  # (1)
             learning_rate,
         )
@@ -126,7 +126,7 @@ def train_network(
     optimiser = Optimiser(OptimiserConfig(learning_rate=recipe.learning_rate, decay=0.05))
     schedule, rng = Cosine(recipe.steps, warmup=max(1, recipe.steps // 10)), np.random.default_rng([seed, 3])
     for step in range(recipe.steps):
-        rows = rng.integers(len(origins), size=recipe.B)
+        rows = rng.integers(len(origins), size=recipe.batch_size)
         batch = _noisy(x, y, rows, layout.fold, recipe.noise, rng)
         yield update(network, batch, optimiser, seed=seed, rate=schedule(step)).loss
 

@@ -34,9 +34,12 @@ from unspool.errors import InputError
 from unspool.evaluation.intervals import USUAL, errors_to_come, fewest_errors, level_reached, refuse_level
 from unspool.kernels.arrays import Real, Whole
 from unspool.kernels.memory import require_memory
+from unspool.model import options as network
 from unspool.model.memory import bytes_of_training, count_parameters
 from unspool.model.sequence_network import Network
-from unspool.options import MOST_STEPS, at_least, check_positive, refuse_unknown
+from unspool.optimisers import options as optimiser
+from unspool.options import POSITIVE, Arguments, at_least, check_values, declared
+from unspool.tasks.forecast import options as o
 from unspool.tasks.forecast.ensemble import (
     FittedMember,
     MemberConfig,
@@ -46,6 +49,7 @@ from unspool.tasks.forecast.ensemble import (
     sizes_of_errors,
     train_network,
 )
+from unspool.training import options as training
 from unspool.training.provenance import provenance, sha256_of
 
 FEWEST = 8
@@ -60,52 +64,24 @@ class Progress(NamedTuple):
     loss: float
 
 
-@dataclass(eq=False, kw_only=True)
-class Forecaster:
+@declared(network, optimiser, training, o)
+@dataclass(eq=False, repr=False, kw_only=True)
+class Forecaster(Arguments):
     """Forecasts a series some steps ahead; scikit-learn's conventions for arguments."""
 
     horizon: int = 12
-    """H, how many steps ahead."""
     season: int | str = "guess"
-    """Steps until the series looks as before; 1: no season."""
     power: str = "guess"
-    """none, root or log."""
-    differences: tuple[int, int] | str = "guess"
-    """(d, D): ordinary and seasonal, each 0 or 1."""
+    differences: o.Differences = "guess"
     window: int = 0
-    """How many values the network reads; 0: chosen."""
     cell: CellName = TASK_DEFAULT
-    """elman, gru or lstm."""
     hidden: int = 0
-    """H of the network; 0: 16, 32 or 48, by the number of windows."""
     members: int = 0
-    """How many networks are averaged; 0: 4, or 2 where there are 5,000 windows or more."""
     steps: int = 0
-    """Updates of each; 0: six times through the windows, at least 400 and at most 2,400."""
     noise: float = -1.0
-    """The noise on what is read; below 0: chosen."""
     learning_rate: float = 8e-3
-    """Adam's, at its highest."""
     calibration: float = 0.2
-    """The share of the series at its end that intervals are learned from; 0: none."""
     seed: int = 0
-    """Where all random numbers come from."""
-
-    def __new__(cls, *args: Any, **params: Any) -> Self:
-        """Refuse an argument that the class does not have, with the name that was probably meant."""
-        refuse_unknown(cls.__name__, params, [field.name for field in dataclasses.fields(cls)])
-        return super().__new__(cls)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change the constructor's arguments."""
-        refuse_unknown(type(self).__name__, params, self.get_params())
-        for name, value in params.items():
-            setattr(self, name, value)
-        return self
 
     def fit(self, y: Any, scored: Any = None) -> Self:
         """Learn from a series."""
@@ -220,16 +196,8 @@ class Forecaster:
 
     def plan(self, values: Real) -> WindowSpec:
         """Choose season, change and window for a series, and refuse one that is too short."""
-        at_least("horizon", self.horizon, 1)
-        for name, most in (
-            ("members", 1000),
-            ("window", None),
-            ("hidden", None),
-            ("steps", MOST_STEPS),
-            ("seed", None),
-        ):
-            at_least(name, getattr(self, name), 0, most)
-        check_positive("learning_rate", self.learning_rate)
+        check_values(self, self.get_params())
+        POSITIVE("learning_rate", self.learning_rate)
         if self.horizon >= len(values):
             raise InputError(
                 f"horizon is {self.horizon}, longer than the series, which has {len(values)} values"
@@ -260,9 +228,9 @@ class Forecaster:
         windows = (
             24 * len(origins_of(layout, count)) * steps * layout.inputs
         )  # float64, float32 and one copy between
-        networks = bytes_of_training(config, recipe.B, steps) + 8 * (self.members or 4) * count_parameters(
-            config
-        )
+        networks = bytes_of_training(config, recipe.batch_size, steps) + 8 * (
+            self.members or 4
+        ) * count_parameters(config)
         require_memory(
             windows + networks,
             f"a forecaster with hidden {recipe.hidden:,} and a window of {layout.length:,} over {count:,} values",

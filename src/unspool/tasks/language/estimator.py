@@ -1,4 +1,4 @@
-"""The short way for a notebook: a language model that is fitted, asked for perplexities, and let write.
+"""A language model for notebooks: fit it, measure perplexities, generate text.
 
 >>> text = "she sells sea shells by the sea shore; the shells she sells are sea shells.\\n" * 60
 >>> model = LanguageModel(cell="gru", hidden=32, steps=200, learning_rate=0.01, seed=1).fit(text)
@@ -10,20 +10,28 @@ True
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
+from unspool.cells import CellName
+from unspool.data import options as text
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.sources import Texts, as_sources
 from unspool.errors import InputError
-from unspool.gradients.backpropagate import Memory
+from unspool.gradients.backpropagate import Recompute
 from unspool.gradients.truncation import TOLERANCE
+from unspool.kernels.arrays import Activation
+from unspool.model import options as network
 from unspool.model.generate import TEMPERATURE, Sampling
-from unspool.options import at_least, refuse_unknown
+from unspool.model.values import Feedback
+from unspool.optimisers import options as optimisers
+from unspool.optimisers.schedule import Plans
+from unspool.options import Arguments, build, declared
 from unspool.storage.files import as_path
 from unspool.tasks.language.run import run
 from unspool.tasks.language.text_model import TextModel
+from unspool.training import options as o
 from unspool.training.events import (
     CorpusReady,
     Evaluated,
@@ -33,56 +41,61 @@ from unspool.training.events import (
     StepDone,
     TrainingPlanned,
 )
-
-RECIPE = {"batch": "B", "window": "tau"}
-"""Names of the recipe that are letters there and words here; the letters are understood, too."""
-GIVEN = (
-    "cell", "hidden", "layers", "embedding", "tied", "dropout", "recurrent_dropout", "batch", "window",
-    "learning_rate", "clip", "decay", "warmup", "steps", "activation", "h0", "pattern", "feedback",
-)  # fmt: skip
-"""The parts of the recipe that may be fixed."""
-RUN = ("minutes", "seed", "backward", "batches", "bptt", "bptt_tolerance", "memory", "optimiser")
-TEXT = ("tokens", "min_freq", "split")
-OWN = (*RUN, *TEXT, "out", "show")
-ARGUMENTS = (*OWN, *GIVEN, *RECIPE.values())
+from unspool.training.recipe import Recipe
 
 
-class LanguageModel:
-    """A language model from a text, with scikit-learn's manners.
+@declared(text, network, optimisers, o)
+@dataclass(eq=False, repr=False, kw_only=True)
+class LanguageModel(Arguments):
+    """A language model from a text, with the conventions of scikit-learn; its arguments are the options of `unspool train`.
 
-    `minutes`, `seed`, `backward`, `batches`, `bptt`, `memory` and `optimiser` are those of `unspool train`, and so are
-    `tokens` (char, word, byte …), `min_freq` and `split` of the text; `bptt_tolerance` is the bias that bptt="auto"
-    accepts, `out` a folder to save the run in. Any number of the recipe may be fixed as well: cell, hidden, layers, embedding, tied, dropout,
-    recurrent_dropout, batch, window, learning_rate, clip, decay, warmup, steps, activation, h0, pattern, feedback. What is left open is chosen for
-    the text and the time. `show` is called with every event of the run.
+    What is left open of the recipe (None) is chosen for the text and the time. `out` is a folder to save the run in;
+    `show` is called with every event of the run.
 
     After `fit`: `text_model_` (the model with its vocabulary), `config_` (every number that was chosen),
     `curve_` ((updates, nats in training, nats of the validation part)) and `measure_` (the held-out part).
     """
 
-    def __init__(
-        self,
-        *,
-        minutes: float = 1.0,
-        tokens: str = "char",
-        seed: int = 0,
-        backward: bool = False,
-        batches: str = "sequential",
-        bptt: str = "full",
-        bptt_tolerance: float = TOLERANCE,
-        memory: Memory = "full",
-        optimiser: str = "adam",
-        min_freq: int = 0,
-        split: tuple[float, float, float] | None = None,
-        out: str | Path | None = None,
-        show: Callable[[Event], object] | None = None,
-        **recipe: Any,
-    ) -> None:
-        refuse_unknown("LanguageModel", recipe, ARGUMENTS)
-        self.minutes, self.tokens, self.seed, self.backward = minutes, tokens, seed, backward
-        self.batches, self.out, self.show, self.recipe = batches, out, show, recipe
-        self.bptt, self.bptt_tolerance, self.memory, self.optimiser = bptt, bptt_tolerance, memory, optimiser
-        self.min_freq, self.split = min_freq, split
+    minutes: float = 1.0
+    tokens: str = "char"
+    seed: int = 0
+    backward: bool = False
+    batches: str = "sequential"
+    bptt: str = "full"
+    bptt_tolerance: float = TOLERANCE
+    recompute: Recompute = "none"
+    optimiser: str = "adam"
+    split: text.Split | None = None
+    clean: bool = False
+    min_freq: int = 0
+    errors: str = "strict"
+    newlines: str = "keep"
+    validations: int = 12
+    validation_tokens: int = 0
+    order: int | None = None
+    cell: CellName | None = None
+    hidden: int | None = None
+    layers: int | None = None
+    embedding: int | None = None
+    tied: bool | None = None
+    dropout: float | None = None
+    recurrent_dropout: float | None = None
+    batch_size: int | None = None
+    window: int | None = None
+    learning_rate: float | None = None
+    clip: float | None = None
+    decay: float | None = None
+    warmup: int | None = None
+    steps: int | None = None
+    plans: Plans | None = None
+    activation: Activation | None = None
+    h0: network.InitialState | None = None
+    pattern: str | None = None
+    feedback: Feedback | None = None
+    out: str | Path | None = None
+    """A folder to save the run in."""
+    show: Callable[[Event], object] | None = None
+    """Called with every event of the run."""
 
     def fit(self, text: Texts, y: None = None, *, valid: Texts | None = None) -> Self:
         """Train on a text: a string is the text itself, a Path a file or folder, a list several of them.
@@ -116,17 +129,9 @@ class LanguageModel:
         return self
 
     def _config(self) -> RunConfig:
-        for name in RECIPE.keys() & self.recipe.keys():
-            at_least(name, self.recipe[name], 1)
-            if RECIPE[name] in self.recipe:
-                raise InputError(f"{name} and {RECIPE[name]} are two names of one number; give one of them")
-        given = {RECIPE.get(name, name): value for name, value in self.recipe.items()}
-        return RunConfig(
-            sources=("a text",),
-            settings=TextConfig(**{name: getattr(self, name) for name in TEXT}),
-            given=given,
-            **{name: getattr(self, name) for name in RUN},
-        )
+        given = {field.name: getattr(self, field.name) for field in fields(Recipe)}
+        given = {name: value for name, value in given.items() if value is not None}
+        return build(RunConfig, self, sources=("a text",), settings=build(TextConfig, self), given=given)
 
     @property
     def fitted(self) -> TextModel:
@@ -155,20 +160,6 @@ class LanguageModel:
     ) -> str:
         """Return a continuation of the prompt, which is text and never a file name."""
         return self.fitted.generate(prompt, length, seed=seed, sampling=Sampling(temperature, top_k, top_p))
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Give what it was made with."""
-        return {name: getattr(self, name) for name in OWN} | self.recipe
-
-    def set_params(self, **params: Any) -> Self:
-        """Change what it is made with."""
-        refuse_unknown("LanguageModel", params, ARGUMENTS)
-        for name, value in params.items():
-            if name in OWN:
-                setattr(self, name, value)
-            else:
-                self.recipe[name] = value
-        return self
 
     @classmethod
     def load(cls, run: str | Path) -> Self:

@@ -176,12 +176,12 @@ def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int,
     if config.bptt != AUTO:
         return config, None
     recipe = probe_recipe(len(corpus.vocab), len(corpus.train.ids), config.given, config.minutes)
-    probe = replace(config, bptt="full", memory="full", optimiser="adam", recipe=recipe)
+    probe = replace(config, bptt="full", recompute="none", optimiser="adam", recipe=recipe)
     training = build_state(corpus, probe)
     ids = in_reading_order(corpus.train.ids, config.backward)
     bias = measure_bias(training.model, _reports(training, probe), recipe.steps, ids, config.seed)
     K = shortest(bias, config.bptt_tolerance)
-    given = {"B": rows_for(K, len(ids))} | config.given
+    given = {"batch_size": rows_for(K, len(ids))} | config.given
     return replace(config, bptt=f"truncated:{K}", given=given), bias
 
 
@@ -196,7 +196,7 @@ def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunCo
     )
     held_out = len(corpus.valid.ids)
     # Looking costs a third of training, and all looks together cost no more than their share of it.
-    look = int(3 * VALIDATING * recipe.steps * recipe.B * recipe.tau / config.validations)
+    look = int(3 * VALIDATING * recipe.steps * recipe.batch_size * recipe.window / config.validations)
     look = config.validation_tokens or min(held_out, max(look, 2000))
     return replace(config, recipe=recipe, validation_tokens=look)
 
@@ -206,12 +206,12 @@ def _given(config: RunConfig) -> dict[str, Any]:
     bptt, given = Truncation.parse(config.bptt), config.given
     if bptt.kind != "truncated":
         return given
-    if given.get("tau", bptt.K1) != bptt.K1:
+    if given.get("window", bptt.K1) != bptt.K1:
         raise InputError(
             f"window is {given['tau']} and bptt {config.bptt}, which makes an update every {bptt.K1} steps; "
             "give one of the two"
         )
-    return given | {"tau": bptt.K1}
+    return given | {"window": bptt.K1}
 
 
 def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
@@ -246,14 +246,14 @@ def batches_of(corpus: Corpus, config: RunConfig) -> Batches:
     """Make the minibatches of the training part: in sequence, so that the state is carried, or at random."""
     make = sequential_batches if config.batches == "sequential" else random_batches
     recipe, rng = config.fixed, np.random.default_rng(config.seed)
-    return make(in_reading_order(corpus.train.ids, config.backward), recipe.B, recipe.tau, rng)
+    return make(in_reading_order(corpus.train.ids, config.backward), recipe.batch_size, recipe.window, rng)
 
 
 def build_state(corpus: Corpus, config: RunConfig) -> TrainingState:
     """Make a fresh model and all that goes with it; what would not fit in memory is refused before."""
     recipe = config.fixed
     made = model_config(len(corpus.vocab), recipe)
-    refuse_too_large(made, recipe.B, recipe.tau, config.memory)
+    refuse_too_large(made, recipe.batch_size, recipe.window, config.recompute)
     batches = batches_of(corpus, config)
     optimiser = OptimiserConfig(
         kind=config.optimiser,
@@ -346,7 +346,7 @@ def _reports(training: TrainingState, config: RunConfig, pace: StepBudget | None
         training.optimiser,
         seed=config.seed,
         schedule=pace or StepBudget(0.0, config),
-        memory=config.memory,
+        recompute=config.recompute,
         carried=training.carried,
     )
 

@@ -1,0 +1,91 @@
+"""The hyper-parameters of a network: sizes, cell, dropout, pattern, pooling, attention."""
+
+from functools import partial
+from typing import Any, Literal, get_args
+
+from unspool.cells import CELLS, CellName
+from unspool.kernels.arrays import Activation
+from unspool.model.pooling import POOLS
+from unspool.model.values import Feedback
+from unspool.options import FRACTION, POSITIVE, TRUTH, UNIT, Option, whole
+
+MOST_LAYERS = 1000
+"""Every layer is a few Python objects, however small it is."""
+Pool = Literal["last", "mean"]
+Attention = Literal["none", "general", "additive"]
+InitialState = Literal["zero", "learned"]
+_network: Any = partial(Option, group="Network")
+
+CELL: Option[CellName] = _network("cell", "Recurrent cell.", choices=tuple(CELLS))
+HIDDEN: Option[int] = _network("hidden", "H, the hidden units per layer and direction.", whole(1))
+LAYERS: Option[int] = _network("layers", "Number of stacked recurrent layers.", whole(1, MOST_LAYERS))
+BIDIRECTIONAL: Option[bool] = _network(
+    "bidirectional", "Also read sequences from the end to the beginning.", TRUTH
+)
+EMBEDDING: Option[int] = _network(
+    "embedding", "Width of the token embedding; 0 uses one-hot tokens.", whole(0)
+)
+TIED: Option[bool] = _network("tied", "Use the token embedding as the output matrix V.", TRUTH)
+DROPOUT: Option[float] = _network(
+    "dropout", "Fraction of a layer's outputs that is dropped in training.", FRACTION
+)
+RECURRENT_DROPOUT: Option[float] = _network(
+    "recurrent_dropout",
+    "Fraction of the state that is dropped inside the recurrence in training, one mask per sequence.",
+    FRACTION,
+)
+ACTIVATION: Option[Activation] = _network(
+    "activation", "Activation of the Elman cell; all but tanh need the cell elman.", choices=get_args(Activation)
+)  # fmt: skip
+H0: Option[InitialState] = _network(
+    "h0", "State before the first step: zero, or learned with the other parameters.",
+    choices=get_args(InitialState),
+)  # fmt: skip
+PATTERN: Option[str] = _network(
+    "pattern",
+    "Figure of the textbook: 10.3, h(t) reads h(t-1); 10.4, h(t) reads only the previous output (needs the cell elman).",
+)
+FEEDBACK: Option[Feedback] = _network(
+    "feedback",
+    "Input that pattern 10.4 feeds back: token, the previous target (teacher forcing; in a text the last token alone), "
+    "or logits, the real-valued o(t-1), which gradients pass through.",
+    choices=get_args(Feedback),
+)
+POOL: Option[Pool] = _network(
+    "pool", "Predict from the last state or from the mean of all states.", choices=tuple(POOLS)
+)
+ATTENTION: Option[Attention] = _network(
+    "attention", "Attention of the decoder over the states of the encoder: none, or its score function.",
+    choices=get_args(Attention),
+)  # fmt: skip
+CHRONO_STEPS: Option[int] = _network(
+    "chrono_steps",
+    "Longest initial time constant of the gates, in steps (chrono initialisation); 0 disables it.",
+    whole(0),
+    former={"remember": {}},
+)
+PRIOR_CORRECTION: Option[float] = _network(
+    "prior_correction",
+    "Exponent of the class frequencies that is divided out of the probabilities: above 0 helps rare classes.",
+    UNIT,
+    former={"balance": {}},
+)
+SPREAD: Option[bool] = _network(
+    "spread", "Learn the standard deviation of every number as well.", TRUTH, single=True
+)
+FLOOR: Option[float] = _network(
+    "floor", "Smallest standard deviation, as a fraction of that of the targets.", POSITIVE
+)
+EVERY_STEP: Option[bool] = _network("every_step", "Predict numbers at every step (many-to-many).", TRUTH)
+BEAM: Option[int] = Option("beam", "Beam width; 1 is greedy decoding.", whole(1), group="Output")
+LONGEST: Option[int] = Option(
+    "longest", "Most tokens, or the count of numbers, to write [default: by the training part].", whole(1),
+    group="Output",
+)  # fmt: skip
+
+INPUTS: Option[int] = _network("inputs", "Number of tokens, or of values per step if dense.", whole(1))
+OUTPUTS: Option[int] = _network("outputs", "K, the number of classes, or of numbers to predict.", whole(1))
+DENSE: Option[bool] = _network("dense", "Read values (tau, B, inputs) instead of tokens (tau, B).", TRUTH)
+LEARN_H0: Option[bool] = _network(
+    "learn_h0", "Learn the state before the first step; else it is zero.", TRUTH
+)

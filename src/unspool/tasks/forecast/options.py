@@ -1,0 +1,49 @@
+"""The hyper-parameters of forecasts that other tasks do not have."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+from unspool.model import options as network
+from unspool.options import FRACTION, INSIDE_UNIT, MOST_STEPS, Option, number, whole
+from unspool.training import options as training
+
+Power = Literal["guess", "none", "root", "log"]
+Differences: TypeAlias = tuple[int, int] | str
+_data: Any = partial(Option, group="Data")
+
+HORIZON: Option[int] = _data("horizon", "Number of steps to forecast.", whole(1))
+SEASON: Option[Any] = _data("season", "Steps per season; 1: no season; guess: from the autocorrelation.")
+POWER: Option[Power] = _data(
+    "power", "Transform of the values: none, root or log; guess: by how the deviation grows with the level.",
+    choices=("guess", "none", "root", "log"),
+)  # fmt: skip
+DIFFERENCES: Option[Any] = _data(
+    "differences", "d,D: ordinary and seasonal differences, each 0 or 1; guess: by autocorrelations."
+)
+WINDOW = replace(
+    training.WINDOW, help="Values that a network reads; 0: three seasons, or what a second season needs.",
+    check=whole(0), group="Network",
+)  # fmt: skip
+HIDDEN = replace(
+    network.HIDDEN, help="H, the hidden units; 0: 16, 32 or 48, by the number of windows.", check=whole(0)
+)
+STEPS = replace(
+    training.STEPS, help="Updates of each network; 0: six passes over the windows, 400 to 2,400.",
+    check=whole(0, MOST_STEPS),
+)  # fmt: skip
+MEMBERS: Option[int] = Option(
+    "members", "Networks to average; 0: 4, or 2 for 5,000 windows and more.", whole(0, 1000), group="Network"
+)
+NOISE: Option[float] = Option(
+    "noise", "Standard deviation of the noise on the input in training; below 0: chosen by the length.",
+    number("a finite number", lambda value: abs(value) < float("inf")),
+)  # fmt: skip
+CALIBRATION: Option[float] = Option(
+    "calibration",
+    "Fraction at the end of the series that calibrates the intervals; 0: no intervals.",
+    FRACTION,
+)
+LEVEL: Option[float] = Option(
+    "level", "Nominal coverage of the prediction interval.", INSIDE_UNIT, group="Output"
+)
