@@ -85,7 +85,7 @@ def pairs(train: int, rng: np.random.Generator, test: int = 0) -> list[tuple[lis
 
 
 def in_words(date: datetime.date, rng: np.random.Generator) -> str:
-    """Write a date in one of ten ways.
+    """Return a date in one of ten wordings.
 
     >>> in_words(datetime.date(2001, 2, 3), np.random.default_rng(0))
     'saturday, 3 february 2001'

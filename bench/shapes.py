@@ -87,7 +87,7 @@ def main() -> None:
         ["shape", "updates", "score", "", "PyTorch's", "", "seconds", "PyTorch's", "times faster"],
         [
             [
-                row["shape"], row["updates"], *told(row["scores"]), *told(row["torch_scores"]),
+                row["shape"], row["updates"], *format_scores(row["scores"]), *format_scores(row["torch_scores"]),
                 f"{row['seconds']:.2f}", f"{row['torch_seconds']:.2f}", f"{row['times_faster']:.2f}",
             ]
             for row in rows
@@ -96,7 +96,7 @@ def main() -> None:
     save("shapes", {"threads": options.threads, "torch": torch.__version__, "rows": rows})
 
 
-def told(scores: list[float]) -> tuple[str, str]:
+def format_scores(scores: list[float]) -> tuple[str, str]:
     return f"{np.mean(scores):.3f}", f"{min(scores):.3f} … {max(scores):.3f}"
 
 
@@ -106,7 +106,7 @@ def compare(shape: str, task: Task, scale: float, seeds: int) -> dict:
     scores, theirs, seconds = [], [], []
     for seed in range(seeds):
         network = Network.initialise(task.config, seed)
-        twin = Twin(network)
+        twin = TorchNetwork(network)
         fit = FitConfig(steps=steps, batch_size=task.B, learning_rate=task.learning_rate, seed=seed)
         batches = cycle_batches(task.train, fit, aligned=task.config.aligned)
         chosen = [next(batches) for _ in range(steps)]
@@ -156,7 +156,7 @@ def score(network: Network, batches: list[SequenceBatch]) -> float:
     return float(np.mean(np.concatenate(right)))
 
 
-class Twin(torch.nn.Module):
+class TorchNetwork(torch.nn.Module):
     """The same network in idiomatic PyTorch: packed sequences, a mask over attention."""
 
     def __init__(self, network: Network) -> None:

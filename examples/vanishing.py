@@ -31,7 +31,7 @@ def seen(model: Model, ids: np.ndarray) -> Influence:
     return influence(model, ids[:-1], lags=LAGS, places=PLACES)
 
 
-def told(found: Influence) -> str:
+def format_horizon(found: Influence) -> str:
     lag = horizon(found.lags, found.mean, 0.01)
     return f"over {LAGS}" if lag is None else str(lag)
 
@@ -58,7 +58,7 @@ def main() -> None:
             found[cell, when] = seen(model, ids)
             enough = gradient_by_lag(model, ids[:-1], ids[1:], lags=LAGS).steps_for(BIAS)
             widest = max(radii(model).values())
-            horizon_of = told(found[cell, when])
+            horizon_of = format_horizon(found[cell, when])
             print(f"{cell:6} {when:8} {widest:11.2f}   {horizon_of:>13}   {enough or f'over {LAGS}':>8}")
     if args.picture:
         draw(found, args.picture)
@@ -80,7 +80,11 @@ def draw(found: dict[tuple[str, str], Influence], path: str) -> None:
     for (cell, when), each in found.items():
         style = "-" if when == "trained" else ":"
         right.plot(
-            each.lags, each.mean, style, color=CELLS[cell], label=f"{cell}, {when}, horizon {told(each)}"
+            each.lags,
+            each.mean,
+            style,
+            color=CELLS[cell],
+            label=f"{cell}, {when}, horizon {format_horizon(each)}",
         )
     right.axhline(0.01, color=GREY, linewidth=0.8, linestyle="--")
     right.set(

@@ -96,7 +96,7 @@ nb::tuple window_forward(const std::string& name, int activation, std::optional<
   const OwnParameters own(cell, parameters, a.H, a.P, true, own_values);
   a.parameters = own_values;
   require(!recurrent_mask || W, std::string(cell.name) + " has no W for a recurrent dropout mask");
-  a.recurrent_mask__BH = checked(recurrent_mask, "keep", {a.B, a.H});
+  a.recurrent_mask__BH = checked(recurrent_mask, "recurrent_mask", {a.B, a.H});
   const float* s_start = checked(s0, "s0", {a.B, a.H});
   require(!cell.has_cell_state || s_start, std::string(cell.name) + " needs s0");
 
@@ -155,7 +155,7 @@ nb::tuple window_backward(const std::string& name, int activation, const Panels*
   const auto own_lengths = checked_lengths(lengths, a.B, a.tau);
   a.lengths__B = own_lengths ? own_lengths->data() : nullptr;
   require(!recurrent_mask || W, std::string(cell.name) + " has no W for a recurrent dropout mask");
-  a.recurrent_mask__BH = checked(recurrent_mask, "keep", {a.B, a.H});
+  a.recurrent_mask__BH = checked(recurrent_mask, "recurrent_mask", {a.B, a.H});
   a.dh__tBH = checked(dh, "dh", {a.tau, a.B, a.H});
   a.dh_end__BH = checked(dh_end, "dh_end", {a.B, a.H});
   a.ds_end__BH = checked(ds_end, "ds_end", {a.B, a.H});

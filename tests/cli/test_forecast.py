@@ -202,7 +202,7 @@ def test_all_columns_that_cannot_be_used_are_named_at_once_and_before_any_is_lea
     table.write_text("t,good,flat,late\n" + rows)
     assert run(monkeypatch, act, table, *out, *QUICK) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"unspool: {table}: column 'flat': the series: all 96 values are 5; there is")
+    assert said.startswith(f"unspool: {table}: column 'flat': the series: all 96 values are 5; expected")
     late = (
         "column 'late': the series: all 77 values are 3"  # before the first origin, and so for backtest alone
     )

@@ -165,7 +165,7 @@ def test_ridge_regression_is_that_of_scikit_learn_and_finds_its_lambda():
     X, noise = RNG.standard_normal((80, 6)), RNG.standard_normal((80, 2))
     y = X @ RNG.standard_normal((6, 2)) + 0.1 * noise
     ours = Ridge.fit(X, y)
-    Z = (X - ours.mean) / ours.spread
+    Z = (X - ours.mean) / ours.std
     distances = []
     for share in 10.0 ** np.arange(-6, 4):
         theirs = SklearnRidge(alpha=80 * share).fit(Z, y)

@@ -69,8 +69,8 @@ def test_the_four_parts_of_a_gru_go_their_ways_in_one_pass(H, threads):
     W, table, d = rubbish(3 * H, H), rubbish(7, 3 * H), rubbish(H)
     with threads_of(threads):
         native.sum_over_time(
-            da, past, W, accumulate=False, lookup=Lookup(table, ids), accumulate_lookup=False, d=d,
-            accumulate_d=False,
+            da, past, W, accumulate=False, lookup=Lookup(table, ids), accumulate_lookup=False,
+            gap=(2 * H, H), total=d, accumulate_total=False,
         )  # fmt: skip
     inner = np.delete(da, slice(2 * H, 3 * H), axis=1)
     assert np.array_equal(W, native.matmul(inner, past, transpose_a=True))
@@ -79,11 +79,13 @@ def test_the_four_parts_of_a_gru_go_their_ways_in_one_pass(H, threads):
     native.scatter_add(apart, ids, da[:, : 3 * H])
     assert np.array_equal(table, apart)
     theirs = np.zeros_like(W), np.zeros_like(table), np.zeros_like(d)
-    reference.sum_over_time(da, past, theirs[0], accumulate=True, lookup=Lookup(theirs[1], ids), d=theirs[2])
+    reference.sum_over_time(
+        da, past, theirs[0], accumulate=True, lookup=Lookup(theirs[1], ids), gap=(2 * H, H), total=theirs[2]
+    )
     for one, two in zip((W, table, d), theirs, strict=True):
         assert np.allclose(one, two, atol=1e-3)
-    with pytest.raises(InputError, match="four times"):
-        native.sum_over_time(da[:, :-1].copy(), past, W, accumulate=True, d=d)
+    with pytest.raises(InputError, match="out"):
+        native.sum_over_time(da[:, :-1].copy(), past, W, accumulate=True, gap=(2 * H, H), total=d)
 
 
 @pytest.mark.parametrize("R", [0, 1, 70])

@@ -12,6 +12,7 @@ import pytest
 from torch.testing._internal.common_modules import module_db
 
 import torch
+from unspool.cells import cell_named
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.torch.state_dict import from_torch, gradient_to_torch
@@ -68,7 +69,7 @@ class Sample:
         made = sample.constructor_input
         self.module = info.module_cls(*made.args, **made.kwargs).double()
         x, *starts = sample.forward_input.args
-        if starts and self.cell == "lstm":
+        if starts and cell_named(self.cell).has_cell_state:
             starts = list(starts[0])
         self.x = x.detach().double().requires_grad_()
         self.starts = [s.detach().double().requires_grad_() for s in starts]
@@ -95,12 +96,16 @@ class Sample:
         return tensor[:, None] if tensor.dim() == 2 else tensor
 
     def run(self):
-        given = (tuple(self.starts) if self.cell == "lstm" else self.starts[0],) if self.starts else ()
+        given = (
+            (tuple(self.starts) if cell_named(self.cell).has_cell_state else self.starts[0],)
+            if self.starts
+            else ()
+        )
         result = self.module(self.x, *given)
         if not self.stepwise:
             h, ends = result
-            return h, list(ends) if self.cell == "lstm" else [ends]
-        return (result[0], list(result)) if self.cell == "lstm" else (result, [result])
+            return h, list(ends) if cell_named(self.cell).has_cell_state else [ends]
+        return (result[0], list(result)) if cell_named(self.cell).has_cell_state else (result, [result])
 
     def state_dict(self):
         suffix = "_l0" if self.stepwise else ""
@@ -147,7 +152,7 @@ def ours_of(theirs, dh, d_ends):
     dx, d_start = model.backward(out, float32(dh), gradient, d_final_state=parts(d_ends), want_dx=True)
     model.fold_input_tables(gradient)
     found = {"h": out.h, "dx": dx}
-    for part, letter in enumerate("hs" if config.cell == "lstm" else "h"):
+    for part, letter in enumerate("hs"[: cell_named(config.cell).parts]):
         found[f"{letter} end"] = np.stack([pair[part] for pair in out.state])
         found[f"d{letter}0"] = np.stack([pair[part] for pair in d_start])
     suffix = "_l0" if theirs.stepwise else ""

@@ -104,14 +104,14 @@ def _size(part: Part, K: int) -> PartSize:
 
 def _unseen(counts: NgramCounts, test: Ids) -> list[Unseen]:
     """Return the unseen n-grams: look up each distinct n-gram of the test split in the training counts, level by level."""
-    found, own = list[Unseen](), count_ngrams(test, counts.K, min(counts.order, len(test)))
+    found, tested = list[Unseen](), count_ngrams(test, counts.K, min(counts.order, len(test)))
     entry = np.zeros(1, np.int64)  # entries of the training split for the test split, one level below
-    for n, (level, trained) in enumerate(zip(own.levels, counts.levels, strict=False), 1):
+    for n, (level, trained) in enumerate(zip(tested.levels, counts.levels, strict=False), 1):
         entry = trained.find(entry[level.prefixes], level.keys % counts.K)
         missing = entry < 0
         tokens, unseen = int(level.counts.sum()), int(level.counts[missing].sum())
         found.append(Unseen(n, tokens, unseen, len(level.keys), int(missing.sum())))
-    return found + [Unseen(n, 0, 0, 0, 0) for n in range(own.order + 1, counts.order + 1)]
+    return found + [Unseen(n, 0, 0, 0, 0) for n in range(tested.order + 1, counts.order + 1)]
 
 
 def _scores(counts: NgramCounts, corpus: Corpus, eps: Sequence[float], backward: bool) -> list[Score]:

@@ -10,9 +10,9 @@
     payload         the bytes of the range coder
     CRC-32          of all bytes before it
 
->>> kept = Container("network", b"m" * 8, b"s" * 16, 1000, 990, "a.txt", "", b"", b"the bits")
->>> content = kept.to_bytes()
->>> len(content) - len(kept.payload), Container.from_bytes(content) == kept
+>>> container = Container("network", b"m" * 8, b"s" * 16, 1000, 990, "a.txt", "", b"", b"the bits")
+>>> content = container.to_bytes()
+>>> len(content) - len(container.payload), Container.from_bytes(content) == container
 (50, True)
 >>> Container.from_bytes(content[:-1])
 Traceback (most recent call last):

@@ -44,9 +44,9 @@ class Encoder:
 
     def put(self, start: int, size: int, total: int) -> None:
         """Code one choice: 0 <= start, 1 <= size, start + size <= total."""
-        share = self._width // total  # (1)
-        self._low += share * start  # (2)
-        self._width = share * size  # (3)
+        unit = self._width // total  # (1)
+        self._low += unit * start  # (2)
+        self._width = unit * size  # (3)
         if self._low >= WHOLE:
             self._low -= WHOLE
             self._carry()
@@ -57,8 +57,8 @@ class Encoder:
 
     def finish(self) -> bytes:
         """Return the shortest bytes in the interval, if zeros follow the last one."""
-        for kept in range(0, BITS + 8, 8):  # bits of low that are written
-            step = WHOLE >> kept
+        for bits in range(0, BITS + 8, 8):  # bits of low that are written
+            step = WHOLE >> bits
             number = -(-self._low // step) * step
             if number < self._low + self._width:
                 break
@@ -82,20 +82,20 @@ class Decoder:
     def __init__(self, content: bytes) -> None:
         self._content, self._at = content, BITS // 8
         self._number = int.from_bytes(content[: self._at].ljust(self._at, b"\0"), "big")  # minus low
-        self._width, self._share = WHOLE, 0
+        self._width, self._unit = WHOLE, 0
 
     def point(self, total: int) -> int:
         """Return a number in the interval of the next choice."""
-        self._share = self._width // total if total else 0  # (1)
-        point = self._number // self._share if self._share else total
+        self._unit = self._width // total if total else 0  # (1)
+        point = self._number // self._unit if self._unit else total
         if point >= total:
             raise FileError("damaged: its code matches no choice; restore it from a copy")
         return point
 
     def take(self, start: int, size: int) -> None:
         """Advance past the choice [start, start + size) that contains the point."""
-        self._number -= self._share * start  # (2)
-        self._width = self._share * size  # (3)
+        self._number -= self._unit * start  # (2)
+        self._width = self._unit * size  # (3)
         while self._width < LEAST:
             byte = self._content[self._at] if self._at < len(self._content) else 0
             self._number = self._number << 8 | byte

@@ -317,9 +317,9 @@ def _finite(values: Any, name: str, number: int | None = None) -> Any:
         raise InputError(f"{where} holds something that is not a number: {error}") from error
     if not np.isfinite(numbers).all():
         at = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
-        place = at if number is None else (number, *at)
+        position = at if number is None else (number, *at)
         names = ", ".join(
-            f"{axis} {i}" for axis, i in zip(("sequence", "step", "channel"), place, strict=False)
+            f"{axis} {i}" for axis, i in zip(("sequence", "step", "channel"), position, strict=False)
         )
         raise InputError(
             f"{name} has {numbers[at]} at {names}: NaN and infinity are not numbers that can be read"

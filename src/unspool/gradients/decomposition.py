@@ -29,9 +29,10 @@ from unspool.model.equivalent import with_output_every_step
 from unspool.model.feedback import AT, add_feedback_gradient
 from unspool.model.layer import add_layer_gradient, input_part, layer_backward
 from unspool.model.layer_names import layer_directions
-from unspool.model.network import LayerGradient, Model
+from unspool.model.network import Model
 from unspool.model.packed import Weights
 from unspool.model.parameters import prefix
+from unspool.model.stack import LayerGradient
 from unspool.model.values import Output, State
 
 TOO_MANY = 2**27

@@ -67,15 +67,6 @@ class Extra(NamedTuple):
         first = self.tape.of(H, P)
         return tape[..., first : first + self.columns.of(H, P)]
 
-    def gradient(self, da: Floats, tape: Floats | None, H: int, P: int) -> Floats:
-        """Return the gradient, from rows of da (N, …) and of the tape."""
-        own = self.columns_of_da(da, H, P)
-        if not any(self.columns):
-            total: Floats = own.sum(axis=0)
-            return total
-        assert tape is not None
-        return own.T @ self.columns_of_tape(tape, H, P)
-
 
 class StepTape(NamedTuple):
     """One step of a tape: all rows (B, …), or one row of it."""

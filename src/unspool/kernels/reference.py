@@ -149,11 +149,6 @@ def _alive(tau: int, B: int, lengths: Ids | None) -> NDArray[np.bool_]:
     return np.arange(tau)[:, None] < (np.full(B, tau) if lengths is None else lengths)
 
 
-def _order(tau: int, reverse: bool) -> range:
-    """Return the steps in the order of the forward pass."""
-    return range(tau)[:: -1 if reverse else 1]
-
-
 def window_forward(
     cell: Recurrence,
     p: Floats | Lookup,
@@ -182,7 +177,7 @@ def window_forward(
     hs[first] = h0
     if ss is not None and s0 is not None:
         ss[first] = s0
-    for t in _order(tau, reverse):
+    for t in range(tau)[:: -1 if reverse else 1]:
         before, after = (t + 1, t) if reverse else (t, t + 1)
         h, s, live = hs[before], None if ss is None else ss[before], alive[t][:, None]
         seen = h if recurrent_mask is None else h * recurrent_mask
@@ -230,7 +225,7 @@ def window_backward(
     if cell.has_cell_state:
         ds_t = np.zeros((B, H), hs.dtype) if ds_end is None else ds_end.copy()
     mask = 1 if tape.recurrent_mask is None else tape.recurrent_mask
-    for t in reversed(_order(tau, tape.reverse)):
+    for t in range(tau)[:: 1 if tape.reverse else -1]:
         live = alive[t][:, None]
         if dh is not None:
             dh_t = dh_t + dh[t]

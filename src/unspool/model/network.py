@@ -10,7 +10,7 @@ takes the tape and the gradient of the output. The backend computes: `native` in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,12 @@ from unspool.errors import InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.backend import BACKENDS, Backend, backend_name
-from unspool.kernels.tape import Backward, Loss
+from unspool.kernels.tape import Loss
 from unspool.model.config import ModelConfig
 from unspool.model.feedback import (
     AT,
     NOTHING,
     add_feedback_gradient,
-    feedback_backward,
     fold_feedback,
     free_running,
     shift_right,
@@ -35,21 +34,13 @@ from unspool.model.feedback import (
 from unspool.model.gradient import Gradient, Gradients, by_rows
 from unspool.model.heads.classes import Classes
 from unspool.model.inputs import as_int32, check_input, check_state, without_padding
-from unspool.model.layer import add_layer_gradient, fold_input_tables, layer_backward, layer_forward
+from unspool.model.layer import add_layer_gradient, fold_input_tables
 from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters, initialise, prefix
 from unspool.model.pooling import POOLS
+from unspool.model.stack import FinalGradients, LayerGradient, backward_layers, forward_layers
 from unspool.model.values import LayerTape, Masks, Output, State
 from unspool.options import at_least
-
-
-class LayerGradient(NamedTuple):
-    """The gradients of one layer in one window."""
-
-    layer: int
-    dh: list[Floats | None]  # per direction, tau B H: of h(t) from the layer above or the output alone
-    backs: list[Backward]  # per direction
-    dx: Floats | None  # tau B X, the sum over directions
 
 
 class Model:
@@ -103,17 +94,16 @@ class Model:
         B = at_least("B", B, 0)
         if self.config.feeds_tokens:
             return [(np.full(B, NOTHING, np.int32), None)]
-        cell_state = cell_named(self.config.cell).has_cell_state
-        state: State = []
+        cell_state, state = cell_named(self.config.cell).has_cell_state, State()
         for layer in range(self.config.layers):
             for reverse in range(self.config.directions):
                 at = prefix(layer, bool(reverse))
-                h0, s0 = (self._initial(at + letter, B) for letter in ("h0", "s0"))
-                state.append((h0, s0 if cell_state else None))
+                s0 = self._initial(at + "s0", B) if cell_state else None
+                state.append((self._initial(at + "h0", B), s0))
         return state
 
     def _initial(self, name: str, B: int) -> Floats:
-        if name in self.parameters.shapes:
+        if self.config.learn_h0:
             return np.tile(self.parameters[name], (B, 1))
         return np.zeros((B, self.config.hidden), self.backend.DTYPE)
 
@@ -160,20 +150,7 @@ class Model:
             x = ids if config.uses_input_table else self._embed(ids)
         if config.feeds_tokens:
             return self._forward_feedback(x, state, lengths, masks, weights, ids, y, sampled_mask)
-        ends: State = []
-        tapes: list[LayerTape] = []
-        for layer, directions in enumerate(weights.layers):
-            made = []
-            for i, weights_of in enumerate(directions):
-                at = layer * config.directions + i
-                recurrent_mask = masks.of_state(at, config.feeds_logits) if masks else None
-                made.append(layer_forward(weights_of, x, *state[at], lengths, recurrent_mask))
-                ends.append((made[-1].h_end, made[-1].s_end))
-            mask = masks.outputs[layer] if masks and masks.outputs else None
-            tapes.append(LayerTape(x, made, mask))
-            h = made[0].h if len(made) == 1 else np.concatenate([tape.h for tape in made], axis=2)
-            x = h if mask is None else self.backend.scale_rows(h, mask)
-        return Output(x, ends, tapes, ids)
+        return forward_layers(weights, x, state, lengths, masks, ids)
 
     def _forward_feedback(
         self,
@@ -231,9 +208,9 @@ class Model:
 
     def head_input(self, output: Output) -> Floats:
         """Return the input of the output layer: h (tau, B, width), or the final state (B, width) with pattern="last"."""
-        return (
-            POOLS["last"].forward(output, None, self.backend) if self.config.pattern == "last" else output.h
-        )
+        if self.config.pattern == "last":
+            return POOLS["last"].forward(output, None, self.backend)
+        return output.h
 
     def logits(self, output: Output, weights: Weights | None = None) -> Floats:
         """Return o = c + V h, (tau, B, K) or (B, K)."""
@@ -298,42 +275,20 @@ class Model:
         consume: bool = False,
     ) -> Iterator[LayerGradient]:
         """Backpropagate through the layers, the last first; yield each one's gradients. For arguments see `backward`."""
-        config = self.config
         weights = weights or self.weights()
         dh, d_ends = self._to_states(output, dh, d_final_state)
-        for layer in reversed(range(config.layers)):
-            made = output.tape[layer]
-            if made.mask is not None and dh is not None:
-                dh = self.backend.scale_rows(np.ascontiguousarray(dh), made.mask)
-            want = want_dx or layer > 0 or config.gathers
-            parts: list[Floats | None] = [dh] * config.directions
-            if dh is not None and config.directions > 1:
-                parts = list(np.split(dh, config.directions, axis=2))
-            backs, dx = [], None
-            for i, (of, tape) in enumerate(zip(weights.layers[layer], made.directions, strict=True)):
-                if config.feeds_tokens:
-                    dx_i, back = feedback_backward(of, made.x, tape, parts[i], want)
-                else:
-                    dh_end, ds_end = d_ends[layer * config.directions + i]
-                    dx_i, back = layer_backward(
-                        of, made.x, tape, dh=parts[i], dh_end=dh_end, ds_end=ds_end, xi=xi, want_dx=want,
-                        consume=consume,
-                    )  # fmt: skip
-                backs.append(back)
-                dx = dx_i if dx is None else dx + dx_i
-            yield LayerGradient(layer, parts, backs, dx)
-            dh = dx
+        return backward_layers(weights, output, dh, d_ends, xi=xi, want_dx=want_dx, consume=consume)
 
     def _to_states(
         self, output: Output, dh: Floats | None, d_final_state: State | None
-    ) -> tuple[Floats | None, list[tuple[Floats | None, Floats | None]]]:
+    ) -> tuple[Floats | None, FinalGradients]:
         """Return the gradients of h(t) and of all final states from that of the head's input."""
         config = self.config
         if dh is not None and np.shape(dh) != (expected := self.head_input(output).shape):
             raise InputError(f"dh has shape {np.shape(dh)}; expected {expected}")
         if d_final_state is not None:
             check_state(config, d_final_state, "d_final_state")
-        ends: list[tuple[Floats | None, Floats | None]] = [(None, None)] * (config.layers * config.directions)
+        ends: FinalGradients = [(None, None)] * (config.layers * config.directions)
         ends = ends if d_final_state is None else list(d_final_state)
         if config.pattern != "last" or dh is None:
             return dh, ends

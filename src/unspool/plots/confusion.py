@@ -17,8 +17,8 @@ def draw_confusion(confusion: Whole, names: Sequence[str], path: str | Path, tit
     K = len(names)
     side = min(11.0, 2.2 + 0.42 * K)
     figure, (axes,) = new_axes(width=side + 0.6, height=side)
-    share = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
-    image = axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    fraction = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
+    image = axes.imshow(fraction, cmap="Blues", vmin=0, vmax=1)
     if max(map(len, names)) > 3:
         axes.set_xticks(range(K), labels=names, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
     else:
@@ -36,7 +36,7 @@ def draw_confusion(confusion: Whole, names: Sequence[str], path: str | Path, tit
     if K <= MOST_COUNTS:
         for (i, j), count in np.ndenumerate(confusion):
             if count:
-                colour = "white" if share[i, j] > 0.5 else "#222222"
+                colour = "white" if fraction[i, j] > 0.5 else "#222222"
                 axes.text(j, i, f"{count:,}", ha="center", va="center", fontsize=7, color=colour)
     bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
     bar.outline.set_visible(False)

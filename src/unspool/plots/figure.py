@@ -64,10 +64,10 @@ def save(figure: Any, path: str | Path) -> None:
 def _render(figure: Any, path: str | Path) -> tuple[bytes, list[str]]:
     """Return a figure as the bytes of a file, and the characters that its fonts lack."""
     missing, content = dict[str, None](), io.BytesIO()
-    with warnings.catch_warnings(record=True) as met:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", message="Glyph")
         figure.savefig(content, dpi=150, format=Path(path).suffix.lower().removeprefix("."))
-    for each in met:
+    for each in caught:
         if found := MISSING_GLYPH.match(str(each.message)):
             missing[chr(int(found[1]))] = None
         else:

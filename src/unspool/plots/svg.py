@@ -145,5 +145,5 @@ def diverging(value: float) -> str:
     """
     size = min(abs(value), 1.0) if value == value else 0.0
     red, green, blue = ORANGE if value > 0 else BLUE
-    share = f"{0.9 * size:.2f}".lstrip("0").rstrip("0").rstrip(".") or "0"
-    return f"rgba({red},{green},{blue},{share})"
+    opacity = f"{0.9 * size:.2f}".lstrip("0").rstrip("0").rstrip(".") or "0"
+    return f"rgba({red},{green},{blue},{opacity})"

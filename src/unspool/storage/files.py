@@ -65,7 +65,7 @@ def write_atomic(path: str | Path, content: bytes, *, new: bool = False) -> None
 
 
 def put_in_place(beside: Path, target: Path, *, new: bool) -> None:
-    """Give a finished file its name and sync the folder; with `new`, raise FileExistsError if the name is taken."""
+    """Rename a finished file to its name and sync the folder; with `new`, raise FileExistsError if the name is taken."""
     if new:
         _put_new(beside, target)
     else:

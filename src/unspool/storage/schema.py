@@ -183,11 +183,11 @@ def _fields(kind: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     if is_typeddict(kind):
         given = get_type_hints(kind, include_extras=True).items() if kind.__total__ else ()
         return hints, tuple(field for field, hint in given if get_origin(hint) is not NotRequired)
-    own = [field for field in dataclasses.fields(kind) if field.init]
+    fields = [field for field in dataclasses.fields(kind) if field.init]
     missing = dataclasses.MISSING
-    keys = {field.name: field.metadata.get("key", field.name) for field in own}
-    required = tuple(keys[f.name] for f in own if f.default is missing and f.default_factory is missing)
-    return {keys[field.name]: hints[field.name] for field in own}, required
+    keys = {field.name: field.metadata.get("key", field.name) for field in fields}
+    required = tuple(keys[f.name] for f in fields if f.default is missing and f.default_factory is missing)
+    return {keys[field.name]: hints[field.name] for field in fields}, required
 
 
 def _check(fits: bool, kind: Any, value: Any, name: str) -> Any:

@@ -41,9 +41,9 @@ def first_errors(
 
     >>> from unspool.turing.builtin import find
     >>> from unspool.turing.compile import compile_machine
-    >>> from unspool.turing.run import truth_of
+    >>> from unspool.turing.run import exact_states
     >>> network = compile_machine(find("builtin:increment"))
-    >>> [first_errors(network, word, truth_of(network, word, 100), "float32") for word in ("1" * 7, "1" * 12)]
+    >>> [first_errors(network, word, exact_states(network, word, 100), "float32") for word in ("1" * 7, "1" * 12)]
     [Lasted(tape=None, state=None), Lasted(tape=0, state=9)]
     """
     watch = FloatRun(network, word, precision)

@@ -70,12 +70,12 @@ def from_values(content: Any, name: str) -> Machine | Automaton:
     made = {state: _rules(state, rules) for state, rules in _table(content).items()}
     symbols = {symbol for rules in made.values() for symbol in rules} | {content["blank"]}
     symbols |= {rule.write for rules in made.values() for rule in rules.values()}
-    kept = {
+    expanded = {
         (state, symbol): Rule(symbol if rule.write == OTHERS else rule.write, rule.move, rule.to)
         for (state, symbol), rule in _expand_others(made, symbols).items()
     }
     return Machine(
-        _name(content, name), content["blank"], content["start"], _strings(content, "halting"), kept
+        _name(content, name), content["blank"], content["start"], _strings(content, "halting"), expanded
     )
 
 

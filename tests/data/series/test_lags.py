@@ -31,7 +31,7 @@ def test_what_is_no_number_is_named_with_its_line(tmp_path: Path, content: str, 
 def test_a_missing_column_or_body_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match="there are a, b"):
+    with pytest.raises(InputError, match="expected one of a, b"):
         read_series(path, "c")
     path.write_text("a,b\n")
     with pytest.raises(EmptyInput):

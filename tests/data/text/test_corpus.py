@@ -143,7 +143,7 @@ def test_nothing_left_is_an_error(tmp_path: Path) -> None:
     path.write_text("红楼梦")
     with pytest.raises(EmptyInput, match="erased all 3 letters"):
         prepare(path, clean=True)
-    with pytest.raises(EmptyInput, match="leave none for training"):
+    with pytest.raises(EmptyInput, match="none is left for training"):
         prepare(path, split=(0.1, 0.1, 0.8))
     path.write_text("")
     for kind in ("char", "byte", "word"):

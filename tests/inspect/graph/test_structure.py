@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unspool.cells import cell_named
 from unspool.errors import InputError
 from unspool.inspect.graph.build import fold
 from unspool.inspect.graph.export import from_json, to_dot, to_json, to_mermaid
@@ -71,7 +72,7 @@ def test_unfolding_opens_every_circle_and_shares_every_parameter(config, tau):
         edges = [edge for edge in folded.edges if edge.parameter == parameter.name]
         biases = [node for node in folded.nodes if parameter.name in node.biases]
         assert len(uses[parameter.name]) == tau * (len(edges) + len(biases)) > 0
-    carried = 2 if config.cell == "lstm" else 1
+    carried = cell_named(config.cell).parts
     assert len(unfolded.starts) == carried * config.layers * config.directions
 
 

@@ -55,8 +55,8 @@ def test_every_node_of_the_unfolded_graph_has_the_bits_of_the_loop_for_any_tau(s
             if tape.ss is not None:
                 assert (found[at + "s", t + 1] == (tape.ss[:-1] if tape.reverse else tape.ss[1:])[t]).all()
             if tape.gates is not None:
-                names = "ifgo" if tape.cell == "lstm" else "rznq"
-                for gate, values in zip(names, np.split(tape.gates[t], 4, axis=1), strict=True):
+                blocks = np.split(tape.gates[t], tape.gates.shape[2] // w.config.hidden, axis=1)
+                for gate, values in zip(tape.cell.gates, blocks, strict=False):
                     assert (found[at + gate, t + 1] == values).all(), gate
         assert (found["o", t + 1] == logits[t]).all()
         assert (found["L", t + 1][:, 0] == loss.per_target[t]).all()

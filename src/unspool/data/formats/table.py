@@ -186,12 +186,12 @@ def _without_blanks(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[s
         rows.pop()
     single = max((len(row) for _, row in rows), default=0) == 1
     begun = False
-    kept = []
+    found = []
     for line, row in rows:
         if row or (single and begun):
-            kept.append((line, row or [""]))
+            found.append((line, row or [""]))
         begun = begun or bool(row)
-    return kept
+    return found
 
 
 def _rows(name: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:

@@ -109,21 +109,21 @@ def decode_id_stream(vocab: Vocab, tokenizer: Tokenizer, ids: Iterable[int]) -> 
     ['', 'é', '', '\ufffd<unk>', '']
     """
     special = 1 + len(vocab.reserved_tokens) if tokenizer.lossless else 0
-    coming, met = iter(ids), list[str]()
+    remaining, special_tokens = iter(ids), list[str]()
 
     def until_special() -> Iterator[str]:
-        for index in coming:
+        for index in remaining:
             token = vocab.to_tokens(int(index))
             if index < special:
-                met.append(token)
+                special_tokens.append(token)
                 return
             yield token
 
     more = True
     while more:
         for piece in tokenizer.decode_stream(until_special()):
-            more = bool(met)
-            yield piece + met.pop() if met else piece
+            more = bool(special_tokens)
+            yield piece + special_tokens.pop() if special_tokens else piece
 
 
 def prepare(

@@ -61,8 +61,8 @@ class IdBuffer:
         try:
             yield
         except OSError as error:
-            place = self._path or f"a temporary file in {tempfile.gettempdir()}"
-            raise FileError(f"{place}: cannot be written: {why(error)}") from error
+            target = self._path or f"a temporary file in {tempfile.gettempdir()}"
+            raise FileError(f"{target}: cannot be written: {why(error)}") from error
 
     def at(self, position: int) -> int:
         """Return the provisional id at a position."""

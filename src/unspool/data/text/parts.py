@@ -63,8 +63,8 @@ def cut_parts(ends: list[int], split: tuple[float, float, float], least: int = 0
     [(0, 700), (700, 800), (800, 800)]
     """
     if len(ends) == 1:
-        shares = (split[0], split[0] + split[1])
-        ends = [max(least, int(ends[0] * share + 1e-6)) for share in shares] + ends
+        fractions = (split[0], split[0] + split[1])
+        ends = [max(least, int(ends[0] * fraction + 1e-6)) for fraction in fractions] + ends
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 

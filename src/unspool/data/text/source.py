@@ -162,18 +162,18 @@ def _pipe(path: Path) -> Source:
 
 def _spooled(name: str, stream: IO[bytes]) -> Source:
     # A pipe can be read once and preparation reads twice: keep a small one in memory, a large one on disk.
-    kept = tempfile.SpooledTemporaryFile(max_size=1 << 26)  # noqa: SIM115 - closed with its source
+    buffer = tempfile.SpooledTemporaryFile(max_size=1 << 26)  # noqa: SIM115 - closed with its source
     most = DEVICE if _is_device(stream) else PIPE
     while block := stream.read(BLOCK):
-        kept.write(block)
-        if kept.tell() > most:
-            kept.close()
+        buffer.write(block)
+        if buffer.tell() > most:
+            buffer.close()
             kind = "a device" if most == DEVICE else "a pipe"
             raise FileError(
                 f"{name}: more than {most >> 20:,} MiB from {kind}, which may be endless; pass a file"
             )
-    source = Source(name, data=cast(IO[bytes], kept))
-    weakref.finalize(source, kept.close)
+    source = Source(name, data=cast(IO[bytes], buffer))
+    weakref.finalize(source, buffer.close)
     return source
 
 

@@ -73,7 +73,7 @@ class Tokenizer(ABC):
 
     @property
     def line_joint(self) -> str:
-        """What cleaning puts between two lines: nothing between single characters, otherwise a blank."""
+        """The string that cleaning puts between two lines: empty for single characters, otherwise a blank."""
         return "" if self.one_symbol else " "
 
     @abstractmethod
@@ -117,7 +117,7 @@ class Tokenizer(ABC):
         return len(token), len(token.encode("utf-8", "surrogatepass"))
 
     def alphabet(self) -> Sequence[str]:
-        """Return the tokens that every vocabulary has, whatever the text."""
+        """Return the tokens that every vocabulary contains, for any text."""
         return ()
 
     def indexer(self) -> Indexer:

@@ -70,7 +70,7 @@ def _edges(classes: Classes) -> tuple[Whole, Whole]:
 
 
 def _attach_marks(classes: Classes) -> None:
-    """Let a combining mark end a SINGLE, continue a WORD, or begin a word after anything else."""
+    """Attach combining marks: to the end of a SINGLE, to a WORD, or as the start of a word after any other class."""
     marks = np.flatnonzero(classes == EXTEND)
     base = np.maximum(marks - 1, 0)
     while (on := (classes[base] == EXTEND) & (base > 0)).any():

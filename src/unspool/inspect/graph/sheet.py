@@ -135,11 +135,11 @@ class Sheet:
             return tag("text", f"{first[0]:.2f}", x=x, y=y + 15, text_anchor="middle", font_size=11.5)
         found = ""
         for values, scale, top in rows:
-            shares = np.asarray(values, float)[0][:CELLS] / scale
-            left = x - 3 * len(shares)
+            levels = np.asarray(values, float)[0][:CELLS] / scale
+            left = x - 3 * len(levels)
             found += "".join(
                 tag("rect", x=left + 6 * i, y=top, width=6, height=7.5, class_="cell", style=f"fill:{diverging(v)}")
-                for i, v in enumerate(shares)
+                for i, v in enumerate(levels)
             )  # fmt: skip
         return found
 

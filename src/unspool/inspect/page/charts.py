@@ -89,9 +89,9 @@ def path_chart(
         inside.append(tag("text", escape(visible(piece)[:6]), x=axes.x(px), y=axes.y(py) + 4, style=f"fill:var(--{colour})", font_weight=700 if colour == "green" else None))  # fmt: skip
     canvas.add(tag("g", "".join(inside), class_="glyphs", text_anchor="middle", font_size=11, opacity=0.55))
     first = max(0, min(len(positions) - steps, len(positions) // 3))
-    way = [(axes.x(px), axes.y(py)) for px, py in positions[first : first + steps]]
-    canvas.path(way, fill="none", class_="way", style="stroke:var(--ink)", stroke_width=1.3, stroke_opacity=0.6, stroke_linejoin="round")  # fmt: skip
-    canvas.tag("circle", cx=way[-1][0], cy=way[-1][1], r=6, class_="now", style="fill:var(--ink);stroke:var(--paper)", stroke_width=2)  # fmt: skip
+    path = [(axes.x(px), axes.y(py)) for px, py in positions[first : first + steps]]
+    canvas.path(path, fill="none", class_="way", style="stroke:var(--ink)", stroke_width=1.3, stroke_opacity=0.6, stroke_linejoin="round")  # fmt: skip
+    canvas.tag("circle", cx=path[-1][0], cy=path[-1][1], r=6, class_="now", style="fill:var(--ink);stroke:var(--paper)", stroke_width=2)  # fmt: skip
     return canvas
 
 

@@ -41,18 +41,18 @@ def influence_chart(seen: MemoryReport) -> Canvas:
 def bias_chart(seen: MemoryReport) -> Canvas:
     """Draw the contribution of each lag to ∇W as bars, and the bias of a gradient truncated after K steps as a line."""
     canvas = Canvas(WIDTH, HEIGHT, "What a truncated gradient misses")
-    shares = [
+    contributions = [
         sum(seen.by_lag.norms[name][lag] for name in seen.by_lag.norms)
         for lag in range(len(next(iter(seen.by_lag.norms.values()))))
     ]
-    total = sum(shares) or 1.0
-    farthest = len(shares) - 1
+    total = sum(contributions) or 1.0
+    farthest = len(contributions) - 1
     axes = Axes(canvas, (52, 34, WIDTH - 70, HEIGHT - 84), (0, farthest), (0.0, 1.0))
     axes.frame("lag k, or steps looked back K", "share")
-    wide = max(0.8, 0.8 * (WIDTH - 70) / len(shares))
-    most = max(shares) / total or 1.0
-    for lag, share in enumerate(shares):
-        top = axes.y(share / total / most)
+    wide = max(0.8, 0.8 * (WIDTH - 70) / len(contributions))
+    most = max(contributions) / total or 1.0
+    for lag, contribution in enumerate(contributions):
+        top = axes.y(contribution / total / most)
         canvas.tag("rect", x=axes.x(lag) - wide / 2 + (wide / 2 if not lag else 0), y=top, width=wide, height=axes.y(0) - top, style="fill:var(--orange)", fill_opacity=0.55)  # fmt: skip
     bias = seen.by_lag.bias
     axes.line(range(len(bias)), bias, "blue", stroke_width=2.2, stroke_linejoin="round")
@@ -84,16 +84,16 @@ def advice(back: MemoryReport) -> str:
         return f"more than {farthest} steps" if steps is None else f"{steps} steps"
 
     layers = ", ".join(reach(each) for each in back.horizons)
-    said = f"<b>Memory horizon</b>, where the influence falls below a hundredth: {layers} (untrained: {reach(back.fresh_horizon)}). "
+    horizon = f"<b>Memory horizon</b>, where the influence falls below a hundredth: {layers} (untrained: {reach(back.fresh_horizon)}). "
     enough = {bias: steps for bias, steps in back.advice.items() if steps is not None}
     if not enough:
         return (
-            said
+            horizon
             + f"<b>Advice</b>: backpropagate through more than {farthest} steps, or in full (--bptt full)."
         )
     bias = 0.05 if 0.05 in enough else max(enough)
-    others = "; ".join(f"{steps} for {share:.0%}" for share, steps in enough.items() if share != bias)
+    others = "; ".join(f"{steps} for {each:.0%}" for each, steps in enough.items() if each != bias)
     return (
-        said + f"<b>Advice</b>: backpropagation through {enough[bias]} steps has a bias of at most {bias:.0%}"
+        horizon + f"<b>Advice</b>: backpropagation through {enough[bias]} steps has a bias of at most {bias:.0%}"
         + (f" ({others})" if others else "") + f": <code>--bptt truncated:{enough[bias]}</code>."
     )  # fmt: skip

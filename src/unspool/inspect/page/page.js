@@ -35,7 +35,7 @@ function paint(which) {
   document.getElementById("low").textContent = unit ? (unit.middle - unit.half).toFixed(2) : "0";
   document.getElementById("high").textContent = unit ? (unit.middle + unit.half).toFixed(2) : data.most.toFixed(1) + " nats";
   document.getElementById("ramp").className = "ramp " + (unit ? "two" : "one");
-  document.getElementById("what").textContent = unit ? unit.told : "surprise −log p of each token";
+  document.getElementById("what").textContent = unit ? unit.label : "surprise −log p of each token";
 }
 
 function row(candidate) {

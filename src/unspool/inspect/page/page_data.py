@@ -44,7 +44,7 @@ def _expected(report: InspectReport, i: int) -> list[list[Any]]:
 def _unit_data(unit: Unit) -> dict[str, Any]:
     low, high = np.quantile(unit.activation, [0.02, 0.98]).tolist()
     return {
-        "told": f"{pretty(unit.name)} {describe_unit(unit)}",
+        "label": f"{pretty(unit.name)} {describe_unit(unit)}",
         "values": np.rint(100 * unit.activation.astype(float)).astype(int).tolist(),
         "middle": round((low + high) / 2, 4),
         "half": round(max((high - low) / 2, 1e-3), 4),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from unspool.errors import InputError
-from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.arrays import Floats, Ids, cached_attribute
 from unspool.model.losses import LOSSES
 from unspool.model.losses.base import LossFunction
 
@@ -36,7 +36,7 @@ class Head:
         """The width of the output o."""
         return self.outputs
 
-    @property
+    @cached_attribute
     def loss(self) -> LossFunction:
         """The loss that trains this head."""
         return LOSSES[self.loss_name]()

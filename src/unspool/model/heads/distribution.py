@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from unspool.kernels.arrays import Floats
+from unspool.kernels.arrays import Floats, cached_attribute
 from unspool.model.heads.base import Head
 from unspool.model.losses.gaussian import GaussianLikelihood
 
@@ -19,7 +19,7 @@ class Distribution(Head):
         """The width of the output o: two values per number."""
         return 2 * self.outputs
 
-    @property
+    @cached_attribute
     def loss(self) -> GaussianLikelihood:
         """The loss that trains this head."""
         return GaussianLikelihood(self.floor)

@@ -208,7 +208,7 @@ def _given(config: RunConfig) -> dict[str, Any]:
         return given
     if given.get("window", bptt.K1) != bptt.K1:
         raise InputError(
-            f"window is {given['tau']} and bptt {config.bptt}, which makes an update every {bptt.K1} steps; "
+            f"window is {given['window']} and bptt {config.bptt}, which makes an update every {bptt.K1} steps; "
             "give one of the two"
         )
     return given | {"window": bptt.K1}
