@@ -24,6 +24,8 @@ from unspool.tasks.registry import KINDS
 
 SMALL = {"hidden": 4, "steps": 4}
 TEXT = "she sells sea shells by the sea shore\n" * 30
+CHOSEN = {"split": (0.9, 0.1, 0.0), "validation_tokens": 114}
+"""The arguments of a language model that its run has chosen."""
 SERIES = 10 + np.sin(np.arange(60) * np.pi / 3)
 
 
@@ -55,7 +57,7 @@ def test_a_saved_model_is_loaded_as_it_was(kind: str, tmp_path: Path) -> None:
     model = fitted(kind, optimiser="sgd", schedule="constant")
     model.save(tmp_path / "run")
     assert run_folder.read_kind(tmp_path / "run") == kind
-    chosen = {"split": (0.9, 0.1, 0.0)} if kind == "language" else {}
+    chosen = CHOSEN if kind == "language" else {}
     for again in (unspool.load(tmp_path / "run"), type(model).load(tmp_path / "run")):
         assert type(again) is type(model)
         assert np.array_equal(parameters(again), parameters(model))
@@ -92,5 +94,5 @@ def test_a_run_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
 def test_a_language_model_that_was_trained_into_a_run_keeps_its_arguments(tmp_path: Path) -> None:
     model = LanguageModel(**SMALL, batch_size=4, window=8, seed=3, out=tmp_path / "run").fit(TEXT)
     again = unspool.load(tmp_path / "run")
-    assert again.get_params() == model.get_params() | {"out": None, "split": (0.9, 0.1, 0.0)}
+    assert again.get_params() == model.get_params() | {"out": None} | CHOSEN
     assert np.array_equal(parameters(again), parameters(model))
