@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from golden.command_line import call, must
+from command_line import call, must
 
 TRAIN = "train story.txt --out run --order 1 --json"
 TOML = 'hidden = 6\nbatch_size = 2\nwindow = 8\nsteps = 2\ntied = false\nsplit = [0.8, 0.1, 0.1]\ncell = "lstm"\n'
