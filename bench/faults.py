@@ -127,10 +127,7 @@ def run(command: list[str], place: Path, at: int = 0, error: int = 0) -> tuple[i
             sys.stdout, sys.stderr = out, err
             shim.faults_arm(os.fsencode(place), ctypes.c_long(at), error)
             try:
-                cli.main()
-                code = 0
-            except SystemExit as done:
-                code = done.code if isinstance(done.code, int) else 0
+                code = cli.main()
             except BaseException:
                 traceback.print_exc(file=err)
             calls = shim.faults_count()

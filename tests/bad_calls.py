@@ -322,10 +322,7 @@ def run_in_child(arguments: list[str], errors: int) -> typing.NoReturn:
         sys.argv = ["unspool", *arguments]
         from unspool.cli.main import main
 
-        main()
-        code = 0
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        code = main()
     except BaseException:
         sys.excepthook(*sys.exc_info())
         code = 1

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from command_line import call, must
 from fixtures.make import (
     ANSWERS,
     ASKED,
@@ -27,7 +28,6 @@ from fixtures.make import (
     put_in_place,
     step_of,
 )
-from golden.command_line import call, must
 from golden.parameters import read_tensors
 from golden.window import has_the_same_tanh
 from unspool.inspect.graph.export import from_json, to_json
@@ -99,7 +99,7 @@ def test_a_finished_run_of_an_earlier_version_can_be_resumed_and_stays_as_it_is(
 @pytest.mark.usefixtures("copy")
 def test_a_run_from_python_holds_no_command_to_resume() -> None:
     done = call("resume", PYTHON)
-    assert done.code == 2 and "it holds no command to go on with" in done.err
+    assert done.code == 2 and "it stores no command" in done.err
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FITS if kind != "language"])
@@ -108,7 +108,7 @@ def test_a_run_whose_data_has_changed_is_refused_by_resume(kind: str, copy: Path
     with (copy / data).open("ab") as file:
         file.write(b"\n")
     done = call("resume", f"{kind}-unfinished")
-    assert done.code == 2 and f"{data}: it has changed" in done.err
+    assert done.code == 2 and f"{data}: has changed" in done.err
 
 
 @pytest.mark.parametrize(("packed", "original"), COMPRESSED.items())

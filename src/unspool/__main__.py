@@ -3,35 +3,23 @@
 Importing the package loads nothing, so this is the first thing that happens; NumPy and the rest come after it.
 """
 
-import os
-import signal
+from unspool.cli.interrupt import leave_on_interrupt
+
+leave_on_interrupt()
+
+import mmap  # noqa: E402
+import sys  # noqa: E402
+
+from unspool.cli import failures  # noqa: E402
 
 IMPORTS = 64 << 20
 """Bytes that NumPy's matrix library reserves while it is imported; it ends the process where it cannot."""
-
-
-def _leave(number: int, frame: object) -> None:
-    """End at once: nothing has begun, and no import on the way can take the interrupt for its own."""
-    os.write(2, b"unspool: stopped\n")
-    os._exit(128 + number)
-
-
-_heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not where a shell has it ignored
-if _heeded:
-    signal.signal(signal.SIGINT, _leave)
-
-import mmap  # noqa: E402
-
-from unspool.cli import failures  # noqa: E402
 
 try:
     mmap.mmap(-1, IMPORTS).close()
     from unspool.cli.main import main
 except BaseException as error:
-    failures.leave(*failures.ending(error))
-
-if _heeded:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.exit(failures.report(*failures.ending(error)))
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -5,12 +5,10 @@ from typing import get_args
 
 import pytest
 
-from unspool.cli import main as cli
-
-APP = cli.app
+from unspool.cli.main import app, main
 
 
-def commands(app=APP, chain=()):
+def commands(app=app, chain=()):
     """Yield every command that does something, as (its words, its app)."""
     for name in app:
         if not name.startswith("-"):
@@ -25,8 +23,8 @@ def holds(hint, kind):
 
 def arguments(kind):
     """Yield (words, option, how many words it takes, words that are needed besides) for arguments of a type."""
-    for chain, app in commands():
-        given = [each for each in app.assemble_argument_collection() if each.name != "*" and each.parse]
+    for chain, command in commands():
+        given = [each for each in command.assemble_argument_collection() if each.name != "*" and each.parse]
         needed = {
             each.name: [each.name, "x"] if each.name.startswith("-") else ["x"]
             for each in given
@@ -42,11 +40,8 @@ WHOLE = list(arguments(int))
 NAMES = list(arguments(Path))
 
 
-def run(monkeypatch, capsys, *words):
-    monkeypatch.setattr(cli, "app", lambda *_, **options: APP(words, **options))
-    with pytest.raises(SystemExit) as done:
-        cli.main()
-    assert done.value.code == 2
+def run(capsys, *words):
+    assert main(words) == 2
     (line,) = capsys.readouterr().err.splitlines()
     return line
 
@@ -66,7 +61,7 @@ def test_an_integer_option_takes_no_fraction(
     chain, option, count, others, value, monkeypatch, capsys, tmp_path
 ):
     monkeypatch.chdir(tmp_path)
-    line = run(monkeypatch, capsys, *chain, *others, option, *[value] * count)
+    line = run(capsys, *chain, *others, option, *[value] * count)
     assert f"{option}: {value!r} is not a whole number" in line
     assert list(tmp_path.iterdir()) == []
 
@@ -75,7 +70,7 @@ def test_an_integer_option_takes_no_fraction(
 def test_a_name_is_not_empty(chain, option, count, others, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     words = [option, ""] if option.startswith("-") else [""]
-    line = run(monkeypatch, capsys, *chain, *(words + others if words == [""] else others + words))
+    line = run(capsys, *chain, *(words + others if words == [""] else others + words))
     assert "the name is empty" in line
     assert list(tmp_path.iterdir()) == []
 
@@ -95,7 +90,7 @@ def test_a_name_is_not_empty(chain, option, count, others, monkeypatch, capsys, 
 def test_a_source_is_not_empty(words, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("she sells sea shells by the sea shore\n" * 20)
-    assert "empty" in run(monkeypatch, capsys, *words)
+    assert "empty" in run(capsys, *words)
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
@@ -112,9 +107,10 @@ def test_a_source_is_not_empty(words, monkeypatch, capsys, tmp_path):
 def test_integers_inside_other_words_take_no_fraction_either(words, says, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("sales\n" + "".join(f"{n % 7 + n / 10}\n" for n in range(60)))
-    assert says in run(monkeypatch, capsys, *words)
+    assert says in run(capsys, *words)
 
 
 def test_whole_numbers_with_signs_and_underscores_are_read():
-    _, bound, _ = APP.parse_args(["stats", "a.txt", "--top", "1_000", "--order", "+2"])
-    assert bound.arguments["top"] == 1000 and bound.arguments["order"] == 2
+    _, bound, _ = app.parse_args(["stats", "a.txt", "--top", "1_000", "--order", "+2"])
+    options = bound.arguments["options"]
+    assert options.top == 1000 and options.order == 2

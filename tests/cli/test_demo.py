@@ -7,14 +7,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from unspool.cli import main as cli
 from unspool.cli.commands import demo as demo_module
+from unspool.cli.main import main
 from unspool.cli.views.chart import chart
 from unspool.cli.views.training import Sample, View
 from unspool.tasks.language.run import run
 from unspool.training.events import RunConfig
 
-APP = cli.app
 TINY = RunConfig(given={"hidden": 16, "B": 4, "tau": 16, "steps": 6}, order=2)
 STAGES = ("text", "tokens", "vocabulary", "counting", "minibatches", "model", "training", "result", "samples")
 
@@ -28,17 +27,14 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def unspool(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(cli, "app", lambda *_, **options: APP(arguments, **options))
-    with pytest.raises(SystemExit) as done:
-        cli.main()
-    return int(done.value.code or 0)
+def unspool(*arguments: str) -> int:
+    return main(arguments)
 
 
 def test_every_stage_is_shown_as_plain_lines_where_there_is_no_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert unspool(monkeypatch, "demo", "--seconds", "0.5") == 0
+    assert unspool("demo", "--seconds", "0.5") == 0
     printed = capsys.readouterr().out
     locations = [printed.index(f"\n{stage} ") for stage in (*STAGES, "next")]
     assert locations == sorted(locations)
@@ -48,12 +44,10 @@ def test_every_stage_is_shown_as_plain_lines_where_there_is_no_terminal(
     assert printed.count("temperature") == 3
 
 
-def test_json_holds_every_number_and_nothing_else_is_printed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_holds_every_number_and_nothing_else_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     found = []
     for _ in range(2):
-        assert unspool(monkeypatch, "demo", "--json", "--seed", "3") == 0
+        assert unspool("demo", "--json", "--seed", "3") == 0
         printed, error = capsys.readouterr()
         assert error == ""
         found.append(json.loads(printed))
@@ -82,9 +76,9 @@ def test_in_a_terminal_the_curve_is_drawn_against_its_lines() -> None:
     "option", [("--seconds", "0"), ("--seconds", "nan"), ("--seed", "-1"), ("--seed", "x")]
 )
 def test_options_without_meaning_are_one_line(
-    option: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    option: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert unspool(monkeypatch, "demo", *option) == 2
+    assert unspool("demo", *option) == 2
     error = capsys.readouterr().err
     assert len(error.splitlines()) == 1
     assert option[0].strip("-") in error

@@ -7,20 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool.cli import main as cli
+from unspool.cli.main import main
 from unspool.tasks.forecast.forecaster import Forecaster
 
-APP = cli.app
 QUICK = ["--members", "1", "--steps", "20", "--hidden", "4", "--horizon", "6"]
 WAVE = "".join(f"{t},{t % 7},{'{}' if t == 40 else t % 5}\n" for t in range(80))
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    given = ["forecast", *map(str, arguments)]
-    monkeypatch.setattr(cli, "app", lambda *_, **options: APP(given, **options))
-    with pytest.raises(SystemExit) as done:
-        cli.main()
-    return int(done.value.code or 0)
+def run(*arguments: object) -> int:
+    return main(["forecast", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -36,11 +31,9 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
-def test_fit_predict_and_pictures(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fit_predict_and_pictures(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, plot = tmp_path / "run", tmp_path / "p.png"
-    assert run(monkeypatch, "fit", data, "--out", out, "--plot", plot, *QUICK) == 0
+    assert run("fit", data, "--out", out, "--plot", plot, *QUICK) == 0
     printed = capsys.readouterr().out
     for said in (
         "96 steps, 2000-01 to 2007-12; sales, cost",
@@ -59,46 +52,39 @@ def test_fit_predict_and_pictures(
     ):
         assert name in printed
     assert {path.name for path in tmp_path.glob("*.png")} == {"p-sales.png", "p-cost.png"}
-    assert run(monkeypatch, "predict", out, "--steps", 2) == 0
+    assert run("predict", out, "--steps", 2) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "month,sales,sales low,sales high,cost,cost low,cost high"
     assert [line.split(",")[0] for line in lines[1:]] == ["2008-01", "2008-02"]
-    assert run(monkeypatch, "predict", out, data, "--steps", 2) == 0
+    assert run("predict", out, data, "--steps", 2) == 0
     assert capsys.readouterr().out.splitlines() == lines
-    assert run(monkeypatch, "predict", out, "--json") == 0
+    assert run("predict", out, "--json") == 0
     found = json.loads(capsys.readouterr().out)["columns"]["cost"]
     assert len(found["forecast"]) == 6 and all(np.array(found["low"]) <= found["high"])
 
 
 def test_a_later_history_goes_on_from_its_own_end(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    assert run(monkeypatch, "fit", data, "--out", out, "--columns", "sales", *QUICK) == 0
+    assert run("fit", data, "--out", out, "--columns", "sales", *QUICK) == 0
     later = tmp_path / "later.csv"
     lines = data.read_text().splitlines()
     later.write_text("\n".join([lines[0], *lines[8:], "2008-01,21,here,9", "2008-02,23,here,9"]) + "\n")
     capsys.readouterr()
-    assert run(monkeypatch, "predict", out, later, "--steps", 1) == 0
+    assert run("predict", out, later, "--steps", 1) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("2008-03,")
 
 
 def test_a_backtest_as_a_table_json_and_picture(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plot = tmp_path / "b.svg"
-    assert (
-        run(
-            monkeypatch, "backtest", data, "--columns", "cost", "--test", 12, "--json", "--plot", plot, *QUICK
-        )
-        == 0
-    )
+    assert run("backtest", data, "--columns", "cost", "--test", 12, "--json", "--plot", plot, *QUICK) == 0
     found = json.loads(capsys.readouterr().out)["columns"]["cost"]
     assert found["origins"] == 7 and len(found["models"]["network"]["mase_by_step"]) == 6
     assert plot.read_bytes().startswith(b"<?xml")
-    assert (
-        run(monkeypatch, "backtest", data, "--columns", "cost", "--test", "25%", "--stride", 6, *QUICK) == 0
-    )
+    assert run("backtest", data, "--columns", "cost", "--test", "25%", "--stride", 6, *QUICK) == 0
     assert "in the 80% band" in capsys.readouterr().out
 
 
@@ -141,25 +127,18 @@ def test_a_backtest_as_a_table_json_and_picture(
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_two(
-    content: str,
-    arguments: list[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    content: str, arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_text(content)
-    assert run(monkeypatch, "fit", path, "--out", tmp_path / "run", *arguments) == 2
+    assert run("fit", path, "--out", tmp_path / "run", *arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("unspool: ") and len(error.splitlines()) == 1
     assert message in error
     assert not (tmp_path / "run").exists()
 
 
-def test_other_slips_are_said(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_slips_are_said(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "p.png"
     folder.mkdir()
     for arguments, message in [
@@ -173,12 +152,12 @@ def test_other_slips_are_said(
         (["fit", tmp_path, "--out", tmp_path / "r"], "a folder; expected a file"),
         (["backtest", data, "--stride", "0"], "stride is 0; expected a whole number of 1 or more"),
     ]:
-        assert run(monkeypatch, *arguments) == 2
+        assert run(*arguments) == 2
         assert message in capsys.readouterr().err
     assert {path.name for path in tmp_path.iterdir()} == {"data.csv", "p.png"}
-    assert run(monkeypatch, "fit", data, "--out", tmp_path / "r", "--columns", "cost", *QUICK) == 0
+    assert run("fit", data, "--out", tmp_path / "r", "--columns", "cost", *QUICK) == 0
     capsys.readouterr()
-    assert run(monkeypatch, "fit", data, "--out", tmp_path / "r") == 2
+    assert run("fit", data, "--out", tmp_path / "r") == 2
     assert "a run is there already; give another --out\n" in capsys.readouterr().err
 
 
@@ -194,13 +173,13 @@ def test_all_columns_that_cannot_be_used_are_named_at_once_and_before_any_is_lea
     monkeypatch.setattr(
         "unspool.tasks.forecast.forecaster.Forecaster.fit_iter", lambda *_: pytest.fail("learned")
     )
-    assert run(monkeypatch, act, data, *out, "--columns", "sales", "profit", "cost", "9", *QUICK) == 2
+    assert run(act, data, *out, "--columns", "sales", "profit", "cost", "9", *QUICK) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"unspool: {data}: no columns 'profit', 9; there are 'month', 'sales'")
     rows = "".join(f"{t},{t % 7 + t % 3},5,{t % 5 if t > 90 else 3}\n" for t in range(96))
     table = tmp_path / "flat.csv"
     table.write_text("t,good,flat,late\n" + rows)
-    assert run(monkeypatch, act, table, *out, *QUICK) == 2
+    assert run(act, table, *out, *QUICK) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"unspool: {table}: column 'flat': the series: all 96 values are 5; expected")
     late = (
@@ -208,67 +187,67 @@ def test_all_columns_that_cannot_be_used_are_named_at_once_and_before_any_is_lea
     )
     assert (late in said) == (act == "backtest")
     assert len(said.splitlines()) == 1 and not (tmp_path / "run").exists()
-    assert run(monkeypatch, act, table, *out, *QUICK, "--seed", "-1") == 2
+    assert run(act, table, *out, *QUICK, "--seed", "-1") == 2
     assert (
         "column 'flat': " in (said := capsys.readouterr().err) and "'good'" in said and "seed is -1" in said
     )
 
 
 def test_all_columns_of_a_run_that_are_missing_are_named_at_once(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    assert run(monkeypatch, "fit", data, "--out", out, *QUICK) == 0
+    assert run("fit", data, "--out", out, *QUICK) == 0
     capsys.readouterr()
     (tmp_path / "other.csv").write_text("month,price\n2008-01,1\n2008-02,2\n")
-    assert run(monkeypatch, "predict", out, tmp_path / "other.csv") == 2
+    assert run("predict", out, tmp_path / "other.csv") == 2
     assert "no columns 'sales', 'cost'; there are 'month', 'price'" in capsys.readouterr().err
 
 
 def test_forecasts_of_large_values_are_printed_with_all_their_digits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wave = 1_000_000_100 + 10 * np.sin(np.arange(80)) + np.random.default_rng(0).normal(size=80)
     path, out = tmp_path / "large.csv", tmp_path / "run"
     path.write_text("v\n" + "".join(f"{y}\n" for y in wave))
-    assert run(monkeypatch, "fit", path, "--out", out, *QUICK) == 0
+    assert run("fit", path, "--out", out, *QUICK) == 0
     assert "1e+09" not in capsys.readouterr().out
-    assert run(monkeypatch, "predict", out, "--json") == 0
+    assert run("predict", out, "--json") == 0
     told = json.loads(capsys.readouterr().out)["columns"]["v"]
-    assert run(monkeypatch, "predict", out) == 0
+    assert run("predict", out) == 0
     rows = [line.split(",") for line in capsys.readouterr().out.splitlines()[1:]]
     for place, name in enumerate(("forecast", "low", "high"), 1):
         assert [float(row[place]) for row in rows] == told[name]
 
 
 def test_a_share_of_a_naive_forecast_without_an_error_is_a_dash(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "flat-end.csv"
     path.write_text("v\n" + "".join(f"{t * t % 11 if t < 60 else 3}\n" for t in range(90)))
     given = ["backtest", path, "--test", "20", "--season", "1", *QUICK]
-    assert run(monkeypatch, *given) == 0
+    assert run(*given) == 0
     printed = capsys.readouterr().out
     assert "nan" not in printed and "–" in printed
 
 
 def test_a_level_that_the_data_cannot_support_is_refused_before_anything_is_learned(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
     for command in (["fit", data, "--out", out], ["backtest", data, "--test", "24"]):
-        assert run(monkeypatch, *command, *QUICK, "--level", "0.999999") == 2
+        assert run(*command, *QUICK, "--level", "0.999999") == 2
         said = capsys.readouterr().err
         assert "level 0.999999 needs at least 999,999 errors" in said and said.count("\n") == 1
     assert not out.exists()
-    assert run(monkeypatch, "fit", data, "--out", out, *QUICK) == 0
+    assert run("fit", data, "--out", out, *QUICK) == 0
     capsys.readouterr()
-    assert run(monkeypatch, "predict", out, "--level", "0.999") == 2
+    assert run("predict", out, "--level", "0.999") == 2
     assert "the highest level here is 0.9" in capsys.readouterr().err
 
 
 def test_a_band_that_holds_less_than_its_level_says_so(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = data.read_text().splitlines()
     for i in range(81, len(lines) - 1):
@@ -276,7 +255,7 @@ def test_a_band_that_holds_less_than_its_level_says_so(
             lines[i] = ",".join([*lines[i].split(",")[:1], "", "here", lines[i].split(",")[3]])
     data.write_text("\n".join(lines) + "\n")
     given = ["fit", data, "--out", tmp_path / "run", *QUICK, "--missing", "mask", "--json"]
-    assert run(monkeypatch, *given) == 0
+    assert run(*given) == 0
     printed = capsys.readouterr()
     columns = json.loads(printed.out)["columns"]
     assert columns["sales"]["level_reached"] < 0.8 == columns["cost"]["level_reached"]
@@ -294,5 +273,5 @@ def test_a_warning_of_a_library_is_one_line_of_this_program(
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
     with warnings.catch_warnings():
         warnings.simplefilter("once")
-        assert run(monkeypatch, "fit", data, "--out", tmp_path / "run", *QUICK) == 0
+        assert run("fit", data, "--out", tmp_path / "run", *QUICK) == 0
     assert capsys.readouterr().err == "unspool: warning: invalid value met\n"

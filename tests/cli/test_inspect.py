@@ -11,10 +11,9 @@ from xml.etree import ElementTree
 import pytest
 
 from inspect_cases import TEXT
-from unspool.cli import main as cli
+from unspool.cli.main import main
 from unspool.inspect.graph.export import from_json
 
-APP = cli.app
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FILES = ["graph.svg", "surprise.svg", "units.svg", "path.svg", "influence.svg", "bias.svg", "states.png"]
 
@@ -34,15 +33,11 @@ def unspool(*arguments, code=0, stdin=None):
 
 
 @pytest.fixture
-def here(monkeypatch, capsys):
+def here(capsys):
     """A command in this process: quicker than one of its own."""
 
     def command(*arguments, code=0):
-        given = list(map(str, arguments))
-        monkeypatch.setattr(cli, "app", lambda *_, **options: APP(given, **options))
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        assert ended.value.code == code
+        assert main(arguments) == code
         return capsys.readouterr()
 
     return command

@@ -12,14 +12,9 @@ import pytest
 from unspool import __version__
 from unspool.cli import main as cli
 
-APP = cli.app
 
-
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(cli, "app", lambda *_, **options: APP(arguments, **options))
-    with pytest.raises(SystemExit) as done:
-        cli.main()
-    return int(done.value.code or 0)
+def run(*arguments: str) -> int:
+    return cli.main(arguments)
 
 
 @pytest.mark.parametrize(
@@ -36,12 +31,9 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     ],
 )
 def test_a_slip_on_the_command_line_is_one_line_and_exit_code_two(
-    arguments: list[str],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, *arguments) == 2
+    assert run(*arguments) == 2
     printed, error = capsys.readouterr()
     assert printed == ""
     assert error.startswith("unspool: ") and message in error
@@ -49,10 +41,8 @@ def test_a_slip_on_the_command_line_is_one_line_and_exit_code_two(
     assert len(error.splitlines()) == 1
 
 
-def test_alone_it_shows_its_commands(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch) == 0
+def test_alone_it_shows_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run() == 0
     printed = capsys.readouterr().out
     assert "Usage: unspool COMMAND" in printed
     for command in ("demo", "stats"):
@@ -62,13 +52,11 @@ def test_alone_it_shows_its_commands(
 def test_ctrl_c_is_a_line_and_130(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(**_: object) -> None:
+    def interrupted(*_: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cli, "app", interrupted)
-    with pytest.raises(SystemExit) as done:
-        cli.main()
-    assert done.value.code == 130
+    assert cli.main(["demo"]) == 130
     assert capsys.readouterr().err == "unspool: stopped\n"
 
 

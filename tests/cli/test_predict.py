@@ -153,8 +153,8 @@ def test_a_fit_that_has_not_ended_answers_and_says_so(tmp_path, monkeypatch, cap
     found, said = asked(capsys, "classify", "predict", out, tmp_path / "fit.csv")
     assert len(found["answers"]) == 20
     assert said == (
-        f"unspool: {out}: the fit has not ended, the answers are those after update 1; "
-        f"go on with: unspool resume {out}\n"
+        f"unspool: {out}: the fit has not ended; the predictions are those after update 1; "
+        f"resume with: unspool resume {out}\n"
     )
     with monkeypatch.context() as patch:
         patch.setattr(Stop, "listen", lambda _: None)

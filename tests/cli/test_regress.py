@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge as SklearnRidge
 
 from unspool.baselines.ridge import Ridge, features
 from unspool.cli.main import app
-from unspool.cli.terminal import terminal
+from unspool.cli.output import terminal
 from unspool.cli.views.regression import show_regression
 from unspool.data.formats.npz import write_ragged
 from unspool.data.formats.numeric import Columns, read_measured

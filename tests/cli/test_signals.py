@@ -47,7 +47,7 @@ def test_ctrl_c_while_packages_are_imported_is_a_line_and_130(package: str, tmp_
 def test_a_shell_that_has_ctrl_c_ignored_is_obeyed(tmp_path: Path) -> None:
     (tmp_path / "numpy.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     done = subprocess.run(
-        [sys.executable, "-m", "unspool", "--version"],
+        [sys.executable, "-m", "unspool", "stats", "x"],
         env=ENVIRONMENT | {"PYTHONPATH": str(tmp_path)},
         preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_IGN),
         capture_output=True,
@@ -130,7 +130,8 @@ def test_a_closed_terminal_leaves_a_run_that_goes_on(name: str, tmp_path: Path) 
     again.send_signal(signal.SIGHUP)
     said = again.communicate()[1]
     assert (
-        again.returncode == 128 + signal.SIGHUP and f"all is saved; go on with: unspool resume {out}" in said
+        again.returncode == 128 + signal.SIGHUP
+        and f"everything is saved; resume with: unspool resume {out}" in said
     )
 
 

@@ -11,32 +11,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool.cli import main as cli
 from unspool.cli.commands import turing as command
+from unspool.cli.main import main
 from unspool.turing.builtin import AUTOMATA, MACHINES, find
 from unspool.turing.compile import compile_machine
 from unspool.turing.machine import Machine, simulate
 from unspool.turing.run import StepPair
 
-APP = cli.app
 
-
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object
-) -> tuple[int, str, str]:
-    given = ["turing", *map(str, arguments)]
-    monkeypatch.setattr(cli, "app", lambda *_, **options: APP(given, **options))
-    code = 0
-    try:
-        cli.main()
-    except SystemExit as done:
-        code = int(done.code or 0)
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main(["turing", *map(str, arguments)])
     return code, *capsys.readouterr()
 
 
 @pytest.fixture
-def turing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    return lambda *arguments: run(monkeypatch, capsys, *arguments)
+def turing(capsys: pytest.CaptureFixture[str]):
+    return lambda *arguments: run(capsys, *arguments)
 
 
 def test_both_are_shown_side_by_side(turing) -> None:

@@ -6,7 +6,9 @@ import pytest
 from cases import Windowed, config_of
 from unspool.cells import CELLS, DEFAULT, PLAIN, TASK_DEFAULT, cell_named
 from unspool.errors import InputError
-from unspool.gradients.jacobians import jacobian
+from unspool.gradients.by_lag import gradient_by_lag
+from unspool.gradients.decomposition import decompose_gradient
+from unspool.gradients.jacobians import influence, jacobian
 from unspool.inspect.graph.build import fold
 from unspool.inspect.graph.layout import lay_out
 from unspool.inspect.graph.operations import OPERATIONS
@@ -290,3 +292,20 @@ def test_a_layer_without_W_or_with_further_matrices_needs_no_change_of_the_model
     twice, _ = gradient_of(model, x, dh, times=2)
     for name, value in found.items():
         np.testing.assert_allclose(twice[name], 2 * value, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("toy", TOYS, ids=lambda toy: toy.name)
+def test_the_analysis_of_gradients_needs_no_change_either(toys, toy):
+    case = Windowed(config_of(toy.name, "one-hot", 3, layers=2), tau=6, B=2)
+    model = case.model.on(reference)
+    by_lag = gradient_by_lag(model, case.x, case.y)
+    assert by_lag.bias[0] == 1 and by_lag.bias[-1] < 1e-9
+    assert influence(model, case.x, lags=4).norm[0] == 1
+    apart = decompose_gradient(model, case.x, case.y)
+    assert dict(apart.arrays())["layer1.dh"].shape == (6, 2, 3)
+    whole = model.gradient()
+    out = model.forward(case.x)
+    model.backward(out, model.loss(out, case.y, gradient=whole).dh, whole)
+    model.fold_input_tables(whole)
+    for name in apart.names:
+        np.testing.assert_allclose(apart.gradient(name), whole.values[name], rtol=1e-9, atol=1e-12)

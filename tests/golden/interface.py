@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from golden.command_line import must
+from command_line import must
 from golden.inputs import write_inputs
 
 HELP, FIELDS = (Path(__file__).with_name(name) for name in ("help", "json_fields.json"))
@@ -59,6 +59,11 @@ CALLS = {
     "forecast backtest": f"forecast backtest sales.csv --test 24 {FIT} --members 1",
     "check-gradients": "check-gradients --hidden 4 --values 3",
     "turing": "turing builtin:increment 1011",
+    "runs": "runs run who sales",
+    "runs, compared": "runs run tested --compare",
+    "show": "show run",
+    "show, a fit": "show who",
+    "show, a forecast": "show sales",
     "demo": "demo --seconds 1",
 }
 """A command that prints JSON, by its name and perhaps a remark after a comma."""

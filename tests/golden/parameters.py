@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from golden.command_line import must
+from command_line import must
 from golden.inputs import write_inputs
 from golden.python_api import FROM_PYTHON
 from golden.window import trained_on_numbers, trained_on_tokens

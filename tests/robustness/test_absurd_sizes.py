@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from unspool.cli import main as cli
+from unspool.cli.main import main
 from unspool.data.split import split_stratified
 from unspool.data.tokens.subword import SubwordTokenizer
 from unspool.errors import InputError
@@ -20,7 +20,6 @@ from unspool.turing.builtin import find
 from unspool.turing.compile import compile_machine
 from unspool.turing.run import side_by_side
 
-APP = cli.app
 HUGE = (10**12, 10**30)
 TRAIN = ["train", "text", "--out", "run", "--steps", "1"]
 FIT = ["--out", "run", "--steps", "1"]
@@ -60,17 +59,15 @@ def test_absurd_sizes_are_one_line_and_exit_code_two(
     if option in command:
         command = command[: command.index(option)]
     for size in HUGE:
-        monkeypatch.setattr(cli, "app", lambda *_, size=size, **o: APP([*command, option, str(size)], **o))
-        with pytest.raises(SystemExit) as done:
-            cli.main()
+        code = main([*command, option, str(size)])
         error = capsys.readouterr().err
-        assert done.value.code == 2, error
+        assert code == 2, error
         assert len(error.splitlines()) == 1 and error.startswith("unspool: "), error
         assert not Path("run").exists()
 
 
 def test_more_validations_than_updates_are_one_after_each(
-    inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    inputs: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     arguments = [
         "train",
@@ -82,12 +79,7 @@ def test_more_validations_than_updates_are_one_after_each(
         "--hidden",
         "4",
     ]
-    monkeypatch.setattr(
-        cli, "app", lambda *_, **o: APP([*arguments, "--validations", str(10**6), "--json"], **o)
-    )
-    with pytest.raises(SystemExit) as done:
-        cli.main()
-    assert (done.value.code or 0) == 0, capsys.readouterr().err
+    assert main([*arguments, "--validations", str(10**6), "--json"]) == 0, capsys.readouterr().err
 
 
 @pytest.mark.parametrize("size", ["256", "999999999999", "9" * 5000])

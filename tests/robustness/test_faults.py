@@ -42,7 +42,7 @@ import sys
 import faults
 from pathlib import Path
 
-def app(**_):
+def app(*_, **options):
     try:
         with Path(sys.argv[1]).open("wb", buffering=0) as file:
             file.write(b"wh")

@@ -15,8 +15,8 @@ import unspool.cli.commands.graph
 import unspool.cli.commands.inspect
 import unspool.cli.commands.stats
 import unspool.cli.commands.train  # noqa: F401 - now: a process of another user may not be able to
-from unspool.cli import main as cli
 from unspool.cli.follow import Board
+from unspool.cli.main import main
 from unspool.data.text.id_buffer import IdBuffer
 from unspool.errors import FileError
 from unspool.plots.svg import Canvas
@@ -31,7 +31,6 @@ from unspool.tasks.registry import load
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import RunConfig
 
-APP = cli.app
 LONG = "n" * 256
 FIT = ["--steps", "1", "--hidden", "4", "--batch", "2"]
 TRAIN = ["--window", "8", *FIT]
@@ -54,10 +53,7 @@ def in_a_child(arguments: list[object], prepare: Callable[[], None], said: Path)
             descriptor = os.open(said, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
             sys.stdout, sys.stderr = open(os.devnull, "w"), os.fdopen(descriptor, "w")  # noqa: SIM115
             prepare()
-            cli.app = lambda *_, **options: APP(list(map(str, arguments)), **options)  # type: ignore[assignment]
-            cli.main()
-        except SystemExit as done:
-            code = int(done.code or 0)
+            code = main([str(each) for each in arguments])
         except BaseException:
             traceback.print_exc(file=sys.stderr)
         finally:
@@ -92,11 +88,9 @@ def test_a_path_that_cannot_be_is_one_line(
     Path("loop").symlink_to("loop")
     before = sorted(os.listdir("."))
     arguments = [each.format(bad=bad, story="story.txt", names="names.csv") for each in BAD[name]]
-    monkeypatch.setattr(cli, "app", lambda *_, **options: APP(arguments, **options))
-    with pytest.raises(SystemExit) as done:
-        cli.main()
+    code = main(arguments)
     printed = capsys.readouterr()
-    assert done.value.code == 2 and printed.out == "" and printed.err.count("\n") == 1, printed.err[-300:]
+    assert code == 2 and printed.out == "" and printed.err.count("\n") == 1, printed.err[-300:]
     assert sorted(os.listdir(".")) == before
 
 

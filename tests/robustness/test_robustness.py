@@ -474,7 +474,7 @@ def test_sizes_that_no_memory_holds_are_refused():
         {"layers": 3, "hidden": 2**22},
         {"outputs": 10**30},
     ):
-        refused(Model.reset, ModelConfig(**({"inputs": 2, "outputs": 2, "hidden": 2} | sizes)), seed=0)
+        refused(Model.initialise, ModelConfig(**({"inputs": 2, "outputs": 2, "hidden": 2} | sizes)), seed=0)
 
 
 # ── options ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -675,7 +675,9 @@ def test_a_bad_variable_is_a_clear_error(variable, value):
 
 
 def test_a_bad_variable_is_one_line_on_the_command_line():
-    done = python("from unspool.cli.main import main; main()", UNSPOOL_THREADS="two")
+    done = python(
+        "from unspool.cli.main import main; raise SystemExit(main(['turing']))", UNSPOOL_THREADS="two"
+    )
     assert done.returncode == 2
     assert done.stderr.strip() == "unspool: UNSPOOL_THREADS is 'two'; expected a number from 1 to 256"
 

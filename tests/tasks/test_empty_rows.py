@@ -36,7 +36,7 @@ def test_classify_answers_empty_sequences_from_h0_alone(name, tmp_path, capsys):
     FILES[name](path)
     run("classify", "fit", path, "--out", out, *QUICK, "--json")
     said = capsys.readouterr()
-    line = f"unspool: {path}: 5 sequences are empty: the answer comes from h(0) alone\n"
+    line = f"unspool: {path}: 5 sequences are empty: the prediction depends on h(0) alone\n"
     assert said.err == line and json.loads(said.out)["steps"] == 2
     run("classify", "predict", out, path, "--json")
     said = capsys.readouterr()

@@ -174,7 +174,7 @@ def test_a_plot_of_nothing_is_refused_before_anything_is_made(name, tmp_path):
     data, out = tmp_path / file, tmp_path / "run"
     data.write_text(content)
     for share in ("0", "0.001"):
-        with pytest.raises(InputError, match="--plot draws what is held out, and nothing is"):
+        with pytest.raises(InputError, match="--plot draws the held-out data, and there is none"):
             run(
                 name,
                 "fit",
@@ -199,7 +199,7 @@ def test_a_stop_after_the_last_report_is_heeded_before_the_fit_is_judged(tmp_pat
         os.kill(os.getpid(), signal.SIGTERM)
 
     with monkeypatch.context() as patch:
-        patch.setattr("unspool.cli.fit.follow", follow)
+        patch.setattr("unspool.cli.fit._show_fit", follow)
         patch.setattr(SequenceClassifier, "predict", lambda *_: pytest.fail("judged"))
         with pytest.raises(SystemExit) as end:
             run("classify", "fit", data, "--out", out, *OPTIONS, "--json")
@@ -223,9 +223,9 @@ def test_only_the_files_that_are_read_make_a_folder_another_one(tmp_path, monkey
     (folder / ".DS_Store").write_bytes(b"\0")
     (folder / "notes.md").write_text("nothing")
     run("resume", out)
-    assert "going on after update 1" in capsys.readouterr().out
+    assert "resuming after update 1" in capsys.readouterr().out
     (folder / "e.txt").write_text("abe\n")
-    with pytest.raises(InputError, match="names: it has changed since"):
+    with pytest.raises(InputError, match="names: has changed since"):
         run("resume", out)
 
 

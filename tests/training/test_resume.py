@@ -208,7 +208,7 @@ def test_a_command_stopped_and_killed_is_resumed_to_the_same_bits(name, tmp_path
             if kind != signal.SIGKILL:
                 assert (
                     len(error.splitlines()) == 1
-                    and f"all is saved; go on with: unspool resume {out}" in error
+                    and f"everything is saved; resume with: unspool resume {out}" in error
                 )
             assert step_of(out) > step
             step = step_of(out)
@@ -249,7 +249,7 @@ def test_changed_and_missing_data_is_refused_by_name(tmp_path, monkeypatch):
     for path in (data, test):
         content = path.read_text()
         path.write_text(content + "abc,c\n")
-        with pytest.raises(InputError, match=f"{path.name}: it has changed since"):
+        with pytest.raises(InputError, match=f"{path.name}: has changed since"):
             run("resume", out)
         path.unlink()
         with pytest.raises(FileError, match=f"{path.name}: cannot be read: No such file"):
@@ -264,7 +264,7 @@ def test_a_run_that_has_ended_says_so_and_is_judged_again(tmp_path, monkeypatch,
     capsys.readouterr()
     run("resume", out)
     first = capsys.readouterr().out
-    assert "going on after update 1\n" in first and "300 updates in" in first
+    assert "resuming after update 1\n" in first and "300 updates in" in first
     before = model_of(out)
     run("resume", out)
     second = capsys.readouterr().out
@@ -299,7 +299,7 @@ def test_a_folder_of_data_is_known_by_names_and_bytes(tmp_path, monkeypatch):
         with pytest.raises(SystemExit):
             run("classify", "fit", folder, "--out", out, *OPTIONS)
     (folder / "c.txt").rename(folder / "e.txt")
-    with pytest.raises(InputError, match="names: it has changed since"):
+    with pytest.raises(InputError, match="names: has changed since"):
         run("resume", out)
 
 

@@ -1,4 +1,4 @@
-"""What a command refuses before it works: what could only fail later, and data that cannot be used."""
+"""Check options and data before the work starts, and refuse those that cannot be used."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.cli.options import OutputOptions
-from unspool.cli.outputs import check_outputs
+from unspool.cli.output_files import check_outputs
 from unspool.data.formats.labelled import folder_files
 from unspool.data.formats.table import as_number
 from unspool.errors import EmptyInput, FileError, InputError
@@ -17,7 +17,7 @@ from unspool.storage.files import check_path, why
 
 
 def check_before(out: Path | None, shown: OutputOptions, inputs: Iterable[Path | None] = ()) -> None:
-    """Refuse what would fail only after the work, and set the number of threads."""
+    """Raise for outputs that could not be written after the work; set the number of threads."""
     if out is not None:
         run_folder.require_free_folder(out)
     check_plot(shown.plot, force=shown.force, inputs=inputs, folder=out)
@@ -59,11 +59,11 @@ def note_empty(name: str, sequences: Sequence[Any], *, fit: bool = False) -> Non
         raise EmptyInput(f"{name}: every sequence is empty; expected at least one with a step to learn from")
     if empty:
         count = "1 sequence is" if empty == 1 else f"{empty:,} sequences are"
-        print(f"unspool: {name}: {count} empty: the answer comes from h(0) alone", file=sys.stderr)
+        print(f"unspool: {name}: {count} empty: the prediction depends on h(0) alone", file=sys.stderr)
 
 
 def refuse_unknown(labels: Iterable[str], places: Iterable[str], classes: list[str]) -> None:
-    """Raise where a label was never seen in training, with its place."""
+    """Raise for a label that does not occur in the training data, with its position."""
     known = set(classes)
     for label, place in zip(labels, places, strict=False):
         if label not in known:
@@ -73,7 +73,7 @@ def refuse_unknown(labels: Iterable[str], places: Iterable[str], classes: list[s
 
 
 def refuse_broken(labels: Iterable[str], name: str) -> None:
-    """Raise for a label with a tab or a line break: answers are printed one per line, in columns."""
+    """Raise for a label with a tab or a line break: predictions are printed one per line, in columns."""
     for label in dict.fromkeys(labels):
         if len(label.splitlines()) > 1 or "\t" in label or label.endswith(("\n", "\r")):
             raise InputError(
@@ -82,7 +82,7 @@ def refuse_broken(labels: Iterable[str], name: str) -> None:
 
 
 def refuse_numbers(name: str, labels: Sequence[str]) -> None:
-    """Raise where classes are numbers with fractions, and most of them different: a regression."""
+    """Raise if the classes are mostly distinct real numbers: a regression."""
     numbers = [as_number(label) for label in labels]
     fractions = all(number is not None for number in numbers) and any(
         n != n // 1 for n in numbers if n is not None
@@ -95,6 +95,6 @@ def refuse_numbers(name: str, labels: Sequence[str]) -> None:
 
 
 def refuse_unlabelled(plot: Path | None, labels: Any, data: Path) -> None:
-    """Raise where a picture of what is right and wrong is asked for and nothing says what is right."""
+    """Raise if --plot needs labels and the data has none."""
     if plot is not None and labels is None:
         raise InputError(f"{data}: --plot needs labels, and there are none; give a file with them")

@@ -1,4 +1,4 @@
-"""How the words of a command line become values: whole numbers are written as such, and no name is empty."""
+"""Convert the words of a command line to values: integers need integer notation, names must not be empty."""
 
 import re
 from collections.abc import Sequence

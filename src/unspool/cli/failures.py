@@ -20,7 +20,6 @@ import tempfile
 import threading
 import time
 import traceback
-from typing import NoReturn
 
 from unspool import __version__
 from unspool.errors import UnspoolError
@@ -32,6 +31,8 @@ _LOADER = ("failed to map segment", "cannot allocate memory", "cannot create sha
 """What the dynamic loader says when a library does not fit into memory."""
 _late: list[BaseException] = []
 """The exceptions of threads since `collect_late`."""
+_command: list[str] = []
+"""The arguments of the command that is running."""
 
 
 def ending(error: BaseException) -> tuple[str, int]:
@@ -62,13 +63,13 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
 
 
-def leave(line: str, code: int) -> NoReturn:
-    """Write what standard output still holds, then the line, and end the process."""
+def report(line: str, code: int) -> int:
+    """Flush standard output, print the line on standard error, and return the exit code."""
     discard_unwritten()
     if line:
         with contextlib.suppress(OSError, ValueError):
             print(f"unspool: {' '.join(line.split())}", file=sys.stderr, flush=True)
-    sys.exit(code)
+    return code
 
 
 def discard_unwritten() -> None:
@@ -80,11 +81,11 @@ def discard_unwritten() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def collect_late() -> list[BaseException]:
-    """Return a list that receives the exceptions of threads, instead of a traceback for each.
+def collect_late(tokens: list[str]) -> list[BaseException]:
+    """Return a list that receives the exceptions of threads, instead of printing a traceback for each.
 
-    The caller raises the first one when the command has ended well; a saved report holds all of them. Exceptions of
-    objects that are being deleted are ignored: nobody can catch them, and Python itself goes on after them.
+    The caller raises the first one after a command that succeeded; a saved report holds all of them, and the command
+    line (`tokens`). Exceptions of objects that are being deleted are ignored: no code can catch them.
     """
 
     def of_thread(args: threading.ExceptHookArgs) -> None:
@@ -92,6 +93,7 @@ def collect_late() -> list[BaseException]:
             _late.append(args.exc_value)
 
     _late.clear()
+    _command[:] = tokens
     threading.excepthook, sys.unraisablehook = of_thread, lambda _: None
     return _late
 
@@ -113,7 +115,7 @@ def _save_report(error: BaseException) -> str:
     """Write version, command line, platform and traceback into a new file in the temporary folder."""
     head = [
         f"unspool {__version__}",
-        f"command:  {shlex.join(sys.argv)}",
+        f"command:  unspool {shlex.join(_command)}",
         f"platform: {platform.platform()}, Python {platform.python_version()}",
         f"time:     {time.strftime('%Y-%m-%dT%H:%M:%S%z')}",
         "",

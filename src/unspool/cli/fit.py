@@ -1,10 +1,9 @@
-"""What every `fit` of sequences (`classify`, `tag`, …) and `unspool resume` do: read, fit in a run, judge, tell.
+"""Shared by every `fit` of sequences (`classify`, `tag`, …) and `unspool resume`: read, fit into a run, evaluate.
 
-The run keeps what the command was given and a hash of every file, so that it can be gone on with: the same data
-is read again in the same way, and the fit goes on from its last saved state.
+The run stores the options of the command and a hash of every file. To resume it, the same data is read again in the same
+way, and the fit continues from its last checkpoint.
 """
 
-import json as jsonlib
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -13,14 +12,16 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypedDict
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from unspool.cli.checks import check_before, files_of
+from unspool.cli.default_out import default_run
 from unspool.cli.fit_options import FitOptions
 from unspool.cli.options import RunOptions, names_of
-from unspool.cli.signals import Stop
-from unspool.cli.terminal import terminal
+from unspool.cli.output import notes
+from unspool.cli.progress import fit_bar
+from unspool.cli.run_summary import SCORES
+from unspool.cli.signals import Stop, finish_fit
 from unspool.errors import InputError
 from unspool.storage import run_folder, tensors
 from unspool.storage.files import hash_of, hash_of_all
@@ -30,20 +31,20 @@ from unspool.training.events import StepDone
 from unspool.training.store import fit_has_ended
 
 COMMAND = "command"
-"""The key in the config of what the command was given."""
+"""The key of the command's options and files in the config."""
 LINES = 10
-"""How many plain lines a fit makes where there is no terminal."""
+"""Progress lines that a fit prints where there is no terminal."""
 
 
 class Given(TypedDict):
-    """What a fitting command was given."""
+    """The options of a fit, and the hashes of its files."""
 
     options: dict[str, Any]
     files: dict[str, str]
 
 
 class Command(TypedDict):
-    """The fields of a run's config that say which command made it."""
+    """The fields of a run's config that describe the command."""
 
     data: str
     command: Given
@@ -54,127 +55,121 @@ class Read(NamedTuple):
 
     X: Any
     y: Any
-    judged: Any
-    """What is held out to judge by, as the command's own judge takes it; None: nothing."""
-    said: Text
+    held_out: Any
+    """The data to evaluate on, in the form that `FitCommand.evaluate` expects; None: there is none."""
+    description: Text
     arguments: dict[str, Any]
-    """What the data says about the estimator."""
+    """Arguments of the estimator that follow from the data."""
     config: Mapping[str, Any] = MappingProxyType({})
-    """What `predict` needs to know about the data: it goes into the config of the run."""
+    """Fields of the run's config that `predict` needs to read other data."""
 
 
 class FitCommand(NamedTuple):
-    """What a command has of its own."""
+    """The parts of a fit that differ between commands."""
 
     name: str
     estimator: type[Estimator]
     options: type[FitOptions]
     read: Callable[[Path, Any], Read]
-    judge: Callable[[Console, Any, Any, Any], dict[str, Any]]
-    """Prints how well the held out part is answered, and gives what --json tells of it."""
+    evaluate: Callable[[Console, Any, Any, Any], dict[str, Any]]
+    """Print the scores on the held-out data, and return the fields of --json."""
 
 
 def start_fit(work: FitCommand, data: Path, options: FitOptions) -> None:
-    """Fit from the beginning into a new run."""
+    """Fit into a new run."""
+    options = replace(options, out=options.out or default_run([data], work.name))
     check_before(options.out, options, inputs=[*files_of(data), *files_of(options.test)])
     test = None if options.test is None else options.test.absolute()
     files = {str(path): _hash(path) for path in (data.absolute(), test) if path is not None}
     command = {"options": replace(options, test=test).to_json(), "files": files}
     more = {"data": str(data.absolute()), COMMAND: command}
-    _walk(work, data, options, terminal(quiet=options.json), more)
+    _fit(work, data, options, notes(options), more)
 
 
 def resume_fit(work: FitCommand, run: Path, kept: RunOptions) -> None:
-    """Go on with a run where it was last saved."""
+    """Resume a run from its last checkpoint."""
     content = run_folder.read_config(run, work.name)
     if COMMAND not in content:
         raise InputError(
-            f"{run}: it holds no command to go on with: it was made by an older version or from Python; "
+            f"{run}: cannot be resumed: an older version or Python code made it, and it stores no command; "
             f"use it with unspool {work.name} predict, or fit again"
         )
-    console = terminal(quiet=kept.json)
+    console = notes(kept)
     command = read_as(Command, content, run / run_folder.CONFIG)
     given, files = command["command"]["options"], command["command"]["files"]
     check_before(None, kept, inputs=[each for path in files for each in files_of(Path(path))])
     for path, known in files.items():
         if _hash(Path(path)) != known:
             raise InputError(
-                f"{path}: it has changed since {run} was begun: put it back as it was, or fit anew into another run"
+                f"{path}: has changed since {run} was started: restore it, or fit into another run"
             )
     passing = {name: getattr(kept, name) for name in names_of(RunOptions)}
     options = work.options.from_json(given, run / run_folder.CONFIG, out=run, **passing)
     console.print(_where(run), soft_wrap=True)
-    _walk(work, Path(command["data"]), options, console, {})
+    _fit(work, Path(command["data"]), options, console, {})
 
 
 def _hash(path: Path) -> str:
-    """Give the hash of what is read: a file, or the files of a folder that have classes."""
+    """Return the hash of a file, or of the files of a folder that have classes."""
     if path.is_dir():
         return hash_of_all(files_of(path))
     passing = str(path).startswith(("/dev/stdin", "/dev/fd/", "/proc/"))
     if passing or (path.exists() and not path.is_file()):
         raise InputError(
-            f"{path}: neither a file nor a folder: a fit reads its data again to go on; write it to a file"
+            f"{path}: neither a file nor a folder: a resumed fit reads its data again; write it to a file"
         )
     return hash_of(path)
 
 
 def _where(run: Path) -> str:
     if fit_has_ended(run):
-        return f"{run}: the fit has ended already; it is only judged again"
+        return f"{run}: the fit has ended; it is only evaluated again"
     path = run / run_folder.TRAINING
     step = read_as(int, tensors.read_arrays(path)[1].get("step"), path, "step")
-    return f"{run}: going on after update {step:,}"
+    return f"{run}: resuming after update {step:,}"
 
 
-def _walk(work: FitCommand, data: Path, options: FitOptions, console: Console, more: dict[str, Any]) -> None:
-    read = work.read(data, options)
-    if options.plot is not None and read.judged is None:
-        raise InputError("--plot draws what is held out, and nothing is: give a larger --hold-out, or --test")
-    console.print(read.said, soft_wrap=True)
+def _fit(work: FitCommand, data: Path, options: FitOptions, console: Console, more: dict[str, Any]) -> None:
+    read, out = work.read(data, options), options.out
+    assert out is not None
+    if options.plot is not None and read.held_out is None:
+        raise InputError(
+            "--plot draws the held-out data, and there is none: give a larger --hold-out, or --test"
+        )
+    console.print(read.description, soft_wrap=True)
     model: Any = work.estimator(**options.arguments(names_of(work.estimator)) | read.arguments)
     reports = model.fit_iter(
-        read.X, read.y, run=options.out, save_every=options.save_every, more=more | dict(read.config)
+        read.X, read.y, run=out, save_every=options.save_every, more=more | dict(read.config)
     )
     planned = f"{model.network_.parameters.count:,} parameters, {model.fit_config_.steps:,} updates planned"
     console.print(f"  {planned}", soft_wrap=True)
     stop = Stop()
     stop.listen()
-    content: dict[str, Any] = {"run": str(options.out), "parameters": model.network_.parameters.count}
+    content: dict[str, Any] = {"run": str(out), "parameters": model.network_.parameters.count}
     try:
-        if (step := follow(console, model, reports, stop)) is None:
+        if (step := _show_fit(console, model, reports, stop)) is None:
             stop.at_once()
-            content |= {"steps": model.n_iter_} | work.judge(console, model, read.judged, options)
+            scores = work.evaluate(console, model, read.held_out, options)
+            content |= {"steps": model.n_iter_} | scores
+            if scores["scores"] is not None:
+                tensors.write_json(out / SCORES, scores["scores"])
         else:
             content["stopped"] = step
     except KeyboardInterrupt:
         content["stopped"] = None
     if "stopped" not in content:
-        told = f"kept in {options.out}; try: unspool {work.name} predict {options.out} FILE"
-        console.print(f"\n{told}", soft_wrap=True)
-    if options.json:
-        print(jsonlib.dumps(content, ensure_ascii=False))
-    if "stopped" in content:
-        stop.leave(options.out, content["stopped"])
+        console.print(f"\nsaved in {out}; try: unspool {work.name} predict {out} FILE", soft_wrap=True)
+    finish_fit(content, out, options, stop)
 
 
-def follow(console: Console, estimator: Estimator, reports: Generator[StepDone], stop: Stop) -> int | None:
-    """Run a fit to its end and show where it stands; give the update after which it was stopped, if it was."""
-    bar = Progress(
-        TextColumn("  {task.description}"),
-        BarColumn(bar_width=30),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        console=console,
-        disable=not console.is_terminal or console.quiet,
-        transient=True,
-    )
+def _show_fit(console: Console, estimator: Estimator, reports: Generator[StepDone], stop: Stop) -> int | None:
+    """Run a fit and show its progress; return the update after which it was stopped, or None."""
     report = None
-    with bar, closing(reports):
+    with fit_bar(console) as bar, closing(reports):
         task, valid = bar.add_task("fitting", total=None), ""
         for report in reports:
             if report.valid is not None:
-                valid = f" · set aside {report.valid:.4f}{' *' if report.best else ''}"
+                valid = f" · validation {report.valid:.4f}{' *' if report.best else ''}"
             said = f"loss {report.train:.4f}{valid}"
             bar.update(task, completed=report.step, total=report.steps, description=said)
             if not console.is_terminal and _due(report):
@@ -187,7 +182,7 @@ def follow(console: Console, estimator: Estimator, reports: Generator[StepDone],
                 return report.step
     if report is not None:
         stopped = "" if report.step == report.steps else ", stopped early"
-        kept = f"{stopped}, the best parameters kept" if estimator.validation else ""
+        kept = f"{stopped}, the best parameters saved" if estimator.validation else ""
         console.print(f"  {report.step:,} updates in {report.seconds:.1f} s{kept}", soft_wrap=True)
     return None
 

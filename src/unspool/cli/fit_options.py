@@ -59,8 +59,8 @@ class SequenceOptions(ConfigFile):
     validation: float = 0.1
     patience: int = 10
     seed: int = 0
-    out: OfOutput[Path]
-    """The folder to make: the model, its vocabulary, settings and log, and all that is needed to go on later."""
+    out: OfOutput[Path | None] = None
+    """The folder to create: model, vocabulary, settings, log and checkpoint [default: runs/NAME-COMMAND, NAME from DATA]."""
 
     def arguments(self, names: Iterable[str]) -> dict[str, Any]:
         """Give those arguments of an estimator, of all the names it has, that are options."""

@@ -1,6 +1,5 @@
-"""What `unspool train` and `unspool resume` do with a run: show it, heed a stop, say how to go on or repeat it."""
+"""Show a language model's training for `unspool train` and `unspool resume`; stop on a signal, print how to resume it."""
 
-import json as jsonlib
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -9,8 +8,8 @@ from typing import Any
 
 from unspool.baselines.language import baseline_from_json, baselines_to_plot
 from unspool.cli.options import OutputOptions
-from unspool.cli.outputs import output
-from unspool.cli.signals import Stop
+from unspool.cli.output_files import output
+from unspool.cli.signals import Stop, finish_fit
 from unspool.cli.views.comparison import best_as_json, rows_of
 from unspool.cli.views.training import View
 from unspool.errors import FileError, MissingExtra
@@ -47,9 +46,9 @@ TAKEN = (
     "validation_tokens",
     "order",
 )
-"""What a run takes from the options as it is."""
+"""Options that are fields of RunConfig."""
 UNUSUAL = ("activation", "h0", "pattern", "feedback")
-"""What the command that repeats a run leaves out where it is the default."""
+"""Options that the repeating command omits at their defaults."""
 
 
 class Board:
@@ -90,7 +89,7 @@ def follow(
     shown: OutputOptions,
     tensorboard: bool,
 ) -> None:
-    """Show a run as it goes, and say in the end what there is and how to go on."""
+    """Show the events of a run; at the end print the result, or how to resume it."""
     board = Board(out / "tensorboard") if tensorboard else None
     content: dict[str, Any] = {"run": str(out), "kernel": kernel_info()}
     with view:
@@ -109,14 +108,11 @@ def follow(
             view.kept(out)
             if content["config"]["recipe"]["plans"]:
                 view.repeat(content["repeat"])
-    if shown.json:
-        print(jsonlib.dumps(content, ensure_ascii=False))
-    if "stopped" in content:
-        stop.leave(out, content["stopped"])
+    finish_fit(content, out, shown, stop)
 
 
 def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, board: Board | None) -> None:
-    """Keep of an event what is told in the end."""
+    """Collect the fields of --json from an event."""
     match event:
         case TrainingPlanned(_, config, _, _, bias):
             stop.listen()
@@ -141,15 +137,15 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
 
 
 def repeat(config: RunConfig) -> str:
-    """Give the command that makes the same run again, to the bit, with every chosen number in it."""
+    """Return the command that repeats a run bit by bit, with every chosen hyper-parameter."""
     recipe, usual_recipe = config.fixed, Recipe()
     command = ["unspool", "train", *config.sources, "--steps", str(recipe.steps)]
     for name, value in asdict(recipe).items():
         if name == "tied":
             command += ["--tied"] if value else ["--no-tied"]
         elif name == "plans":
-            told = ",".join(f"{at}:{steps}" for at, steps in value)
-            command += ["--plans", told] if told else []
+            plans = ",".join(f"{at}:{steps}" for at, steps in value)
+            command += ["--plans", plans] if plans else []
         elif name in UNUSUAL and value == getattr(usual_recipe, name):
             continue
         elif name != "steps":

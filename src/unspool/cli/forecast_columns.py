@@ -60,8 +60,8 @@ def check_all(table: TimeTable, checks: Mapping[str, Callable[[], object]]) -> N
         except InputError as error:
             faults.setdefault(str(error), []).append(repr(name))
     if faults:
-        told = (f"column{'s' * (len(of) > 1)} {', '.join(of)}: {fault}" for fault, of in faults.items())
-        raise InputError(f"{table.name}: {'; '.join(told)}")
+        lines = (f"column{'s' * (len(of) > 1)} {', '.join(of)}: {fault}" for fault, of in faults.items())
+        raise InputError(f"{table.name}: {'; '.join(lines)}")
 
 
 def values_of(test: str, count: int) -> int:

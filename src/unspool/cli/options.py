@@ -129,9 +129,11 @@ class CommonOptions:
     """How many threads; it changes no bit of the result."""
     json: Flag = False
     """Print JSON."""
+    quiet: Flag = False
+    """Print only the result: no progress, no notes. Errors still go to standard error."""
 
-    def heed(self) -> None:
-        """Use as many threads as were asked for."""
+    def apply(self) -> None:
+        """Set the number of threads."""
         if self.threads is not None:
             set_threads(self.threads)
 
@@ -145,6 +147,8 @@ class OutputOptions(Replacing):
     """How many threads; it changes no bit of the result."""
     json: OfOutput[Flag] = False
     """Print the result as JSON, and nothing else."""
+    quiet: OfOutput[Flag] = False
+    """Print only the result: no progress, no notes. Errors still go to standard error."""
     plot: OfOutput[Path | None] = None
     """Draw the confusion matrix into this file (.png, .svg, .pdf): needs labels."""
     force: OfOutput[Flag] = False

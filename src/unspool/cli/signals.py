@@ -1,16 +1,19 @@
-"""Ctrl-C, a polite end of the process and a closed terminal, while something is trained."""
+"""Stop a training on SIGINT, SIGTERM or a closed terminal."""
 
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
+
+from unspool.cli.output import Shows, print_json
 
 
 class Stop:
-    """A signal to stop: the update is finished and all is saved; the second is at once."""
+    """Whether a signal has come: the first lets the update finish and be saved, the second stops at once."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -18,54 +21,66 @@ class Stop:
         self._terminals: list[int] = []
 
     def __call__(self) -> bool:
-        """Say whether a stop was asked for."""
+        """Return whether a signal has come."""
         return self.signal is not None
 
-    def heeded(self, told: Callable[[int, int], None]) -> Callable[[int, int], None]:
-        """While a model is judged there is nothing to save: a stop is at once."""
+    def checked(self, progress: Callable[[int, int], None]) -> Callable[[int, int], None]:
+        """Return a progress callback that raises after a signal: an evaluation has nothing to save."""
 
-        def hear(done: int, of: int) -> None:
+        def check(done: int, total: int) -> None:
             if self():
                 raise KeyboardInterrupt
-            told(done, of)
+            progress(done, total)
 
-        return hear
+        return check
 
     def listen(self) -> None:
-        """From now on, heed the signals; a closed terminal too, unless nohup has it ignored."""
+        """Handle the signals from now on, and a closed terminal, unless nohup has it ignored; only a main thread can."""
+        if threading.current_thread() is not threading.main_thread():
+            return
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._heed)
+            signal.signal(number, self._handle)
         hangup = getattr(signal, "SIGHUP", None)  # there is none on Windows
         if hangup is not None and signal.getsignal(hangup) != signal.SIG_IGN:
             self._terminals = [number for number in (1, 2) if os.isatty(number)]
             signal.signal(hangup, self._hang_up)
 
     def at_once(self) -> None:
-        """From now on there is nothing to save: the first signal is at once, also one that has come already."""
+        """Stop at once on the first signal from now on, also on one that has come already: nothing is left to save."""
         self._now = True
         if self.signal is not None:  # it came after the last update was reported
             raise KeyboardInterrupt
 
-    def _heed(self, number: int, frame: FrameType | None) -> None:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
         now, self.signal = self._now or self.signal is not None, self.signal or number
         if now:
             raise KeyboardInterrupt
 
     def _hang_up(self, number: int, frame: FrameType | None) -> None:
-        """Say what is still to be said to nobody: writing to a terminal that is closed is an error."""
+        """Redirect terminal output to os.devnull: writing to a closed terminal fails."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for terminal in self._terminals:
             os.dup2(nowhere, terminal)
         os.close(nowhere)
-        if self.signal is None:  # the terminal and the shell may both tell of it
-            self._heed(number, frame)
+        if self.signal is None:  # the terminal and the shell may both send it
+            self._handle(number, frame)
 
     def leave(self, out: Path, step: int | None) -> NoReturn:
-        """Say after which update it was, or that it was at once, and how to go on; end as the signal would have."""
+        """Print after which update the run stopped and how to resume it; exit with the signal's code."""
         when = (
-            "at once, what was saved before is whole"
+            "at once; the last checkpoint is complete"
             if step is None
-            else f"after update {step:,}, all is saved"
+            else f"after update {step:,}; everything is saved"
         )
-        print(f"unspool: stopped {when}; go on with: unspool resume {out}", file=sys.stderr)
+        print(f"unspool: stopped {when}; resume with: unspool resume {out}", file=sys.stderr)
         sys.exit(128 + (self.signal or signal.SIGINT))
+
+
+def finish_fit(content: dict[str, Any], out: Path, options: Shows, stop: Stop) -> None:
+    """Print the result of a fit as JSON or, with --quiet, its folder; exit if the fit was stopped."""
+    if options.json:
+        print_json(content)
+    elif options.quiet and "stopped" not in content:
+        print(out)
+    if "stopped" in content:
+        stop.leave(out, content["stopped"])

@@ -1,4 +1,4 @@
-"""The texts that a command is given: files, folders, - for standard input, builtin:…"""
+"""The inputs of a command: a run, or texts (files, folders, - for standard input, builtin:…)."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,12 +12,13 @@ from unspool.data.text.source import files_in
 
 
 def _no_options(type_: Any, names: Any) -> None:
-    """Refuse what was meant as an option: ``-`` had to be allowed, and the rest came with it."""
+    """Refuse words that look like options: ``-`` must be allowed, and with it every word that starts with it."""
     for name in names or ():
         if name.startswith("-") and name != "-":
             raise ValueError(f"unknown option {name}")
 
 
+RunFolder: TypeAlias = Annotated[Path, Parameter(help="The folder of the run.")]
 Sources: TypeAlias = Annotated[list[str], Parameter(allow_leading_hyphen=True, validator=_no_options)]
 
 

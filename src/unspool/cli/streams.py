@@ -1,4 +1,4 @@
-"""Standard input, output and error, and the width of the terminal, before a command runs."""
+"""Prepare standard input, output and error, and the width of the terminal, for a command."""
 
 import io
 import os

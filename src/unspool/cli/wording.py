@@ -1,4 +1,4 @@
-"""Advice in errors: the library names Python's arguments, and the command line its options."""
+"""Replace the names of Python arguments in errors of the library by options of the command line."""
 
 ADVICE = {
     "choose another path": "give another --out",
@@ -17,7 +17,7 @@ ADVICE = {
     "or validation=0": "or --validation 0",
     "own as valid=": "own with --valid",
 }
-"""What the library says, and what a command says instead."""
+"""Phrases of the library, and those of the command line."""
 
 
 def for_commands(line: str) -> str:
@@ -26,8 +26,8 @@ def for_commands(line: str) -> str:
     >>> for_commands("latin.txt: byte 0xe9 is not UTF-8: read it with errors='replace'")
     'latin.txt: byte 0xe9 is not UTF-8: read it with --errors replace'
     """
-    name, colon, said = line.partition(": ")  # a path of the user comes first, and stays as it is
-    head, said = (name + colon, said) if colon else ("", line)
+    name, colon, rest = line.partition(": ")  # a path of the user comes first: it is not changed
+    head, rest = (name + colon, rest) if colon else ("", line)
     for python, command in ADVICE.items():
-        said = said.replace(python, command)
-    return head + said
+        rest = rest.replace(python, command)
+    return head + rest

@@ -23,7 +23,7 @@ CLEAN: Option[bool] = _text(
     "clean", "Keep only the letters A-Z, in lower case; all other letters are lost.", TRUTH, single=True
 )
 MIN_FREQ: Option[int] = _text(
-    "min_freq", "Tokens rarer than this in the training part become <unk>.", whole(0)
+    "min_freq", "Tokens rarer than this in the training split become <unk>.", whole(0)
 )
 ERRORS: Option[str] = _text("errors", "Bytes that are not UTF-8: strict stops, replace reads U+FFFD.")
 NEWLINES: Option[str] = _text("newlines", "Line ends: keep, or lf to turn CRLF and CR into LF.")

@@ -6,7 +6,9 @@ Where tokens are fed back (figure 10.4), the output before is the token x(t) its
 The text is read in windows (`unspool.evaluation.read`), and `unspool.evaluation.metrics` adds up the result, as for
 n-gram models.
 
->>> >>> model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
+>>> from unspool.model.config import ModelConfig
+>>> from unspool.model.network import Model
+>>> model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
 >>> ids = np.arange(100, dtype=np.int32) % 5
 >>> at_once, in_sevens = log_prob(model, ids, window=100), log_prob(model, ids, window=7)
 >>> len(at_once), bool((at_once == in_sevens).all())

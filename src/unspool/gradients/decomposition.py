@@ -83,7 +83,8 @@ class GradientDecomposition:
             R = self.model.parameters.stored(AT + "R")
             from_y: Floats = (made.before >= 0)[:, :, None] * R[np.maximum(made.before, 0)]
             return from_x + from_y
-        assert of.W is not None
+        if of.W is None:
+            return from_x
         return of.cell.pre_activations(from_x, tape.h_before @ of.W.T, tape.gates)
 
     def da(self, layer: int = 0, reverse: bool = False) -> Floats:

@@ -184,22 +184,22 @@ def _own(
     cell: Recurrence, extra: Sequence[Floats | Packed], *, forward: bool
 ) -> list[Floats | Packed | None]:
     """Return the further parameters of a cell for the native module: vectors as arrays, matrices packed."""
-    needed = [forward or each.read_by_backward for each in cell.extra]
-    if len(extra) != len(needed) and (extra or any(needed)):
+    if not cell.extra and not extra:
+        return []
+    needed = forward or cell.read_by_backward
+    if len(extra) != len(cell.extra) and (extra or needed):
         names = ", ".join(each.name for each in cell.extra) or "none"
-        raise InputError(f"extra has {len(extra)} parameters; {cell.name} needs {len(needed)}: {names}")
-    if not any(needed):
-        return [None] * len(needed)
-    return [
-        _parameter(value, each, forward) if need else None
-        for each, value, need in zip(cell.extra, extra, needed, strict=True)
-    ]
+        raise InputError(f"extra has {len(extra)} parameters; {cell.name} needs {len(cell.extra)}: {names}")
+    if not needed:
+        return [None] * len(cell.extra)
+    return [_parameter(*pair, forward) for pair in zip(cell.extra, extra, strict=True)]
 
 
-def _parameter(value: Floats | Packed, each: Extra, forward: bool) -> Floats | Packed:
-    if any(each.columns) or isinstance(value, Packed):
-        return pack(value, transposed=forward)
-    return as_floats(value, each.name)
+def _parameter(each: Extra, value: Floats | Packed, forward: bool) -> Floats | Packed | None:
+    if not (forward or each.read_by_backward):
+        return None
+    packed = any(each.columns) or isinstance(value, Packed)
+    return pack(value, transposed=forward) if packed else as_floats(value, each.name)
 
 
 def window_backward(
@@ -220,8 +220,8 @@ def window_backward(
     memory traffic, and the tape cannot be used again.
     """
     cell, dh, gates = tape.cell, maybe_floats(dh, "dh"), maybe_floats(tape.gates, "gates")
-    over, name = {"tape": (gates, "gates"), "dh": (dh, "dh"), None: (None, "")}[cell.da_over]
-    over = as_written(over, name) if consume and over is not None else None
+    over, name = (gates, "gates") if cell.da_over == "tape" else (dh, "dh")
+    over = as_written(over, name) if consume and cell.da_over and over is not None else None
     da, dh0, ds0 = _native.window_backward(
         cell.name, chosen(tape.activation, ACTIVATIONS, "activation"), None if W is None else pack(W),
         as_floats(tape.hs, "hs"), maybe_floats(tape.ss, "ss"), gates, _own(cell, extra, forward=False), tape.P,

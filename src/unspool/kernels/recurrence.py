@@ -120,6 +120,11 @@ class Recurrence(ABC):
         """Return da(t) and the gradients of h(t-1), without the part through W, and of s(t-1)."""
 
     @cached_attribute
+    def read_by_backward(self) -> bool:
+        """Whether the backward pass reads any of the further parameters."""
+        return any(each.read_by_backward for each in self.extra)
+
+    @cached_attribute
     def summed_with_W(self) -> Extra | None:
         """The vector whose gradient is the sum of the columns of da after the gap: one pass finds it and W's."""
         first, gap = self.W_gap

@@ -118,7 +118,7 @@ def layer_forward(
         weights.W_forward,
         h0,
         s0=s0,
-        extra=weights.extra_forward,
+        extra=weights.extra_forward if weights.extra else (),
         lengths=lengths,
         activation=weights.activation,
         reverse=weights.reverse,
@@ -142,7 +142,7 @@ def layer_backward(
     back = weights.backend.window_backward(
         tape,
         weights.W_backward,
-        extra=weights.extra_backward,
+        extra=weights.extra_backward if weights.cell.read_by_backward else (),
         dh=dh,
         dh_end=dh_end,
         ds_end=ds_end,
@@ -166,7 +166,7 @@ def add_layer_gradient(
     if x.ndim == 3:
         x = values_without_padding(x, tape.lengths)
     for rows, each in by_rows(gradient):
-        taped = None if tape.gates is None else tape.gates[:, rows]
+        taped = tape.gates[:, rows] if weights.cell.extra and tape.gates is not None else None
         _add_sums(weights, x[:, rows], tape.h_before[:, rows], taped, da[:, rows], tape.P, each)
 
 

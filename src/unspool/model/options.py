@@ -79,7 +79,7 @@ FLOOR: Option[float] = _network(
 EVERY_STEP: Option[bool] = _network("every_step", "Predict numbers at every step (many-to-many).", TRUTH)
 BEAM: Option[int] = Option("beam", "Beam width; 1 is greedy decoding.", whole(1), group="Output")
 LONGEST: Option[int] = Option(
-    "longest", "Most tokens, or the count of numbers, to write [default: by the training part].", whole(1),
+    "longest", "Most tokens, or the count of numbers, to write [default: by the training split].", whole(1),
     group="Output",
 )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Plot of a learning curve with baselines."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from unspool.plots.figure import BLUE, GREY, ORANGE, new_axes, save
@@ -34,5 +34,15 @@ def draw_curve(curve: Curve, lines: Sequence[tuple[str, float]], path: str | Pat
         shown = [tick for tick in ticks if low <= tick <= high]
         axis.set_ticks(shown, labels=[f"{tick:g}" for tick in shown])
         axis.minorticks_off()
+    axes.legend(frameon=False)
+    save(figure, path)
+
+
+def draw_curves(curves: Mapping[str, Sequence[tuple[float, float]]], path: str | Path) -> None:
+    """Draw the validation losses of several runs by update: (update, loss) by the name of the run."""
+    figure, (axes,) = new_axes(width=7.2)
+    for name, points in curves.items():
+        axes.plot(*zip(*points, strict=True), "o-", markersize=3, label=name)
+    axes.set(xscale="log", xlabel="updates", ylabel="validation loss")
     axes.legend(frameon=False)
     save(figure, path)

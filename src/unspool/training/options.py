@@ -27,7 +27,7 @@ STEPS: Option[int] = Option(
     group="Time",
 )
 EPOCHS: Option[int] = Option(
-    "epochs", "Largest number of passes over the training part.", whole(1, MOST_STEPS), group="Time"
+    "epochs", "Largest number of passes over the training split.", whole(1, MOST_STEPS), group="Time"
 )
 ORDER: Option[int] = Option(
     "order",
@@ -46,7 +46,7 @@ BATCHES: Option[Batches] = Option(
 BPTT: Option[str] = Option(
     "bptt",
     "How far back gradients reach: full (the window), truncated:K (an update every K steps), truncated:K1,K2 (an update "
-    "every K1 steps that looks back K2), random:P (cut at each step with probability 1-P, unbiased) or auto (truncated:K "
+    "every K1 steps, backpropagated through K2), random:P (cut at each step with probability 1-P, unbiased) or auto (truncated:K "
     "with the shortest window whose measured bias is at most 10 %).",
 )
 BPTT_TOLERANCE: Option[float] = Option(
@@ -83,6 +83,6 @@ VALIDATIONS: Option[int] = Option(
 )
 VALIDATION_TOKENS: Option[int] = Option(
     "validation_tokens",
-    "Tokens of the validation part to score during training, in segments spread over it; 0: as many as cost little.",
+    "Tokens of the validation split to score during training, in segments spread over it; 0: as many as cost little.",
     whole(0),
 )

@@ -44,7 +44,7 @@ def first_errors(
     >>> from unspool.turing.run import exact_states
     >>> network = compile_machine(find("builtin:increment"))
     >>> [first_errors(network, word, exact_states(network, word, 100), "float32") for word in ("1" * 7, "1" * 12)]
-    [Lasted(tape=None, state=None), Lasted(tape=0, state=9)]
+    [FirstErrors(tape=None, state=None), FirstErrors(tape=0, state=9)]
     """
     watch = FloatRun(network, word, precision)
     for true in truth:

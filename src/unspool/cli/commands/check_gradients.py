@@ -1,6 +1,8 @@
-"""`unspool check-gradients`: hand formulas, finite differences and PyTorch, side by side."""
+"""Check the gradients of a model: analytic formulas against finite differences and PyTorch.
 
-import json as jsonlib
+The exit code is 0 only if all agree.
+"""
+
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +13,7 @@ from rich.text import Text
 
 from unspool.cells import PLAIN, CellName
 from unspool.cli.options import ConfigFile, Flag, option_class
-from unspool.cli.terminal import terminal
+from unspool.cli.output import notes, print_json, terminal
 from unspool.errors import InputError
 from unspool.gradients.check import EXACT, FLOAT32, Compared, check_gradients
 from unspool.kernels.arrays import Activation
@@ -50,6 +52,8 @@ class Options(ConfigFile):
     seed: int = 0
     json: Flag = False
     """Print JSON."""
+    quiet: Flag = False
+    """Print only whether all agree."""
 
     def fresh(self) -> Model:
         """Make a model of these sizes."""
@@ -68,7 +72,7 @@ class Options(ConfigFile):
 def check_command(
     run: Annotated[Path | None, Parameter(negative="")] = None, /, *, options: Options = Options()
 ) -> None:
-    """Prove the gradients of a trained or a fresh model; the exit code is 0 only if all ways agree.
+    """Run `unspool check-gradients`.
 
     Parameters
     ----------
@@ -81,7 +85,7 @@ def check_command(
         raise InputError(
             f"steps {options.window:,} and rows {options.batch_size:,} are too many to check; choose fewer"
         )
-    console = terminal(quiet=options.json)
+    console = notes(options)
     with console.status("comparing …") as status:
         found = check_gradients(
             model,
@@ -93,10 +97,10 @@ def check_command(
         )
     good = all(each.agrees for each in found)
     if options.json:
-        print(jsonlib.dumps({"agree": good, "parameters": [each.to_json() for each in found]}))
+        print_json({"agree": good, "parameters": [each.to_json() for each in found]})
     else:
         console.print(_table(found))
-        console.print(_verdict(found, good), soft_wrap=True)
+        terminal().print(_verdict(found, good), soft_wrap=True)
     if not good:
         sys.exit(1)
 

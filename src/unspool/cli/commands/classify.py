@@ -1,6 +1,5 @@
-"""`unspool classify fit` and `unspool classify predict`: a sequence to a class."""
+"""Predict the class of a sequence: texts, images, recordings; from a table, a folder, .npz or .ts."""
 
-import json as jsonlib
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,9 +22,10 @@ from unspool.cli.checks import (
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.options import OfData, OutputOptions, option_class
-from unspool.cli.predict import columns_of_fit, load_fitted
-from unspool.cli.terminal import terminal, title
-from unspool.cli.views.scores import draw_scores, show_scores
+from unspool.cli.output import title
+from unspool.cli.predict import columns_of_fit, load_fitted, print_predictions
+from unspool.cli.sources import RunFolder
+from unspool.cli.views.scores import draw_scores, show_scores, with_scores
 from unspool.data.formats.labelled import DefaultColumns, Labelled, may_hold_images, read_labelled
 from unspool.data.split import split_stratified
 from unspool.errors import InputError
@@ -34,7 +34,7 @@ from unspool.model import options as network
 from unspool.tasks.classify import SequenceClassifier
 
 By: TypeAlias = Literal["rows", "pixels"]
-app = App(name="classify", help="A sequence to a class: texts, names, recordings, series.")
+app = App(name="classify")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,26 +80,24 @@ class Asked(OutputOptions, Columns):
 
 
 @app.command
-def fit(data: Path, /, *, options: Options) -> None:
-    """Learn to tell classes apart, judge it on rows held out, and keep it in a run.
+def fit(data: Path, /, *, options: Options = Options()) -> None:
+    """Train a classifier, evaluate it on held-out rows, and save it in a run.
 
     Parameters
     ----------
     data
         A table with a text column and a label column (CSV, TSV), a folder with one text file or one folder of images
-        a class, .npz, .ts.
+        per class, .npz, .ts.
     """
     start_fit(CLASSIFY, data, options)
 
 
 @app.command
-def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
-    """Give the class of every sequence and its probability, a line each; with labels, scores as well.
+def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
+    """Print the class of every sequence and its probability, one per line; with labels, print scores too.
 
     Parameters
     ----------
-    run
-        The folder of the run.
     data
         A file or folder as for fit; labels may be missing.
     """
@@ -116,23 +114,17 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     scores = None if read.labels is None else score(read.labels, answers, model.classes_.tolist())
     if options.plot is not None and scores is not None:
         draw_scores(scores, options.plot, force=options.force)
-    if options.json:
-        rows = [
-            {"class": a, "probability": float(p.max()), "probabilities": p.tolist()}
-            for a, p in zip(answers, proba, strict=True)
-        ]
-        content = {"run": str(run), "classes": model.classes_.tolist(), "answers": rows}
-        print(jsonlib.dumps(content | ({"scores": scores.to_json()} if scores else {}), ensure_ascii=False))
-        return
-    for answer, p in zip(answers, proba, strict=True):
-        print(f"{answer}\t{p.max():.4f}")
-    if scores is not None:
-        console = terminal(stderr=True)
-        show_scores(console, scores, str(data))
+    rows = [
+        {"class": a, "probability": float(p.max()), "probabilities": p.tolist()}
+        for a, p in zip(answers, proba, strict=True)
+    ]
+    content = {"classes": model.classes_.tolist(), "answers": rows}
+    lines = (f"{answer}\t{p.max():.4f}" for answer, p in zip(answers, proba, strict=True))
+    print_predictions(run, options, with_scores(content, lines, scores, str(data)))
 
 
 def _asked(run: Path, data: Path, options: Asked) -> Labelled:
-    """Read what is asked about, as the fit read its data where nothing else is said."""
+    """Read the data; columns that are not given are those of the fit."""
     known = columns_of_fit(run, "classify", data)
     usual = DefaultColumns(as_column(known.get("text", "text")), as_column(known.get("label", "label")))
     options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
@@ -159,7 +151,7 @@ def _read(data: Path, options: Options) -> Read:
 
 
 def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
-    """Read what is learned from and what is judged by."""
+    """Read the training rows and the held-out rows."""
     learned = read_labelled(data, *_columns(options), by=options.by)
     note_empty(learned.name, learned.sequences, fit=True)
     assert learned.labels is not None
@@ -187,7 +179,7 @@ def _part(data: Labelled, rows: list[int], blank: int = 0) -> Labelled:
 
 
 def _kind(data: Labelled) -> str:
-    """Say what the sequences are: whole numbers in one row are ids, made by whoever wrote the file."""
+    """Return the kind of input: integers in one row are token ids."""
     first = data.sequences[0]
     ids = isinstance(first, np.ndarray) and first.ndim == 1 and first.dtype.kind in "iu"
     return "ids" if ids else "auto"
@@ -195,15 +187,15 @@ def _kind(data: Labelled) -> str:
 
 def _described(learned: Labelled, judged: Labelled | None) -> Text:
     lengths = [len(each) for each in learned.sequences]
-    aside = f", {len(judged):,} to judge by" if judged is not None else ""
+    aside = f", {len(judged):,} held out" if judged is not None else ""
     return title(
         learned.name,
-        f": {len(learned):,} sequences of {min(lengths)} to {max(lengths)} steps to "
-        f"learn from{aside}; {len(learned.classes)} classes",
+        f": {len(learned):,} sequences of {min(lengths)} to {max(lengths)} steps for "
+        f"training{aside}; {len(learned.classes)} classes",
     )
 
 
-def _judge(
+def _evaluate(
     console: Console, model: SequenceClassifier, judged: Labelled | None, options: Options
 ) -> dict[str, Any]:
     if judged is None:
@@ -217,4 +209,4 @@ def _judge(
     return {"scores": scores.to_json()}
 
 
-CLASSIFY = FitCommand("classify", SequenceClassifier, Options, _read, _judge)
+CLASSIFY = FitCommand("classify", SequenceClassifier, Options, _read, _evaluate)

@@ -1,7 +1,10 @@
-"""`unspool compress`: a file in as many bits as the model promises, beside the programs that everybody has."""
+"""Compress any file losslessly to the cross-entropy of a language model, and compare with gzip, bzip2 and xz.
+
+The better the model predicts the file, the smaller the result. `unspool decompress` restores the file from it with
+the same model.
+"""
 
 import hashlib
-import json as jsonlib
 import math
 import os
 import sys
@@ -9,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from unspool.cli.checks import check_plot
 from unspool.cli.options import CommonOptions, FileOrDash, Flag, Replacing
-from unspool.cli.outputs import as_output, check_outputs, is_standard_output, output, write_output
-from unspool.cli.terminal import terminal
+from unspool.cli.output import notes, plain_table, print_json, terminal
+from unspool.cli.output_files import as_output, check_outputs, is_standard_output, output, write_output
+from unspool.cli.progress import counting_bar
 from unspool.compress import CompressionResult, compress
 from unspool.compress.coding import Coded
 from unspool.compress.other_programs import OTHERS, growth
@@ -38,12 +40,10 @@ def compress_command(
     out: FileOrDash = None,
     with_model: Flag = False,
     plot: Path | None = None,
-    worked: CommonOptions = CommonOptions(),
+    options: CommonOptions = CommonOptions(),
     replacing: Replacing = Replacing(),
 ) -> None:
-    """Write a file in as many bits as the model promises; `unspool decompress` gives it back, to the byte.
-
-    Any file will do; the better the model knows such text, the fewer bits. Reading it back needs the same model.
+    """Run `unspool compress`.
 
     Parameters
     ----------
@@ -58,42 +58,52 @@ def compress_command(
     plot
         A picture: bits per byte of the first so many bytes of the file, beside the other programs.
     """
-    worked.heed()
+    options.apply()
     data = read_bytes(file)
     out = as_output(out or file.with_name(file.name + SUFFIX))
-    refuse_two_on_output(out, json=worked.json)
+    refuse_two_on_output(out, json=options.json)
     check_outputs(out, plot, force=replacing.force, inputs=[file])
     check_plot(plot, force=replacing.force)
     model = TextModel.load(run)
     there = (file if is_special(out) else out).parent.resolve()
     seen_from_there = os.path.relpath(run.resolve(), there)  # the same bytes wherever both are
-    console = terminal(quiet=worked.json, stderr=is_standard_output(out))
-    with progress_bar(console) as progress:
+    console = notes(options, stderr=is_standard_output(out))
+    with counting_bar(console, "{task.completed:,} tokens") as progress:
         task = progress.add_task("", total=None)
+
+        def show(done: int, of: int) -> None:
+            progress.update(task, completed=done, total=of)
+
         packed = compress(
-            model,
-            data,
-            name=file.name,
-            run=seen_from_there,
-            with_model=with_model,
-            on_progress=lambda done, of: progress.update(task, completed=done, total=of),
+            model, data, name=file.name, run=seen_from_there, with_model=with_model, on_progress=show
         )
     _warn_of_unknown(run, file, packed.coded)
     content = packed.container.to_bytes()
-    others = {name: len(press(data)) for name, press in OTHERS.items()}
     write_output(out, content, force=replacing.force)
     if plot is not None:
         with output(plot, force=replacing.force) as path:
             draw_growth(growth(model, data, packed), path)
-    if worked.json:
-        print(
-            jsonlib.dumps(
-                _as_json(run, file, out, packed, len(content), others, hashlib.sha256(data).hexdigest()),
-                ensure_ascii=False,
-            )
-        )
-    else:
-        _print(console, file, out, packed, len(content), others, reads_alike(model, data))
+    _report(options, run, file, out, model, data, packed, len(content))
+
+
+def _report(
+    options: CommonOptions,
+    run: Path,
+    file: Path,
+    out: Path,
+    model: TextModel,
+    data: bytes,
+    packed: CompressionResult,
+    written: int,
+) -> None:
+    """Print the sizes beside those of the other programs."""
+    if options.quiet and not options.json:
+        return None if is_special(out) else print(out)
+    others = {name: len(press(data)) for name, press in OTHERS.items()}
+    if options.json:
+        return print_json(_as_json(run, file, out, packed, written, others, hashlib.sha256(data).hexdigest()))
+    console = terminal(stderr=is_standard_output(out))
+    _print(console, file, out, packed, written, others, reads_alike(model, data))
 
 
 def refuse_two_on_output(out: Path, *, json: bool) -> None:
@@ -112,19 +122,6 @@ def _warn_of_unknown(run: Path, file: Path, coded: Coded) -> None:
             "are spelled out, which takes more bits: train on such text, or with --tokens byte",
             file=sys.stderr,
         )
-
-
-def progress_bar(console: Console) -> Progress:
-    """Make a bar for tokens that are read, with the time left; it goes when all are, and needs a terminal."""
-    return Progress(
-        BarColumn(bar_width=28),
-        TextColumn("{task.completed:,} tokens"),
-        TimeRemainingColumn(compact=True),
-        TextColumn("left"),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
 
 
 def _as_json(
@@ -177,10 +174,7 @@ def _print(
     alike: bool,
 ) -> None:
     kept, coded = packed.container, packed.coded
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for column in ("bytes", "bits/byte", "of the file"):
-        table.add_column(column, justify="right")
+    table = plain_table("", right=("bytes", "bits/byte", "of the file"))
     promised = math.ceil(coded.expected_bits / 8)
     rows = [("the file", kept.length), *others.items(), ("promised by the network", promised)]
     for name, size in [*rows, ("written", written)]:
@@ -188,13 +182,13 @@ def _print(
         table.add_row(name, f"{size:,}", *shares, style="bold green" if name == "written" else None)
     console.print(f"{file}: {kept.length:,} bytes, {coded.tokens:,} tokens", soft_wrap=True)
     if coded.tokens > 1:
-        says = ", as unspool evaluate says" if alike else ", read as it is"
-        console.print(f"{coded.nats:.4f} nats a token{says}", style="dim", soft_wrap=True)
+        says = ", as unspool evaluate prints" if alike else ""
+        console.print(f"{coded.nats:.4f} nats per token{says}", style="dim", soft_wrap=True)
     console.print()
     console.print(table)
     console.print()
     console.print(_of_what(packed, written), style="dim", soft_wrap=True)
-    console.print(f"kept         {out}", soft_wrap=True)
+    console.print(f"saved        {out}", soft_wrap=True)
 
 
 def _of_what(packed: CompressionResult, written: int) -> str:

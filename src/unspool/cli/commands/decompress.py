@@ -1,18 +1,18 @@
-"""`unspool decompress`: a compressed file back, to the byte, or one line that says why not."""
+"""Restore the exact bytes of a file that `unspool compress` wrote."""
 
 import hashlib
-import json as jsonlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from unspool.cli.commands.compress import progress_bar, refuse_two_on_output
+from unspool.cli.commands.compress import refuse_two_on_output
 from unspool.cli.options import CommonOptions, FileOrDash, Replacing
-from unspool.cli.outputs import as_output, check_outputs, is_standard_output, write_output
-from unspool.cli.terminal import terminal
+from unspool.cli.output import notes, print_json
+from unspool.cli.output_files import as_output, check_outputs, is_standard_output, write_output
+from unspool.cli.progress import counting_bar
 from unspool.compress import Container, decompress, model_within
 from unspool.errors import FileError, InputError
-from unspool.storage.files import read_bytes
+from unspool.storage.files import is_special, read_bytes
 from unspool.tasks.language.text_model import TextModel
 
 
@@ -22,10 +22,10 @@ def decompress_command(
     *,
     run: Path | None = None,
     out: FileOrDash = None,
-    worked: CommonOptions = CommonOptions(),
+    options: CommonOptions = CommonOptions(),
     replacing: Replacing = Replacing(),
 ) -> None:
-    """Give back the file that `unspool compress` was given, to the byte.
+    """Run `unspool decompress`.
 
     Parameters
     ----------
@@ -36,26 +36,26 @@ def decompress_command(
     out
         The file to write; - is standard output [default: the original's name, beside the compressed file].
     """
-    worked.heed()
+    options.apply()
     content = read_bytes(file)
     with _named(file):
         container = Container.from_bytes(content)
     out = as_output(out or file.with_name(_safe(file, container.name)))
-    refuse_two_on_output(out, json=worked.json)
+    refuse_two_on_output(out, json=options.json)
     check_outputs(out, force=replacing.force, inputs=[file])
-    console = terminal(quiet=worked.json, stderr=is_standard_output(out))
+    console = notes(options, stderr=is_standard_output(out))
     model = _model(file, container, run)
-    with progress_bar(console) as progress, _named(file):
+    with counting_bar(console, "{task.completed:,} tokens") as progress, _named(file):
         task = progress.add_task("", total=container.tokens)
         data = decompress(container, model, on_progress=lambda done, _: progress.update(task, completed=done))
     write_output(out, data, force=replacing.force)
     sha256 = hashlib.sha256(data).hexdigest()
-    if worked.json:
-        found = {"file": str(file), "out": str(out), "bytes": len(data), "sha256": sha256}
-        print(jsonlib.dumps(found, ensure_ascii=False))
+    if options.json:
+        print_json({"file": str(file), "out": str(out), "bytes": len(data), "sha256": sha256})
+    elif options.quiet and not is_special(out):
+        print(out)
     else:
-        same = f"{len(data):,} bytes, as they were: SHA-256 {sha256}"
-        console.print(f"{out}: {same}", soft_wrap=True)
+        console.print(f"{out}: {len(data):,} bytes restored: SHA-256 {sha256}", soft_wrap=True)
 
 
 def _model(file: Path, container: Container, run: Path | None) -> TextModel | None:

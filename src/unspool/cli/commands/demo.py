@@ -1,20 +1,20 @@
-"""`unspool demo`: the whole walk in about a minute, on the help texts that every Python has."""
+"""Run every stage on a small built-in text in about a minute: tokens, training, n-gram baselines, samples.
 
-import json as jsonlib
+The text is the help of Python's standard library, which every installation of Python contains.
+"""
+
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 from unspool import __version__
 from unspool.baselines.language import baselines_to_plot
 from unspool.cli.checks import check_plot
-from unspool.cli.options import Replacing
-from unspool.cli.outputs import output
-from unspool.cli.terminal import terminal
+from unspool.cli.options import Flag, Replacing
+from unspool.cli.output import print_json, terminal
+from unspool.cli.output_files import output
 from unspool.cli.views.comparison import best_as_json, rows_of
 from unspool.cli.views.training import Sample, View
 from unspool.data.text.corpus import Corpus
@@ -40,9 +40,9 @@ PROMPTS = (("The ", 0.5), ("If the ", 0.7), ("A class ", 0.9))
 LENGTH = 240
 NEXT = (
     ("unspool train YOUR.txt --minutes 3 --out RUN", "a model of your own text"),
-    ("unspool generate RUN --prompt …", "let it write"),
-    ("unspool demo --seconds 150", "longer: it gets better"),
-    ("unspool stats YOUR.txt", "count your own text"),
+    ("unspool generate RUN --prompt …", "generate text"),
+    ("unspool demo --seconds 150", "train longer"),
+    ("unspool stats YOUR.txt", "count the tokens of your text"),
 )
 
 
@@ -50,11 +50,12 @@ def demo(
     *,
     seconds: float = 40.0,
     seed: int = 0,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Flag = False,
+    quiet: Flag = False,
     plot: Path | None = None,
     replacing: Replacing = Replacing(),
 ) -> None:
-    """Train a language model on Python's own help texts, compare it with counting, let it write.
+    """Run `unspool demo`.
 
     Parameters
     ----------
@@ -64,13 +65,34 @@ def demo(
         Where all random numbers come from: the same seed and number of updates give the same model.
     json
         Print the result as JSON, and nothing else.
+    quiet
+        Print only the samples.
     plot
         Draw the learning curve against the baselines into this file (.png, .svg, .pdf).
     """
     check_plot(plot, force=replacing.force)
+    config = _config(seconds, seed)
+    if json:
+        record = _run(config, lambda _: None)
+        record.content["samples"] = [asdict(each) for each in _samples(record.model, record.corpus, seed)]
+        _draw(record, plot, force=replacing.force)
+        print_json(record.content)
+        return
+    with View(terminal(quiet=quiet)) as view:
+        view.begin(kernel_info())
+        record = _run(config, view.show)
+        for each in _samples(record.model, record.corpus, seed):
+            view.show_sample(each)
+            if quiet:
+                print(each.prompt + each.text)
+        _draw(record, plot, force=replacing.force)
+        view.end(NEXT)
+
+
+def _config(seconds: float, seed: int) -> RunConfig:
     if not 0 < seconds <= 1e6:
         raise InputError(f"seconds is {seconds}; expected a number above 0 and at most a million")
-    config = RunConfig(
+    return RunConfig(
         settings=TextConfig(split=(0.9, 0.05, 0.05)),
         minutes=seconds / 60,
         given={"hidden": 256, "dropout": 0.35},  # help texts of many kinds: what is held out is another kind
@@ -79,24 +101,11 @@ def demo(
         order=6,
         seed=seed,
     )
-    if json:
-        record = _walk(config, lambda _: None)
-        record.content["samples"] = [asdict(each) for each in _samples(record.model, record.corpus, seed)]
-        _draw(record, plot, force=replacing.force)
-        print(jsonlib.dumps(record.content, ensure_ascii=False))
-        return
-    with View(terminal()) as view:
-        view.begin(kernel_info())
-        record = _walk(config, view.show)
-        for each in _samples(record.model, record.corpus, seed):
-            view.show_sample(each)
-        _draw(record, plot, force=replacing.force)
-        view.end(NEXT)
 
 
 @dataclass
 class _Record:
-    """What is kept of the events: for the samples and for JSON."""
+    """Data of the events that the samples and --json need."""
 
     corpus: Corpus
     baselines: list[Baseline]
@@ -104,7 +113,7 @@ class _Record:
     content: dict[str, Any]
 
 
-def _walk(config: RunConfig, show: Callable[[Event], None]) -> _Record:
+def _run(config: RunConfig, show: Callable[[Event], None]) -> _Record:
     content: dict[str, Any] = {"unspool": __version__, "kernel": kernel_info(), "curve": []}
     baselines = list[Baseline]()
     for event in run(config):

@@ -1,23 +1,24 @@
-"""`unspool evaluate`: how well a model predicts a text, beside models that only count."""
+"""Evaluate a language model on a text: nats, perplexity, bits per character and byte, beside n-gram baselines.
 
-import json as jsonlib
+Every target is scored once; the state is carried from the first token to the last.
+"""
+
 import math
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter
 from rich.console import Console
-from rich.progress import Progress
 
 from unspool.baselines.language import default_order, has_test, language_baselines
 from unspool.cli.options import CommonOptions, Flag
-from unspool.cli.sources import Sources
-from unspool.cli.terminal import terminal
+from unspool.cli.output import notes, print_json, terminal
+from unspool.cli.progress import waiting
+from unspool.cli.sources import RunFolder, Sources
 from unspool.cli.views.comparison import Row, best_as_json, measures_table, verdict
-from unspool.cli.views.training import scoring
+from unspool.cli.views.training import scoring_bar
 from unspool.data.text.corpus import open_corpus, read_part
 from unspool.data.text.parts import Part
 from unspool.errors import InputError
@@ -35,7 +36,7 @@ CAUTION = {
 
 
 def evaluate_command(
-    run: Path,
+    run: RunFolder,
     text: Annotated[Sources | None, Parameter(negative="")] = None,
     /,
     *,
@@ -43,14 +44,12 @@ def evaluate_command(
     order: int | None = None,
     backward: Flag = False,
     window: int = WINDOW,
-    worked: CommonOptions = CommonOptions(),
+    options: CommonOptions = CommonOptions(),
 ) -> None:
-    """Judge a model by a text: every target once, the state carried from the first token to the last.
+    """Run `unspool evaluate`.
 
     Parameters
     ----------
-    run
-        The folder of the run.
     text
         Files, folders, - or builtin:… [default: the part of the run's own text that it was not trained on].
     part
@@ -63,11 +62,29 @@ def evaluate_command(
     window
         Steps read at once; it changes no bit of the result.
     """
-    worked.heed()
+    options.apply()
     if order is not None:
         check_order(order, least=0)
     model = TextModel.load(run)
     _check_direction(model, backward)
+    judged = _read(run, model, text, part)
+    console = notes(options)
+    with waiting(console, "counting n-grams …"):
+        found = _counted(run, model, judged, order)
+    with scoring_bar(console) as progress:
+        task = progress.add_task("", total=len(judged.ids) - 1)
+        network = NetworkScorer(model.model, window, lambda done, _: progress.update(task, completed=done))
+        result = evaluate(network, judged, backward=model.backward)
+    if options.json:
+        return print_json(_as_json(run, model, judged, found, result))
+    _describe(console, model, judged)
+    table = terminal()
+    table.print(measures_table(found, result))
+    table.print(verdict(found, result), soft_wrap=True)
+
+
+def _read(run: Path, model: TextModel, text: list[str] | None, part: str | None) -> Part:
+    """Read the text, or a part of the run's own text."""
     if text:
         judged = read_part(text, model.vocab, model.tokenizer, model.settings)
     else:
@@ -78,17 +95,7 @@ def evaluate_command(
         raise InputError(
             f"the {judged.name} part has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
         )
-    console = terminal(quiet=worked.json)
-    with console.status("counting n-grams …") if console.is_terminal else nullcontext():
-        found = _counted(run, model, judged, order)
-    with scoring(console) if console.is_terminal else Progress(disable=True) as progress:
-        task = progress.add_task("", total=len(judged.ids) - 1)
-        network = NetworkScorer(model.model, window, lambda done, _: progress.update(task, completed=done))
-        result = evaluate(network, judged, backward=model.backward)
-    if worked.json:
-        print(jsonlib.dumps(_as_json(run, model, judged, found, result), ensure_ascii=False))
-    else:
-        _print(console, model, judged, found, result)
+    return judged
 
 
 def _check_direction(model: TextModel, backward: bool) -> None:
@@ -113,7 +120,9 @@ def _counted(run: Path, model: TextModel, part: Part, order: int | None) -> list
     return found
 
 
-def _as_json(run: Path, model: TextModel, part: Part, found: list[Row], network: Metrics) -> dict[str, Any]:
+def _as_json(
+    run: RunFolder, model: TextModel, part: Part, found: list[Row], network: Metrics
+) -> dict[str, Any]:
     return {
         "run": str(run),
         "part": part.name,
@@ -135,7 +144,7 @@ def _as_json(run: Path, model: TextModel, part: Part, found: list[Row], network:
     }
 
 
-def _print(console: Console, model: TextModel, part: Part, found: list[Row], network: Metrics) -> None:
+def _describe(console: Console, model: TextModel, part: Part) -> None:
     way = "from the last to the first" if model.backward else "from the first to the last"
     K, targets = len(model.vocab), len(part.ids) - 1
     console.print(f"{part.name}: {targets:,} targets, each once, the state carried {way}", soft_wrap=True)
@@ -156,5 +165,3 @@ def _print(console: Console, model: TextModel, part: Part, found: list[Row], net
             soft_wrap=True,
         )
     console.print()
-    console.print(measures_table(found, network))
-    console.print(verdict(found, network), soft_wrap=True)

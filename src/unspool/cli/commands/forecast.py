@@ -1,7 +1,6 @@
-"""`unspool forecast fit`, `predict` and `backtest`: what a series of numbers does next."""
+"""Forecast time series with prediction intervals, beside simple baselines."""
 
 import csv
-import json as jsonlib
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from unspool.cli.checks import check_before
+from unspool.cli.default_out import default_run
 from unspool.cli.fit_options import OF_FORECASTS, Forecasting
 from unspool.cli.forecast_columns import (
     about,
@@ -22,18 +22,19 @@ from unspool.cli.forecast_columns import (
     values_of,
 )
 from unspool.cli.options import DATA, Flag, OfData, OfOutput, OutputOptions, option_class
-from unspool.cli.outputs import output
-from unspool.cli.terminal import terminal
+from unspool.cli.output import notes, print_json, terminal
+from unspool.cli.output_files import output
+from unspool.cli.sources import RunFolder
 from unspool.cli.views.forecast import (
     backtest_as_json,
     check_pictures,
     describe,
     draw_forecasts,
-    follow,
     forecast_table,
     forecasts_as_json,
     pictures,
     show_backtest,
+    show_fit,
 )
 from unspool.data.formats.timetable import read_timetable
 from unspool.evaluation.intervals import check_level
@@ -42,17 +43,15 @@ from unspool.tasks.forecast.backtest import Backtesting, holdout_backtest
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.tasks.forecast.run import ForecastRun
 
-app = App(
-    name="forecast", help="What a series of numbers does next, with intervals, beside simple baselines."
-)
+app = App(name="forecast")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(OutputOptions, Forecasting):
     """What `forecast fit` is given."""
 
-    out: OfOutput[Path]
-    """The folder to make."""
+    out: OfOutput[Path | None] = None
+    """The folder to create [default: runs/NAME-forecast, NAME from DATA]."""
     plot: OfOutput[Path | None] = None
     """Draw the series, the forecast and its band into this file (.png, .svg, .pdf)."""
 
@@ -87,16 +86,17 @@ class Asked(OutputOptions):
 
 
 @app.command
-def fit(data: Path, /, *, options: Options) -> None:
-    """Learn to forecast every column of a table, judge it on values kept aside, and keep it in a run.
+def fit(data: Path, /, *, options: Options = Options()) -> None:
+    """Train a forecaster for every column of a table, evaluate it on held-out values, and save it in a run.
 
     Parameters
     ----------
     data
         A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
     """
-    check_before(options.out, options, inputs=[data])
-    console = terminal(quiet=options.json)
+    out = options.out or default_run([data], "forecast")
+    check_before(out, options, inputs=[data])
+    console = notes(options)
     settings = settings_of(options)
     table = read_columns(data, options)
     check_pictures(options, list(table.columns), data)
@@ -112,42 +112,36 @@ def fit(data: Path, /, *, options: Options) -> None:
     for name, values in table.columns.items():
         model = Forecaster(**settings)
         with about(table, name):
-            follow(console, name, model, model.fit_iter(values.y, values.known))
+            show_fit(console, name, model, model.fit_iter(values.y, values.known))
         models[name], judged[name] = model, holdout_backtest(model, values.y, values.known)
     run = ForecastRun(
         models, table.time, table.clock, {name: each.begin for name, each in table.columns.items()}
     )
-    run.save(options.out, data=str(data))
+    scores = {name: backtest_as_json(each) for name, each in judged.items() if each is not None}
+    run.save(out, data=str(data), scores=scores)
     for name, found in judged.items():
         if found is not None:
             said = f"{name}, the last {len(table.columns[name].y) - int(found.origins[0]):,} values, not trained on"
             show_backtest(console, said, found)
     rows = forecast_columns(run, table, options.level, None)
     console.print(forecast_table(table, rows, options.level))
-    console.print(f"\nkept in {options.out}; try: unspool forecast predict {options.out}", soft_wrap=True)
+    console.print(f"\nsaved in {out}; try: unspool forecast predict {out}", soft_wrap=True)
     draw_forecasts(options, table, rows, options.level)
     if options.json:
-        print(
-            jsonlib.dumps(
-                {
-                    "run": str(options.out),
-                    "level": options.level,
-                    "columns": forecasts_as_json(table, run, options.level, rows, judged),
-                }
-            )
-        )
+        columns = forecasts_as_json(table, run, options.level, rows, judged)
+        print_json({"run": str(out), "level": options.level, "columns": columns})
+    elif options.quiet:
+        print(out)
 
 
 @app.command
-def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
-    """Forecast what follows the series that was learned, or another history of the same columns, as CSV.
+def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
+    """Print forecasts as CSV: after the training series, or after another history of the same columns.
 
     Parameters
     ----------
-    run
-        The folder of the run.
     data
-        A table with the same columns: what came since, or another series [default: the series that was learned].
+        A table with the same columns: later values, or another series [default: the training series].
     """
     check_before(None, options, inputs=[data])
     check_level(options.level)
@@ -162,15 +156,8 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
     rows = forecast_columns(found, table, options.level, options.horizon)
     draw_forecasts(options, table, rows, options.level)
     if options.json:
-        print(
-            jsonlib.dumps(
-                {
-                    "run": str(run),
-                    "level": options.level,
-                    "columns": forecasts_as_json(table, found, options.level, rows),
-                }
-            )
-        )
+        columns = forecasts_as_json(table, found, options.level, rows)
+        print_json({"run": str(run), "level": options.level, "columns": columns})
         return
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(
@@ -183,9 +170,9 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
 
 @app.command
 def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
-    """Forecast the end of a series from one origin after another, beside the baselines; nothing is kept.
+    """Forecast the end of a series from one origin after another, beside the baselines; nothing is saved.
 
-    Everything is learned once, from what lies before the first origin.
+    The models are trained once, on the values before the first origin.
 
     Parameters
     ----------
@@ -193,7 +180,7 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
         A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
     """
     check_before(None, options, inputs=[data])
-    console = terminal(quiet=options.json)
+    console, result = notes(options), terminal(quiet=options.json)
     settings = settings_of(options)
     table = read_columns(data, options)
     check_pictures(options, list(table.columns), data)
@@ -213,10 +200,10 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
     judged = {}
     for name, work in works.items():
         with about(table, name):
-            follow(console, name, work.forecaster, work.steps())
+            show_fit(console, name, work.forecaster, work.steps())
         assert work.result is not None
         judged[name] = work.result
-        show_backtest(console, f"{name}, the last {work.test:,} values", work.result)
+        show_backtest(result, f"{name}, the last {work.test:,} values", work.result)
     for name, path in pictures(options, list(judged)).items():
         y, begin = table.columns[name].y, table.columns[name].begin
         labels = [table.label(begin + i) for i in range(len(y))]
@@ -224,4 +211,4 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
             draw_backtest(judged[name], y, unfinished, labels=labels, title=name)
     if options.json:
         content = {name: backtest_as_json(found) for name, found in judged.items()}
-        print(jsonlib.dumps({"level": options.level, "horizon": options.horizon, "columns": content}))
+        print_json({"level": options.level, "horizon": options.horizon, "columns": content})

@@ -1,6 +1,5 @@
-"""`unspool generate`: a trained model goes on with a text, token by token, as it comes."""
+"""Generate text from a prompt and print it token by token."""
 
-import json as jsonlib
 import secrets
 import sys
 import time
@@ -13,7 +12,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from unspool.cli.options import FileOrDash, Flag, Replacing
-from unspool.cli.outputs import as_output, check_outputs, is_standard_output, output
+from unspool.cli.output import print_json
+from unspool.cli.output_files import as_output, check_outputs, is_standard_output, output
+from unspool.cli.sources import RunFolder
 from unspool.errors import InputError
 from unspool.kernels.memory import require_memory
 from unspool.kernels.native import set_threads
@@ -67,14 +68,8 @@ class Options:
         return Sampling(0.0 if self.greedy else self.temperature, self.top_k, self.top_p)
 
 
-def generate(run: Path, /, *, options: Options = Options(), replacing: Replacing = Replacing()) -> None:
-    """Let a model write on from a prompt.
-
-    Parameters
-    ----------
-    run
-        The folder of the run.
-    """
+def generate(run: RunFolder, /, *, options: Options = Options(), replacing: Replacing = Replacing()) -> None:
+    """Run `unspool generate`."""
     if options.threads is not None:
         set_threads(options.threads)
     sampling = options.sampling()
@@ -112,7 +107,7 @@ def generate(run: Path, /, *, options: Options = Options(), replacing: Replacing
             reader.save(path, seed)
     if options.json:
         content = {"run": str(run), "prompt": prompt, "seed": seed, "length": options.length, "texts": texts}
-        print(jsonlib.dumps(content | {"tokens_per_second": speed}, ensure_ascii=False))
+        print_json(content | {"tokens_per_second": speed})
     elif sys.stderr.isatty() and options.length:
         print(f"unspool: {options.samples * options.length:,} tokens, {speed:,.0f} tokens/s", file=sys.stderr)
 

@@ -1,6 +1,5 @@
-"""`unspool generate-from fit` and `unspool generate-from predict`: text from a class or a vector."""
+"""Generate text from a class or a vector; trained on examples."""
 
-import json as jsonlib
 import math
 from collections import Counter
 from pathlib import Path
@@ -17,8 +16,9 @@ from unspool.cli.checks import refuse_broken, refuse_unknown
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.options import DATA, CommonOptions, OfData, OfOutput, option_class
-from unspool.cli.predict import columns_of_fit, load_fitted
-from unspool.cli.terminal import terminal, title
+from unspool.cli.output import plain_table, title
+from unspool.cli.predict import Predictions, columns_of_fit, load_fitted, print_predictions
+from unspool.cli.sources import RunFolder
 from unspool.data.formats.conditioned import Conditioned, read_conditioned
 from unspool.data.formats.labelled import DefaultColumns
 from unspool.data.split import split_random
@@ -30,7 +30,7 @@ from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.tasks.generate_from import SequenceGenerator
 
-app = App(name="generate-from", help="Generate text from a class or a vector, learned from examples.")
+app = App(name="generate-from")
 Names: TypeAlias = Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)]
 SHOWN, DRAWN = 8, 4
 """How many rows are shown after a fit, and how many texts of each class."""
@@ -95,36 +95,34 @@ class Config(TypedDict):
 
 
 class Parts(NamedTuple):
-    """The rows to judge by, and those that were learned from, for the n-grams."""
+    """The training rows, for the n-grams, and the held-out rows."""
 
     learned: Conditioned
     judged: Conditioned
 
 
 @app.command
-def fit(data: Path, /, *, options: Options) -> None:
-    """Learn to generate texts from classes or vectors, judge it on rows held out, and save the model in a run.
+def fit(data: Path, /, *, options: Options = Options()) -> None:
+    """Train a generator of texts, evaluate it on held-out rows, and save it in a run.
 
     Parameters
     ----------
     data
-        A table with a text column and a label column or columns of numbers (CSV, TSV), or a folder with one text file a class.
+        A table with a text column and a label column or columns of numbers (CSV, TSV), or a folder with one text file per class.
     """
     start_fit(GENERATE_FROM, data, options)
 
 
 @app.command
-def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
+def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
     """Generate a text for every row, one per line; without DATA, for every class, with the class before it.
 
     Parameters
     ----------
-    run
-        The folder of the run.
     data
         Rows to generate from: a file as for fit, where texts may be missing, or a text file with one class per line.
     """
-    options.heed()
+    options.apply()
     model: SequenceGenerator = load_fitted(run, "generate-from")
     temperature, width = _sampling(model, options)
     read = _asked(run, data, model, options)
@@ -136,23 +134,13 @@ def predict(run: Path, data: Path | None = None, /, *, options: Asked = Asked())
         model.beam = width
         written = model.predict_scored(given)
     scores = None if read.texts is None else _scores(model, read)
-    if options.json:
-        rows = given if read.are_classes else given.tolist()
-        answers = [{"of": of, "text": t, "log_prob": p} for of, (t, p) in zip(rows, written, strict=True)]
-        content = {
-            "run": str(run),
-            "temperature": temperature,
-            "beam": width,
-            "seed": options.seed,
-            "answers": answers,
-        }
-        print(jsonlib.dumps(content | ({"scores": scores} if scores else {}), ensure_ascii=False))
-        return
-    for of, (text, _) in zip(given, written, strict=True):
-        line = str(text).replace("\n", "\\n")  # a text is one line
-        print(f"{of}\t{line}" if data is None else line)
-    if scores is not None:
-        terminal(stderr=True).print(_told(scores), soft_wrap=True)
+    rows = given if read.are_classes else given.tolist()
+    answers = [{"of": of, "text": t, "log_prob": p} for of, (t, p) in zip(rows, written, strict=True)]
+    content = {"temperature": temperature, "beam": width, "seed": options.seed, "answers": answers}
+    texts = (str(text).replace("\n", "\\n") for text, _ in written)  # a text is one line
+    lines = texts if data is not None else (f"{of}\t{text}" for of, text in zip(given, texts, strict=True))
+    show = lambda console: console.print(_scores_line(scores or {}), soft_wrap=True)  # noqa: E731
+    print_predictions(run, options, Predictions(content, lines, scores, show))
 
 
 def _sampling(model: SequenceGenerator, options: Asked) -> tuple[float, int]:
@@ -187,8 +175,8 @@ def _asked(run: Path, data: Path | None, model: SequenceGenerator, options: Aske
         kept = config.get("features", ())
         features = tuple(map(as_column, options.features)) if options.features else kept
         delimiter = options.delimiter or known.get("delimiter")
-        told = as_column(options.text), as_column(options.label)
-        read = read_conditioned(data, *told, features, delimiter, need_texts=False, defaults=usual)
+        columns = as_column(options.text), as_column(options.label)
+        read = read_conditioned(data, *columns, features, delimiter, need_texts=False, defaults=usual)
     if classes is not None:
         refuse_unknown(read.given, read.locations, classes)
     return read
@@ -198,13 +186,13 @@ def _read(data: Path, options: Options) -> Read:
     if options.plot is not None:
         raise InputError("--plot: generate-from draws nothing; leave it out")
     learned, judged = _parts(data, options)
-    aside = f", {len(judged):,} to judge by" if judged is not None else ""
+    aside = f", {len(judged):,} held out" if judged is not None else ""
     source = (
         f"{len(set(learned.given))} classes"
         if learned.are_classes
         else f"vectors of {', '.join(learned.features)}"
     )
-    said = title(learned.name, f": {len(learned):,} texts to learn from{aside}; from {source}")
+    said = title(learned.name, f": {len(learned):,} texts for training{aside}; from {source}")
     parts = None if judged is None else Parts(learned, judged)
     inputs = "tokens" if learned.are_classes else "values"
     return Read(
@@ -213,8 +201,8 @@ def _read(data: Path, options: Options) -> Read:
 
 
 def _parts(data: Path, options: Options) -> tuple[Conditioned, Conditioned | None]:
-    told = as_column(options.text), as_column(options.label), tuple(map(as_column, options.features or ()))
-    whole = read_conditioned(data, *told, options.delimiter)
+    columns = as_column(options.text), as_column(options.label), tuple(map(as_column, options.features or ()))
+    whole = read_conditioned(data, *columns, options.delimiter)
     if whole.are_classes:
         refuse_broken(whole.given, str(data))
     if whole.are_classes and len(set(whole.given)) < 2:
@@ -222,7 +210,7 @@ def _parts(data: Path, options: Options) -> tuple[Conditioned, Conditioned | Non
             f"{data}: there is one class only, {whole.given[0]!r}; expected at least two to generate from"
         )
     if options.test is not None:
-        judged = read_conditioned(options.test, *told[:2], whole.features, options.delimiter)
+        judged = read_conditioned(options.test, *columns[:2], whole.features, options.delimiter)
         if whole.are_classes:
             refuse_unknown(judged.given, judged.locations, sorted(set(whole.given)))
         return whole, judged
@@ -260,21 +248,21 @@ def _ngram_nats(model: SequenceGenerator, parts: Parts) -> float:
     return float(-log_p[judged != BOS].mean())
 
 
-def _told(scores: dict[str, Any]) -> str:
+def _scores_line(scores: dict[str, Any]) -> str:
     line = f"{scores['rows']:,} texts: {scores['nats']:.4f} nats per token, perplexity {scores['perplexity']:.2f}"
     if scores["exact"] is not None:
         line += f"; {scores['exact']:.4f} exactly right, {scores['error_rate']:.4f} edits per character of the truth"
     return line
 
 
-def _judge(
+def _evaluate(
     console: Console, model: SequenceGenerator, parts: Parts | None, options: Options
 ) -> dict[str, Any]:
     if parts is None:
         return {"scores": None}
     scores = _scores(model, parts.judged)
     counted = _ngram_nats(model, parts)
-    console.print(title("\nheld out", f": {_told(scores)}"), soft_wrap=True)
+    console.print(title("\nheld out", f": {_scores_line(scores)}"), soft_wrap=True)
     better = "" if scores["nats"] < counted else ": lower than the network; train longer, or with more texts"
     source = "class" if parts.judged.are_classes else "vector"
     console.print(
@@ -286,9 +274,7 @@ def _judge(
 
 
 def _examples(model: SequenceGenerator, judged: Conditioned, seed: int) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    for name in ("from", "generated", ""):
-        table.add_column(name)
+    table = plain_table("from", "generated", "", wide=True)
     if judged.are_classes:
         counts = Counter(judged.given)
         classes = sorted(counts, key=lambda each: (-counts[each], each))[:SHOWN]
@@ -303,4 +289,4 @@ def _examples(model: SequenceGenerator, judged: Conditioned, seed: int) -> Table
     return table
 
 
-GENERATE_FROM = FitCommand("generate-from", SequenceGenerator, Options, _read, _judge)
+GENERATE_FROM = FitCommand("generate-from", SequenceGenerator, Options, _read, _evaluate)

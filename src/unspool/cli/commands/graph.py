@@ -1,4 +1,7 @@
-"""`unspool graph`: a network as a graph, folded and unfolded, in a picture or in words."""
+"""Draw a recurrent network folded and unfolded, or write the graph as JSON, DOT or Mermaid.
+
+With a run and a text, the nodes hold the values and gradients that the network computes for that text.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +13,7 @@ from cyclopts import Parameter
 
 from unspool.cells import CELLS, PLAIN
 from unspool.cli.options import ConfigFile, Flag, Own, Replacing, option_class
-from unspool.cli.outputs import check_outputs, output, write_output
+from unspool.cli.output_files import check_outputs, output, write_output
 from unspool.errors import InputError
 from unspool.inspect.graph.build import fold
 from unspool.inspect.graph.export import to_dot, to_json, to_mermaid
@@ -65,9 +68,7 @@ def graph(
     options: Options = Options(),
     replacing: Replacing = Replacing(),
 ) -> None:
-    """Draw a recurrent network folded and unfolded, or write it as JSON, DOT or Mermaid.
-
-    With a run and a text the nodes carry their values and gradients while the network reads that text.
+    """Run `unspool graph`.
 
     Parameters
     ----------

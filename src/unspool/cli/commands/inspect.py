@@ -1,19 +1,23 @@
-"""`unspool inspect`: what a model does while it reads a text, as a page that needs no network."""
+"""Inspect a language model while it reads a text: surprise, units, states, gradients and graph, on an HTML page.
+
+Writes report.html, one file that loads nothing, and its pictures beside it: graph.svg, surprise.svg,
+units.svg, path.svg, influence.svg, bias.svg, states.png, and all numbers in numbers.json.
+"""
 
 import json as jsonlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
+from unspool.cli.default_out import default_report
 from unspool.cli.options import Flag, Replacing
-from unspool.cli.outputs import check_output_folder, output_folder
-from unspool.cli.terminal import terminal
+from unspool.cli.output import notes, plain_table, print_json
+from unspool.cli.output_files import check_output_folder, output_folder
+from unspool.cli.progress import stages
+from unspool.cli.sources import RunFolder
 from unspool.data.text.decoding import iter_text
 from unspool.data.text.source import resolve, source_names, text_source
 from unspool.errors import EmptyInput
@@ -30,70 +34,75 @@ from unspool.tasks.language.text_model import TextModel
 
 Text = Annotated[str, Parameter(allow_leading_hyphen=True)]
 STAGES = 5
+REPORT = "report.html"
 WRITTEN = (
     *("graph.svg", "surprise.svg", "units.svg", "path.svg", "influence.svg", "bias.svg"),
-    *("states.png", "numbers.json", "report.html"),
+    *("states.png", "numbers.json", REPORT),
 )
 """The files of a report."""
 
 
-def inspect_command(
-    run: Path,
-    text: Text,
-    /,
-    *,
-    out: Path,
-    characters: int = 2000,
-    skip: int = 0,
-    units: str | None = None,
-    threads: int | None = None,
-    json: Flag = False,
-    replacing: Replacing = Replacing(),
-) -> None:
-    """Look inside a model while it reads a text.
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `inspect` is given."""
 
-    Writes report.html, one file that loads nothing, and its pictures beside it: graph.svg, surprise.svg,
-    units.svg, path.svg, influence.svg, bias.svg, states.png, and all numbers in numbers.json.
+    out: Path | None = None
+    """The folder to create for the report; with --force, an existing report is replaced [default: reports/RUN-TEXT]."""
+    characters: int = 2000
+    """Number of characters to read."""
+    skip: int = 0
+    """Number of characters to leave out first."""
+    units: str | None = None
+    """Units to show, instead of the most informative ones: 17,h42,s3,layer1.h5."""
+    threads: int | None = None
+    """Number of threads; the results do not depend on it."""
+    json: Flag = False
+    """Print the numbers as JSON, and nothing else."""
+    quiet: Flag = False
+    """Print only the path of the report."""
+
+
+def inspect_command(
+    run: RunFolder, text: Text, /, *, options: Options = Options(), replacing: Replacing = Replacing()
+) -> None:
+    """Run `unspool inspect`.
 
     Parameters
     ----------
-    run
-        The folder of the run.
     text
         A file, a folder, - for standard input or builtin:…
-    out
-        The folder to make for the report. With --force, a report that is there is replaced.
-    characters
-        How much of the text is read.
-    skip
-        Where to begin: so many characters are left out first.
-    units
-        Which units to look at, instead of those that tell most: 17,h42,s3,layer1.h5.
-    threads
-        How many threads; it changes no bit of what is computed in the network.
-    json
-        Print the numbers as JSON, and nothing else.
     """
-    at_least("characters", characters, 2)
-    at_least("skip", skip, 0)
-    if threads is not None:
-        set_threads(threads)
+    at_least("characters", options.characters, 2)
+    at_least("skip", options.skip, 0)
+    if options.threads is not None:
+        set_threads(options.threads)
+    out = options.out or default_report(run, text)
     check_output_folder(out, force=replacing.force, known=WRITTEN)
-    source = TextModel.load(run)
-    content, name = _beginning(text, source, skip, characters)
-    console = terminal(quiet=json)
-    with _stages(console) as note:
-        names = [each.strip() for each in units.split(",")] if units else None
-        report = inspect(
-            source, text_source(content), run=Path(run).resolve().name, name=name, units=names, note=note
-        )  # fmt: skip
-        note("drawing")
-        with output_folder(out, force=replacing.force, known=WRITTEN) as folder:
-            written = _write(report, folder)
-    if json:
-        print(jsonlib.dumps(numbers(report), ensure_ascii=False))
+    console = notes(options)
+    report = _inspect(console, run, text, options, out, force=replacing.force)
+    if options.json:
+        print_json(numbers(report))
+    elif options.quiet:
+        print(out / REPORT)
     else:
-        _print(console, report, out, written)
+        _print(console, report, out)
+
+
+def _inspect(
+    console: Console, run: Path, text: str, options: Options, out: Path, *, force: bool
+) -> InspectReport:
+    """Inspect a run, and write the report."""
+    source = TextModel.load(run)
+    content, name = _beginning(text, source, options.skip, options.characters)
+    units = [each.strip() for each in options.units.split(",")] if options.units else None
+    with stages(console, STAGES) as note:
+        where = Path(run).resolve().name
+        report = inspect(source, text_source(content), run=where, name=name, units=units, note=note)
+        note("drawing")
+        with output_folder(out, force=force, known=WRITTEN) as folder:
+            _write(report, folder)
+    return report
 
 
 def _beginning(text: str, source: TextModel, skip: int, characters: int) -> tuple[str, str]:
@@ -112,25 +121,7 @@ def _beginning(text: str, source: TextModel, skip: int, characters: int) -> tupl
     return found[skip : skip + characters], Path(source_names(sources)).name
 
 
-@contextmanager
-def _stages(console: Console) -> Iterator[Callable[[str], None]]:
-    """Tell what is being done: a bar in a terminal, nothing elsewhere."""
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    columns = (TextColumn("{task.description:34}"), BarColumn(bar_width=28), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=STAGES)
-        begun = [0]
-
-        def note(what: str) -> None:
-            progress.update(task, description=what, completed=begun[0])
-            begun[0] += 1
-
-        yield note
-
-
-def _write(report: InspectReport, out: Path) -> list[str]:
+def _write(report: InspectReport, out: Path) -> None:
     """Write all files; the page last."""
     save_graph(report.made, out / "graph.svg", labels=report.labels)
     pictures = {
@@ -147,23 +138,20 @@ def _write(report: InspectReport, out: Path) -> list[str]:
         "numbers.json": (jsonlib.dumps(numbers(report), ensure_ascii=False) + "\n").encode(
             "utf-8", "replace"
         ),
-        "report.html": page(report).encode("utf-8", "replace"),
+        REPORT: page(report).encode("utf-8", "replace"),
     }
     for name, content in contents.items():
         write_atomic(out / name, content)
-    return ["graph.svg", *pictures, *contents]
 
 
-def _print(console: Console, report: InspectReport, out: Path, written: list[str]) -> None:
+def _print(console: Console, report: InspectReport, out: Path) -> None:
     found: dict[str, Any] = numbers(report)
     console.print(
         f"{report.text}: {found['tokens']:,} tokens, {found['nats']:.4f} nats each, "
         f"perplexity {found['perplexity']:.2f}",
         soft_wrap=True,
     )
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for heading in ("unit", "what it tells"):
-        table.add_column(heading)
+    table = plain_table("unit", "what it tells", gap=3)
     for unit in report.units:
         table.add_row(pretty(unit.name), describe_unit(unit))
     console.print(table)
@@ -178,4 +166,5 @@ def _print(console: Console, report: InspectReport, out: Path, written: list[str
             console.print(
                 f"  a gradient that misses at most {bias:.0%} looks back {enough} steps", soft_wrap=True
             )
-    console.print(f"written: {out / written[-1]} and {', '.join(written[:-1])}", soft_wrap=True)
+    there = [name for name in WRITTEN[:-1] if (out / name).exists()]
+    console.print(f"written: {out / REPORT} and {', '.join(there)}", soft_wrap=True)

@@ -1,8 +1,8 @@
-"""`unspool regress fit` and `unspool regress predict`: numbers from a sequence or a vector."""
+"""Predict numbers from a sequence or a vector; from a table, .npz or .ts."""
 
-import json as jsonlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
 
@@ -16,9 +16,10 @@ from unspool.cli.checks import check_before, files_of, note_empty, refuse_unlabe
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.options import DATA, Flag, OfData, OfOutput, OutputOptions, option_class
-from unspool.cli.outputs import output
-from unspool.cli.predict import columns_of_fit, load_fitted
-from unspool.cli.terminal import terminal, title
+from unspool.cli.output import title
+from unspool.cli.output_files import output
+from unspool.cli.predict import Predictions, columns_of_fit, load_fitted, print_predictions
+from unspool.cli.sources import RunFolder
 from unspool.cli.views.regression import show_regression
 from unspool.data.encoders import ValueEncoder
 from unspool.data.formats.numeric import DEFAULTS, Columns, Measured, read_measured
@@ -33,7 +34,7 @@ from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.tasks.regress import SequenceRegressor, refuse_constant
 
-app = App(name="regress", help="Predict numbers from a sequence or a vector.")
+app = App(name="regress")
 By: TypeAlias = Literal["rows", "pixels"]
 Names: TypeAlias = Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)]
 KEPT = "columns"
@@ -102,15 +103,15 @@ class Asked(OutputOptions):
 
 
 class Parts(NamedTuple):
-    """The rows to judge by, and those that were learned from, for the simple models."""
+    """The training rows, for the baselines, and the held-out rows."""
 
     learned: Measured
     judged: Measured
 
 
 @app.command
-def fit(data: Path, /, *, options: Options) -> None:
-    """Learn to predict numbers, judge the predictions on rows held out, and save the model in a run.
+def fit(data: Path, /, *, options: Options = Options()) -> None:
+    """Train a regression model, evaluate it on held-out rows, and save it in a run.
 
     Parameters
     ----------
@@ -121,13 +122,11 @@ def fit(data: Path, /, *, options: Options) -> None:
 
 
 @app.command
-def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
-    """Print the predicted numbers of every row, tabs between them; with the truth beside them, scores as well.
+def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
+    """Print the predicted numbers of every row, separated by tabs; with targets in the data, print scores too.
 
     Parameters
     ----------
-    run
-        The folder of the run.
     data
         A file as for fit; the numbers to predict may be missing.
     """
@@ -147,20 +146,17 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     if options.plot is not None and read.targets is not None:
         _draw(read.targets, found, names, options)
     deviations = None if spreads is None else np.reshape(spreads, found.shape)
-    if options.json:
-        content = {"run": str(run), "targets": names, "answers": found.tolist()}
-        content |= {} if deviations is None else {"spreads": deviations.tolist()}
-        print(jsonlib.dumps(content | ({"scores": scores} if scores else {}), ensure_ascii=False))
-        return
-    for row in found if deviations is None else np.hstack([found, deviations]):
-        print("\t".join(repr(float(number)) for number in row))
-    if scores is not None:
-        show_regression(terminal(stderr=True), scores, str(data))
+    content = {"targets": names, "answers": found.tolist()}
+    content |= {} if deviations is None else {"spreads": deviations.tolist()}
+    rows = found if deviations is None else np.hstack([found, deviations])
+    lines = ("\t".join(repr(float(number)) for number in row) for row in rows)
+    show = partial(show_regression, scores=scores or {}, of=str(data))
+    print_predictions(run, options, Predictions(content, lines, scores, show))
 
 
 def _asked(run: Path, data: Path, options: Asked) -> Measured:
     """Read the data in the columns of the fit."""
-    known, told = _known(run), columns_of_fit(run, "regress", data)
+    known, given = _known(run), columns_of_fit(run, "regress", data)
     columns = Columns(
         tuple(map(as_column, options.target)) if options.target else known.get("target", ()),
         tuple(map(as_column, options.features)) if options.features else known.get("features", ()),
@@ -168,7 +164,7 @@ def _asked(run: Path, data: Path, options: Asked) -> Measured:
         known.get("series", False),
     )
     format = array_format(data)
-    by = options.by or (told.get("by") if format and format.may_hold_images else None)
+    by = options.by or (given.get("by") if format and format.may_hold_images else None)
     return read_measured(data, DEFAULTS if format else columns, options.delimiter, by, need_targets=False)
 
 
@@ -223,7 +219,7 @@ def _read(data: Path, options: Options) -> Read:
 
 
 def _parts(data: Path, options: Options, columns: Columns) -> tuple[Measured, Measured | None]:
-    """Read the rows to learn from and the rows to judge by."""
+    """Read the training rows and the held-out rows."""
     whole = read_measured(data, columns, options.delimiter, options.by)
     note_empty(whole.name, whole.sequences, fit=True)
     if options.test is None:
@@ -251,11 +247,11 @@ def _described(learned: Measured, judged: Measured | None) -> Text:
     what = f"sequences of {min(lengths)} to {max(lengths)} steps"
     if learned.kind == "vectors":
         what = f"vectors of {learned.sequences.shape[2]} numbers ({', '.join(map(str, learned.columns.features))})"
-    aside = f", {len(judged):,} to judge by" if judged is not None else ""
+    aside = f", {len(judged):,} held out" if judged is not None else ""
     left = f"\n  left out, no numbers: {', '.join(learned.left_out)}" if learned.left_out else ""
     return title(
         learned.name,
-        f": {len(learned):,} {what} to learn from{aside}; to predict: {', '.join(learned.names)}{left}",
+        f": {len(learned):,} {what} for training{aside}; to predict: {', '.join(learned.names)}{left}",
     )
 
 
@@ -265,7 +261,7 @@ def _draw(truth: Real, found: Real, names: Sequence[str], shown: OutputOptions) 
         draw_predictions(truth, found, names, unfinished)
 
 
-def _judge(
+def _evaluate(
     console: Console, model: SequenceRegressor, parts: Parts | None, options: Options
 ) -> dict[str, Any]:
     if parts is None:
@@ -289,4 +285,4 @@ def _judge(
     return {"scores": scores}
 
 
-REGRESS = FitCommand("regress", SequenceRegressor, Options, _read, _judge)
+REGRESS = FitCommand("regress", SequenceRegressor, Options, _read, _evaluate)

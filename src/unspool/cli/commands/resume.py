@@ -1,4 +1,4 @@
-"""`unspool resume`: go on with a run that was stopped, whatever it learns."""
+"""Resume an interrupted run; the result is bit-identical to an uninterrupted one."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +12,9 @@ from unspool.cli.commands.translate import TRANSLATE
 from unspool.cli.fit import FitCommand, resume_fit
 from unspool.cli.follow import follow
 from unspool.cli.options import Flag, OfOutput, RunOptions
+from unspool.cli.output import notes
 from unspool.cli.signals import Stop
-from unspool.cli.terminal import terminal
+from unspool.cli.sources import RunFolder
 from unspool.cli.views.training import View
 from unspool.errors import InputError
 from unspool.storage import run_folder
@@ -35,14 +36,8 @@ class Options(RunOptions):
     """Of a language model: write curves for TensorBoard into the run as well (extra `tensorboard`)."""
 
 
-def resume(run: Path, /, *, options: Options = Options()) -> None:
-    """Go on with a run that was stopped, to the same bits as if it never had been.
-
-    Parameters
-    ----------
-    run
-        The folder of the run.
-    """
+def resume(run: RunFolder, /, *, options: Options = Options()) -> None:
+    """Run `unspool resume`."""
     kind = run_folder.read_kind(run)
     if kind in WORKS:
         if options.tensorboard:
@@ -54,7 +49,7 @@ def resume(run: Path, /, *, options: Options = Options()) -> None:
             f"{', '.join(f'{name} fit' for name in WORKS)}"
         )
     check_before(None, options)
-    view, stop = View(terminal(quiet=options.json)), Stop()
-    policy = CheckpointPolicy(steps=options.save_every, stop=stop, on_progress=stop.heeded(view.judging))
+    view, stop = View(notes(options)), Stop()
+    policy = CheckpointPolicy(steps=options.save_every, stop=stop, on_progress=stop.checked(view.judging))
     events = resumed(run, policy=policy)
     follow(events, run, view, stop, shown=options, tensorboard=options.tensorboard)

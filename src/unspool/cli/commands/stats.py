@@ -1,8 +1,7 @@
-"""``unspool stats``: what can be said about a text by counting."""
+"""Count a text: sizes, frequent tokens, Zipf's law, unseen n-grams, and how well n-grams predict it."""
 
-import json as jsonlib
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +11,10 @@ from rich.table import Table
 
 from unspool.baselines.statistics import Statistics, describe_corpus
 from unspool.cli.checks import check_plot
-from unspool.cli.options import OfText, Replacing, option_class
-from unspool.cli.outputs import output
+from unspool.cli.options import Flag, OfText, Replacing, option_class
+from unspool.cli.output import plain_table, print_json, terminal
+from unspool.cli.output_files import output
 from unspool.cli.sources import Reading, Sources, files_read
-from unspool.cli.terminal import terminal
 from unspool.data.options import SPLIT, Split
 from unspool.data.text.corpus import Corpus, prepare
 from unspool.errors import InputError
@@ -37,60 +36,65 @@ class Parts(Reading):
     )
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `stats` is given."""
+
+    order: int = 3
+    """The longest n-grams."""
+    eps: Annotated[tuple[float, ...], Parameter(negative="", consume_multiple=True)] = (1.0, 1.0, 1.0)
+    """The weights of Laplace smoothing for n = 1, 2, 3."""
+    ranks: Annotated[tuple[int, int] | None, Plain] = None
+    """The first and last rank of the Zipf fit [default: 1 and the last with a frequency of at least 5]."""
+    top: int = 10
+    """Number of the most frequent tokens to print."""
+    backward: Flag = False
+    """Predict the test part in reverse time as well."""
+    cache: Path | None = None
+    """A folder that stores the prepared text for the next call."""
+    json: Flag = False
+    """Print JSON."""
+    plot: Path | None = None
+    """Draw frequencies against ranks into this file (.png, .svg, .pdf)."""
+
+
 def stats(
     text: Sources,
     /,
     *,
     reading: Parts = Parts(),
-    order: int = 3,
-    eps: Annotated[tuple[float, ...], Parameter(negative="", consume_multiple=True)] = (1.0, 1.0, 1.0),
-    ranks: Annotated[tuple[int, int] | None, Plain] = None,
-    top: int = 10,
-    backward: Annotated[bool, Plain] = False,
-    cache: Path | None = None,
-    json: Annotated[bool, Plain] = False,
-    plot: Path | None = None,
+    options: Options = Options(),
     replacing: Replacing = Replacing(),
 ) -> None:
-    """Count a text: sizes, frequent tokens, Zipf's law, unseen n-grams, how well n-grams predict it.
+    """Run `unspool stats`.
 
     Parameters
     ----------
     text
         Files, folders, - for standard input, builtin:python-docs or builtin:python-source.
-    order
-        The longest n-grams.
-    eps
-        The weights of Laplace smoothing for n = 1, 2, 3.
-    ranks
-        The first and last rank of the Zipf fit [default: 1 and the last with a frequency of at least 5].
-    top
-        How many of the most frequent tokens to show.
-    backward
-        Predict the test part in reverse time as well.
-    cache
-        A folder where the prepared text is kept and found again.
-    json
-        Print JSON.
-    plot
-        Draw frequencies against ranks into this file (.png, .svg, .pdf).
     """
-    if top < 0:
-        raise InputError(f"top: expected 0 or more, got {top}")
+    plot, cache = options.plot, options.cache
+    if options.top < 0:
+        raise InputError(f"top: expected 0 or more, got {options.top}")
     inputs = files_read(text, reading.valid, reading.test, reading.tokens)
     check_plot(plot, force=replacing.force, inputs=inputs, folder=cache)
     if cache is not None:
         run_folder.check_place(cache / "text", "--cache")
     corpus = prepare(text, cache=cache, **asdict(reading))
-    found = describe_corpus(corpus, order, eps, ranks, top, backward)
+    found = describe_corpus(corpus, options.order, options.eps, options.ranks, options.top, options.backward)
     if plot is not None:
-        title = ", ".join(Path(name).name for name in text)
-        with output(plot, force=replacing.force) as path:
-            draw_zipf(found.frequencies[:3], found.zipf[:3], path, title=title)
-    if json:
-        print(jsonlib.dumps(_as_json(corpus, found), ensure_ascii=False))
+        _draw(found, text, plot, force=replacing.force)
+    if options.json:
+        print_json(_as_json(corpus, found))
     else:
         _print(terminal(), corpus, found)
+
+
+def _draw(found: Statistics, text: list[str], plot: Path, *, force: bool) -> None:
+    title = ", ".join(Path(name).name for name in text)
+    with output(plot, force=force) as path:
+        draw_zipf(found.frequencies[:3], found.zipf[:3], path, title=title)
 
 
 def _as_json(corpus: Corpus, found: Statistics) -> dict[str, Any]:
@@ -118,7 +122,7 @@ def _finite(value: Any) -> Any:
 def _print(console: Console, corpus: Corpus, found: Statistics) -> None:
     if corpus.erased:
         console.print(f"cleaning erased {corpus.erased:,} letters that are not A-Z")
-    parts = _table("part", "tokens", "types", "characters", "bytes", "unknown")
+    parts = plain_table("part", right=("tokens", "types", "characters", "bytes", "unknown"))
     for part in found.parts:
         sizes = (part.tokens, part.types, part.characters, part.bytes)
         parts.add_row(
@@ -141,7 +145,7 @@ def _print(console: Console, corpus: Corpus, found: Statistics) -> None:
 
 
 def _zipf_table(found: Statistics) -> Table:
-    table = _table("Zipf", "types", "ranks", "α, 95 % interval", "c, 95 % interval")
+    table = plain_table("Zipf", right=("types", "ranks", "α, 95 % interval", "c, 95 % interval"))
     for n, fit in enumerate(found.zipf, 1):
         alpha_error = (fit.alpha_interval[1] - fit.alpha_interval[0]) / 2
         c_error = (fit.c_interval[1] - fit.c_interval[0]) / 2
@@ -156,7 +160,7 @@ def _zipf_table(found: Statistics) -> Table:
 
 
 def _unseen_table(found: Statistics) -> Table:
-    table = _table("of the test part", "n-grams", "never seen", "different", "never seen")
+    table = plain_table("of the test part", right=("n-grams", "never seen", "different", "never seen"))
     for each in found.unseen:
         rates = (each.unseen_tokens / max(each.tokens, 1), each.unseen_types / max(each.types, 1))
         table.add_row(
@@ -166,7 +170,7 @@ def _unseen_table(found: Statistics) -> Table:
 
 
 def _score_table(found: Statistics) -> Table:
-    table = _table("on the test part", "perplexity", "nats", "bits/character", "bits/byte")
+    table = plain_table("on the test part", right=("perplexity", "nats", "bits/character", "bits/byte"))
     for score in found.scores:
         name = f"{score.order}-grams, {score.model}" if score.order else score.model
         name += ", backward" if score.backward else ""
@@ -176,12 +180,4 @@ def _score_table(found: Statistics) -> Table:
         table.add_row(
             name, f"{result.perplexity:,.3f}", f"{result.nats:.4f}", *(f"{bit:.4f}" for bit in bits)
         )
-    return table
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(first)
-    for other in others:
-        table.add_column(other, justify="right")
     return table

@@ -1,6 +1,5 @@
-"""`unspool tag fit` and `unspool tag predict`: a label for every step of a sequence."""
+"""Predict a label for every step of a sequence; from columns (CoNLL) or a table."""
 
-import json as jsonlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,16 +19,17 @@ from unspool.cli.checks import (
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.options import OfData, OutputOptions, option_class
-from unspool.cli.predict import columns_of_fit, load_fitted
-from unspool.cli.terminal import terminal, title
-from unspool.cli.views.scores import draw_scores, show_scores
+from unspool.cli.output import title
+from unspool.cli.predict import columns_of_fit, load_fitted, print_predictions
+from unspool.cli.sources import RunFolder
+from unspool.cli.views.scores import draw_scores, show_scores, with_scores
 from unspool.data.formats.tagged import DefaultTagColumns, Tagged, read_tagged
 from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import score
 from unspool.tasks.tag import SequenceTagger
 
-app = App(name="tag", help="A label for every step: words to their parts of speech, and the like.")
+app = App(name="tag")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +70,8 @@ class Asked(OutputOptions, Columns):
 
 
 @app.command
-def fit(data: Path, /, *, options: Options) -> None:
-    """Learn a label for every token, judge it on sequences held out, and keep it in a run.
+def fit(data: Path, /, *, options: Options = Options()) -> None:
+    """Train a tagger, evaluate it on held-out sequences, and save it in a run.
 
     Parameters
     ----------
@@ -83,13 +83,11 @@ def fit(data: Path, /, *, options: Options) -> None:
 
 
 @app.command
-def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
-    """Label every token: a token and its label a line, a blank line between sequences.
+def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
+    """Print every token and its label, one per line, with a blank line between sequences.
 
     Parameters
     ----------
-    run
-        The folder of the run.
     data
         A file as for fit; labels may be missing.
     """
@@ -110,14 +108,12 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     )
     if options.plot is not None and scores is not None:
         draw_scores(scores, options.plot, force=options.force)
-    if options.json:
-        content = {"run": str(run), "labels": model.classes_.tolist(), "answers": answers}
-        print(jsonlib.dumps(content | ({"scores": scores.to_json()} if scores else {}), ensure_ascii=False))
-        return
-    for number, (tokens, labels) in enumerate(zip(read.tokens, answers, strict=True)):
-        print("\n" * bool(number) + "\n".join(f"{t}\t{a}" for t, a in zip(tokens, labels, strict=True)))
-    if scores is not None:
-        show_scores(terminal(stderr=True), scores, str(data), "tokens")
+    content = {"labels": model.classes_.tolist(), "answers": answers}
+    lines = (
+        "\n" * bool(number) + "\n".join(f"{t}\t{a}" for t, a in zip(tokens, labels, strict=True))
+        for number, (tokens, labels) in enumerate(zip(read.tokens, answers, strict=True))
+    )
+    print_predictions(run, options, with_scores(content, lines, scores, str(data), "tokens"))
 
 
 def _columns(options: Columns) -> tuple[Any, Any, Any, str | None]:
@@ -126,17 +122,17 @@ def _columns(options: Columns) -> tuple[Any, Any, Any, str | None]:
 
 def _read(data: Path, options: Options) -> Read:
     learned, judged = _parts(data, options)
-    aside = f", {len(judged):,} to judge by" if judged else ""
+    aside = f", {len(judged):,} held out" if judged else ""
     said = title(
         str(data),
-        f": {len(learned):,} sequences, {sum(map(len, learned.tokens)):,} tokens to learn "
-        f"from{aside}; {len(_tags(learned))} labels",
+        f": {len(learned):,} sequences, {sum(map(len, learned.tokens)):,} tokens for "
+        f"training{aside}; {len(_tags(learned))} labels",
     )
     return Read(learned.tokens, learned.tags, judged, said, {"inputs": "tokens"})
 
 
 def _parts(data: Path, options: Options) -> tuple[Tagged, Tagged | None]:
-    """Read what is learned from and what is judged by."""
+    """Read the training sequences and the held-out sequences."""
     learned = read_tagged(data, *_columns(options))
     note_empty(learned.name, learned.tokens, fit=True)
     refuse_broken(_tags(learned), learned.name)
@@ -176,7 +172,7 @@ def _refuse_unknown(data: Tagged, labels: list[str]) -> None:
     refuse_unknown(_flat(data.tags or []), locations, labels)
 
 
-def _judge(
+def _evaluate(
     console: Console, model: SequenceTagger, judged: Tagged | None, options: Options
 ) -> dict[str, Any]:
     if judged is None or not _flat(judged.tags or []):
@@ -191,4 +187,4 @@ def _judge(
     return {"scores": scores.to_json()}
 
 
-TAG = FitCommand("tag", SequenceTagger, Options, _read, _judge)
+TAG = FitCommand("tag", SequenceTagger, Options, _read, _evaluate)

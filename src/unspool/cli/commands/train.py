@@ -1,4 +1,4 @@
-"""`unspool train`: a language model from a text, in minutes, kept in a run."""
+"""Train a language model on text files within a time limit and save the run in a folder."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -9,6 +9,7 @@ from cyclopts import Group
 
 from unspool.cells import CellName
 from unspool.cli.checks import check_before
+from unspool.cli.default_out import default_run
 from unspool.cli.follow import follow
 from unspool.cli.options import (
     GROUPS,
@@ -21,9 +22,9 @@ from unspool.cli.options import (
     names_of,
     option_class,
 )
+from unspool.cli.output import notes
 from unspool.cli.signals import Stop
 from unspool.cli.sources import Reading, Sources, files_read
-from unspool.cli.terminal import terminal
 from unspool.cli.views.training import View
 from unspool.data.text.settings import TextConfig
 from unspool.errors import InputError
@@ -49,8 +50,8 @@ GROUPS_OF_TRAIN = GROUPS | {
 class TrainOptions(ConfigFile):
     """What is learned, how, and for how long."""
 
-    out: OfOutput[Path]
-    """The folder to make: model, vocabulary, settings, log, and all that is needed to resume later."""
+    out: OfOutput[Path | None] = None
+    """The folder to create: model, vocabulary, settings, log and checkpoint [default: runs/NAME-train, NAME from TEXT]."""
     minutes: float | None = o.MINUTES.field(
         None, help="Time limit [default: 3]; model size, updates and schedule are chosen to fit it."
     )
@@ -119,20 +120,20 @@ class Options(OutputOptions, CheckpointOptions, TrainOptions):
     """Write curves for TensorBoard into the run as well (extra `tensorboard`)."""
 
 
-def train(text: Sources, /, *, reading: Reading = Reading(), options: Options) -> None:
-    """Train a language model on your text.
+def train(text: Sources, /, *, reading: Reading = Reading(), options: Options = Options()) -> None:
+    """Run `unspool train`.
 
     Parameters
     ----------
     text
         Files, folders, - for standard input, builtin:python-docs or builtin:python-source.
     """
-    config = options.config(text, reading)
-    check_before(options.out, options, inputs=files_read(text, reading.valid, reading.tokens))
-    view, stop = View(terminal(quiet=options.json)), Stop()
-    policy = CheckpointPolicy(steps=options.save_every, stop=stop, on_progress=stop.heeded(view.judging))
-    events = run(config, out=options.out, policy=policy)
-    follow(events, options.out, view, stop, shown=options, tensorboard=options.tensorboard)
+    config, out = options.config(text, reading), options.out or default_run(text, "train")
+    check_before(out, options, inputs=files_read(text, reading.valid, reading.tokens))
+    view, stop = View(notes(options)), Stop()
+    policy = CheckpointPolicy(steps=options.save_every, stop=stop, on_progress=stop.checked(view.judging))
+    events = run(config, out=out, policy=policy)
+    follow(events, out, view, stop, shown=options, tensorboard=options.tensorboard)
 
 
 def _plans(text: str) -> Plans | None:

@@ -1,6 +1,5 @@
-"""`unspool translate fit` and `unspool translate predict`: a text to a text of another length."""
+"""Translate a text into another text of any length; trained on pairs."""
 
-import json as jsonlib
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,15 +7,15 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 from rich.console import Console
-from rich.table import Table
 
 from unspool.cli.checks import check_before, files_of
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import FitOptions
 from unspool.cli.options import DATA, OfData, OfOutput, OutputOptions, option_class
-from unspool.cli.outputs import output
-from unspool.cli.predict import columns_of_fit, load_fitted
-from unspool.cli.terminal import terminal, title
+from unspool.cli.output import plain_table, title
+from unspool.cli.output_files import output
+from unspool.cli.predict import Predictions, columns_of_fit, load_fitted, print_predictions
+from unspool.cli.sources import RunFolder
 from unspool.data.formats.pairs import Pairs, read_pairs
 from unspool.data.split import split_random
 from unspool.errors import InputError
@@ -25,10 +24,10 @@ from unspool.model import options as network
 from unspool.plots.attention import draw_attention
 from unspool.tasks.translate import SequenceTranslator
 
-app = App(name="translate", help="A text to a text of another length, learned from pairs.")
+app = App(name="translate")
 SHOWN = 8
 WIDEST = 1000
-"""No beam beyond this: time and memory grow with it, and what it finds has long stopped changing."""
+"""The largest beam width."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,27 +69,25 @@ class Asked(OutputOptions, Columns):
 
 
 @app.command
-def fit(data: Path, /, *, options: Options) -> None:
-    """Learn from pairs of texts, judge it on pairs held out, and keep it in a run.
+def fit(data: Path, /, *, options: Options = Options()) -> None:
+    """Train a translator on pairs of texts, evaluate it on held-out pairs, and save it in a run.
 
     Parameters
     ----------
     data
-        Pairs, one a line, with a tab between (TSV).
+        Pairs, one per line, separated by a tab (TSV).
     """
     start_fit(TRANSLATE, data, options)
 
 
 @app.command
-def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
-    """Write a text for every line; with targets beside them, scores as well.
+def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
+    """Print the translation of every line; with targets in the data, print scores too.
 
     Parameters
     ----------
-    run
-        The folder of the run.
     data
-        Texts, one a line, or pairs with a tab between.
+        Texts, one per line, or pairs separated by a tab.
     """
     check_before(None, options, inputs=files_of(data))
     model: SequenceTranslator = load_fitted(run, "translate")
@@ -104,15 +101,16 @@ def predict(run: Path, data: Path, /, *, options: Asked = Asked()) -> None:
     if options.plot is not None:
         _draw(model, read.sources[0], options.plot, force=options.force)
     scores = None if read.targets is None else _scores([text for text, _ in written], read.targets)
-    if options.json:
-        answers = [{"text": text, "log_prob": log_prob} for text, log_prob in written]
-        content = {"run": str(run), "beam": model.beam, "answers": answers}
-        print(jsonlib.dumps(content | ({"scores": scores} if scores else {}), ensure_ascii=False))
-        return
-    for text, _ in written:
-        print(text)
-    if scores is not None:
-        terminal(stderr=True).print(_told(scores), soft_wrap=True)
+    answers = [{"text": text, "log_prob": log_prob} for text, log_prob in written]
+    content = {"beam": model.beam, "answers": answers}
+    lines = (text for text, _ in written)
+    print_predictions(
+        run,
+        options,
+        Predictions(
+            content, lines, scores, lambda console: console.print(_scores_line(scores or {}), soft_wrap=True)
+        ),
+    )
 
 
 def _draw(model: SequenceTranslator, source: str, plot: Path, *, force: bool) -> None:
@@ -123,7 +121,7 @@ def _draw(model: SequenceTranslator, source: str, plot: Path, *, force: bool) ->
 def _refuse_beam(beam: int) -> None:
     if not 1 <= beam <= WIDEST:
         raise InputError(
-            f"beam is {beam}; expected 1 to {WIDEST:,}: each beginning has a state of its own to be kept and gone on with"
+            f"beam is {beam}; expected 1 to {WIDEST:,}: memory and time grow with the beam width"
         )
 
 
@@ -132,8 +130,8 @@ def _read(data: Path, options: Options) -> Read:
     if options.plot is not None and options.attention == "none":
         raise InputError("--plot draws attention, and --attention is none")
     sources, targets, judged = _parts(data, options)
-    aside = f", {len(judged[0]):,} to judge by" if judged[0] else ""
-    said = title(str(data), f": {len(sources):,} pairs to learn from{aside}")
+    aside = f", {len(judged[0]):,} held out" if judged[0] else ""
+    said = title(str(data), f": {len(sources):,} pairs for training{aside}")
     return Read(sources, targets, judged if judged[0] else None, said, {})
 
 
@@ -155,14 +153,14 @@ def _scores(answers: list[str], truth: list[str]) -> dict[str, float]:
     return {"pairs": len(truth), "exact": exact, "error_rate": error_rate(truth, answers)}
 
 
-def _told(scores: dict[str, float]) -> str:
+def _scores_line(scores: dict[str, float]) -> str:
     return (
         f"{scores['pairs']:,} pairs: {scores['exact']:.4f} exactly right, "
-        f"{scores['error_rate']:.4f} edits a character of the truth"
+        f"{scores['error_rate']:.4f} edits per character of the truth"
     )
 
 
-def _judge(
+def _evaluate(
     console: Console,
     model: SequenceTranslator,
     judged: tuple[list[str], list[str]] | None,
@@ -173,10 +171,9 @@ def _judge(
     sources, targets = judged
     written = model.predict_scored(sources)
     scores = _scores([text for text, _ in written], targets)
-    console.print(title("\nheld out", f": {_told(scores)}\n"), soft_wrap=True)
-    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    for name in ("input", "written", "P", ""):
-        table.add_column(name, no_wrap=name == "P")
+    console.print(title("\nheld out", f": {_scores_line(scores)}\n"), soft_wrap=True)
+    table = plain_table("input", "written", "P", "", wide=True)
+    table.columns[2].no_wrap = True
     for source, target, (text, log_prob) in list(zip(sources, targets, written, strict=True))[:SHOWN]:
         table.add_row(source, text, f"{math.exp(log_prob):.3f}", "" if text == target else f"✗ {target}")
     console.print(table)
@@ -185,4 +182,4 @@ def _judge(
     return {"scores": scores}
 
 
-TRANSLATE = FitCommand("translate", SequenceTranslator, Options, _read, _judge)
+TRANSLATE = FitCommand("translate", SequenceTranslator, Options, _read, _evaluate)

@@ -1,20 +1,24 @@
-"""`unspool turing`: a machine compiled into a recurrent network, and both run side by side."""
+"""Compile a Turing machine or an automaton into a recurrent network, and run both step by step for comparison.
+
+A Turing machine becomes h(t) = σ(W h(t-1) + U x(t) + b) with σ(a) = min(1, max(0, a)) and rational weights: one update
+per step, without rounding. A finite automaton becomes an Elman layer with relu, which the engine runs in float32. The exit
+code is 0 only if both agree.
+"""
 
 import json as jsonlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from cyclopts import Parameter
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from unspool.cli.options import Flag, Replacing
-from unspool.cli.outputs import check_outputs, output, write_output
-from unspool.cli.terminal import terminal
+from unspool.cli.output import notes, print_json, terminal
+from unspool.cli.output_files import check_outputs, output, write_output
+from unspool.cli.progress import counting_bar
 from unspool.cli.views import machine as view
 from unspool.cli.views.machine import Followed
 from unspool.errors import InputError
@@ -28,6 +32,18 @@ from unspool.turing.network import MachineNetwork, Rationals
 from unspool.turing.picture import MOST, draw_automaton, draw_machine
 from unspool.turing.run import StepPair, side_by_side
 
+MANY_STEPS = 2000
+
+
+class Shown(NamedTuple):
+    """How the result is shown."""
+
+    json: bool
+    quiet: bool
+    picture: Path | None
+    weights: Path | None
+    force: bool
+
 
 def turing(
     machine: Annotated[str | None, Parameter(negative="")] = None,
@@ -36,14 +52,12 @@ def turing(
     *,
     steps: int = 1000,
     json: Flag = False,
+    quiet: Flag = False,
     picture: Path | None = None,
     weights: Path | None = None,
     replacing: Replacing = Replacing(),
 ) -> None:
-    """Compile a machine into a recurrent network with rational weights, and run both side by side, exactly.
-
-    A Turing machine becomes h(t) = σ(W h(t-1) + U x(t) + b) with σ(a) = min(1, max(0, a)): one update a step. A finite
-    automaton becomes an Elman layer with relu, which the engine runs in float32. The exit code is 0 only if both agree.
+    """Run `unspool turing`.
 
     Parameters
     ----------
@@ -56,35 +70,40 @@ def turing(
         Stop a machine after so many steps if it has not halted.
     json
         Print JSON, with every step.
+    quiet
+        Print only the result.
     picture
         Draw the tape, the hidden units and the stacks into this file (.svg).
     weights
         Write the units and W, U, b as fractions into this file (.json).
     """
-    console = terminal(quiet=json)
+    show = Shown(json, quiet, picture, weights, replacing.force)
     if machine is None:
-        known = [(BUILTIN + name, what, word) for name, (what, word, _) in (MACHINES | AUTOMATA).items()]
-        if json:
-            print(
-                jsonlib.dumps([dict(zip(("machine", "does", "tape"), each, strict=True)) for each in known])
-            )
-        view.print_known(console, known)
-        return
+        return _list_builtin(json)
     at_least("steps", steps, 0)
     _check_name(picture, ".svg")
     _check_name(weights, ".json")
     check_outputs(picture, weights, force=replacing.force, inputs=[machine])
     found = find(machine)
-    if not isinstance(found, Automaton):
-        found.check(tape)
-        network = compile_machine(found)
-        agree = _machine(console, network, tape, steps, json, picture, weights, replacing.force)
-    elif weights is not None:
+    if isinstance(found, Automaton) and weights is not None:
         raise InputError("--weights goes with a Turing machine; those of an automaton are 0, 1 and -1")
-    else:
-        agree = _automaton(console, found, tape, json, picture, replacing.force)
+    found.check(tape)
+    agree = (
+        _automaton(found, tape, show)
+        if isinstance(found, Automaton)
+        else _machine(compile_machine(found), tape, steps, show)
+    )
     if not agree:
         sys.exit(1)
+
+
+def _list_builtin(json: bool) -> None:
+    """Print the machines that are built in."""
+    known = [(BUILTIN + name, what, word) for name, (what, word, _) in (MACHINES | AUTOMATA).items()]
+    if json:
+        print_json([dict(zip(("machine", "does", "tape"), each, strict=True)) for each in known])
+    else:
+        view.print_known(terminal(), known)
 
 
 def _check_name(path: Path | None, suffix: str) -> None:
@@ -92,50 +111,35 @@ def _check_name(path: Path | None, suffix: str) -> None:
         raise InputError(f"{path}: expected a name that ends with {suffix}")
 
 
-def _machine(
-    console: Console,
-    network: MachineNetwork,
-    tape: str,
-    steps: int,
-    json: bool,
-    picture: Path | None,
-    weights: Path | None,
-    force: bool,
-) -> bool:
-    machine = network.machine
+def _machine(network: MachineNetwork, tape: str, steps: int, show: Shown) -> bool:
+    machine, console = network.machine, notes(show)
     view.introduce(console, network, tape)
-    if weights is not None:
+    if show.weights is not None:
         text = jsonlib.dumps(_weights(network), ensure_ascii=False) + "\n"
-        write_output(weights, text.encode("utf-8"), force=force)
-    followed = Followed(network, tape, most=None if json else MOST)
-    for pair in _with_a_bar(side_by_side(network, tape, steps), steps):
+        write_output(show.weights, text.encode("utf-8"), force=show.force)
+    followed = Followed(network, tape, most=None if show.json else MOST)
+    for pair in _with_progress(side_by_side(network, tape, steps), steps, show.quiet):
         followed.add(pair)
-    if picture is not None:
+    if show.picture is not None:
         on = f"tape {_short(tape)}" if tape else "empty tape"
         title = f"{machine.name}, {on}: {len(network.units)} units"
         first = followed.first[: MOST + 1]
-        with output(picture, force=force) as path:
+        with output(show.picture, force=show.force) as path:
             draw_machine(network, first, path, title, followed.steps + 1 - len(first))
-    if json:
+    if show.json:
         with _all_digits():
             content = _as_json(network, tape, followed)
-        print(jsonlib.dumps(content, ensure_ascii=False))
+        print_json(content)
     view.print_steps(console, followed)
-    view.conclude(console, followed)
+    view.conclude(terminal(quiet=show.json), followed)
     return followed.disagree is None
 
 
-def _with_a_bar(pairs: Iterator[StepPair], steps: int) -> Iterator[StepPair]:
-    """Give the pairs on, on a terminal with a bar where they are many."""
-    console = terminal(stderr=True)
-    columns = (
-        BarColumn(bar_width=28),
-        TextColumn("{task.completed:,}/{task.total:,} steps at most"),
-        TimeRemainingColumn(compact=True),
-        TextColumn("left"),
-    )
-    hidden = not console.is_terminal or steps < 2000
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+def _with_progress(pairs: Iterator[StepPair], steps: int, quiet: bool) -> Iterator[StepPair]:
+    """Yield the pairs, with a bar on standard error if there may be many."""
+    console = terminal(stderr=True, quiet=quiet)
+    counted = "{task.completed:,}/{task.total:,} steps at most"
+    with counting_bar(console, counted, hidden=steps < MANY_STEPS) as bar:
         task = bar.add_task("", total=steps)
         for t, pair in enumerate(pairs):
             if t % 64 == 0:
@@ -143,27 +147,24 @@ def _with_a_bar(pairs: Iterator[StepPair], steps: int) -> Iterator[StepPair]:
             yield pair
 
 
-def _automaton(
-    console: Console, automaton: Automaton, word: str, json: bool, picture: Path | None, force: bool
-) -> bool:
-    automaton.check(word)
+def _automaton(automaton: Automaton, word: str, show: Shown) -> bool:
     model = automaton_model(automaton)
     true, read = list(automaton.run(word)), read_states(automaton, model, word)
-    if picture is not None:
+    if show.picture is not None:
         labels = unit_labels(automaton)
         h = model.forward(word_ids(automaton, word[:MOST])).h[:, 0]
         values = np.vstack([model.parameters["layer0.h0"], h]).tolist()
         title = f"{automaton.name}, word {_short(word)}: {len(labels)} units"
-        with output(picture, force=force) as path:
+        with output(show.picture, force=show.force) as path:
             draw_automaton(labels, values, word, true, path, title)
     accepted, agree = true[-1] in automaton.accepting, true == read
-    if json:
+    if show.json:
         content = {
             "machine": automaton.name, "kind": "automaton", "word": word, "units": model.config.hidden, "accepted": accepted,
             "agree": agree, "states": true, "network": read,
         }  # fmt: skip
-        print(jsonlib.dumps(content, ensure_ascii=False))
-    view.print_automaton(console, automaton, word, model.config.hidden, true, read)
+        print_json(content)
+    view.print_automaton(terminal(quiet=show.json), automaton, word, model.config.hidden, true, read)
     return agree
 
 
@@ -183,7 +184,7 @@ def _all_digits() -> Iterator[None]:
 
 
 def _as_json(network: MachineNetwork, tape: str, followed: Followed) -> dict[str, Any]:
-    def told(configuration: Configuration) -> dict[str, Any]:
+    def plain(configuration: Configuration) -> dict[str, Any]:
         return configuration._asdict()
 
     return {
@@ -199,7 +200,7 @@ def _as_json(network: MachineNetwork, tape: str, followed: Followed) -> dict[str
         "bits": followed.bits,
         **{precision: watch.first_errors._asdict() for precision, watch in followed.floats.items()},
         "run": [
-            {"machine": told(pair.machine), "network": told(pair.network), "l": str(pair.truth.l), "r": str(pair.truth.r)}
+            {"machine": plain(pair.machine), "network": plain(pair.network), "l": str(pair.truth.l), "r": str(pair.truth.r)}
             for pair in followed.first
         ],
     }  # fmt: skip

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unspool.baselines.language import best_of
+from unspool.cli.output import plain_table
 from unspool.evaluation.metrics import Metrics
 from unspool.training.events import Baseline, RunConfig
 
@@ -34,10 +35,7 @@ def rows_of(baselines: Sequence[Baseline], part: str) -> list[Row]:
 
 def measures_table(rows: Sequence[Row], network: Metrics) -> Table:
     """Return a table of baselines and, in its last row, the network."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for name in ("perplexity", "nats", "± error", "bits/char", "bits/byte"):
-        table.add_column(name, justify="right")
+    table = plain_table("", right=("perplexity", "nats", "± error", "bits/char", "bits/byte"))
     for name, each, *_ in (*rows, Row("network", network)):
         row = [f"{each.perplexity:,.3f}", f"{each.nats:.4f}"]
         row += ["" if each.error is None else f"{each.error:.4f}"]

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 from rich.table import Table
 
 from unspool.cli.forecast_columns import Forecasts
 from unspool.cli.options import OutputOptions
-from unspool.cli.outputs import check_outputs, output
-from unspool.cli.terminal import title
+from unspool.cli.output import plain_table, title
+from unspool.cli.output_files import check_outputs, output
+from unspool.cli.progress import fit_bar
 from unspool.data.formats.timetable import TimeTable
 from unspool.plots.forecast import draw_forecast
 from unspool.tasks.forecast.backtest import Backtest
@@ -36,15 +35,10 @@ def describe(console: Console, table: TimeTable) -> None:
             console.print(f"  {name}: {values.filled:,} missing values are read as interpolated, and masked")
 
 
-def follow(console: Console, name: str, model: Forecaster, reports: Iterator[StepDone]) -> None:
+def show_fit(console: Console, name: str, model: Forecaster, reports: Iterator[StepDone]) -> None:
     """Run a fit to its end with a bar, or a few lines where there is no terminal."""
-    bar = Bar(
-        TextColumn("  {task.description}"), BarColumn(bar_width=30), TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        console=console, disable=not console.is_terminal or console.quiet, transient=True,
-    )  # fmt: skip
     begin, step = clocks.perf_counter(), 0
-    with bar:
+    with fit_bar(console) as bar:
         task = bar.add_task(name, total=None)
         for report in reports:
             step, mean = report.step, report.train
@@ -79,11 +73,11 @@ def _chosen(model: Forecaster) -> str:
 
 def show_backtest(console: Console, heading: str, found: Backtest) -> None:
     """Print all models of a backtest in one table."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    table.add_column(f"{len(found.origins):,} origins, {found.horizon} steps ahead")
     covers = any(row.coverage is not None for row in found.rows)
-    for name in ("MASE", "RMSE", "of naive", *([f"in the {found.level:.0%} band"] if covers else [])):
-        table.add_column(name, justify="right")
+    figures = ("MASE", "RMSE", "of naive", *[f"in the {found.level:.0%} band"] * covers)
+    table = plain_table(
+        f"{len(found.origins):,} origins, {found.horizon} steps ahead", right=figures, wide=True
+    )
     for row in found.rows:
         cells = [
             f"{row.mase:.4f}",
@@ -100,8 +94,7 @@ def show_backtest(console: Console, heading: str, found: Backtest) -> None:
 
 def forecast_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
     """Make a table of forecasts, a row a step."""
-    shown = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    shown.add_column(table.time or "step")
+    shown = plain_table(table.time or "step", wide=True)
     for name in rows:
         shown.add_column(name, justify="right")
         shown.add_column(f"{level:.0%} band", justify="center")

@@ -123,7 +123,7 @@ def conclude(console: Console, followed: Followed) -> None:
     digits = _counted(-(-followed.bits // each), "digit")
     _line(console, "digits", f"the longest stack took {digits} of base {network.base}, {followed.bits:,} bits behind the point")  # fmt: skip
     for precision, watch in followed.floats.items():
-        _line(console, precision, _told(watch.first_errors))
+        _line(console, precision, _describe(watch.first_errors))
 
 
 def print_automaton(
@@ -183,7 +183,7 @@ def _digits(z: Fraction, base: int, near: int) -> str:
     return ("0." if found else "0") + found + ("…" if z else "")
 
 
-def _told(found: FirstErrors) -> str:
+def _describe(found: FirstErrors) -> str:
     if found.tape is None:
         return "right to the end"
     state = "but no state" if found.state is None else f"its state after step {found.state:,}"

@@ -3,9 +3,8 @@
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from unspool.cli.terminal import title
+from unspool.cli.output import plain_table, title
 from unspool.evaluation.regression import better_models, models_of
 
 CALLED = {"mean": "mean of the training part", "ridge": "ridge regression"}
@@ -15,11 +14,7 @@ def show_regression(console: Console, scores: dict[str, Any], of: str) -> None:
     """Print RMSE, MAE and R² of every target and model, and say where a simple model is better."""
     console.print(title(of, f": {scores['rows']:,} rows\n"), soft_wrap=True)
     several = len(scores["targets"]) > 1
-    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    for name in (["target"] if several else []) + [""]:
-        table.add_column(name)
-    for name in ("RMSE", "MAE", "R²"):
-        table.add_column(name, justify="right")
+    table = plain_table(*["target"] * several, "", right=("RMSE", "MAE", "R²"), wide=True)
     for target in scores["targets"]:
         for number, model in enumerate(models_of(target)):
             figures = [_written(target[model][name]) for name in ("rmse", "mae", "r2")]

@@ -1,13 +1,16 @@
 """What a terminal shows of answers that are judged: figures of every class, and what is taken for what."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from unspool.cli.outputs import output
-from unspool.cli.terminal import title
+from unspool.cli.output import plain_table, title
+from unspool.cli.output_files import output
+from unspool.cli.predict import Predictions
 from unspool.evaluation.scores import Scores
 from unspool.plots.confusion import draw_confusion
 
@@ -21,10 +24,7 @@ LEFT = 16
 
 def scores_table(scores: Scores) -> Table:
     """Make a table of every class."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    table.add_column("class")
-    for name in ("precision", "recall", "F1", "of"):
-        table.add_column(name, justify="right")
+    table = plain_table("class", right=("precision", "recall", "F1", "of"), wide=True)
     largest = sorted(scores.classes, key=lambda each: -each.support)[:SHOWN]
     for each in (each for each in scores.classes if each in largest):
         table.add_row(
@@ -89,9 +89,20 @@ def show_scores(console: Console, scores: Scores, of: str, what: str = "sequence
     room = console.width if console.is_terminal else max(console.width, 100)
     lines = confusion_lines(scores, room) if len(scores.classes) <= SHOWN else []
     if lines:
-        console.print("\ntruth in rows, answers in columns", style="dim")
+        console.print("\ntruth in rows, predictions in columns", style="dim")
         for line in lines:
             console.print(line, soft_wrap=True, markup=False)
+
+
+def with_scores(
+    content: dict[str, Any], lines: Iterable[str], scores: Scores | None, of: str, what: str = "sequences"
+) -> Predictions:
+    """Return predictions of classes with their scores, where there are labels."""
+    if scores is None:
+        return Predictions(content, lines)
+    return Predictions(
+        content, lines, scores.to_json(), lambda console: show_scores(console, scores, of, what)
+    )
 
 
 def draw_scores(scores: Scores, path: Path, *, force: bool) -> None:

@@ -9,13 +9,14 @@ from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
 from unspool.baselines.language import baselines_to_plot
 from unspool.cells import cell_named
+from unspool.cli.progress import WIDTH, counting_bar, progress_bar, shows_progress
 from unspool.cli.views.chart import chart
 from unspool.cli.views.comparison import PARTS, chosen_line, crossed, measures_table, rows_of, verdict
 from unspool.cli.views.speed import Speed
@@ -64,7 +65,7 @@ class View:
         self.corpus: Corpus | None = None
         self.sample: str | None = None
         self.waiting: Status | None = None
-        self.told: Progress | None = None
+        self.scored: Progress | None = None
         self.samples = 0
 
     def __enter__(self) -> "View":
@@ -111,35 +112,35 @@ class View:
     def judging(self, done: int, total: int) -> None:
         """Show how far the judging of the trained model is."""
         self._stop()
-        if self.told is None and self.console.is_terminal:
-            self.told = scoring(self.console)
-            self.told.start()
-            self.told.add_task("", total=total)
-        if self.told is not None:
-            self.told.update(self.told.task_ids[0], completed=done)
+        if self.scored is None and shows_progress(self.console):
+            self.scored = scoring_bar(self.console)
+            self.scored.start()
+            self.scored.add_task("", total=total)
+        if self.scored is not None:
+            self.scored.update(self.scored.task_ids[0], completed=done)
             if done == total:
-                self.told.stop()
+                self.scored.stop()
 
     def _wait(self, what: str | None) -> None:
         """Turn a wheel while something takes its time, in a terminal."""
         if self.waiting is not None:
             self.waiting.stop()
             self.waiting = None
-        if what is not None and self.console.is_terminal:
+        if what is not None and shows_progress(self.console):
             self.waiting = self.console.status(f"{what} …")
             self.waiting.start()
 
     def repeat(self, command: str) -> None:
         """Say how the same run is made again."""
-        self._line(Text(f"to repeat it to the bit: {command}", "dim"))
+        self._line(Text(f"to repeat it bit by bit: {command}", "dim"))
 
     def kept(self, out: Path) -> None:
         """Say where the model is, and what can be done with it."""
-        self._stage("kept", str(out))
+        self._stage("saved", str(out))
         self.end(
             (
-                (f"unspool generate {out} --prompt …", "let it write"),
-                (f"unspool evaluate {out} TEXT", "judge it by another text"),
+                (f"unspool generate {out} --prompt …", "generate text"),
+                (f"unspool evaluate {out} TEXT", "evaluate it on another text"),
             )
         )
 
@@ -196,9 +197,7 @@ class View:
         if planned.bias is not None:
             self._stage("truncation", chosen_line(planned.config, planned.bias))
         carried = "the state carried on" if planned.config.batches == "sequential" else "drawn at random"
-        self._stage(
-            "minibatches", f"{recipe.batch_size} rows side by side, {recipe.window} steps a window, {carried}"
-        )
+        self._stage("minibatches", f"{recipe.batch_size} rows, {recipe.window} steps per window, {carried}")
         assert self.corpus is not None
         for name, row in (("x", first.x[:40, 0]), ("y", first.y[:40, 0])):
             self._line(Text(f"{name} {self.corpus.decode(row.tolist())[:60]!r} …", "dim"))
@@ -214,20 +213,17 @@ class View:
         self._stage(
             "model", f"{made.cell.upper()}, {', '.join(sizes)}, {model.parameters.count:,} parameters"
         )
-        self._line(Text(f"the tape of a window, all that BPTT needs: {tape:.1f} MiB", "dim"))
+        self._line(Text(f"the tape of a window, which the backward pass needs: {tape:.1f} MiB", "dim"))
         rest = f", from update {planned.step:,} on" if planned.step else ""
         epochs = recipe.steps * self.speed.tokens / max(len(self.corpus.train.ids), 1)
         self._stage("training", f"{recipe.steps:,} updates, {epochs:.1f} times through the text{rest}")
-        if self.console.is_terminal and not self.console.quiet:
+        if shows_progress(self.console):
             self._start()
 
     def _start(self) -> None:
-        self.progress = Progress(
-            TextColumn(" " * (MARGIN - 1)),
-            BarColumn(bar_width=28),
-            TextColumn("{task.completed:,}/{task.total:,}"),
-            TextColumn("{task.fields[rate]}"),
-            console=self.console,
+        counted = ("{task.completed:,}/{task.total:,}", "{task.fields[rate]}")
+        self.progress = progress_bar(
+            self.console, " " * (MARGIN - 1), BarColumn(bar_width=WIDTH), *counted, transient=False
         )
         self.task: TaskID = self.progress.add_task(
             "", total=self.speed.total, completed=self.first_step, rate=""
@@ -309,17 +305,9 @@ class View:
             self.live = None
 
 
-def scoring(console: Console) -> Progress:
-    """Make a bar for targets that are being scored, which goes when all are."""
-    return Progress(
-        TextColumn(" " * (MARGIN - 1)),
-        BarColumn(bar_width=28),
-        TextColumn("{task.completed:,}/{task.total:,} targets scored"),
-        TimeRemainingColumn(compact=True),
-        TextColumn("left"),
-        console=console,
-        transient=True,
-    )
+def scoring_bar(console: Console) -> Progress:
+    """Return a bar for targets that are being scored."""
+    return counting_bar(console, "{task.completed:,}/{task.total:,} targets scored", indent=MARGIN)
 
 
 def _perplexity(nats: float) -> float:

@@ -7,22 +7,19 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cyclopts import App
 
-from unspool.cli import main as cli
 from unspool.cli.commands import compress, demo
-from unspool.cli.outputs import check_outputs, output
+from unspool.cli.main import app, main
+from unspool.cli.output_files import check_outputs, output
 from unspool.errors import FileError
 from unspool.storage.files import write_atomic
 from unspool.storage.run_folder import is_run
 from unspool.storage.staging import OWNER
-
-APP = cli.app
-Call = Callable[..., int]
 
 FIT = ["--steps", "1", "--hidden", "4"]
 COMMANDS = {
@@ -76,20 +73,8 @@ FITS = {"train": "story", "classify": "names", "regress": "flats", "tag": "tags"
 OUTPUTS = {"--plot", "--out", "--picture", "--weights", "--save-state"}
 
 
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch) -> Iterator[Call]:
-    """Run a command in this process, and return its exit code."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-
-    def run(*arguments: object) -> int:
-        monkeypatch.setattr(cli, "app", lambda *_, **options: APP(list(map(str, arguments)), **options))
-        with pytest.raises(SystemExit) as done:
-            cli.main()
-        return int(done.value.code or 0)
-
-    yield run
-    for number, handler in before.items():
-        signal.signal(number, handler)
+def call(*arguments: object) -> int:
+    return main([str(each) for each in arguments])
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +111,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     for command in commands:
         arguments = [*map(str, command), "--json"]
-        APP(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     for number, handler in handlers.items():
         signal.signal(number, handler)
     return paths | {"packed": place / "packed"}
@@ -161,7 +146,7 @@ def the_output(arguments: list[str], name: str) -> Path:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_output_is_written_once_and_replaced_only_with_force(
-    name: str, call: Call, kept: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, kept: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = filled(COMMANDS[name], kept, tmp_path, tmp_path / "out")
     out = the_output(arguments, name)
@@ -178,7 +163,7 @@ def test_an_output_is_written_once_and_replaced_only_with_force(
     "name", ["graph --out", "generate --save-state", "compress --out", "turing --weights"]
 )
 def test_a_new_output_needs_no_force_and_leaves_no_temporary_file(
-    name: str, call: Call, kept: dict[str, Path], tmp_path: Path
+    name: str, kept: dict[str, Path], tmp_path: Path
 ) -> None:
     arguments = filled(COMMANDS[name], kept, tmp_path, tmp_path / "out")
     assert call(*arguments) == 0
@@ -187,7 +172,7 @@ def test_a_new_output_needs_no_force_and_leaves_no_temporary_file(
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_nothing_is_written_into_a_run(
-    name: str, call: Call, kept: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, kept: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = contents(kept["run"])
     for inside in ("model.safetensors", "new", "text/new"):
@@ -203,7 +188,7 @@ def test_nothing_is_written_into_a_run(
 
 @pytest.mark.parametrize("name", INPUTS)
 def test_no_command_writes_to_a_file_that_it_reads(
-    name: str, call: Call, kept: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, kept: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = tmp_path / ("data.json" if name == "turing" else "data.svg")
     data.write_text("month,sales\n")
@@ -235,7 +220,7 @@ def with_outputs(app: App, name: str = "") -> Iterator[tuple[str, set[str]]]:
 
 def test_every_output_option_of_every_command_is_tested_here() -> None:
     tested = {name.split(",")[0] for name in COMMANDS}
-    for name, options in with_outputs(APP):
+    for name, options in with_outputs(app):
         for option in options & OUTPUTS:
             makes_folder = option == "--out" and name.split()[-1] in ("train", "fit", "inspect")
             assert makes_folder or f"{name} {option}" in tested, f"{name} {option}"
@@ -243,7 +228,7 @@ def test_every_output_option_of_every_command_is_tested_here() -> None:
 
 
 def test_a_state_is_saved_over_itself_with_force_only(
-    call: Call, kept: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kept: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     state = tmp_path / "state"
     base = ["generate", kept["run"], "--length", "3", "--save-state", state]
@@ -255,7 +240,7 @@ def test_a_state_is_saved_over_itself_with_force_only(
     assert stat.S_IMODE(state.stat().st_mode) == 0o600
 
 
-def test_a_link_is_followed_and_stays(call: Call, tmp_path: Path) -> None:
+def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     link, there = tmp_path / "link.mmd", tmp_path / "far" / "there.mmd"
     link.symlink_to(there)
@@ -266,9 +251,7 @@ def test_a_link_is_followed_and_stays(call: Call, tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "far") == ["there.mmd"]
 
 
-def test_a_device_and_a_pipe_are_written_to_and_not_replaced(
-    call: Call, kept: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_device_and_a_pipe_are_written_to_and_not_replaced(kept: dict[str, Path], tmp_path: Path) -> None:
     pipe, found = tmp_path / "pipe", []
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
@@ -302,7 +285,7 @@ def test_standard_output_is_an_output(kept: dict[str, Path], tmp_path: Path) -> 
 
 
 def test_two_results_on_standard_output_are_refused(
-    call: Call, kept: dict[str, Path], capsys: pytest.CaptureFixture[str]
+    kept: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call("compress", kept["run"], kept["story"], "--out", "-", "--json") == 2
     assert call("generate", kept["run"], "--save-state", "-") == 2
@@ -313,7 +296,7 @@ def test_two_results_on_standard_output_are_refused(
 
 
 def test_a_report_is_replaced_only_with_force_and_only_if_it_is_one(
-    call: Call, kept: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kept: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base = ["inspect", kept["run"], kept["story"], "--characters", "60", "--out"]
     report = tmp_path / "report"
@@ -334,7 +317,7 @@ def test_a_report_is_replaced_only_with_force_and_only_if_it_is_one(
 
 @pytest.mark.parametrize("command", ["train", *(f"{name} fit" for name in FITS if name != "train")])
 def test_a_run_is_never_replaced_and_never_made_inside_another(
-    command: str, call: Call, kept: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, kept: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = contents(kept["run"])
     (tmp_path / "notes").mkdir()
@@ -345,14 +328,14 @@ def test_a_run_is_never_replaced_and_never_made_inside_another(
     assert contents(kept["run"]) == before and (tmp_path / "notes" / "mine.txt").read_text() == "mine"
 
 
-def test_the_run_and_its_picture_need_two_names(call: Call, kept: dict[str, Path], tmp_path: Path) -> None:
+def test_the_run_and_its_picture_need_two_names(kept: dict[str, Path], tmp_path: Path) -> None:
     both = tmp_path / "run.svg"
     assert call("train", kept["story"], "--out", both, "--plot", both, *FIT) == 2
     assert os.listdir(tmp_path) == []
 
 
 def test_pictures_of_columns_with_alike_names_do_not_replace_each_other(
-    call: Call, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = "\n".join(f"{20 + t % 12 + t % 5},{t % 7 + t % 4 + t**2 % 11}" for t in range(60))
     (tmp_path / "two.csv").write_text(f"a/b,a:b\n{rows}\n")

@@ -1,7 +1,7 @@
-"""The files and folders that a command writes: checked before the work, written atomically after it.
+"""Output files and folders of a command: checked before the work, written atomically after it.
 
-new                          written beside its name, then renamed
-there already                refused, or replaced with force
+new                          written under a temporary name, then renamed
+exists                       refused, or replaced with force
 in a run                     refused, also with force
 read by the same command     refused, also with force
 a device, a pipe             written to directly
@@ -95,7 +95,7 @@ def output(path: Path, *, force: bool) -> Iterator[Path]:
             yield Path(place, path.name)
             write_atomic(path, Path(place, path.name).read_bytes())
         return
-    check_outputs(path, force=force)  # the work has taken its time
+    check_outputs(path, force=force)  # another process may have written it in the meantime
     with renamed_in_errors(path, path):
         target = Path(os.path.realpath(path))
         with staged(target) as unfinished, renamed_in_errors(unfinished, path):
@@ -104,7 +104,7 @@ def output(path: Path, *, force: bool) -> Iterator[Path]:
 
 
 def write_output(path: Path, content: bytes, *, force: bool) -> None:
-    """Write an output whose bytes are there."""
+    """Write bytes to an output."""
     with output(path, force=force) as unfinished:
         write_atomic(unfinished, content)
 

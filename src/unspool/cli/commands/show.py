@@ -1,0 +1,79 @@
+"""Show one run: its data, hyper-parameters, learning curve, figures beside baselines, provenance, and the next commands."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from unspool.cli.commands.resume import WORKS
+from unspool.cli.fit import COMMAND
+from unspool.cli.follow import repeat
+from unspool.cli.options import Flag
+from unspool.cli.output import print_json, terminal
+from unspool.cli.run_summary import DAMAGED, RESUMABLE, UNREADABLE, RunSummary, as_options, summarise
+from unspool.cli.sources import RunFolder
+from unspool.cli.views.runs import show_run
+from unspool.storage import run_folder
+from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.training.events import RunConfig
+
+
+def show(run: RunFolder, /, *, json: Flag = False) -> None:
+    """Run `unspool show`.
+
+    Parameters
+    ----------
+    json
+        Print JSON.
+    """
+    run_folder.check_run(run)
+    found = summarise(run)
+    given, again = _given(run, found)
+    commands = _next(found)
+    if json:
+        print_json(found.to_json() | {"given": sorted(given), "next": commands, "repeat": again})
+        return
+    show_run(terminal(), found, given, commands)
+
+
+def _given(run: Path, found: RunSummary) -> tuple[set[str], str | None]:
+    """Return the hyper-parameters that the user gave, and the command that repeats the run, where it is known."""
+    if found.state == DAMAGED:
+        return set(), None
+    try:
+        content = run_folder.read_config(run, found.kind)
+        if found.kind == "language":
+            config = RunConfig.from_json(content["run"])
+            return set(as_options(config.given)) & set(found.options), repeat(config)
+        if found.kind == "forecast":
+            return _changed(found.options, Forecaster) & set(found.options), None
+        if COMMAND in content:
+            changed = _changed(content[COMMAND]["options"], WORKS[found.kind].options)
+            return changed & set(found.options), None
+    except UNREADABLE:
+        pass
+    return set(), None
+
+
+def _changed(options: dict[str, Any], kind: Any) -> set[str]:
+    """Return the names of options that differ from the defaults of a dataclass."""
+    usual = {each.name: each.default for each in fields(kind)}
+    return {name for name, value in options.items() if name in usual and value not in (None, usual[name])}
+
+
+def _next(found: RunSummary) -> list[str]:
+    """Return commands to go on with."""
+    run = found.run
+    if found.state == DAMAGED:
+        return []
+    if found.state == RESUMABLE:
+        return [f"unspool resume {run}"]
+    if found.kind == "language":
+        uses = [
+            f"generate {run} --prompt …",
+            f"evaluate {run} TEXT",
+            f"inspect {run} TEXT",
+            f"compress {run} FILE",
+        ]
+        return [f"unspool {each}" for each in uses]
+    file = "" if found.kind in ("forecast", "generate-from") else " FILE"
+    return [f"unspool {found.kind} predict {run}{file}"]
