@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 
 import pytest
-from unspool.tasks.store import load
+from unspool.tasks.registry import load
 
 from unspool.cli.commands import classify, forecast, generate_from, regress, tag, train, translate
 from unspool.cli.options import DECLARED
