@@ -15,7 +15,7 @@ void bind_machine(nb::module_& m);
 
 NB_MODULE(_native, m) {
   nb::set_leak_warnings(false);  // a daemon thread that sleeps at exit keeps what it uses: no leak
-  m.doc() = "unspool's native kernels. Use unspool.kernel.ops.";
+  m.doc() = "unspool's native kernels. Use unspool.kernels.native.";
   nb::object input_error = nb::module_::import_("unspool.errors").attr("InputError");
   nb::register_exception_translator(
       [](const std::exception_ptr& p, void* type) {

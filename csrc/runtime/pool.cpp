@@ -22,7 +22,7 @@ void pause_briefly() {
 #endif
 }
 
-std::atomic<int> wanted{1};  // unspool.kernel.machine sets it when it is imported
+std::atomic<int> wanted{1};  // unspool.kernels.machine sets it when it is imported
 
 struct Pool {
   std::mutex busy;  // held by the caller whose body runs

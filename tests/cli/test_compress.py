@@ -25,7 +25,7 @@ from unspool.tasks.language.estimator import LanguageModel
 from unspool.tasks.language.text_model import TextModel
 
 TEXT = "the time traveller spoke of time and space, and space and time listened.\n" * 60
-SIZES = {"hidden": 16, "batch": 4, "window": 16, "learning_rate": 0.01, "dropout": 0.0}
+SIZES = {"hidden": 16, "batch_size": 4, "window": 16, "learning_rate": 0.01, "dropout": 0.0}
 
 
 @pytest.fixture(scope="module")

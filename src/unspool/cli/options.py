@@ -42,12 +42,10 @@ T = TypeVar("T")
 ORDER = {"Text": 1, "Data": 1, "Time": 2, "Network": 3, "Training": 4, "Output": 5}
 """The headings in the help of a command, and their places."""
 GROUPS = {name: Group(name, sort_key=place) for name, place in ORDER.items()}
-TEXT, DATA, TIME, NETWORK, TRAINING, OUTPUT = GROUPS.values()
+TEXT, DATA, TIME, _, _, OUTPUT = GROUPS.values()
 OfText: TypeAlias = Annotated[T, Parameter(group=TEXT)]
 OfData: TypeAlias = Annotated[T, Parameter(group=DATA)]
 OfTime: TypeAlias = Annotated[T, Parameter(group=TIME)]
-OfNetwork: TypeAlias = Annotated[T, Parameter(group=NETWORK)]
-OfTraining: TypeAlias = Annotated[T, Parameter(group=TRAINING)]
 OfOutput: TypeAlias = Annotated[T, Parameter(group=OUTPUT)]
 Own: TypeAlias = Annotated[T, Parameter()]
 """An option of one command that has the name of a declared hyper-parameter and another meaning."""

@@ -64,7 +64,7 @@ def backpropagate(
     carry_after: int | None = None,
     sampled_mask: NDArray[np.bool_] | None = None,
 ) -> WindowResult:
-    """Add the gradients of `scale` times the loss; `Model.add_initial_state_gradient` and `Model.finish` come after.
+    """Add the gradients of `scale` times the loss; call `Model.add_initial_state_gradient` and `Model.fold_input_tables` afterwards.
 
     >>> from unspool.model.config import ModelConfig
     >>> model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)

@@ -249,7 +249,7 @@ def test_what_cannot_be_trained_is_refused_before(config: RunConfig, tmp_path: P
     with pytest.raises(InputError, match=r"needs about .* GiB of memory"):
         list(run(changed(config, hidden=2_000_000), out=tmp_path / "run"))
     with pytest.raises(InputError, match="text too short"):
-        list(run(changed(config, tau=5000), out=tmp_path / "run"))
+        list(run(changed(config, window=5000), out=tmp_path / "run"))
     with pytest.raises(Diverged, match=r"lower the learning rate.*is in .*run"):
         list(run(changed(config, learning_rate=1e30, clip=0.0, cell="elman"), out=tmp_path / "run"))
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["run"]
