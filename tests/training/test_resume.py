@@ -268,7 +268,7 @@ def test_a_run_that_has_ended_says_so_and_is_judged_again(tmp_path, monkeypatch,
     before = model_of(out)
     run("resume", out)
     second = capsys.readouterr().out
-    assert "the fit has ended already" in second and "updates in" not in second
+    assert "the fit has ended" in second and "updates in" not in second
     assert first[first.index("held out:") :] == second[second.index("held out:") :]
     assert before == model_of(out)
 
@@ -276,7 +276,7 @@ def test_a_run_that_has_ended_says_so_and_is_judged_again(tmp_path, monkeypatch,
 def test_runs_that_hold_no_command_are_refused_in_one_line(tmp_path, monkeypatch):
     make, y = FITS["classify"]
     make().fit(TEXTS, y).save(tmp_path / "old")
-    with pytest.raises(InputError, match="older version or from Python"):
+    with pytest.raises(InputError, match="older version or Python code"):
         run("resume", tmp_path / "old")
     make().fit(TEXTS, y).save(tmp_path / "numbers")
     run_folder.write_config(tmp_path / "numbers", "forecast", {})

@@ -165,7 +165,7 @@ def test_lags_are_chosen_by_the_criterion() -> None:
     for t in range(2, 600):
         second[t] = 1.2 * second[t - 1] - 0.5 * second[t - 2] + rng.standard_normal()
     assert 2 <= len(choose_lags(second, 1)) <= 6
-    with pytest.raises(InputError, match="lags: 5 of them need more than 6 values"):
+    with pytest.raises(InputError, match="lags: 5 lags need more than 6 values"):
         fit_lags(np.arange(6.0), [1, 2, 3, 4, 5])
 
 
