@@ -59,6 +59,9 @@ BASES: dict[str, list[str]] = {
     "graph": ["--hidden", "3", "--tau", "2"],
     "check-gradients": ["--hidden", "3", "--steps", "3"],
     "turing": ["builtin:increment", "1011"],
+    "runs": ["."],
+    "show": ["language"],
+    "completion": ["bash"],
 }
 """A valid call of every command; NEW is a path that does not exist yet."""
 MAY_DISAGREE = ("check-gradients", "turing")

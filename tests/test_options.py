@@ -5,7 +5,6 @@ import json
 from dataclasses import dataclass
 
 import pytest
-from unspool.tasks.registry import load
 
 from unspool.cli.commands import classify, forecast, generate_from, regress, tag, train, translate
 from unspool.cli.options import DECLARED
@@ -19,6 +18,7 @@ from unspool.storage.schema import read_as
 from unspool.tasks import SequenceClassifier, SequenceRegressor, SequenceTagger, SequenceTranslator
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.tasks.language.estimator import LanguageModel
+from unspool.tasks.registry import load
 from unspool.training import options as training
 from unspool.training.events import RunConfig
 from unspool.training.recipe import FitConfig, Recipe

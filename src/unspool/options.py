@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -61,8 +61,8 @@ class Option(Generic[T]):
     """Which values can be used; None: what the choices say, or any."""
     group: str = "Training"
     """The heading of its options in the help of a command."""
-    choices: tuple[str, ...] = ()
-    """All values that there are."""
+    choices: Collection[str] = ()
+    """All values that there are: a tuple, or a registry."""
     option: str = ""
     """The name on the command line, without dashes, if it is not that of Python."""
     former: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
@@ -72,7 +72,7 @@ class Option(Generic[T]):
 
     def __post_init__(self) -> None:
         if self.check is None and self.choices:
-            object.__setattr__(self, "check", choice(*self.choices))
+            object.__setattr__(self, "check", choice(self.choices))
 
     def field(self, default: D, help: str = "") -> T | D:
         """Return a field of a dataclass that has another name, or another help text."""
@@ -217,8 +217,8 @@ def number(expected: str, accepts: Callable[[float], bool]) -> Check:
     return Check(expected, function)
 
 
-def choice(*names: str) -> Check:
-    """Accept one of some names."""
+def choice(names: Collection[str]) -> Check:
+    """Accept one of some names; of a registry, any that is registered when the value is checked."""
 
     def function(name: str, value: Any) -> Any:
         check_choice(name, value, names)
@@ -241,9 +241,9 @@ POSITIVE = number("a number above 0", lambda value: 0 < value < math.inf)
 NOT_NEGATIVE = number("a number of 0 or more", lambda value: 0 <= value < math.inf)
 
 
-def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+def check_choice(name: str, value: str, choices: Collection[str]) -> None:
     """Raise unless the value is one of the choices."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise InputError(f"{name} is {value!r}; expected one of {', '.join(choices)}")
 
 

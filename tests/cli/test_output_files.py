@@ -28,6 +28,7 @@ COMMANDS = {
     "resume --plot": ["resume", "{copy}", "--plot", "{out}.svg"],
     "generate --save-state": ["generate", "{run}", "--length", "2", "--save-state", "{out}"],
     "stats --plot": ["stats", "{story}", "--plot", "{out}.svg"],
+    "runs --plot": ["runs", "{run}", "--plot", "{out}.svg"],
     "graph --out": ["graph", "--hidden", "2", "--out", "{out}.mmd"],
     "graph --out, a picture": ["graph", "--hidden", "2", "--out", "{out}.svg"],
     "turing --weights": ["turing", "builtin:increment", "1", "--weights", "{out}.json"],
@@ -124,7 +125,7 @@ def _short_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compress, "draw_growth", lambda _, path: path.write_text("<svg/>"))
     curve = [{"seconds": t, "train": 1.0, "valid": 1.0} for t in (1.0, 2.0)]
     record = demo._Record(None, [], None, {"curve": curve})  # type: ignore[arg-type]
-    monkeypatch.setattr(demo, "_walk", lambda *_: record)
+    monkeypatch.setattr(demo, "_run", lambda *_: record)
     monkeypatch.setattr(demo, "_samples", lambda *_: iter(()))
 
 

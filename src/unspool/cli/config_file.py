@@ -73,7 +73,7 @@ def _load(path: Path) -> dict[str, Any]:
         raise FileError(f'{path}: expected an object with options, for example {{"hidden": 128}}')
     if found.keys() >= RUN_KEYS:
         raise FileError(
-            f"{path}: the config of a run, not of a command: go on with the run by unspool resume {path.parent}, or write "
+            f"{path}: the config of a run, not of a command: resume the run with unspool resume {path.parent}, or write "
             "the options to repeat into a file of your own"
         )
     return found

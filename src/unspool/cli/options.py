@@ -73,9 +73,9 @@ def option_class(
                 found[name] = option
                 if option.choices:
                     own = (
-                        Literal[option.choices] | None
+                        Literal[tuple(option.choices)] | None
                         if NoneType in get_args(own)
-                        else Literal[option.choices]
+                        else Literal[tuple(option.choices)]
                     )
                 hints[name] = Annotated[own, _parameter(option, groups), *more]
         kind.__annotations__ = hints

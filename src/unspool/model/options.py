@@ -16,7 +16,7 @@ Attention = Literal["none", "general", "additive"]
 InitialState = Literal["zero", "learned"]
 _network: Any = partial(Option, group="Network")
 
-CELL: Option[CellName] = _network("cell", "Recurrent cell.", choices=tuple(CELLS))
+CELL: Option[CellName] = _network("cell", "Recurrent cell.", choices=CELLS)
 HIDDEN: Option[int] = _network("hidden", "H, the hidden units per layer and direction.", whole(1))
 LAYERS: Option[int] = _network("layers", "Number of stacked recurrent layers.", whole(1, MOST_LAYERS))
 BIDIRECTIONAL: Option[bool] = _network(
@@ -52,7 +52,7 @@ FEEDBACK: Option[Feedback] = _network(
     choices=get_args(Feedback),
 )
 POOL: Option[Pool] = _network(
-    "pool", "Predict from the last state or from the mean of all states.", choices=tuple(POOLS)
+    "pool", "Predict from the last state or from the mean of all states.", choices=POOLS
 )
 ATTENTION: Option[Attention] = _network(
     "attention", "Attention of the decoder over the states of the encoder: none, or its score function.",

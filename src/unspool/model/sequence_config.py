@@ -57,7 +57,7 @@ class SequenceConfig:
 
     def __post_init__(self) -> None:
         check_choice("shape", self.shape, SHAPES)
-        check_choice("head", self.head, tuple(HEADS))
+        check_choice("head", self.head, HEADS)
         check_fields(self)
         if self.attention != "none" and not self.decodes:
             raise InputError(f"attention goes with a decoder, and {self.shape} has none")

@@ -19,7 +19,7 @@ OPTIMISERS: dict[str, type[Optimiser]] = {
 
 def check_optimiser(name: str) -> None:
     """Raise unless there is an optimiser of this name."""
-    check_choice("optimiser", name, tuple(OPTIMISERS))
+    check_choice("optimiser", name, OPTIMISERS)
 
 
 def make_optimiser(name: str, **settings: Any) -> Optimiser:

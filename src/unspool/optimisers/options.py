@@ -10,10 +10,10 @@ __all__ = ["CLIP", "DECAY", "LEARNING_RATE", "OPTIMISER", "SCHEDULE"]
 OPTIMISER: Option[str] = Option(
     "optimiser",
     "adam (AdamW where decay is above 0) or sgd (with momentum 0.9).",
-    choices=tuple(OPTIMISERS),
+    choices=OPTIMISERS,
 )
 SCHEDULE: Option[str] = Option(
     "schedule",
     "Learning rate after the warm-up: cosine decays to zero, constant stays at the peak.",
-    choices=tuple(SCHEDULES),
+    choices=SCHEDULES,
 )

@@ -71,7 +71,7 @@ def require_free_folder(path: str | Path) -> None:
     except OSError as error:
         raise FileError(f"{path}: cannot be made: {why(error)}; choose another path") from error
     if taken and os.path.exists(place / CONFIG):
-        on = "" if _at_once(place) else f", or go on with: unspool resume {path}"
+        on = "" if _at_once(place) else f", or resume it: unspool resume {path}"
         raise FileError(f"{path}: a run is there already; choose another path{on}")
     if taken:
         raise FileError(f"{path}: something is there already; choose another path")

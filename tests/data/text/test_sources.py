@@ -25,7 +25,7 @@ from unspool.tasks.language.generator import TextGenerator
 from unspool.tasks.registry import load as load_estimator
 
 SENTENCE = "she sells sea shells by the sea shore. "
-QUICK: dict[str, Any] = {"hidden": 8, "steps": 2, "batch": 4, "window": 16, "seed": 1}
+QUICK: dict[str, Any] = {"hidden": 8, "steps": 2, "batch_size": 4, "window": 16, "seed": 1}
 
 
 def text_model() -> TextModel:

@@ -61,7 +61,7 @@ def _changed(options: dict[str, Any], kind: Any) -> set[str]:
 
 
 def _next(found: RunSummary) -> list[str]:
-    """Return commands to go on with."""
+    """Return suggested next commands."""
     run = found.run
     if found.state == DAMAGED:
         return []

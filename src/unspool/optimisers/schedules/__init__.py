@@ -19,7 +19,7 @@ SCHEDULES: dict[str, type[Schedule]] = {
 
 def check_schedule(name: str) -> None:
     """Raise unless there is a schedule of this name."""
-    check_choice("schedule", name, tuple(SCHEDULES))
+    check_choice("schedule", name, SCHEDULES)
 
 
 def make_schedule(name: str, steps: int, warmup: int, **settings: Any) -> Schedule:
