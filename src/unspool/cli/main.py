@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from cyclopts import App, CycloptsError
+from rich.console import Console
 
 from unspool import __version__
 from unspool.cli import failures
@@ -90,7 +91,8 @@ def _exit_code(tokens: list[str]) -> int:
 def run_command(tokens: list[str]) -> None:
     """Run the command of a command line; return if it succeeds."""
     try:
-        app(tokens, exit_on_error=False, print_error=False)
+        # A new console for every call: it takes its width from the environment when it is made.
+        app(tokens, exit_on_error=False, print_error=False, console=Console())
     except ImportError as error:  # cyclopts wraps the error of a command's own imports
         raise error.__cause__ or error from None
     except SystemExit as end:
