@@ -58,7 +58,7 @@ def cross_entropy(p: Parameters, x: np.ndarray, y: np.ndarray, kernel: ModuleTyp
     loss = kernel.softmax_cross_entropy(
         h, p["V"], p["c"], y, scale=1 / len(y), dV=gradients["V"], dc=gradients["c"]
     )
-    backward_hidden(p, x, h, loss.dh, gradients, kernel)
+    backward_hidden(x, h, loss.dh, gradients, kernel)
     return loss, gradients
 
 

@@ -62,15 +62,12 @@ def test_a_forecast_picture_shows_predictions_and_growing_errors(tmp_path: Path,
 def test_a_forecast_and_its_band_go_on_from_the_last_value(tmp_path: Path, drawn: list[Figure]) -> None:
     history, ahead = np.arange(20.0), np.array([20.0, 25.0])
     labels = [f"day {i}" for i in range(22)]
-    draw_forecast(
-        history, ahead, ahead - 1, ahead + 1, tmp_path / "f.png", labels=labels, truth=ahead + 0.5, level=0.9
-    )
+    draw_forecast(history, ahead, ahead - 1, ahead + 1, tmp_path / "f.png", labels=labels, level=0.9)
     (axes,) = drawn[0].axes
-    past, truth, forecast = axes.lines[:3]
+    past, forecast = axes.lines[:2]
     assert past.get_ydata().tolist() == history.tolist()
-    assert truth.get_ydata().tolist() == [20.5, 25.5]
     assert (forecast.get_xdata().tolist(), forecast.get_ydata().tolist()) == ([19, 20, 21], [19, 20, 25])
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["90% band", "truth", "forecast"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["90% band", "forecast"]
     assert axes.get_xticklabels()[0].get_text() == "day 0"
 
 

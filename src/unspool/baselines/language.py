@@ -168,19 +168,14 @@ def require_targets(part: Part) -> None:
         )
 
 
-def best_of(found: Sequence[Baseline], part: str) -> Baseline:
-    """Return the baseline with the lowest loss on a split: "valid", "test", or "during" (training)."""
-
-    def nats(baseline: Baseline) -> float:
-        figures: Metrics = getattr(baseline, part)
-        return figures.nats
-
-    return min(found, key=nats)
+def best_of(found: Sequence[Baseline]) -> Baseline:
+    """Return the baseline with the lowest loss beside a learning curve."""
+    return min(found, key=lambda baseline: baseline.during.nats)
 
 
 def baselines_to_plot(found: Sequence[Baseline]) -> list[Baseline]:
     """Return the baselines to plot with a learning curve: up to 3-grams, and the best."""
-    best = best_of(found, "during") if found else None
+    best = best_of(found) if found else None
     return [each for n, each in enumerate(found) if n < 4 or each is best]
 
 

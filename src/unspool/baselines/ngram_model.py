@@ -93,10 +93,6 @@ class NgramModel:
             unigram = p if n == 1 else unigram
         return p
 
-    def sequence_log_prob(self, ids: Ids) -> float:
-        """Return log P(x(1), …, x(T)), left to right; the first token has its unigram probability."""
-        return float(self.log_prob(ids, given=0).sum())
-
     def _check(self, ids: Ids) -> None:
         if len(ids) and not 0 <= int(np.min(ids)) <= int(np.max(ids)) < self.counts.K:
             raise InputError(f"ids: expected 0 … {self.counts.K - 1}, the ids of the model's vocabulary")

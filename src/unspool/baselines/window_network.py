@@ -25,7 +25,7 @@ from unspool.errors import InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Ids, Real
 from unspool.model.losses import LOSSES
-from unspool.model.output_layer import OutputLayer
+from unspool.model.output_layer import OutputGradient, OutputLayer
 from unspool.model.parameters import Parameters
 from unspool.optimisers.adam import Adam
 from unspool.optimisers.schedules.cosine import Cosine
@@ -67,12 +67,7 @@ def hidden(parameters: Mapping[str, Array], x: Array, kernel: ModuleType = nativ
 
 
 def backward_hidden(
-    parameters: Mapping[str, Array],
-    x: Array,
-    h: Array,
-    dh: Array,
-    gradient: Mapping[str, Array],
-    kernel: ModuleType = native,
+    x: Array, h: Array, dh: Array, gradient: Mapping[str, Array], kernel: ModuleType = native
 ) -> None:
     """Compute the gradients of U and b from that of h: (2)."""
     da, dU = dh * (1 - h**2), gradient["U"]
@@ -99,10 +94,10 @@ class WindowObjective:
         """Compute the loss of windows x (B …) with targets y, and its gradient."""
         (x, y), p, gradient = batch, self.parameters, self.gradient
         h, layer = hidden(p, x), OutputLayer.of(p["V"], p["c"], native)
-        dV, dc = gradient["V"], gradient["c"]
-        loss = self.loss(layer, h, y, scale=1 / len(y), dV=dV, dc=dc, accumulate=False)
+        into = OutputGradient(gradient["V"], gradient["c"], 1 / len(y), accumulate=False)
+        loss = self.loss(layer, h, y, into)
         assert loss.dh is not None
-        backward_hidden(p, x, h, loss.dh, gradient)
+        backward_hidden(x, h, loss.dh, gradient)
         return LossAndGradient(loss, gradient.flat)
 
 

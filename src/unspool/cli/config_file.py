@@ -39,7 +39,8 @@ def read_config_file(app: App, commands: tuple[str, ...], arguments: ArgumentCol
                 f"{path}: [{key}] is a table; expected options at the top level, for example hidden = 128"
             )
         if option not in names:
-            raise InputError(f"{path}: unknown option {key!r}{_nearest(option, names)}")
+            hint = nearest(option, names).replace("--", "").replace("-", "_")
+            raise InputError(f"{path}: unknown option {key!r}{hint}")
         argument = names[option]
         if argument.name in seen:
             raise InputError(f"{path}: {seen[argument.name]} and {key} are one option; give one of them")
@@ -77,10 +78,6 @@ def _load(path: Path) -> dict[str, Any]:
             "the options to repeat into a file of your own"
         )
     return found
-
-
-def _nearest(option: str, names: dict[str, Argument]) -> str:
-    return nearest(option, names).replace("--", "").replace("-", "_")
 
 
 def _tokens(argument: Argument, option: str, key: str, value: Any, path: Path) -> Iterator[Token]:

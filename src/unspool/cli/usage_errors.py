@@ -18,7 +18,8 @@ def explain(error: CycloptsError) -> str:
 
     A misspelt command or option gets the nearest name that exists; a misspelt command also gets the full list.
     """
-    return f"{_what_is_wrong(error)}; see {_help_of(error)}"
+    command = " ".join(["unspool", *(error.command_chain or ())])
+    return f"{_what_is_wrong(error)}; see {command} --help"
 
 
 def refuse_absurd_numbers(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
@@ -77,7 +78,3 @@ def _options(app: App | None) -> list[str]:
     if app is None:
         return []
     return [name for argument in app.assemble_argument_collection() for name in argument.names]
-
-
-def _help_of(error: CycloptsError) -> str:
-    return " ".join(["unspool", *(error.command_chain or ()), "--help"])

@@ -17,16 +17,16 @@ OTHERS: dict[str, Callable[[bytes], bytes]] = {
     "xz -9e": lambda data: lzma.compress(data, preset=9 | lzma.PRESET_EXTREME),
 }
 Growth = dict[str, tuple[list[int], list[float]]]
+POINTS, LEAST = 40, 64
+"""The number of prefixes that are compared, and the tokens of the shortest."""
 
 
-def growth(
-    model: TextModel, data: bytes, packed: CompressionResult, points: int = 40, least: int = 64
-) -> Growth:
+def growth(model: TextModel, data: bytes, packed: CompressionResult) -> Growth:
     """Return, per compressor, prefix lengths in bytes and bits per byte of each prefix; the network with and without header."""
     container, mode = packed.container, -1 if model.backward else 1
     read = np.cumsum(byte_widths(model.tokenizer, tokenize(model.tokenizer, data)[::mode]), dtype=np.int64)
     header = 8 * (len(container.to_bytes()) - len(container.payload) - len(container.model))
-    marks = np.geomspace(min(least, max(len(read), 1)), max(len(read), 1), points).astype(int) - 1
+    marks = np.geomspace(min(LEAST, max(len(read), 1)), max(len(read), 1), POINTS).astype(int) - 1
     at = np.unique(marks) if len(read) else marks[:0]
     lengths: list[int] = read[at].tolist()
     bits = np.cumsum(packed.coded.bits)[at]

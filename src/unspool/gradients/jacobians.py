@@ -81,33 +81,23 @@ def influence(
     """
     refuse_feedback(model.config)
     wanted = list(range(lags + 1)) if isinstance(lags, int) else sorted(set(lags))
-    tau = len(x)
-    _check_lags(wanted, tau)
+    tau, width = len(x), model.config.hidden * cell_named(model.config.cell).parts
+    _check_lags(wanted, tau, width)
     if not 0 <= layer < model.config.layers:
         raise InputError(f"layer is {layer}; this model has {model.config.layers}, counted from 0")
     if not 0 <= row < x.shape[1]:
         raise InputError(f"row is {row}; this window has {x.shape[1]}, counted from 0")
-    width = model.config.hidden * cell_named(model.config.cell).parts
     exact = width <= EXACT if exact is None else exact
-    if width**2 * 8 * wanted[-1] > ROOM:
-        raise InputError(
-            f"{wanted[-1]} Jacobians of {width} by {width} need {width**2 * 8 * wanted[-1] / 2**30:.1f} GiB: "
-            "choose a shorter lag"
-        )
     exact_model = as_hidden(model.on(reference))
-    weights, output = (
-        exact_model.weights().layers[layer][0],
-        exact_model.forward(x[:, row : row + 1], _row(state, row)),
-    )
-    tape, W, extra = output.tape[layer].directions[0], weights.W, weights.extra
+    weights = exact_model.weights().layers[layer][0]
+    tape = exact_model.forward(x[:, row : row + 1], _row(state, row)).tape[layer].directions[0]
     ends = sorted({int(t) for t in np.linspace(wanted[-1] - 1, tau - 1, places)}) if wanted[-1] else [tau - 1]
     measure = _by_products if exact else _by_vectors
     rng = np.random.default_rng(seed)
     found = []
     for end in ends:
-        steps = [
-            jacobian(tape, W, t, extra=extra) for t in range(end, end - wanted[-1], -1)
-        ]  # J(t), J(t-1), …
+        times = range(end, end - wanted[-1], -1)
+        steps = [jacobian(tape, weights.W, t, extra=weights.extra) for t in times]  # J(t), J(t-1), …
         found.append(measure(steps, wanted, width, rng))
     tiny = np.finfo(np.float64).tiny
     norm, mean = np.exp(np.log(np.maximum(np.array(found), tiny)).mean(axis=0))
@@ -120,12 +110,16 @@ def _row(state: State | None, row: int) -> State | None:
     return [(h[row : row + 1], None if s is None else s[row : row + 1]) for h, s in state]
 
 
-def _check_lags(lags: list[int], tau: int) -> None:
+def _check_lags(lags: list[int], tau: int, width: int) -> None:
     if not lags or lags[0] < 0:
         raise InputError(f"lags are {lags[:3]}; expected numbers of 0 or more")
     if lags[-1] > tau:
         raise InputError(
             f"a lag of {lags[-1]} is beyond the window of {tau} steps; give a longer text or a shorter lag"
+        )
+    if (needed := width**2 * 8 * lags[-1]) > ROOM:
+        raise InputError(
+            f"{lags[-1]} Jacobians of {width} by {width} need {needed / 2**30:.1f} GiB: choose a shorter lag"
         )
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,24 +72,28 @@ class PerSample(Mapping[str, Floats]):
         return Parameters(self.shapes, self.flat[b])
 
 
+class WindowOptions(TypedDict, total=False):
+    """Optional arguments of both functions."""
+
+    scale: float
+    """What every loss is multiplied by (1)."""
+    lengths: Ids | None
+    """int32 (B,): valid steps per row."""
+    masks: Masks | None
+    """Dropout."""
+    xi: Floats | None
+    """(tau, B): random truncation."""
+
+
 def per_sample_gradients(
-    model: Model,
-    x: Floats | Ids,
-    y: Ids,
-    state: State | None = None,
-    *,
-    scale: float = 1.0,
-    lengths: Ids | None = None,
-    masks: Masks | None = None,
-    xi: Floats | None = None,
+    model: Model, x: Floats | Ids, y: Ids, state: State | None = None, **more: Unpack[WindowOptions]
 ) -> PerSample:
     """Return the gradient of `scale` times the sum of each row's losses: B gradients of all parameters.
 
     x        int32 (tau, B) or float32 (tau, B, X): the window; y int32 (tau, B) or (B,): the targets
     state    the state before the first step; without it h(0), which has a gradient where it is learned
-    lengths  int32 (B,): valid steps per row; masks: dropout; xi (tau, B): random truncation
     """
-    window = _Window(model, x, y, state, scale, lengths, masks, xi)
+    window = _Window(model, x, y, state, **more)
     B, size = x.shape[1], model.parameters.flat.size
     needed, free = 4 * B * size, available()
     if needed > free:
@@ -107,21 +112,13 @@ def per_sample_gradients(
 
 
 def per_sample_norms(
-    model: Model,
-    x: Floats | Ids,
-    y: Ids,
-    state: State | None = None,
-    *,
-    scale: float = 1.0,
-    lengths: Ids | None = None,
-    masks: Masks | None = None,
-    xi: Floats | None = None,
+    model: Model, x: Floats | Ids, y: Ids, state: State | None = None, **more: Unpack[WindowOptions]
 ) -> NDArray[np.float64]:
     """Return the global norm of each row's gradient, (B,); see `per_sample_gradients` for the arguments.
 
     At most 256 MiB of gradients are stored at a time, or one.
     """
-    window = _Window(model, x, y, state, scale, lengths, masks, xi)
+    window = _Window(model, x, y, state, **more)
     B = x.shape[1]
     most = max(1, min(ROWS, B, ROOM // (4 * model.parameters.flat.size)))
     made = [model.gradient() for _ in range(most)]
@@ -144,10 +141,10 @@ class _Window:
     x: Floats | Ids
     y: Ids
     state: State | None
-    scale: float
-    lengths: Ids | None
-    masks: Masks | None
-    xi: Floats | None
+    scale: float = 1.0
+    lengths: Ids | None = None
+    masks: Masks | None = None
+    xi: Floats | None = None
 
     def __post_init__(self) -> None:
         check_input(self.model.config, self.x, self.lengths)
@@ -184,15 +181,11 @@ class _Window:
 
     def _losses(self, output: Output, y: Ids, gradients: list[Gradient]) -> list[Loss]:
         """Score the rows one by one: the gradients of V and c of each are its own."""
-        h, config = self.model.head_input(output), self.model.config
+        h = self.model.head_input(output)
         found = []
         for b, gradient in enumerate(gradients):
-            (dV, dc), held = gradient.accumulators("E" if config.tied else "V", "c")
             here = np.ascontiguousarray(h[..., b, :].reshape(-1, 1, h.shape[-1]))
             targets = np.ascontiguousarray(y[..., b]).reshape(-1, 1)
-            found.append(
-                self.model.head.loss(
-                    self.weights.output, here, targets, scale=self.scale, dV=dV, dc=dc, accumulate=held
-                )
-            )
+            into = self.model.output_gradient(gradient, self.scale)
+            found.append(self.model.head.loss(self.weights.output, here, targets, into))
         return found

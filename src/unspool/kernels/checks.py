@@ -59,10 +59,10 @@ def as_written(value: Any, name: str) -> Floats:
     return value  # type: ignore[no-any-return]
 
 
-def as_written_rows(value: Any, name: str) -> Floats:
-    """Check a matrix that is written in place; its rows may have any stride."""
-    if as_rows(value, name) is not value or not value.flags.writeable:
-        raise InputError(f"{name} must have contiguous rows and be writeable: it is written in place")
+def as_written_table(value: Any) -> Floats:
+    """Check a table that is written in place; its rows may have any stride."""
+    if as_rows(value, "table") is not value or not value.flags.writeable:
+        raise InputError("table must have contiguous rows and be writeable: it is written in place")
     return value
 
 

@@ -25,7 +25,7 @@ from unspool.kernels.checks import (
     as_matrix,
     as_rows,
     as_written,
-    as_written_rows,
+    as_written_table,
     chosen,
     maybe_floats,
 )
@@ -110,7 +110,7 @@ def sum_over_time(
     """
     table = ids = None
     if lookup is not None:
-        table, ids = as_written_rows(lookup.table, "table"), as_ids(lookup.ids, "ids")
+        table, ids = as_written_table(lookup.table), as_ids(lookup.ids, "ids")
     _native.outer_product(
         as_rows(da, "da"), as_rows(past, "past"), as_written(out, "out"), accumulate, table, ids, accumulate_lookup,
         *gap, None if total is None else as_written(total, "total"), accumulate_total,
@@ -136,9 +136,7 @@ def shift_rows(x: Floats, b: Floats) -> Floats:
 
 def scatter_add(table: Floats, ids: Ids, rows: Floats, *, accumulate: bool = True) -> None:
     """Add each row to table[its id], from the last row to the first; without `accumulate`, set the table to zero first."""
-    _native.scatter_add(
-        as_written_rows(table, "table"), as_ids(ids, "ids"), as_rows(rows, "rows"), accumulate
-    )
+    _native.scatter_add(as_written_table(table), as_ids(ids, "ids"), as_rows(rows, "rows"), accumulate)
 
 
 def window_forward(

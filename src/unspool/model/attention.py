@@ -147,13 +147,10 @@ def _block(
     inside = (np.arange(end - begin)[:, None] < steps[:, None, None]) & (
         np.arange(len(keys)) < read[:, None, None]
     )
-    alpha = np.where(inside, softmax(np.where(inside, score, _least(score, inside))), np.float32(0))  # (3)
+    # What stands for a step that is not there: so little that its weight is zero.
+    least = np.where(inside.any(axis=2, keepdims=True), np.float32(-np.inf), np.float32(0))
+    alpha = np.where(inside, softmax(np.where(inside, score, least)), np.float32(0))  # (3)
     return Block(begin, end, live, alpha, mixed)
-
-
-def _least(score: Floats, inside: Floats) -> Floats:
-    """Return what stands for a step that is not there: so little that its weight is zero."""
-    return np.where(inside.any(axis=2, keepdims=True), np.float32(-np.inf), np.float32(0))
 
 
 def _general(

@@ -36,7 +36,7 @@ from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.backend import Backend
 from unspool.kernels.tape import Backward, Tape
 from unspool.model.gradient import Gradient, Gradients, by_rows
-from unspool.model.layer import LayerWeights, table_gradient, values_without_padding
+from unspool.model.layer import LayerWeights, add_input_gradient, table_gradient, values_without_padding
 from unspool.model.output_layer import OutputLayer
 from unspool.model.parameters import Parameters, prefix
 
@@ -167,7 +167,4 @@ def _add_sums(weights: LayerWeights, x: Floats | Ids, before: Ids, da: Floats, g
         table, held = table_gradient(weights, gradient)
         weights.backend.scatter_add(table, x.reshape(-1), da, accumulate=held)
         return
-    weights.backend.column_sum(da, out=gradient.values[AT + "b"], accumulate=gradient.claim(AT + "b"))
-    dU = gradient.values.stored(AT + "U")
-    inputs = x.reshape(len(da), x.shape[2])
-    weights.backend.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.claim(AT + "U"))
+    add_input_gradient(weights, x, da, gradient)

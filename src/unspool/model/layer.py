@@ -208,10 +208,15 @@ def _add_sums(
             _add_extra(weights, each, da, taped, gradient, H, P)
     if lookup is not None or weights.U is None:
         return
-    da, inputs = da[:, :P], x.reshape(rows, x.shape[2])
-    weights.backend.column_sum(da, out=gradient.values[prefix + "b"], accumulate=gradient.claim(prefix + "b"))
-    dU = gradient.values.stored(prefix + "U")
-    weights.backend.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.claim(prefix + "U"))
+    add_input_gradient(weights, x, da[:, :P], gradient)
+
+
+def add_input_gradient(weights: LayerWeights, x: Floats, da: Floats, gradient: Gradient) -> None:
+    """Add the sums over all steps and rows of dense inputs x: ∇U and ∇b."""
+    U, b = weights.prefix + "U", weights.prefix + "b"
+    weights.backend.column_sum(da, out=gradient.values[b], accumulate=gradient.claim(b))
+    dU, inputs = gradient.values.stored(U), x.reshape(len(da), x.shape[2])
+    weights.backend.matmul(inputs, da, transpose_a=True, out=dU, accumulate=gradient.claim(U))
 
 
 def _add_extra(

@@ -35,6 +35,7 @@ from unspool.model.gradient import Gradient, Gradients, by_rows
 from unspool.model.heads.classes import Classes
 from unspool.model.inputs import as_int32, check_input, check_state, without_padding
 from unspool.model.layer import add_layer_gradient, fold_input_tables
+from unspool.model.output_layer import OutputGradient
 from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters, initialise, prefix
 from unspool.model.pooling import POOLS
@@ -202,9 +203,13 @@ class Model:
         self.head.check_targets(h, y)
         layer, y = (weights or self.weights()).output, as_int32(y, "y")
         if gradient is None:
-            return self.head.loss(layer, h, y, scale=scale)
+            return self.head.loss(layer, h, y)
+        return self.head.loss(layer, h, y, self.output_gradient(gradient, scale))
+
+    def output_gradient(self, gradient: Gradient, scale: float = 1.0) -> OutputGradient:
+        """Return where the gradients of V (of E, if tied) and c go, each of `scale` times the sum of the losses."""
         (dV, dc), held = gradient.accumulators("E" if self.config.tied else "V", "c")
-        return self.head.loss(layer, h, y, scale=scale, dV=dV, dc=dc, accumulate=held)
+        return OutputGradient(dV, dc, scale, held)
 
     def head_input(self, output: Output) -> Floats:
         """Return the input of the output layer: h (tau, B, width), or the final state (B, width) with pattern="last"."""

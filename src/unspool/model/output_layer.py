@@ -12,6 +12,16 @@ from unspool.kernels.arrays import Floats
 from unspool.kernels.backend import Backend, Packed
 
 
+class OutputGradient(NamedTuple):
+    """Where a loss puts the gradients of V and c of `scale` times its sum."""
+
+    dV: Floats
+    dc: Floats
+    scale: float = 1.0
+    accumulate: bool = True
+    """Add to what is there; else replace it."""
+
+
 class OutputLayer(NamedTuple):
     """V and c of the output layer, V packed for both passes."""
 

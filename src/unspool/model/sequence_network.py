@@ -23,7 +23,7 @@ from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Loss
 from unspool.model.attention import AttentionTape, AttentionWeights, attend, attend_backward
 from unspool.model.network import Model
-from unspool.model.output_layer import OutputLayer
+from unspool.model.output_layer import OutputGradient, OutputLayer
 from unspool.model.parameters import Parameters
 from unspool.model.pooling import POOLS
 from unspool.model.sequence_config import BOS, SequenceConfig
@@ -202,8 +202,8 @@ class Network:
         if gradient is None:
             return self.head.loss(weights.output, made.h, batch.y)
         scale = 1.0 / max(1, int(self.head.loss.is_scored(batch.y).sum()))
-        dV, dc = gradient.values["V"], gradient.values["c"]
-        loss = self.head.loss(weights.output, made.h, batch.y, scale=scale, dV=dV, dc=dc)
+        into = OutputGradient(gradient.values["V"], gradient.values["c"], scale)
+        loss = self.head.loss(weights.output, made.h, batch.y, into)
         if math.isfinite(loss.sum):
             assert loss.dh is not None
             self.backward(made, loss.dh, weights, gradient)

@@ -12,7 +12,7 @@ MOST_COUNTS = 30
 """Most classes for which the counts are written into the cells."""
 
 
-def draw_confusion(confusion: Whole, names: Sequence[str], path: str | Path, title: str = "") -> None:
+def draw_confusion(confusion: Whole, names: Sequence[str], path: str | Path) -> None:
     """Write a plot with true classes in rows and predictions in columns; colours are fractions of the row."""
     K = len(names)
     side = min(11.0, 2.2 + 0.42 * K)
@@ -26,7 +26,7 @@ def draw_confusion(confusion: Whole, names: Sequence[str], path: str | Path, tit
     axes.set_yticks(range(K), labels=names, fontsize=8)
     axes.set(xlabel="answer", ylabel="truth")
     right = float(np.trace(confusion) / max(1, confusion.sum()))
-    axes.set_title(title or f"{int(confusion.sum()):,} sequences, accuracy {right:.3f}", fontsize=10)
+    axes.set_title(f"{int(confusion.sum()):,} sequences, accuracy {right:.3f}", fontsize=10)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     axes.set_xticks(np.arange(K + 1) - 0.5, minor=True)

@@ -56,11 +56,10 @@ def draw_forecast(
     path: str | Path,
     *,
     labels: Sequence[str],
-    truth: Real | None = None,
     level: float = 0.8,
     title: str = "",
 ) -> None:
-    """Write a plot of the end of a series, its forecast, the prediction interval, and the true values if given.
+    """Write a plot of the end of a series, its forecast and the prediction interval.
 
     ``labels`` are the times of the history and of the forecast together.
     """
@@ -71,8 +70,6 @@ def draw_forecast(
     if low is not None and high is not None:
         ends = [np.concatenate([history[-1:], end]) for end in (low, high)]
         axes.fill_between(joined, *ends, color=BLUE, alpha=0.18, linewidth=0, label=f"{level:.0%} band")
-    if truth is not None:
-        axes.plot(ahead, truth, color=INK, linewidth=1.1, label="truth")
     axes.plot(joined, np.concatenate([history[-1:], forecast]), color=BLUE, linewidth=1.8, label="forecast")
     axes.axvline(len(history) - 0.5, color=GREY, linewidth=0.8, linestyle=":")
     _times(axes, labels)

@@ -9,6 +9,7 @@ from unspool.kernels.arrays import Whole
 from unspool.plots.figure import BLUE, GREEN, ORANGE, new_axes, save
 
 MOST_POINTS = 2000
+"""Most ranks that are drawn, evenly spaced on the logarithmic axis."""
 NAMES = {1: "1-grams", 2: "2-grams", 3: "3-grams"}
 
 
@@ -16,7 +17,7 @@ def draw_zipf(counts: list[Whole], fits: list[ZipfFit], path: str | Path, title:
     """Write a plot of the frequencies for n = 1, 2, … and their fitted lines."""
     figure, (axes,) = new_axes()
     for n, (frequencies, fit, colour) in enumerate(zip(counts, fits, (BLUE, ORANGE, GREEN), strict=False), 1):
-        ranks = _log_spaced(len(frequencies))
+        ranks = np.unique(np.geomspace(1, len(frequencies), MOST_POINTS).round().astype(np.int64))
         label = f"{NAMES[n]}: α = {fit.alpha:.2f}"
         axes.plot(ranks, frequencies[ranks - 1], ".", color=colour, markersize=3, label=label)
         ends = np.array(fit.ranks, float)
@@ -24,8 +25,3 @@ def draw_zipf(counts: list[Whole], fits: list[ZipfFit], path: str | Path, title:
     axes.set(xscale="log", yscale="log", xlabel="rank i", ylabel="frequency n(i)", title=title)
     axes.legend(frameon=False)
     save(figure, path)
-
-
-def _log_spaced(most: int) -> Whole:
-    """Return at most `MOST_POINTS` ranks, evenly spaced on the logarithmic axis."""
-    return np.unique(np.geomspace(1, most, MOST_POINTS).round().astype(np.int64))

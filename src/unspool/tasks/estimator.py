@@ -240,16 +240,16 @@ def not_fitted(line: str) -> NotFitted:
     return type("NotFitted", (NotFitted, NotFittedError), {})(line)  # type: ignore[no-any-return]
 
 
-def labels_of(y: Any, n: int, name: str = "y") -> Any:
+def labels_of(y: Any, n: int) -> Any:
     """Return labels as one array, one for each of n sequences."""
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
-        raise InputError(f"{name} has shape {labels.shape}; expected one label for each sequence")
+        raise InputError(f"y has shape {labels.shape}; expected one label for each sequence")
     if len(labels) != n:
         raise InputError(f"there are {n} sequences and {len(labels)} labels; expected as many")
-    refuse_none(labels, name)
+    refuse_none(labels, "y")
     return labels
 
 

@@ -30,7 +30,6 @@ from unspool.training.sequence_fit import evaluate
 
 
 @declared(network)
-@declared(network)
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceTranslator(Estimator):
     """Encoder-decoder: a sequence to a sequence of another length, of tokens or of numbers."""

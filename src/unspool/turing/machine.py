@@ -142,5 +142,5 @@ def simulate(machine: Machine, word: str) -> Iterator[Configuration]:
             right = (write + right[1:]).rstrip(blank)
 
 
-def _listed(names: tuple[str, ...], most: int = 8) -> str:
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")

@@ -311,7 +311,7 @@ def test_a_part_read_with_a_vocabulary_equals_the_part_prepared_with_it(tokens: 
     for name, text in (("train", TEXT), ("valid", TEXT[:70] + "Ωé ωωω\n" + TEXT[30:50])):
         (tmp_path / name).write_text(text, encoding="utf-8")
     made = prepare(tmp_path / "train", valid=tmp_path / "valid", tokens=tokens)
-    part = read_part(tmp_path / "valid", made.vocab, made.tokenizer, made.settings, "valid")
+    part = read_part(tmp_path / "valid", made.vocab, made.tokenizer, made.settings)
     assert part.ids.tolist() == made.valid.ids.tolist()
     sizes = (part.characters, part.bytes, part.unknown, part.first, part.last)
     wanted = made.valid

@@ -8,6 +8,8 @@ import hashlib
 import math
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from unspool.cli.output import notes, plain_table, print_json, terminal
 from unspool.cli.output_files import as_output, check_outputs, is_standard_output, output, write_output
 from unspool.cli.progress import counting_bar
 from unspool.compress import CompressionResult, compress
-from unspool.compress.coding import Coded
+from unspool.compress.coding import Coded, OnProgress
 from unspool.compress.other_programs import OTHERS, growth
 from unspool.data.text.decoding import BOM
 from unspool.errors import InputError
@@ -67,13 +69,7 @@ def compress_command(
     model = TextModel.load(run)
     there = (file if is_special(out) else out).parent.resolve()
     seen_from_there = os.path.relpath(run.resolve(), there)  # the same bytes wherever both are
-    console = notes(options, stderr=is_standard_output(out))
-    with counting_bar(console, "{task.completed:,} tokens") as progress:
-        task = progress.add_task("", total=None)
-
-        def show(done: int, of: int) -> None:
-            progress.update(task, completed=done, total=of)
-
+    with _progress(notes(options, stderr=is_standard_output(out))) as show:
         packed = compress(
             model, data, name=file.name, run=seen_from_there, with_model=with_model, on_progress=show
         )
@@ -84,6 +80,14 @@ def compress_command(
         with output(plot, force=replacing.force) as path:
             draw_growth(growth(model, data, packed), path)
     _report(options, run, file, out, model, data, packed, len(content))
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[OnProgress]:
+    """Show a bar of the tokens; give the function that moves it."""
+    with counting_bar(console, "{task.completed:,} tokens") as progress:
+        task = progress.add_task("", total=None)
+        yield lambda done, of: progress.update(task, completed=done, total=of)
 
 
 def _report(

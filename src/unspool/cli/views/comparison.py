@@ -53,9 +53,9 @@ def crossed(baselines: Sequence[Baseline], nats: float) -> str:
     """
     if any(each.live is None for each in baselines):
         return ""
-    best = best_of(baselines, "during")
+    best = best_of(baselines)
     below = [each for each in baselines if nats < each.during.nats]
-    parts = [f" < {_named(best_of(below, 'during'))}"] if below else []
+    parts = [f" < {_named(best_of(below))}"] if below else []
     return ",".join([*parts, *([] if best in below else [f" > {_named(best)}"])])
 
 

@@ -185,7 +185,7 @@ def _from_table(
 ) -> Labelled:
     text, at = defaults.text if text is None else text, defaults.label if label is None else label
     texts = table.text(text)
-    if not need_labels and _without_labels(table, text, label, at):
+    if not need_labels and table.lacks(label, at, text):
         labels = None
     else:
         if table.find(at) == table.find(text):
@@ -198,10 +198,3 @@ def _from_table(
                 raise InputError(f"{table.location(i, at)}: the label is missing")
     locations = [f"{table.name}: row {i} (line {line})" for i, line in enumerate(table.lines, 1)]
     return Labelled(table.name, texts, labels, locations)
-
-
-def _without_labels(table: Table, text: Column, label: Column | None, at: Column) -> bool:
-    """Return whether a table has no labels: label is "none", or the default column is missing or holds the texts."""
-    if label is not None:
-        return label == "none" and not table.has(label)
-    return not table.has(at) or table.find(at) == table.find(text)

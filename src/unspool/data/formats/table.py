@@ -71,6 +71,12 @@ class Table:
             return column in self.names
         return -len(self.names) <= column < len(self.names)
 
+    def lacks(self, given: Column | None, chosen: Column, other: Column) -> bool:
+        """Return whether there are no targets: given is "none", or the default column is missing or holds the inputs."""
+        if given is not None:
+            return given == "none" and not self.has(given)
+        return not self.has(chosen) or self.find(chosen) == self.find(other)
+
     def find(self, column: Column) -> int:
         """Return the number of a column; raise InputError with the list of columns if it is missing."""
         self.refuse_missing([column])

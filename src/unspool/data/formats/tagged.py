@@ -23,7 +23,7 @@ is a comment; a sequence whose first token is ``-DOCSTART-`` is skipped.
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from unspool.data.formats.base import ending
 from unspool.data.formats.conllu import (
@@ -68,6 +68,21 @@ class DefaultTagColumns(NamedTuple):
 
 
 DEFAULTS = DefaultTagColumns()
+Groups: TypeAlias = list[list[tuple[int, list[str]]]]
+"""The rows of each sequence: line number and fields."""
+
+
+class _Wanted(NamedTuple):
+    """The columns to read."""
+
+    given: DefaultTagColumns
+    defaults: DefaultTagColumns
+    need_tags: bool
+
+    @property
+    def no_tags(self) -> bool:
+        """Whether tags are ignored."""
+        return self.given.tag == "none" and not self.need_tags
 
 
 def read_tagged(
@@ -84,26 +99,25 @@ def read_tagged(
     ``token`` and ``tag`` choose columns [default: ``defaults``], ``sequence`` the column of a table that names the sequence.
     Without ``need_tags`` the file may have no tags, and ``tag="none"`` ignores them.
     """
+    wanted = _Wanted(DefaultTagColumns(token, tag, sequence), defaults, need_tags)
     if ending(path) in DELIMITER_OF or delimiter is not None:
-        return _from_table(
-            read_table(path, delimiter), DefaultTagColumns(token, tag, sequence), need_tags, defaults
-        )
+        return _from_table(read_table(path, delimiter), wanted)
     if sequence is not None:
         raise InputError(f"{path}: sequence is for tables; in columns a blank line begins a new one")
-    groups, no_tags = _groups(path), tag == "none" and not need_tags
+    groups = _groups(path)
     if is_conllu(path, groups):
-        return _from_conllu(path, groups, DefaultTagColumns(token, tag), need_tags, defaults)
-    for name, column in (("token", token), ("tag", None if no_tags else tag)):
+        return _from_conllu(path, groups, wanted)
+    for name, column in (("token", token), ("tag", None if wanted.no_tags else tag)):
         if isinstance(column, str):
             raise InputError(f"{path}: {name} is {column!r}; expected the number of a column, from 0")
-    return _from_columns(path, groups, DefaultTagColumns(token, tag), need_tags, defaults)
+    return _from_columns(path, groups, wanted)
 
 
-def _groups(path: str | Path) -> list[list[tuple[int, list[str]]]]:
+def _groups(path: str | Path) -> Groups:
     """Return the rows of each sequence (line number, fields), without comments."""
     lines = read_file(path, newlines="lf").split("\n")
     tabs, conllu = any("\t" in line for line in lines), has_conllu_name(path)
-    groups: list[list[tuple[int, list[str]]]] = [[]]
+    groups: Groups = [[]]
     for number, line in enumerate(lines, 1):
         if not line.strip():
             groups.append([])
@@ -115,15 +129,12 @@ def _groups(path: str | Path) -> list[list[tuple[int, list[str]]]]:
     return groups
 
 
-def _from_conllu(
-    path: str | Path,
-    groups: list[list[tuple[int, list[str]]]],
-    given: DefaultTagColumns,
-    need_tags: bool,
-    defaults: DefaultTagColumns,
-) -> Tagged:
-    no_tags = given.tag == "none" and not need_tags
-    token, tag = column_number(path, given.token), None if no_tags else column_number(path, given.tag)
+def _from_conllu(path: str | Path, groups: Groups, wanted: _Wanted) -> Tagged:
+    given, defaults, need_tags = wanted
+    token, tag = (
+        column_number(path, given.token),
+        "none" if wanted.no_tags else column_number(path, given.tag),
+    )
     known = [column_number(path, each) if each in KNOWN else None for each in (defaults.token, defaults.tag)]
     defaults = DefaultTagColumns(
         FORM if known[0] is None else known[0], UPOS if known[1] is None else known[1]
@@ -131,9 +142,7 @@ def _from_conllu(
     words = [group for group in words_of(path, groups) if group]
     if not words:
         raise EmptyInput(f"{path}: no word in it")
-    found = _from_columns(
-        path, words, DefaultTagColumns(token, "none" if no_tags else tag), need_tags, defaults
-    )
+    found = _from_columns(path, words, _Wanted(DefaultTagColumns(token, tag), defaults, need_tags))
     if found.tags is None or any(each != UNKNOWN for row in found.tags for each in row):
         return found
     if need_tags:
@@ -141,20 +150,14 @@ def _from_conllu(
     return replace(found, tags=None)
 
 
-def _from_columns(
-    path: str | Path,
-    groups: list[list[tuple[int, list[str]]]],
-    given: DefaultTagColumns,
-    need_tags: bool,
-    defaults: DefaultTagColumns,
-) -> Tagged:
+def _from_columns(path: str | Path, groups: Groups, wanted: _Wanted) -> Tagged:
     width = len(groups[0][0][1])
     for number, fields in (row for group in groups for row in group):
         if len(fields) != width:
             raise InputError(f"{path}: line {number} has {len(fields)} columns; the first token has {width}")
-    if need_tags and width < 2:
+    if wanted.need_tags and width < 2:
         raise InputError(f"{path}: one column only; expected a token and a tag on every line")
-    token, tag = _two_of(width, given, need_tags, defaults)
+    token, tag = _two_of(width, wanted)
     for column in (token,) if tag is None else (token, tag):
         if not -width <= column < width:
             raise InputError(f"{path}: no column {column}; there are {width}, numbered from 0")
@@ -168,10 +171,9 @@ def _from_columns(
     )
 
 
-def _two_of(
-    width: int, given: DefaultTagColumns, need_tags: bool, defaults: DefaultTagColumns
-) -> tuple[int, int | None]:
+def _two_of(width: int, wanted: _Wanted) -> tuple[int, int | None]:
     """Return the columns of the tokens and the tags, None without tags; defaults that the file lacks are ignored."""
+    given, defaults, need_tags = wanted
     there = [column for column in (given.token, defaults.token, 0) if isinstance(column, int)]
     token = next(column for column in there if column < width or column == given.token)
     if not need_tags and (width == 1 or given.tag == "none"):
@@ -182,15 +184,14 @@ def _two_of(
     return token, None if not need_tags and (tag >= width or tag % width == token) else tag
 
 
-def _from_table(
-    table: Table, given: DefaultTagColumns, need_tags: bool, defaults: DefaultTagColumns
-) -> Tagged:
+def _from_table(table: Table, wanted: _Wanted) -> Tagged:
+    given, defaults, need_tags = wanted
     token, tag, sequence = (
         next(column for column in each if column is not None)
         for each in zip(given, defaults, DefaultTagColumns._fields, strict=True)
     )
     words, names = table.text(token), table.text(sequence)
-    if not need_tags and _without_tags(table, token, tag, given.tag):
+    if not need_tags and table.lacks(given.tag, tag, token):
         tags = None
     else:
         if table.find(token) == table.find(tag):
@@ -208,13 +209,6 @@ def _from_table(
         None if tags is None else [tags[a:b] for a, b in spans],
         [table.lines[a:b] for a, b in spans],
     )
-
-
-def _without_tags(table: Table, token: Column, tag: Column, given: Column | None) -> bool:
-    """Return whether a table has no tags: tag is "none", or the default column is missing or holds the tokens."""
-    if given is not None:
-        return given == "none" and not table.has(given)
-    return not table.has(tag) or table.find(tag) == table.find(token)
 
 
 def _begins(names: list[str]) -> list[int]:

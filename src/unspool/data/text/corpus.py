@@ -168,9 +168,7 @@ def open_corpus(folder: Path, settings: TextConfig) -> Corpus:
     return _from_cache(folder, settings)
 
 
-def read_part(
-    sources: Names, vocab: Vocab, tokenizer: Tokenizer, settings: TextConfig, name: str = "text"
-) -> Part:
+def read_part(sources: Names, vocab: Vocab, tokenizer: Tokenizer, settings: TextConfig) -> Part:
     """Read a text with an existing vocabulary; unknown tokens become ``<unk>`` and are counted."""
     group = resolve(sources)
     reader, indexer, buffer = TextReader(settings, tokenizer), tokenizer.indexer(), IdBuffer()
@@ -181,7 +179,7 @@ def read_part(
     table, unknown = translation(vocab, indexer, counts)
     ((characters, octets), *_) = _widths(tokenizer, indexer, [counts], reader, [group], [per_piece], [span])
     first, last = _end_widths(tokenizer, indexer, buffer, *span)
-    return Part(name, buffer.translate(table), characters, octets, unknown, first, last)
+    return Part("text", buffer.translate(table), characters, octets, unknown, first, last)
 
 
 def _prepare_into(folder: Path, groups: list[list[Source]], settings: TextConfig) -> Corpus:

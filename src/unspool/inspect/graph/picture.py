@@ -101,7 +101,7 @@ class _Picture(Sheet):
         for at in self._shown(column):
             for link in self.graph.into(at):
                 self._link(link, where)
-        self._dots(column)
+        self._dots()
         for at in (*self.graph.starts, *self._shown(column)):
             node = self.folded.node[at.name]
             x, y = self.position(at.name, self.x_of(where[at.t]))
@@ -121,7 +121,7 @@ class _Picture(Sheet):
         else:  # from the dots
             self._curve(link.edge, here - link.edge.delay * self.apart, here, faint=True)
 
-    def _dots(self, column: Mapping[int, int]) -> None:
+    def _dots(self) -> None:
         """Draw the gap of the steps that are left out: edges into it, and dots."""
         if None not in self.steps:
             return

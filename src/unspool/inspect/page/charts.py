@@ -26,6 +26,8 @@ KINDS = {
     "other": ("gold", "digit, other"),
 }
 """Kinds of characters, with colour and name."""
+PATH_SIZE = 640, 520
+"""Width and height of `path_chart`."""
 
 
 def kind_of(piece: str) -> str:
@@ -46,9 +48,9 @@ def kind_of(piece: str) -> str:
     return "mark" if unicodedata.category(char)[0] in "PS" else "other"
 
 
-def surprise_chart(reading: Reading, width: float = 1000, height: float = 230) -> Canvas:
+def surprise_chart(reading: Reading) -> Canvas:
     """Draw the surprise of each token, and its moving average."""
-    values = reading.surprise[1:]
+    values, width, height = reading.surprise[1:], 1000, 230
     canvas = Canvas(width, height, "Surprise along the text")
     axes = Axes(
         canvas,
@@ -70,10 +72,9 @@ def surprise_chart(reading: Reading, width: float = 1000, height: float = 230) -
     return canvas
 
 
-def path_chart(
-    reading: Reading, found: Components, width: float = 640, height: float = 520, steps: int = 12
-) -> Canvas:
+def path_chart(reading: Reading, found: Components) -> Canvas:
     """Draw the position of the state after each token, labelled by the token, and the path of some steps."""
+    (width, height), steps = PATH_SIZE, 12
     canvas = Canvas(width, height, "The path of the state")
     positions = found.positions
     (x0, y0), (x1, y1) = positions.min(axis=0), positions.max(axis=0)
@@ -95,9 +96,9 @@ def path_chart(
     return canvas
 
 
-def chart_positions(chart: tuple[float, float], found: Components) -> NDArray[np.float64]:
+def chart_positions(found: Components) -> NDArray[np.float64]:
     """Return the positions of `path_chart` on its canvas, (T, 2)."""
-    width, height = chart
+    width, height = PATH_SIZE
     low, high = found.positions.min(axis=0), found.positions.max(axis=0)
     pad = np.where(high > low, 0.04 * (high - low), 1.0)
     share = (found.positions - (low - pad)) / ((high + pad) - (low - pad))
@@ -130,9 +131,9 @@ def clearest_span(unit: Unit, length: int) -> int:
     return int(variance.argmax())
 
 
-def units_chart(reading: Reading, units: list[Unit], columns: int = 96, rows: int = 2) -> Canvas:
+def units_chart(reading: Reading, units: list[Unit]) -> Canvas:
     """Draw a span of the text for each unit, coloured by its activation."""
-    high, wide = 22.0, 9.6
+    columns, rows, high, wide = 96, 2, 22.0, 9.6
     each = 34 + rows * high + 14
     canvas = Canvas(columns * wide + 32, each * len(units) + 12, "Units and what they tell")
     for n, unit in enumerate(units):

@@ -25,7 +25,7 @@ def page_data(report: InspectReport) -> str:
         "shown": [visible(piece) for piece in reading.pieces],
         "expected": [_expected(report, i) for i in range(len(reading.ids))],
         "units": [_unit_data(unit) for unit in report.units],
-        "places": chart_positions((640, 520), report.path).round(1).tolist(),
+        "places": chart_positions(report.path).round(1).tolist(),
         "dark": DARK["paper"],
     }
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

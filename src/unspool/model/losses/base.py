@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Loss
-from unspool.model.output_layer import OutputLayer
+from unspool.model.output_layer import OutputGradient, OutputLayer
 
 
 class LossFunction(ABC):
@@ -25,20 +25,11 @@ class LossFunction(ABC):
 
     @abstractmethod
     def __call__(
-        self,
-        layer: OutputLayer,
-        h: Floats,
-        y: Floats | Ids,
-        *,
-        scale: float = 1.0,
-        dV: Floats | None = None,
-        dc: Floats | None = None,
-        accumulate: bool = True,
+        self, layer: OutputLayer, h: Floats, y: Floats | Ids, into: OutputGradient | None = None
     ) -> Loss:
         """Return the sum over all targets and their count.
 
-        With dV and dc, add the gradients of `scale` times the sum to them (write them without `accumulate`) and return
-        the gradient of h in the loss.
+        With `into`, write the gradients of V and c there and return the gradient of h in the loss.
         """
 
 
@@ -54,22 +45,14 @@ class NumericLoss(LossFunction):
         return ~np.isnan(y)
 
     def __call__(
-        self,
-        layer: OutputLayer,
-        h: Floats,
-        y: Floats | Ids,
-        *,
-        scale: float = 1.0,
-        dV: Floats | None = None,
-        dc: Floats | None = None,
-        accumulate: bool = True,
+        self, layer: OutputLayer, h: Floats, y: Floats | Ids, into: OutputGradient | None = None
     ) -> Loss:
         """Return the sum and count; see `LossFunction`."""
         each, do = self.per_target(layer(h), y)
         scored = self.is_scored(y)
         dh = None
-        if dV is not None and dc is not None:
-            if not accumulate:
-                dV[:], dc[:] = 0, 0
-            dh = layer.backward(h, (do * scale).astype(layer.backend.DTYPE), dV, dc)
+        if into is not None:
+            if not into.accumulate:
+                into.dV[:], into.dc[:] = 0, 0
+            dh = layer.backward(h, (do * into.scale).astype(layer.backend.DTYPE), into.dV, into.dc)
         return Loss(math.fsum(each[scored].tolist()), int(scored.sum()), each, dh)

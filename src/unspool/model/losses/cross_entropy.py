@@ -5,7 +5,7 @@ L = -log softmax(o)[y],   ∇o = softmax(o) - 1[y]        (10.18)
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Loss
 from unspool.model.losses.base import LossFunction
-from unspool.model.output_layer import OutputLayer
+from unspool.model.output_layer import OutputGradient, OutputLayer
 
 
 class CrossEntropy(LossFunction):
@@ -27,17 +27,8 @@ class CrossEntropy(LossFunction):
         return scored
 
     def __call__(
-        self,
-        layer: OutputLayer,
-        h: Floats,
-        y: Floats | Ids,
-        *,
-        scale: float = 1.0,
-        dV: Floats | None = None,
-        dc: Floats | None = None,
-        accumulate: bool = True,
+        self, layer: OutputLayer, h: Floats, y: Floats | Ids, into: OutputGradient | None = None
     ) -> Loss:
         """Return the sum in nats and the count; see `LossFunction`."""
-        return layer.backend.softmax_cross_entropy(
-            h, layer.V, layer.c, y, scale=scale, dV=dV, dc=dc, accumulate=accumulate
-        )
+        given: dict[str, Any] = {} if into is None else into._asdict()
+        return layer.backend.softmax_cross_entropy(h, layer.V, layer.c, y, **given)
