@@ -24,10 +24,12 @@ def run(*arguments: str) -> int:
         (["--nope"], "--nope"),
         (["stats"], "TEXT requires an argument"),
         (["stats", "a", "--order", "x"], "--order: 'x' is not a whole number"),
+        (["stats", "a", "--eps", "x"], "--eps: 'x' is not a number"),
+        (["train", "a", "--dropout", "x"], "--dropout: 'x' is not a number"),
         (["stats", "a", "--split", "1"], "--split requires 3"),
         (["stats", "a", "--toknes", "word"], "unknown option --toknes"),
         (["demo", "--what"], "--what"),
-        (["demo", "extra"], "extra"),
+        (["demo", "extra"], "unexpected argument 'extra'"),
     ],
 )
 def test_a_slip_on_the_command_line_is_one_line_and_exit_code_two(

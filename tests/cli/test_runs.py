@@ -152,6 +152,43 @@ def test_show_prints_one_screen_of_a_run(kind: str, place: Path) -> None:
     assert (content["repeat"] is not None) == (kind == "language")
 
 
+def test_show_names_hyper_parameters_as_the_options_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("names.csv").write_text("text,label\n" + "Adamou,Greek\nO'Neal,Irish\n" * 20)
+    Path("text.txt").write_text("she sells sea shells by the sea shore.\n" * 40)
+    size = ("--steps", "3", "--hidden", "4", "--batch", "8")
+    must(
+        "classify",
+        "fit",
+        "names.csv",
+        *size,
+        "--chrono-steps",
+        "5",
+        "--prior-correction",
+        "0.5",
+        "--out",
+        "a",
+    )
+    must("train", "text.txt", *size, "--recompute", "sqrt", "--schedule", "constant", "--out", "b")
+    first, second = (json.loads(must("show", run, "--json")) for run in "ab")
+    assert first["given"] == ["batch", "chrono_steps", "hidden", "prior_correction", "steps"]
+    assert first["options"]["chrono_steps"] == 5 and first["options"]["prior_correction"] == 0.5
+    assert second["given"] == ["batch", "hidden", "recompute", "schedule", "steps"]
+    assert second["options"]["recompute"] == "sqrt"
+
+
+def test_show_of_a_forecast_does_not_call_chosen_members_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sales.csv").write_text("month,sales\n" + "".join(f"{i},{20 + i % 12}\n" for i in range(60)))
+    must("forecast", "fit", "sales.csv", "--steps", "2", "--horizon", "3", "--out", "a")
+    found = json.loads(must("show", "a", "--json"))
+    assert found["given"] == ["horizon", "steps"] and found["options"]["members"] > 0
+
+
 def test_show_of_an_unfinished_run_says_how_to_resume_it(place: Path) -> None:
     for kind in FITS:
         run = place / f"{kind}-unfinished"

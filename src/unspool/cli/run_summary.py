@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from unspool.cli.options import DECLARED
 from unspool.errors import FileError, UnspoolError
 from unspool.storage import run_folder, tensors
 from unspool.storage.files import why
@@ -22,12 +23,12 @@ SCORES = "scores.json"
 FINISHED, RESUMABLE, DAMAGED = "finished", "resumable", "damaged"
 UNREADABLE = (UnspoolError, OSError, KeyError, IndexError, TypeError, ValueError, AttributeError)
 """Errors of a file that is damaged, crafted or of another version."""
-PER_RUN = ("batches", "bptt", "memory", "optimiser", "backward", "seed", "order")
-"""Hyper-parameters of a language model that stand beside its recipe."""
-
-
+PER_RUN = ("batches", "bptt", "memory", "optimiser", "schedule", "backward", "seed", "order")
+"""Hyper-parameters of a language model that stand beside its recipe, as config.json names them."""
 OPTIONS = {"B": "batch", "batch_size": "batch", "tau": "window"}
 """Hyper-parameters whose option has another name."""
+FORMER = {old: (each.name, values) for each in DECLARED.values() for old, values in each.former.items()}
+"""Former names, which config.json keeps: the name now, and the values that were called otherwise."""
 
 
 class Figure(NamedTuple):
@@ -79,10 +80,14 @@ class RunSummary:
 def as_options(values: dict[str, Any]) -> dict[str, Any]:
     """Return hyper-parameters under the names of their options.
 
-    >>> as_options({"B": 8, "hidden": 4})
-    {'batch': 8, 'hidden': 4}
+    >>> as_options({"B": 8, "hidden": 4, "memory": "full"})
+    {'batch': 8, 'hidden': 4, 'recompute': 'none'}
     """
-    return {OPTIONS.get(name, name): value for name, value in values.items()}
+    found = {}
+    for name, value in values.items():
+        option, renamed = FORMER.get(name, (OPTIONS.get(name, name), {}))
+        found[option] = renamed.get(value, value) if isinstance(value, str) else value
+    return found
 
 
 def find_runs(folders: Iterable[Path]) -> Iterator[Path]:

@@ -6,7 +6,13 @@ from collections.abc import Iterable
 from typing import Any, get_args
 
 from cyclopts import App, ArgumentCollection, CycloptsError
-from cyclopts.exceptions import CoercionError, UnknownCommandError, UnknownOptionError, ValidationError
+from cyclopts.exceptions import (
+    CoercionError,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+    ValidationError,
+)
 
 from unspool.errors import InputError
 
@@ -58,6 +64,8 @@ def _what_is_wrong(error: CycloptsError) -> str:
         return f"unknown command {word!r}{nearest(word, names)}{there}"
     if isinstance(error, UnknownOptionError):
         return _unknown_option(error, error.token.keyword or error.token.value)
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        return f"unexpected argument {error.unused_tokens[0]!r}"
     # The message of a validator says what is wrong; cyclopts adds the whole list of values that was given.
     own = error.exception_message if isinstance(error, ValidationError) else ""
     if own.startswith(UNKNOWN_OPTION):

@@ -55,8 +55,7 @@ def evaluate_command(
     part
         Without a text: which part of the run's own [default: test; where there is none, valid].
     order
-        The longest n-grams to set beside it, counted on the run's training part; 0: none [default: 6 for
-        characters and bytes, 4 for other tokens].
+        Longest n-grams of the baselines, counted on the training part; 0: none [default: 6 for characters and bytes, else 4].
     backward
         Read in reverse time: for a model that was trained so.
     window

@@ -29,6 +29,10 @@ from unspool.tasks.language.text_model import TextModel
 
 SYSTEMS: dict[str, Callable[[], Folded]] = {"plain": plain, "driven": driven}
 OF_SYSTEMS = "plain and driven, the dynamical systems s(t) = f(s(t-1); θ) and f(s(t-1), x(t); θ)."
+FEEDBACK = (
+    "What pattern 10.4 feeds back: logits, the output o(t-1) as in the textbook; target, y(t-1) (teacher forcing); token, "
+    "the most probable output k(t-1) (running freely) [default: logits; a picture shows logits and target]."
+)
 SUFFIXES = (".svg", ".json", ".dot", ".gv", ".mmd", ".md")
 
 
@@ -37,8 +41,7 @@ class Options(ConfigFile):
     """What `graph` is given."""
 
     out: Path | None = None
-    """The file: .svg is a picture, .json can be read again, .dot or .gv is Graphviz's, .mmd or .md Mermaid
-    [default: Mermaid, to the terminal]."""
+    """File: .svg a picture, .json can be read again, .dot or .gv Graphviz, .mmd or .md Mermaid [default: print Mermaid]."""
     tau: int | None = None
     """For how many steps it is unfolded [default: 3, or the length of the text]."""
     text: str | None = None
@@ -52,11 +55,8 @@ class Options(ConfigFile):
     embedding: int = 0
     activation: Activation = "tanh"
     pattern: Own[Literal["10.3", "10.4", "10.5"]] = "10.3"
-    """The figure of the book: 10.3, an output at every step; 10.4, only the output comes back; 10.5, one output at
-    the end."""
-    feedback: Own[Literal["logits", "target", "token"] | None] = None
-    """What pattern 10.4 feeds back: logits, the output o(t-1) as in the book; target, y(t-1) (teacher forcing); token, the
-    most probable output k(t-1) (running freely) [default: logits; a picture shows logits and target]."""
+    """Figure of the textbook: 10.3, an output at every step; 10.4, only the output comes back; 10.5, one output at the end."""
+    feedback: Annotated[Literal["logits", "target", "token"] | None, Parameter(help=FEEDBACK)] = None
     folded: Flag = False
     """In JSON, DOT and Mermaid: the folded graph instead of the unfolded one. A picture shows both."""
 

@@ -12,6 +12,7 @@ from unspool.cli.output import print_json, terminal
 from unspool.cli.run_summary import DAMAGED, RESUMABLE, UNREADABLE, RunSummary, as_options, summarise
 from unspool.cli.sources import RunFolder
 from unspool.cli.views.runs import show_run
+from unspool.data.text.settings import TextConfig
 from unspool.storage import run_folder
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.training.events import RunConfig
@@ -43,9 +44,13 @@ def _given(run: Path, found: RunSummary) -> tuple[set[str], str | None]:
         content = run_folder.read_config(run, found.kind)
         if found.kind == "language":
             config = RunConfig.from_json(content["run"])
-            return set(as_options(config.given)) & set(found.options), repeat(config)
+            given = set(as_options(config.given)) | _changed(
+                vars(config) | vars(config.settings), RunConfig, TextConfig
+            )
+            return given & set(found.options), repeat(config)
         if found.kind == "forecast":
-            return _changed(found.options, Forecaster) & set(found.options), None
+            first = next(iter(content["columns"].values()))
+            return _changed(first["arguments"], Forecaster) & set(found.options), None
         if COMMAND in content:
             changed = _changed(content[COMMAND]["options"], WORKS[found.kind].options)
             return changed & set(found.options), None
@@ -54,9 +59,10 @@ def _given(run: Path, found: RunSummary) -> tuple[set[str], str | None]:
     return set(), None
 
 
-def _changed(options: dict[str, Any], kind: Any) -> set[str]:
-    """Return the names of options that differ from the defaults of a dataclass."""
-    usual = {each.name: each.default for each in fields(kind)}
+def _changed(values: dict[str, Any], *kinds: Any) -> set[str]:
+    """Return the names of options that differ from the defaults of dataclasses."""
+    usual = as_options({each.name: each.default for kind in kinds for each in fields(kind)})
+    options = as_options(values)
     return {name for name, value in options.items() if name in usual and value not in (None, usual[name])}
 
 

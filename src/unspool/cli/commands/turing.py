@@ -62,8 +62,8 @@ def turing(
     Parameters
     ----------
     machine
-        builtin:NAME, or a JSON file with blank, start, halting and transitions (an automaton: start, accepting and
-        transitions) [default: show what is built in].
+        builtin:NAME, or a JSON file: blank, start, halting, transitions; for an automaton start, accepting, transitions
+        [default: show what is built in].
     tape
         The word on the tape; the head stands on its first symbol.
     steps

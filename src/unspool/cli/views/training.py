@@ -275,7 +275,10 @@ class View:
                     ("writes: ", "cyan"), (repr(self.sample)[: self.console.width - MARGIN - 10], "dim")
                 )
             )
-        return [_indented(row) for row in shown]
+        for row in shown:
+            row.no_wrap, row.overflow = True, "ellipsis"  # a wrapped label would start below the chart
+            row.pad_left(MARGIN)
+        return shown
 
     def _judged(self, event: Evaluated) -> None:
         result, part = event.measure, event.part
