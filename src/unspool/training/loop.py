@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from unspool.errors import Diverged
-from unspool.gradients.backpropagate import Recompute
+from unspool.gradients.bptt import Recompute
 from unspool.gradients.truncation import FULL, CarriedState, Truncation, Window
 from unspool.model.network import Model
 from unspool.model.values import State

@@ -1,0 +1,30 @@
+"""Public names of a package, each imported at its first use: importing the package itself stays quick."""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+
+
+def lazy_names(
+    package: str, modules: dict[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package from the module of each public name (below `unspool`).
+
+    A name without a module is a sub-module: `unspool.errors` needs no import of its own.
+    """
+
+    def get(name: str) -> object:
+        if name in modules:
+            return getattr(import_module(f"unspool.{modules[name]}"), name)
+        try:
+            return import_module(f"{package}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{package}.{name}":
+                raise
+            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
+
+    def names() -> list[str]:
+        special = {name for name in vars(sys.modules[package]) if name.startswith("__")}
+        return sorted((special | modules.keys()) - {"__getattr__", "__dir__"})
+
+    return get, names
