@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unspool.evaluation.language import NetworkScorer, evaluate, log_prob
     from unspool.evaluation.metrics import Metrics, measure
     from unspool.gradients.per_sample import per_sample_gradients, per_sample_norms
-    from unspool.kernels.native import choose_isa, kernel_info, set_threads
+    from unspool.kernels.machine import choose_isa, kernel_info, set_threads
     from unspool.model.config import ModelConfig
     from unspool.model.generate import Sampling, sample
     from unspool.model.network import Model
@@ -144,12 +144,12 @@ _MODULES = {
     "UnspoolError": "errors",
     "backtest": "tasks.forecast.backtest",
     "cell_named": "cells",
-    "choose_isa": "kernels.native",
+    "choose_isa": "kernels.machine",
     "draw_ahead": "plots.forecast",
     "draw_per_step": "plots.per_step",
     "evaluate": "evaluation.language",
     "image_sequences": "data.formats.images",
-    "kernel_info": "kernels.native",
+    "kernel_info": "kernels.machine",
     "load": "tasks.registry",
     "log_prob": "evaluation.language",
     "main": "cli.main",
@@ -160,7 +160,7 @@ _MODULES = {
     "resume": "tasks.language.run",
     "run": "tasks.language.run",
     "sample": "model.generate",
-    "set_threads": "kernels.native",
+    "set_threads": "kernels.machine",
     "train": "training.loop",
 }
 """The module that each public name is imported from at first use."""
