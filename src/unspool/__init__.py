@@ -3,7 +3,6 @@
 from unspool.lazy import lazy_names
 
 TYPE_CHECKING = False
-"""As typing has it, which would take a hundredth of a second to import."""
 if TYPE_CHECKING:
     from unspool.cells import cell_named
     from unspool.cli.main import main

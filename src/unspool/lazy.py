@@ -1,8 +1,14 @@
 """Public names of a package, each imported at its first use: importing the package itself stays quick."""
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Callable
 from importlib import import_module
+
+TYPE_CHECKING = False
+"""As typing has it, which would take a hundredth of a second to import."""
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def lazy_names(
