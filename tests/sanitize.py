@@ -232,7 +232,7 @@ class Calls:
         self.ops.sum_over_time(
             self.floats(R, 4 * H), self.floats(R, H), self.floats(3 * H, H), accumulate=added,
             lookup=self.Lookup(self.floats(K, 3 * H), self.ids(K, R)), accumulate_lookup=not added,
-            d=self.floats(H), accumulate_d=added,
+            gap=(2 * H, H), total=self.floats(H), accumulate_total=added,
         )  # fmt: skip
 
     def tables(self) -> None:
