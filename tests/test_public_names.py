@@ -60,7 +60,7 @@ def test_the_list_is_sorted_and_the_same_for_python_and_for_type_checkers(module
     names = package.__all__
     assert names == sorted(set(names), key=lambda name: (not name.isupper(), name.islower(), name))
     assert names == list(package._MODULES)
-    (block,) = [node for node in ast.parse(source(module).read_text()).body if isinstance(node, ast.If)]
+    block, _ = [node for node in ast.parse(source(module).read_text()).body if isinstance(node, ast.If)]
     typed = {
         alias.name: node.module.removeprefix("unspool.")
         for node in block.body

@@ -117,4 +117,5 @@ _MODULES = {
 }
 """The module that each public name is imported from at first use."""
 
-__getattr__, __dir__ = lazy_names(__name__, _MODULES)
+if not TYPE_CHECKING:  # a type checker would take any name for one that exists
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)
