@@ -58,7 +58,7 @@ def forecast(model: WindowModel, history: Real, steps: int) -> Real:
 
 
 def error_by_steps(model: WindowModel, x: Real, steps: Sequence[int]) -> Real:
-    """Return the root mean squared error for each k, over the same targets."""
+    """Return the root mean squared error on a series x (n,) for each k of `steps`, over the same targets."""
     furthest = max(steps)
     truth = x[model.tau + furthest - 1 :]
     predictions = [predict_ahead(model, x[furthest - k :], k) for k in steps]

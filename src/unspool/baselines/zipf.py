@@ -48,7 +48,7 @@ def frequencies(ids: Ids, K: int, n: int) -> Whole:
 
 
 def fit_zipf(counts: Whole, ranks: tuple[int, int] | None = None) -> ZipfFit:
-    """Return the fit of (1) to sorted frequencies, by default to all ranks with a frequency of at least 5."""
+    """Return the fit of (1) to sorted frequencies (n,), by default to all ranks with a frequency of at least 5."""
     first, last = ranks or default_ranks(counts)
     last = min(last, len(counts))
     if first < 1 or last - first < 2:
