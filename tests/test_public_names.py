@@ -19,6 +19,8 @@ TEXTS = [path for path in TEXTS if path.name != "log.md"]
 IMPORT = re.compile(r"^\s*(?:>>> |\.\.\. )?from (unspool[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 PLAIN_IMPORT = re.compile(r"^\s*(?:>>> |\.\.\. )?import (unspool[\w.]*)", re.MULTILINE)
 DOTTED = re.compile(r"(?<![\w/.-])unspool((?:\.\w+)+)(?=[`(,:)])")
+SHAPE = re.compile(r"\((τ|tau|n|B|H|K|O|steps|rows)\b[^()]*,[^()]*\)|\b[Ss]hapes?\b")
+"""A shape such as (τ, B), or a sentence about shapes."""
 
 
 def place(path: Path) -> str:
@@ -96,6 +98,13 @@ def test_arguments_and_results_have_types(module: str, name: str) -> None:
         assert untyped(value) == []
     if inspect.isclass(value):
         assert [each for each, function in own_callables(value).items() if untyped(function)] == []
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES)
+def test_a_function_of_arrays_names_their_shapes(module: str, name: str) -> None:
+    value = getattr(importlib.import_module(module), name)
+    if inspect.isfunction(value) and "ndarray" in str(typing.get_type_hints(value)):
+        assert SHAPE.search(value.__doc__ or "")
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=place)

@@ -28,7 +28,7 @@ class WindowModel(Protocol):
 
 
 def predict_ahead(model: WindowModel, x: Real, k: int) -> Real:
-    """Return predictions of each value of a series from the observations up to k steps before it: (1).
+    """Return predictions of each value of a series x (n,) from the observations up to k steps before it: (1).
 
     Entry i predicts x[tau + k - 1 + i].
 

@@ -20,7 +20,7 @@ class Directions:
 
 
 def both_directions(build: Callable[[Ids], ScoresText], train: Ids, test: Ids) -> Directions:
-    """Return the metrics of a model of the training text, and of one of its reverse, on the test text.
+    """Return the metrics of a model of the training text, and of one of its reverse, on the test text; a text is ids (n,).
 
     Forward, the first token is not predicted; backward, the last.
 

@@ -39,7 +39,7 @@ class ZipfFit:
 
 
 def frequencies(ids: Ids, K: int, n: int) -> Whole:
-    """Return the counts of all n-grams, largest first.
+    """Return the counts of all n-grams of a text, ids (n,), largest first.
 
     >>> frequencies(np.array([0, 1, 0, 1, 2]), K=3, n=2).tolist()
     [2, 1, 1]
