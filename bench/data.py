@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.baselines.kneser_ney import kneser_ney
+from unspool.baselines.kneser_ney_smoothing import kneser_ney
 from unspool.baselines.ngram_counts import count_ngrams
 from unspool.data.text.corpus import prepare
 from unspool.evaluation.metrics import measure

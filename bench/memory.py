@@ -18,7 +18,7 @@ import numpy as np
 
 from table import save, show
 from unspool import Model, ModelConfig
-from unspool.gradients.backpropagate import backpropagate, bytes_of_model_tape
+from unspool.gradients.bptt import backpropagate, bytes_of_model_tape
 
 K = 64
 

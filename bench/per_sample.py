@@ -23,7 +23,7 @@ import numpy as np
 
 from table import Peer, alternate, best_seconds, save, serve, show
 from unspool import Model, ModelConfig, per_sample_gradients, per_sample_norms
-from unspool.gradients.backpropagate import backpropagate
+from unspool.gradients.bptt import backpropagate
 from unspool.torch.state_dict import to_torch
 
 K, X = 64, 32

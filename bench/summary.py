@@ -18,7 +18,7 @@ import numpy as np
 
 from table import save, show
 from unspool.data.batches.examples import Examples
-from unspool.inspect.probe import probe
+from unspool.inspect.probes import probe
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.tasks import SequenceTranslator

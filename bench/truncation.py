@@ -24,7 +24,7 @@ import numpy as np
 
 from table import save, show
 from unspool import Adam, Model, ModelConfig, set_threads, train
-from unspool.gradients.backpropagate import backpropagate
+from unspool.gradients.bptt import backpropagate
 from unspool.gradients.truncation import FULL, CarriedState, Truncation
 
 TAU, B, K, H = 48, 16, 4, 32

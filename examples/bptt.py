@@ -12,11 +12,11 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from axes import BLUE, GREEN, ORANGE, new_axes
 
 from unspool import Model, ModelConfig
-from unspool.data.tokens.vocab import Vocab
-from unspool.gradients.decomposition import GradientDecomposition, decompose_gradient
-from unspool.plots.figure import BLUE, GREEN, ORANGE, new_axes, save
+from unspool.data import Vocab
+from unspool.gradients import GradientDecomposition, decompose_gradient
 
 
 def per_step(model: Model, ids: np.ndarray) -> np.ndarray:
@@ -70,7 +70,7 @@ def draw(
     figure.colorbar(image, ax=right, shrink=0.8)
     for axis in (left.xaxis, right.xaxis, right.yaxis):
         axis.set_ticks(steps, labels=[letter if letter != " " else "·" for letter in letters])
-    save(figure, path)
+    figure.savefig(path, dpi=150)
 
 
 if __name__ == "__main__":

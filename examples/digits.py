@@ -15,8 +15,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from unspool.plots.per_step import draw_per_step
-from unspool.tasks import SequenceClassifier
+from unspool import SequenceClassifier, draw_per_step
 
 
 def main() -> None:

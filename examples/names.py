@@ -6,8 +6,8 @@ python examples/names.py FOLDER [--minutes 2 | --steps 2000] [--languages Russia
 import argparse
 from pathlib import Path
 
-from unspool.data.formats.labelled import read_classes
-from unspool.tasks import SequenceGenerator
+from unspool import SequenceGenerator
+from unspool.data import read_classes
 
 
 def main() -> None:

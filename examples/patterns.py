@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from axes import BLUE, GREEN, GREY, ORANGE, new_axes
 
 from unspool import Adam, Model, ModelConfig, train
-from unspool.plots.figure import BLUE, GREEN, GREY, ORANGE, new_axes, save
 
 TASKS = {"parity": "parity: y(t) = y(t-1) xor x(t)", "delay": "delay: y(t) = x(t-2)"}
 PATTERNS = {"10.3": BLUE, "10.4": ORANGE, "10.4, logits": GREEN}
@@ -89,7 +89,7 @@ def draw(curves: dict[tuple[str, str], list[float]], path: str) -> None:
         each.title.set_fontsize(10)
     axes[0].set_ylabel("nats a target")
     axes[0].legend(frameon=False)
-    save(figure, path)
+    figure.savefig(path, dpi=150)
 
 
 if __name__ == "__main__":

@@ -13,14 +13,20 @@ import argparse
 import itertools
 
 import numpy as np
+from axes import BLUE, GREEN, GREY, ORANGE, new_axes
 
 from unspool import Adam, Model, ModelConfig, train
-from unspool.data.batches.text_windows import sequential_batches
-from unspool.data.text.corpus import prepare
-from unspool.gradients.by_lag import gradient_by_lag
-from unspool.gradients.jacobians import Influence, horizon, influence, radii
-from unspool.gradients.linear import decayed, of_radius, powers
-from unspool.plots.figure import BLUE, GREEN, GREY, ORANGE, new_axes, save
+from unspool.data import prepare, sequential_batches
+from unspool.gradients import (
+    Influence,
+    decayed,
+    gradient_by_lag,
+    horizon,
+    influence,
+    of_radius,
+    powers,
+    radii,
+)
 
 LAGS, PLACES, BIAS = 96, 4, 0.1
 CELLS = {"elman": BLUE, "gru": ORANGE, "lstm": GREEN}
@@ -91,7 +97,7 @@ def draw(found: dict[tuple[str, str], Influence], path: str) -> None:
         yscale="log", ylim=(1e-4, 2), xlabel="lag k", ylabel="gain of dh(t)/dh(t-k)", title="reading text"
     )
     right.legend(frameon=False, fontsize=8)
-    save(figure, path)
+    figure.savefig(path, dpi=150)
 
 
 if __name__ == "__main__":

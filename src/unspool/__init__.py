@@ -1,72 +1,168 @@
 """Recurrent networks, unspooled: train small sequence models on a CPU, measure them, look inside."""
 
-from importlib import import_module
+from unspool.lazy import lazy_names
 
 TYPE_CHECKING = False
-"""As typing has it, which would take a hundredth of a second to import."""
 if TYPE_CHECKING:
-    from unspool.errors import UnspoolError
+    from unspool.cells import cell_named
+    from unspool.cli.main import main
+    from unspool.data.formats.images import image_sequences
+    from unspool.errors import (
+        Diverged,
+        EmptyInput,
+        FileError,
+        InputError,
+        MissingExtra,
+        UnknownArgument,
+        UnspoolError,
+    )
+    from unspool.evaluation.language import NetworkScorer, evaluate, log_prob
+    from unspool.evaluation.metrics import Metrics, measure
     from unspool.gradients.per_sample import per_sample_gradients, per_sample_norms
-    from unspool.kernels.native import kernel_info, set_threads
+    from unspool.kernels.machine import choose_isa, kernel_info, set_threads
     from unspool.model.config import ModelConfig
+    from unspool.model.generate import Sampling, sample
     from unspool.model.network import Model
+    from unspool.model.sequence_config import SequenceConfig
+    from unspool.model.sequence_network import Network
     from unspool.model.stream import Stream
     from unspool.optimisers.adam import Adam
     from unspool.optimisers.sgd import SGD
+    from unspool.plots.forecast import draw_ahead
+    from unspool.plots.per_step import draw_per_step
+    from unspool.storage.log import read_log
+    from unspool.tasks.classify import SequenceClassifier
+    from unspool.tasks.estimator import NotFitted
+    from unspool.tasks.forecast.backtest import Backtest, backtest
+    from unspool.tasks.forecast.forecaster import Forecaster
+    from unspool.tasks.generate_from import SequenceGenerator
     from unspool.tasks.language.estimator import LanguageModel
+    from unspool.tasks.language.generator import TextGenerator
+    from unspool.tasks.language.run import resume, run
     from unspool.tasks.language.text_model import TextModel
     from unspool.tasks.registry import load
+    from unspool.tasks.regress import SequenceRegressor
+    from unspool.tasks.tag import SequenceTagger
+    from unspool.tasks.translate import SequenceTranslator
+    from unspool.training.checkpoint import CheckpointPolicy
+    from unspool.training.events import Evaluated, RunConfig, StepDone, TrainingPlanned
     from unspool.training.loop import train
+    from unspool.training.recipe import FitConfig
 
 __version__ = "0.1.0"
 __all__ = [
     "SGD",
     "Adam",
+    "Backtest",
+    "CheckpointPolicy",
+    "Diverged",
+    "EmptyInput",
+    "Evaluated",
+    "FileError",
+    "FitConfig",
+    "Forecaster",
+    "InputError",
     "LanguageModel",
+    "Metrics",
+    "MissingExtra",
     "Model",
     "ModelConfig",
+    "Network",
+    "NetworkScorer",
+    "NotFitted",
+    "RunConfig",
+    "Sampling",
+    "SequenceClassifier",
+    "SequenceConfig",
+    "SequenceGenerator",
+    "SequenceRegressor",
+    "SequenceTagger",
+    "SequenceTranslator",
+    "StepDone",
     "Stream",
+    "TextGenerator",
     "TextModel",
+    "TrainingPlanned",
+    "UnknownArgument",
     "UnspoolError",
+    "backtest",
+    "cell_named",
+    "choose_isa",
+    "draw_ahead",
+    "draw_per_step",
+    "evaluate",
+    "image_sequences",
     "kernel_info",
     "load",
+    "log_prob",
+    "main",
+    "measure",
     "per_sample_gradients",
     "per_sample_norms",
+    "read_log",
+    "resume",
+    "run",
+    "sample",
     "set_threads",
     "train",
 ]
 _MODULES = {
+    "SGD": "optimisers.sgd",
     "Adam": "optimisers.adam",
+    "Backtest": "tasks.forecast.backtest",
+    "CheckpointPolicy": "training.checkpoint",
+    "Diverged": "errors",
+    "EmptyInput": "errors",
+    "Evaluated": "training.events",
+    "FileError": "errors",
+    "FitConfig": "training.recipe",
+    "Forecaster": "tasks.forecast.forecaster",
+    "InputError": "errors",
     "LanguageModel": "tasks.language.estimator",
+    "Metrics": "evaluation.metrics",
+    "MissingExtra": "errors",
     "Model": "model.network",
     "ModelConfig": "model.config",
-    "SGD": "optimisers.sgd",
+    "Network": "model.sequence_network",
+    "NetworkScorer": "evaluation.language",
+    "NotFitted": "tasks.estimator",
+    "RunConfig": "training.events",
+    "Sampling": "model.generate",
+    "SequenceClassifier": "tasks.classify",
+    "SequenceConfig": "model.sequence_config",
+    "SequenceGenerator": "tasks.generate_from",
+    "SequenceRegressor": "tasks.regress",
+    "SequenceTagger": "tasks.tag",
+    "SequenceTranslator": "tasks.translate",
+    "StepDone": "training.events",
     "Stream": "model.stream",
+    "TextGenerator": "tasks.language.generator",
     "TextModel": "tasks.language.text_model",
+    "TrainingPlanned": "training.events",
+    "UnknownArgument": "errors",
     "UnspoolError": "errors",
-    "kernel_info": "kernels.native",
+    "backtest": "tasks.forecast.backtest",
+    "cell_named": "cells",
+    "choose_isa": "kernels.machine",
+    "draw_ahead": "plots.forecast",
+    "draw_per_step": "plots.per_step",
+    "evaluate": "evaluation.language",
+    "image_sequences": "data.formats.images",
+    "kernel_info": "kernels.machine",
     "load": "tasks.registry",
+    "log_prob": "evaluation.language",
+    "main": "cli.main",
+    "measure": "evaluation.metrics",
     "per_sample_gradients": "gradients.per_sample",
     "per_sample_norms": "gradients.per_sample",
-    "set_threads": "kernels.native",
+    "read_log": "storage.log",
+    "resume": "tasks.language.run",
+    "run": "tasks.language.run",
+    "sample": "model.generate",
+    "set_threads": "kernels.machine",
     "train": "training.loop",
 }
-"""The module that each public name is imported from at first use: importing the package itself is quick."""
+"""The module that each public name is imported from at first use."""
 
-
-def __getattr__(name: str) -> object:
-    """Import a public name or a sub-package at first use."""
-    if name in _MODULES:
-        return getattr(import_module(f"unspool.{_MODULES[name]}"), name)
-    try:
-        return import_module(f"unspool.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != f"unspool.{name}":
-            raise
-        raise AttributeError(f"module 'unspool' has no attribute {name!r}") from None
-
-
-def __dir__() -> list[str]:
-    return sorted(
-        {*(name for name in globals() if name.startswith("__")), *__all__} - {"__getattr__", "__dir__"}
-    )
+if not TYPE_CHECKING:  # a type checker would take any name for one that exists
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool.baselines.kneser_ney import kneser_ney
+from unspool.baselines.kneser_ney_smoothing import kneser_ney
 from unspool.baselines.language import baselines, baselines_to_plot
 from unspool.baselines.ngram_counts import count_ngrams
 from unspool.cli import follow

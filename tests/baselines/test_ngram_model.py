@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.lm import MLE, KneserNeyInterpolated
 
-from unspool.baselines.kneser_ney import estimate_discount, kneser_ney
-from unspool.baselines.laplace import laplace, maximum_likelihood
+from unspool.baselines.kneser_ney_smoothing import estimate_discount, kneser_ney
+from unspool.baselines.laplace_smoothing import laplace, maximum_likelihood
 from unspool.baselines.ngram_counts import count_ngrams
 from unspool.baselines.ngram_model import BLOCK, NgramModel, generate
 from unspool.baselines.reverse import both_directions

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unspool.baselines.autoregression import fit_autoregression
-from unspool.baselines.laplace import laplace
+from unspool.baselines.laplace_smoothing import laplace
 from unspool.baselines.multi_step import error_by_steps
 from unspool.baselines.ngram_counts import count_ngrams
 from unspool.baselines.window_network import (

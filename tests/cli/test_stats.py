@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool.baselines.kneser_ney import kneser_ney
+from unspool.baselines.kneser_ney_smoothing import kneser_ney
 from unspool.baselines.ngram_counts import count_ngrams
 from unspool.cli.main import main
 from unspool.data.text.corpus import prepare

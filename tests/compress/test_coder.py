@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from unspool.compress.frequencies import STEPS_PER_NAT, TABLE, frequencies
+from unspool.compress.integer_frequencies import STEPS_PER_NAT, TABLE, frequencies
 from unspool.compress.range_coder import Decoder, Encoder
 from unspool.errors import FileError, InputError
 

@@ -15,7 +15,7 @@ from cases import CELLS, config_of
 from unspool.compress import coding, compress, decompress, identity, model_within
 from unspool.compress.coding import decode, encode, flags_of, read_choices
 from unspool.compress.container import MARK, VERSION, Container
-from unspool.compress.frequencies import frequencies
+from unspool.compress.integer_frequencies import frequencies
 from unspool.compress.literals import Counts, LiteralCoder, tokenize
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.source import text_source

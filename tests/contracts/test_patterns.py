@@ -6,7 +6,7 @@ import pytest
 import torch
 from cases import CELLS, Batch, Windowed, config_of, same_bits
 from unspool.errors import InputError
-from unspool.gradients.backpropagate import backpropagate
+from unspool.gradients.bptt import backpropagate
 from unspool.kernels import native, reference
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model

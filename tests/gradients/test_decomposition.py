@@ -6,7 +6,7 @@ import pytest
 import torch
 from cases import CELLS, Windowed, config_of
 from unspool.errors import InputError
-from unspool.gradients.backpropagate import backpropagate
+from unspool.gradients.bptt import backpropagate
 from unspool.gradients.by_lag import gradient_by_lag
 from unspool.gradients.decomposition import decompose_gradient
 from unspool.gradients.jacobians import horizon, influence, jacobian, radii

@@ -7,7 +7,7 @@ import torch
 from cases import CELLS, INPUTS, Windowed, config_of, masks_of, rows_of
 from unspool.errors import InputError
 from unspool.gradients import per_sample
-from unspool.gradients.backpropagate import backpropagate
+from unspool.gradients.bptt import backpropagate
 from unspool.gradients.per_sample import per_sample_gradients, per_sample_norms
 from unspool.kernels import native
 from unspool.model.config import ModelConfig

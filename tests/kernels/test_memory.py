@@ -10,7 +10,7 @@ import pytest
 
 from unspool import Model, ModelConfig
 from unspool.errors import InputError
-from unspool.gradients.backpropagate import backpropagate, bytes_of_model_tape
+from unspool.gradients.bptt import backpropagate, bytes_of_model_tape
 from unspool.kernels import cgroup, memory
 from unspool.kernels.memory import available, require_memory
 

@@ -7,7 +7,7 @@ import torch
 from cases import Batch, Windowed, config_of, same_bits, walk
 from unspool.errors import InputError
 from unspool.evaluation.language import log_prob, validation_loss
-from unspool.gradients.backpropagate import backpropagate
+from unspool.gradients.bptt import backpropagate
 from unspool.gradients.by_lag import gradient_by_lag
 from unspool.gradients.check import check_gradients
 from unspool.gradients.decomposition import decompose_gradient

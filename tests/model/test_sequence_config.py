@@ -5,7 +5,7 @@ import pytest
 
 from unspool.data.batches.examples import Examples
 from unspool.errors import Diverged, InputError
-from unspool.inspect.probe import probe
+from unspool.inspect.probes import probe
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.training.recipe import FitConfig

@@ -40,7 +40,7 @@ class Autoregression:
 
 
 def fit_autoregression(x: Real, tau: int) -> Autoregression:
-    """Fit (1) to a series by least squares."""
+    """Fit (1) to a series x (n,) by least squares."""
     series = np.asarray(x, np.float64)
     if not np.isfinite(series).all():
         raise InputError("series: holds NaN or infinity; expected finite numbers")

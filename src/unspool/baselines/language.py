@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unspool.baselines.kneser_ney import kneser_ney
+from unspool.baselines.kneser_ney_smoothing import kneser_ney
 from unspool.baselines.ngram_counts import NgramCounts, count_levels
 from unspool.data.text.corpus import Corpus
 from unspool.data.text.parts import Part

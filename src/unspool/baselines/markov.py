@@ -194,7 +194,7 @@ class MarkovChain:
 
 
 def estimate(ids: Ids, K: int, order: int = 1, add: float = 0.0) -> MarkovChain:
-    """Return a chain of the relative frequencies of a text, with ``add`` added to each count.
+    """Return a chain of the relative frequencies of a text, ids (n,), with ``add`` added to each count.
 
     The initial distribution is that of all k-grams of the text; after unseen contexts the next symbol is uniform.
 

@@ -28,7 +28,7 @@ class WindowModel(Protocol):
 
 
 def predict_ahead(model: WindowModel, x: Real, k: int) -> Real:
-    """Return predictions of each value of a series from the observations up to k steps before it: (1).
+    """Return predictions of each value of a series x (n,) from the observations up to k steps before it: (1).
 
     Entry i predicts x[tau + k - 1 + i].
 
@@ -58,7 +58,7 @@ def forecast(model: WindowModel, history: Real, steps: int) -> Real:
 
 
 def error_by_steps(model: WindowModel, x: Real, steps: Sequence[int]) -> Real:
-    """Return the root mean squared error for each k, over the same targets."""
+    """Return the root mean squared error on a series x (n,) for each k of `steps`, over the same targets."""
     furthest = max(steps)
     truth = x[model.tau + furthest - 1 :]
     predictions = [predict_ahead(model, x[furthest - k :], k) for k in steps]

@@ -108,7 +108,7 @@ class NgramCounts:
 
 
 def count_ngrams(ids: Ids, K: int, order: int) -> NgramCounts:
-    """Return the counts of all n-grams of a text for n = 1 … order; K is the size of the vocabulary.
+    """Return the counts of all n-grams of a text, ids (n,), for n = 1 … order; K is the size of the vocabulary.
 
     The text is read in blocks, once per level: only one block and the distinct n-grams are in memory.
     """

@@ -20,12 +20,12 @@ class Directions:
 
 
 def both_directions(build: Callable[[Ids], ScoresText], train: Ids, test: Ids) -> Directions:
-    """Return the metrics of a model of the training text, and of one of its reverse, on the test text.
+    """Return the metrics of a model of the training text, and of one of its reverse, on the test text; a text is ids (n,).
 
     Forward, the first token is not predicted; backward, the last.
 
     >>> import numpy as np
-    >>> from unspool.baselines.laplace import laplace
+    >>> from unspool.baselines.laplace_smoothing import laplace
     >>> from unspool.baselines.ngram_counts import count_ngrams
     >>> text = np.array([0, 1, 2] * 20)
     >>> found = both_directions(lambda ids: laplace(count_ngrams(ids, K=3, order=2)), text, text[:9])

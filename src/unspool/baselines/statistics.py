@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unspool.baselines.kneser_ney import kneser_ney
-from unspool.baselines.laplace import laplace
+from unspool.baselines.kneser_ney_smoothing import kneser_ney
+from unspool.baselines.laplace_smoothing import laplace
 from unspool.baselines.ngram_counts import NgramCounts, count_ngrams
 from unspool.baselines.zipf import ZipfFit, fit_zipf
 from unspool.data.text.corpus import Corpus

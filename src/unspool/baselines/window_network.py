@@ -154,7 +154,7 @@ class WindowLanguageModel:
 def train_on_numbers(
     x: Real, tau: int, rng: np.random.Generator, training: Training | None = None
 ) -> WindowRegressor:
-    """Train a network on all windows of a series, by the mean squared error."""
+    """Train a network on all windows of a series x (n,), by the mean squared error."""
     training = training or Training()
     series = np.asarray(x, np.float64)
     mean, scale = float(series.mean()), float(series.std()) or 1.0
@@ -168,7 +168,7 @@ def train_on_numbers(
 def train_on_tokens(
     ids: Ids, K: int, tau: int, rng: np.random.Generator, training: Training | None = None
 ) -> WindowLanguageModel:
-    """Train a network on random windows of a text, by the cross-entropy."""
+    """Train a network on random windows of a text, ids (n,), by the cross-entropy."""
     training = training or Training()
     if tau < 1 or len(ids) <= tau:
         raise InputError(f"tau: expected 1 … {len(ids) - 1} for {len(ids)} tokens, got {tau}")

@@ -39,7 +39,7 @@ class ZipfFit:
 
 
 def frequencies(ids: Ids, K: int, n: int) -> Whole:
-    """Return the counts of all n-grams, largest first.
+    """Return the counts of all n-grams of a text, ids (n,), largest first.
 
     >>> frequencies(np.array([0, 1, 0, 1, 2]), K=3, n=2).tolist()
     [2, 1, 1]
@@ -48,7 +48,7 @@ def frequencies(ids: Ids, K: int, n: int) -> Whole:
 
 
 def fit_zipf(counts: Whole, ranks: tuple[int, int] | None = None) -> ZipfFit:
-    """Return the fit of (1) to sorted frequencies, by default to all ranks with a frequency of at least 5."""
+    """Return the fit of (1) to sorted frequencies (n,), by default to all ranks with a frequency of at least 5."""
     first, last = ranks or default_ranks(counts)
     last = min(last, len(counts))
     if first < 1 or last - first < 2:

@@ -1,180 +1,38 @@
-"""Lossless compression of any file with a language model, to the model's cross-entropy.
+"""Lossless compression of any file with a language model, to the model's cross-entropy."""
 
->>> from unspool.model.config import ModelConfig
->>> from unspool.data.text.settings import TextConfig
->>> from unspool.data.tokens.registry import make_tokenizer
->>> from unspool.data.tokens.vocab import Vocab
->>> from unspool.model.network import Model
->>> network = Model.initialise(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)
->>> model = TextModel(network, Vocab(list("abracadabra")), make_tokenizer("char"), TextConfig())
->>> packed = compress(model, b"abracadabra " * 20)
->>> packed.container.mode, len(packed.container.payload)
-('counted', 83)
->>> decompress(packed.container, model) == b"abracadabra " * 20
-True
-"""
+from typing import TYPE_CHECKING
 
-import hashlib
-import io
-import json
-import struct
-import zipfile
-import zlib
-from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from unspool.lazy import lazy_names
 
-import numpy as np
+if TYPE_CHECKING:
+    from unspool.compress.codec import CompressionResult, compress, decompress, identity, model_within
+    from unspool.compress.container import Container
+    from unspool.compress.integer_frequencies import frequencies
+    from unspool.compress.range_coder import Decoder, Encoder
 
-from unspool.compress.coding import Coded, OnProgress, decode, encode
-from unspool.compress.container import Container
-from unspool.errors import FileError, InputError
-from unspool.evaluation.language import no_progress
-from unspool.kernels.memory import require_memory
-from unspool.storage import run_folder
-from unspool.tasks.language.text_model import TextModel
+__all__ = [
+    "CompressionResult",
+    "Container",
+    "Decoder",
+    "Encoder",
+    "compress",
+    "decompress",
+    "frequencies",
+    "identity",
+    "model_within",
+]
+_MODULES = {
+    "CompressionResult": "compress.codec",
+    "Container": "compress.container",
+    "Decoder": "compress.range_coder",
+    "Encoder": "compress.range_coder",
+    "compress": "compress.codec",
+    "decompress": "compress.codec",
+    "frequencies": "compress.integer_frequencies",
+    "identity": "compress.codec",
+    "model_within": "compress.codec",
+}
+"""The module that each public name is imported from at first use."""
 
-__all__ = ["CompressionResult", "Container", "compress", "decompress", "identity", "model_within"]
-
-FILES = (run_folder.CONFIG, run_folder.VOCAB, run_folder.MODEL)
-"""The files of a run that its model needs."""
-BYTES = 300
-"""Approximate memory to code one byte, in bytes."""
-SMALL, DENSEST = 1 << 24, 100
-"""Size limit of a file of an embedded model: 16 MiB, or DENSEST times its packed size (real models pack less)."""
-
-
-@dataclass(frozen=True)
-class CompressionResult:
-    """The container of a compressed file, and the figures of its coding."""
-
-    container: Container
-    coded: Coded
-
-
-def compress(
-    model: TextModel,
-    data: bytes,
-    *,
-    name: str = "",
-    run: str = "",
-    with_model: bool = False,
-    on_progress: OnProgress = no_progress,
-) -> CompressionResult:
-    """Compress bytes into a container; bytes that would not get smaller are stored uncompressed.
-
-    The container stores `name` (of the original file) and `run` (the relative path of the run). `on_progress` is called with the
-    number of tokens done and the total.
-    """
-    if not isinstance(data, bytes):
-        raise InputError(
-            f"data is a {type(data).__name__}; expected bytes: pass text.encode(), or pathlib.Path(…).read_bytes() for a file"
-        )
-    require_memory(BYTES * len(data), f"compressing {len(data):,} bytes", "compress the file in pieces")
-    coded = encode(model, data, on_progress=on_progress)
-    stored = len(coded.payload) >= len(data)
-    inside = _packed_model(model) if with_model and not stored else b""
-    container = Container(
-        "stored" if stored else coded.mode,
-        identity(model),
-        _check(data),
-        len(data),
-        coded.tokens,
-        name,
-        "" if inside or stored else run,
-        inside,
-        data if stored else coded.payload,
-    )
-    return CompressionResult(container, coded)
-
-
-def decompress(
-    container: Container, model: TextModel | None, *, on_progress: OnProgress = no_progress
-) -> bytes:
-    """Return the original bytes; raise FileError or InputError if they cannot be restored exactly."""
-    if container.mode == "stored":
-        data = container.payload
-    elif model is None:
-        raise InputError("model is None; expected the model that compressed the file")
-    elif identity(model) != container.identity:
-        raise InputError(
-            "compressed with another model, or with an earlier state of this one; pass the run that compressed it"
-        )
-    elif container.tokens > container.length + 1:
-        raise FileError("damaged: it claims more tokens than bytes; restore it from a copy")
-    else:
-        try:
-            data = decode(
-                model,
-                container.payload,
-                container.tokens,
-                container.mode,
-                length=container.length,
-                on_progress=on_progress,
-            )
-        except (UnicodeError, KeyError) as error:  # tokens that are not text
-            raise FileError("damaged: the decoded tokens are not text; restore it from a copy") from error
-    if _check(data) != container.check:
-        raise FileError(
-            "damaged: the decoded bytes do not have the hash of the original; restore it from a copy"
-        )
-    return data
-
-
-def identity(model: TextModel) -> bytes:
-    """Return 8 bytes that identify a model: a hash of everything that the coded bits depend on."""
-    config, parameters = model.model.config, model.model.parameters
-    words = {
-        "cell": config.cell,
-        "activation": config.activation,
-        "shapes": parameters.shapes,
-        "vocabulary": model.vocab.sha256,
-        "tokens": model.tokenizer.kind.partition(":")[0],
-        "backward": model.backward,
-    }
-    digest = hashlib.sha256(json.dumps(words, sort_keys=True).encode())
-    for name in sorted(parameters):
-        digest.update(np.ascontiguousarray(parameters[name], "<f4").tobytes())
-    return digest.digest()[:8]
-
-
-def _check(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()[:16]
-
-
-def model_within(container: Container) -> TextModel:
-    """Return the model embedded in a container."""
-    with TemporaryDirectory(prefix="unspool-") as folder:
-        try:
-            with zipfile.ZipFile(io.BytesIO(container.model)) as files:
-                for name in FILES:
-                    (Path(folder) / name).write_bytes(_unpacked(files, name))
-        except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, struct.error, EOFError) as error:
-            raise FileError(
-                f"damaged: the model in it cannot be read: {error}; restore it from a copy"
-            ) from error
-        try:
-            return TextModel.load(folder)
-        except FileError as error:
-            raise FileError(f"the model in it: {str(error).replace(f'{folder}/', '')}") from error
-
-
-def _unpacked(files: zipfile.ZipFile, name: str) -> bytes:
-    """Return one file of an archive; its size is checked before it is unpacked."""
-    entry = files.getinfo(name)
-    if entry.flag_bits & 1 or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{name} is encrypted or has an unknown compression")
-    if entry.file_size > max(SMALL, DENSEST * entry.compress_size):
-        raise ValueError(f"{name} claims {entry.file_size:,} bytes, from {entry.compress_size:,}")
-    return files.read(entry)
-
-
-def _packed_model(model: TextModel) -> bytes:
-    """Return a model as an archive of the files it needs; the bytes are reproducible."""
-    packed = io.BytesIO()
-    with TemporaryDirectory(prefix="unspool-") as folder, zipfile.ZipFile(packed, "w") as files:
-        model.save(Path(folder))
-        for name in FILES:
-            entry = zipfile.ZipInfo(name)  # without a time stamp
-            files.writestr(entry, (Path(folder) / name).read_bytes(), zipfile.ZIP_DEFLATED, 9)
-    return packed.getvalue()
+if not TYPE_CHECKING:  # a type checker would take any name for one that exists
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.compress.frequencies import Whole, frequencies
+from unspool.compress.integer_frequencies import Whole, frequencies
 from unspool.compress.literals import Interval, LiteralCoder, tokenize
 from unspool.compress.range_coder import Decoder, Encoder
 from unspool.errors import FileError

@@ -41,7 +41,7 @@ def log_prob(
 ) -> Real:
     """Return log P(x(t) | all before) for every token but the first, which has nothing before it.
 
-    After each window, `on_progress` is called with the number of scored targets and their total.
+    Shapes: ids (n,), result (n - 1,). After each window, `on_progress` is called with the number of scored targets and their total.
     """
     _check_length(ids)
     found, targets = [np.zeros(0)], len(ids) - 1

@@ -93,7 +93,7 @@ def measure(
     characters: int | None = None,
     bytes: int | None = None,
 ) -> Metrics:
-    """Add up the log-probabilities of all targets, in one array or in blocks, and divide once.
+    """Add up the log-probabilities of all targets, in one array (n,) or in blocks, and divide once.
 
     >>> measure([np.log([0.5]), np.log([0.125, 0.125])]).nats == measure(np.log([0.5, 0.125, 0.125])).nats
     True

@@ -64,6 +64,8 @@ def gradient_by_lag(
 ) -> ByLag:
     """Order the gradient of a window's loss by lag, from 0 to `lags`; all that the window holds unless given.
 
+    Shapes: x (τ, B), or (τ, B, X) for vectors; y (τ, B).
+
     >>> from unspool.model.config import ModelConfig
     >>> model = Model.initialise(ModelConfig(cell="elman", inputs=4, outputs=4, hidden=6), seed=0)
     >>> ids = np.arange(31, dtype=np.int32)[:, None] % 4

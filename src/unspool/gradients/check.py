@@ -22,7 +22,7 @@ import numpy as np
 
 from unspool.cells import cell_named
 from unspool.errors import MissingExtra
-from unspool.gradients.backpropagate import backpropagate
+from unspool.gradients.bptt import backpropagate
 from unspool.kernels import native, reference
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.backend import Backend

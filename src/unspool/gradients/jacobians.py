@@ -71,7 +71,7 @@ def influence(
     exact: bool | None = None,
     seed: int = 0,
 ) -> Influence:
-    """Measure dh(t)/dh(t - lag) of a layer along a window x, at places t spread over it, by lags (or up to one).
+    """Measure dh(t)/dh(t - lag) of a layer along a window x (τ, B), at places t spread over it, by lags (or up to one).
 
     >>> from unspool.model.config import ModelConfig
     >>> model = Model.initialise(ModelConfig(cell="gru", inputs=4, outputs=4, hidden=6), seed=0)

@@ -23,7 +23,7 @@ from unspool.options import at_least
 
 
 def spectral_radius(W: Floats) -> float:
-    """Return the largest modulus of W's eigenvalues.
+    """Return the largest modulus of the eigenvalues of W (H, H).
 
     >>> round(spectral_radius(np.array([[0.0, 2.0], [-0.5, 0.0]])), 6)
     1.0
@@ -34,7 +34,7 @@ def spectral_radius(W: Floats) -> float:
 
 
 def of_radius(W: Floats, radius: float) -> Floats:
-    """Return W, scaled so that its spectral radius is this.
+    """Return W (H, H), scaled so that its spectral radius is this.
 
     >>> of_radius(np.diag([2.0, 1.0]), 0.5).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
@@ -47,7 +47,7 @@ def of_radius(W: Floats, radius: float) -> Floats:
 
 
 def powers(W: Floats, v: Floats, count: int) -> Floats:
-    """Return ‖(Wᵀ)^k v‖ for k from 0 to `count`: how much of a gradient arrives k steps before.
+    """Return ‖(Wᵀ)^k v‖ for k from 0 to `count`: how much of a gradient v (H,) arrives k steps before.
 
     >>> powers(np.array([[0.5]]), np.array([2.0]), 3).tolist()
     [2.0, 1.0, 0.5, 0.25]
@@ -62,7 +62,7 @@ def powers(W: Floats, v: Floats, count: int) -> Floats:
 
 
 def decayed(W: Floats, *, rate: float, decay: float, updates: int) -> Floats:
-    """Return W after so many updates of weight decay and nothing else: (1 - rate decay)^updates W.
+    """Return W (H, H) after so many updates of weight decay and nothing else: (1 - rate decay)^updates W.
 
     >>> decayed(np.array([[1.1]]), rate=0.1, decay=0.1, updates=20).round(4).tolist()
     [[0.8997]]

@@ -60,7 +60,7 @@ class MemoryReport:
 
 
 def look_back(model: Model, ids: Ids) -> MemoryReport | None:
-    """Look at a window in the middle of a text, with the state that it has there.
+    """Look at a window in the middle of a text, ids (n,), with the state that it has there.
 
     Return None where the text is too short, or where no state is carried (figure 10.4 with tokens fed back).
 

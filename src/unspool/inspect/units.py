@@ -107,7 +107,10 @@ def _normalised_information(joint: Table) -> Table:
 
 
 def choose_units(states: dict[str, Floats], found: list[Property], count: int = 8) -> list[Unit]:
-    """Return the units with most information: first the best one per property, then the best others."""
+    """Return the units with most information: first the best one per property, then the best others.
+
+    `states` holds one array (steps, H) per name.
+    """
     names = [f"{name}{i}" for name, values in states.items() for i in range(values.shape[1])]
     every = np.concatenate(list(states.values()), axis=1)
     if not found:
@@ -128,7 +131,10 @@ def choose_units(states: dict[str, Floats], found: list[Property], count: int = 
 
 
 def find_units(states: dict[str, Floats], found: list[Property], names: list[str]) -> list[Unit]:
-    """Return the named units (17, h17, s17 or layer1.h17) with the property that each encodes best."""
+    """Return the named units (17, h17, s17 or layer1.h17) with the property that each encodes best.
+
+    `states` holds one array (steps, H) per name.
+    """
     made = []
     for name in names:
         letter, index = _parsed(name, states)

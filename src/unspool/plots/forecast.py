@@ -25,7 +25,7 @@ def draw_ahead(
 ) -> None:
     """Write a plot of the predictions of the first model k steps ahead (left) and of the errors of all models by k (right).
 
-    ``noise``, the standard deviation of the unpredictable part, is a dotted line.
+    x (n,) is the series. ``noise``, the standard deviation of the unpredictable part, is a dotted line.
     """
     figure, (left, right) = new_axes(columns=2)
     _draw_predictions(left, *next(iter(models.items())), x, shown)

@@ -272,7 +272,10 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def gradient_to_torch(config: ModelConfig, gradient: Parameters) -> dict[str, Floats]:
-    """Return gradients under PyTorch's names: both biases have the gradient of b, except for inner biases."""
+    """Return gradients under PyTorch's names: both biases have the gradient of b, except for inner biases.
+
+    The shapes are those of `to_torch`.
+    """
     result, inner = _layers_to_torch(config, gradient), _inner_biases(config)
     for layer, reverse in layer_directions(config):
         suffix = torch_suffix(layer, reverse)

@@ -21,7 +21,7 @@ import numpy as np
 
 from unspool.data.batches.text_windows import sequential_batches
 from unspool.errors import InputError
-from unspool.gradients.backpropagate import backpropagate
+from unspool.gradients.bptt import backpropagate
 from unspool.kernels.arrays import Floats, Ids
 from unspool.model.config import INPUT_TABLE_LIMIT
 from unspool.model.network import Model

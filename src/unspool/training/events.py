@@ -9,7 +9,7 @@ from unspool.data.text.corpus import Corpus
 from unspool.data.text.settings import TextConfig
 from unspool.errors import FileError, InputError
 from unspool.evaluation.metrics import Metrics
-from unspool.gradients.backpropagate import Recompute
+from unspool.gradients.bptt import Recompute
 from unspool.gradients.truncation import AUTO, TOLERANCE, Truncation
 from unspool.model.network import Model
 from unspool.optimisers import options as optimisers

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from unspool.errors import Diverged
-from unspool.gradients.backpropagate import Recompute
+from unspool.gradients.bptt import Recompute
 from unspool.gradients.truncation import FULL, CarriedState, Truncation, Window
 from unspool.model.network import Model
 from unspool.model.values import State
@@ -74,7 +74,7 @@ def train(
 ) -> Iterator[Report]:
     """Update a model once per window; the state is carried to the next window, without its gradient.
 
-    `bptt` sets how far back gradients reach; with truncated:K1,K2, an update reads K1 steps. `recompute` sets which states are
+    A window holds x (τ, B), or (τ, B, X) for vectors, and its targets. `bptt` sets how far back gradients reach; with truncated:K1,K2, an update reads K1 steps. `recompute` sets which states are
     stored for the backward pass. `carried` holds what one update leaves for the next: pass one to save it between two
     reports, to continue from a saved one or with more windows. At the end of the windows, fewer than K1 steps that are left
     over stay in a `carried` that was passed; without one they get an update. Where tokens are fed back (figure 10.4),

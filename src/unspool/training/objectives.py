@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unspool.data.batches.examples import SequenceBatch
 from unspool.errors import InputError
-from unspool.gradients.backpropagate import Recompute, backpropagate
+from unspool.gradients.bptt import Recompute, backpropagate
 from unspool.gradients.truncation import CarriedState, Segment
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats

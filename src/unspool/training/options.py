@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from unspool.gradients.backpropagate import Recompute
+from unspool.gradients.bptt import Recompute
 from unspool.options import (
     FRACTION,
     INSIDE_UNIT,

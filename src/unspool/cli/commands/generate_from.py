@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from rich.console import Console
 from rich.table import Table
 
-from unspool.baselines.kneser_ney import kneser_ney
+from unspool.baselines.kneser_ney_smoothing import kneser_ney
 from unspool.baselines.ngram_counts import count_ngrams
 from unspool.cli.checks import refuse_broken, refuse_unknown
 from unspool.cli.fit import FitCommand, Read, start_fit

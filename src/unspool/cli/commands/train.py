@@ -28,7 +28,7 @@ from unspool.cli.sources import Reading, Sources, files_read
 from unspool.cli.views.training import View
 from unspool.data.text.settings import TextConfig
 from unspool.errors import InputError
-from unspool.gradients.backpropagate import Recompute
+from unspool.gradients.bptt import Recompute
 from unspool.kernels.arrays import Activation
 from unspool.model import options as network
 from unspool.model.values import Feedback

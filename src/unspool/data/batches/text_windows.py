@@ -195,7 +195,7 @@ class SequentialBatches(Batches):
 def random_batches(
     ids: Ids, B: int, tau: int, rng: np.random.Generator, epochs: int | None = None
 ) -> RandomBatches:
-    """Return random windows: every window once per epoch, shuffled again each time.
+    """Return random windows (τ, B) of a text (n,): every window once per epoch, shuffled again each time.
 
     >>> batches = random_batches(np.arange(9, dtype=np.int32), B=2, tau=2, rng=np.random.default_rng(0))
     >>> batch = next(batches)
@@ -208,7 +208,7 @@ def random_batches(
 def sequential_batches(
     ids: Ids, B: int, tau: int, rng: np.random.Generator, epochs: int | None = None
 ) -> SequentialBatches:
-    """Return consecutive windows of B rows; see the picture above."""
+    """Return consecutive windows (τ, B) of a text (n,); see the picture above."""
     return SequentialBatches(ids, B, tau, rng, epochs)
 
 

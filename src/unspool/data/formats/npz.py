@@ -101,7 +101,10 @@ def write_ragged(
     labels: Sequence[str] | Sequence[int] | NDArray[Any] | None = None,
     targets: Sequence[float] | NDArray[Any] | None = None,
 ) -> None:
-    """Write sequences in the layout of `read_ragged`; an existing file is replaced."""
+    """Write sequences in the layout of `read_ragged`; an existing file is replaced.
+
+    A sequence is (steps,) or (steps, D); `labels` are (n,), `targets` (n,) or (n, O).
+    """
     if not len(sequences):
         raise EmptyInput(f"{path}: no sequence to write")
     arrays: dict[str, Any] = {

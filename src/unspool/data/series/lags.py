@@ -16,7 +16,7 @@ from unspool.kernels.arrays import Real
 
 
 def read_series(path: str | Path, column: str | int | None = None) -> Real:
-    """Read one column of a CSV file with a heading, by name, by number from 0, or the last one [default].
+    """Read one column (n,) of a CSV file with a heading, by name, by number from 0, or the last one [default].
 
     A line without a number in that column is an error: skipping it would shift time.
     """
@@ -30,7 +30,7 @@ def read_series(path: str | Path, column: str | int | None = None) -> Real:
 
 
 def noisy_sine(length: int, rng: np.random.Generator, period: float = 628.3, noise: float = 0.2) -> Real:
-    """Return a noisy sine: sin(2π t / period) + noise · N(0, 1), t = 1 … length.
+    """Return a noisy sine (n,): sin(2π t / period) + noise · N(0, 1), t = 1 … length.
 
     >>> noisy_sine(3, np.random.default_rng(0), period=4, noise=0).round(3).tolist()
     [1.0, 0.0, -1.0]

@@ -37,7 +37,7 @@ def detrend(x: Real) -> Real:
 
 
 def guess_season(x: Real) -> int:
-    """Return the season of a series, 1 if it has none."""
+    """Return the season of a series x (n,), 1 if it has none."""
     lags = min(len(x) // 3, LONGEST)
     if lags < 3 or np.ptp(x) == 0:
         return 1

@@ -80,7 +80,7 @@ class Corpus:
 
 
 def encode_text(text: str, vocab: Vocab, tokenizer: Tokenizer, settings: TextConfig) -> Ids:
-    """Return the ids of a text, read with these settings; unknown tokens become ``<unk>``."""
+    """Return the ids (n,) of a text, read with these settings; unknown tokens become ``<unk>``."""
     return np.array(vocab[tokenizer.encode_text(as_read(text, tokenizer, settings))], np.int32)
 
 

@@ -70,7 +70,10 @@ def trace(
     *,
     gradients: bool = False,
 ) -> Trace:
-    """Unfold a model for a window x and evaluate it; with y the losses too, and on demand the way back."""
+    """Unfold a model for a window x and evaluate it; with y the losses too, and on demand the way back.
+
+    Shapes: x (τ, B), or (τ, B, X) for vectors; y (τ, B), or (B,) with one output at the end.
+    """
     graph = fold(model.config, forced=y is not None).unfold(len(x))
     _check(model.config, graph, x, y, gradients)
     values: dict[At, Floats | Ids] = {}

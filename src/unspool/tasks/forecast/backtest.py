@@ -160,7 +160,10 @@ def backtest(
     level: float = USUAL,
     scored: Known | None = None,
 ) -> Backtest:
-    """Evaluate a forecaster and the baselines on the last `test` values of a series."""
+    """Evaluate a forecaster and the baselines on the last `test` values of a series y (n,).
+
+    `scored` (n,) is false at values that do not count.
+    """
     run = Backtesting(forecaster, y, test, stride, level, scored)
     for _ in run.steps():
         pass

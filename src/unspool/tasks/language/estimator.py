@@ -19,7 +19,7 @@ from unspool.data import options as text
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.sources import Texts, as_sources
 from unspool.errors import InputError
-from unspool.gradients.backpropagate import Recompute
+from unspool.gradients.bptt import Recompute
 from unspool.gradients.truncation import TOLERANCE
 from unspool.kernels.arrays import Activation
 from unspool.model import options as network

@@ -66,6 +66,8 @@ def backpropagate(
 ) -> WindowResult:
     """Add the gradients of `scale` times the loss; call `Model.add_initial_state_gradient` and `Model.fold_input_tables` afterwards.
 
+    Shapes: x (τ, B), or (τ, B, X) for vectors; y (τ, B), or (B,) with one output at the end; lengths (B,).
+
     >>> from unspool.model.config import ModelConfig
     >>> model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
     >>> ids = np.arange(101, dtype=np.int32)[:, None] % 5

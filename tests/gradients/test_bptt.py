@@ -7,7 +7,7 @@ import pytest
 
 from cases import CELLS, Windowed, config_of, named, same_bits
 from unspool.errors import InputError
-from unspool.gradients.backpropagate import backpropagate, bytes_of_model_tape
+from unspool.gradients.bptt import backpropagate, bytes_of_model_tape
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 

@@ -56,7 +56,7 @@ def kneser_ney(
 
 
 def estimate_discount(counts: Whole) -> float:
-    """Return the estimate of D by (3).
+    """Return the estimate of D by (3) from counts (n,).
 
     >>> estimate_discount(np.array([1, 1, 2, 5]))
     0.5

@@ -52,7 +52,7 @@ class Probe:
 
 
 def probe(network: Network, sequences: list[Ids], *, lags: int) -> Probe:
-    """Fit probes on half of the sequences, judge them on the other half."""
+    """Fit probes on half of the sequences, judge them on the other half; a sequence is an array of ids (steps,)."""
     if min(map(len, sequences)) < lags:
         raise InputError(f"a probe of {lags} lags needs sequences of at least as many symbols")
     H = last_states(network, sequences)

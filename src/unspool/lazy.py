@@ -1,0 +1,36 @@
+"""Public names of a package, each imported at its first use: importing the package itself stays quick."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+TYPE_CHECKING = False
+"""As typing has it, which would take a hundredth of a second to import."""
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def lazy_names(
+    package: str, modules: dict[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package from the module of each public name (below `unspool`).
+
+    A name without a module is a sub-module: `unspool.errors` needs no import of its own.
+    """
+
+    def get(name: str) -> object:
+        if name in modules:
+            return getattr(import_module(f"unspool.{modules[name]}"), name)
+        try:
+            return import_module(f"{package}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{package}.{name}":
+                raise
+            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
+
+    def names() -> list[str]:
+        special = {name for name in vars(sys.modules[package]) if name.startswith("__")}
+        return sorted((special | modules.keys()) - {"__getattr__", "__dir__"})
+
+    return get, names
