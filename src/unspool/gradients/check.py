@@ -102,7 +102,8 @@ def check_gradients(
     rng = np.random.default_rng(seed)
     x, y = window(model.config, tau, B, rng)
     fast, exact = (by_backend(model, x, y, backend) for backend in (native, reference))
-    theirs = by_torch(model, x, y) if importlib.util.find_spec("torch") else None
+    in_torch = cell_named(model.config.cell).torch is not None and importlib.util.find_spec("torch")
+    theirs = by_torch(model, x, y) if in_torch else None
     found = []
     for name, value in exact.items():
         on_progress(name)

@@ -10,7 +10,7 @@ encoder-decoder   x(1) … x(τ) ─▶ y(1) … y(τ')     of another length (f
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from unspool.cells import TASK_DEFAULT, CellName, cell_named, names_with
 from unspool.errors import InputError
@@ -21,7 +21,11 @@ from unspool.model.heads.base import Head as OutputHead
 from unspool.options import build, check_choice, check_fields, declared, key_of, to_json
 
 Shape = Literal["one-to-one", "one-to-many", "many-to-one", "many-to-many", "encoder-decoder"]
-Head = Literal["classes", "numbers", "distribution"]
+if TYPE_CHECKING:
+    Head = str
+else:
+    Head = Literal[tuple(HEADS)]
+"""A name in the registry of heads: a `str` for the type checker."""
 SHAPES = ("one-to-one", "one-to-many", "many-to-one", "many-to-many", "encoder-decoder")
 UNK, BOS, EOS = 0, 1, 2
 """Where a decoder gives tokens: the ids of <unk>, of <bos>, which it reads first, and of <eos>, which ends a row."""
