@@ -45,7 +45,7 @@ def resume(run: RunFolder, /, *, options: Options = Options()) -> None:
         return resume_fit(WORKS[kind], run, options)
     if kind != "language":
         raise InputError(
-            f"{run}: a run of the kind {kind!r} cannot be gone on with from here; expected one of unspool train, "
+            f"{run}: a run of the kind {kind!r} cannot be resumed; expected one of unspool train, "
             f"{', '.join(f'{name} fit' for name in WORKS)}"
         )
     check_before(None, options)
