@@ -49,6 +49,12 @@ def test_a_pipe_gets_one_line_per_run(place: Path) -> None:
     assert any("generate-from-unfinished" in line for line in lines)
 
 
+def test_a_figure_of_the_validation_part_is_marked(place: Path) -> None:
+    line = next(line for line in must("runs", place / "language").splitlines() if "language" in line)
+    part = listed(place / "language")["language"]["part"]
+    assert ("(valid)" in line) == (part == "valid")
+
+
 @pytest.mark.parametrize(
     ("file", "content"),
     [

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unspool.cli.output import plain_table
-from unspool.cli.run_summary import DAMAGED, FINISHED, RESUMABLE, Figure, RunSummary
+from unspool.cli.run_summary import DAMAGED, FINISHED, RESUMABLE, RunSummary
 from unspool.cli.views.chart import chart
 
 MARGIN = 12
@@ -35,7 +35,7 @@ def print_runs(console: Console, found: Sequence[RunSummary]) -> None:
         updates = each.state if each.state == DAMAGED else _updates(each)
         table.add_row(
             Text(each.run, overflow="fold"), each.kind, *[data] * wide, _model(each), Text(updates, COLOURS[each.state]),
-            _number(each.valid), _test(each.test), *[_bytes(each.bytes)] * wide, (each.started or "")[:10],
+            _number(each.valid), _test(each), *[_bytes(each.bytes)] * wide, (each.started or "")[:10],
         )  # fmt: skip
     if not console.is_terminal:  # a row is a line, for grep
         console.width = max(map(len, (each.run for each in found)), default=0) + 2 * WIDE
@@ -88,7 +88,7 @@ def _progress(found: Sequence[RunSummary]) -> list[tuple[str, list[str]]]:
         ("updates", [_updates(each) for each in found]),
         ("seconds", ["–" if each.seconds is None else f"{each.seconds:,.1f}" for each in found]),
         ("best valid", [_number(each.valid) for each in found]),
-        ("test", [_test(each.test) for each in found]),
+        ("test", [_test(each) for each in found]),
         ("size", [_bytes(each.bytes) for each in found]),
     ]
 
@@ -189,8 +189,12 @@ def _updates(found: RunSummary) -> str:
     return f"{done}/{found.planned:,}" if early else done
 
 
-def _test(figure: Figure | None) -> str:
-    return "–" if figure is None else f"{SHORT.get(figure.name, figure.name)} {_number(figure.value)}"
+def _test(run: RunSummary) -> str:
+    """Return the main figure; a run without a test part has the figure of its validation part, marked as such."""
+    if (figure := run.test) is None:
+        return "–"
+    marked = " (valid)" if run.part == "valid" else ""
+    return f"{SHORT.get(figure.name, figure.name)} {_number(figure.value)}{marked}"
 
 
 def _number(value: float | None) -> str:
