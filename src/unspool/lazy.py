@@ -16,7 +16,7 @@ def lazy_names(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package from the module of each public name (below `unspool`).
 
-    A name without a module is a sub-module: `unspool.errors` needs no import of its own.
+    A name without a module is a sub-module: `unspool.errors` works after `import unspool`.
     """
 
     def get(name: str) -> object:

@@ -99,7 +99,7 @@ def collect_late(tokens: list[str]) -> list[BaseException]:
 
 
 def _fault(error: BaseException) -> str:
-    """Save the traceback of a fault of this program; return the line that says so."""
+    """Save the traceback of a fault of this program; return the line to print."""
     message = " ".join(str(error).split())
     what = f"internal error: {type(error).__name__}{': ' + message[:200] if message else ''}"
     try:

@@ -2,7 +2,7 @@
 
 With m errors on values that were not trained on, the width of a band is the ⌈level (m + 1)⌉-th smallest, so the
 highest level is m / (m + 1). A higher one is refused. The usual level is always answered, by the widest error where m is
-too small for it, and `level_reached` says so.
+too small for it, and `level_reached` gives the level that was reached.
 """
 
 import math

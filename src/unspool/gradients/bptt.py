@@ -1,7 +1,7 @@
 """A model through a window and back: the loss and all gradients, with all states kept or with few.
 
 BPTT needs h(t) of every step on its way back: a tape of O(tau). With `recompute="sqrt"` a first pass keeps only the
-state before every stretch of ~√tau steps; on the way back each stretch, the last first, is read again from there.
+state before every segment of ~√tau steps; the backward pass recomputes each segment from it, the last one first.
 The tape is then O(√tau) for one more forward pass, and the gradients are the same bits: sums over time run from
 tau to 1 and are added to what is there, whether in one piece or in many.
 

@@ -79,7 +79,7 @@ class SequenceConfig:
 
     @property
     def decodes(self) -> bool:
-        """Whether the answer is a sequence of its own length."""
+        """Whether the answer is a sequence whose length can differ from that of the input."""
         return self.shape in ("one-to-many", "encoder-decoder")
 
     @property

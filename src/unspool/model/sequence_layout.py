@@ -89,7 +89,7 @@ def _remember(part: Parameters, config: ModelConfig, steps: int, rng: np.random.
     """Begin with gates that forget in 1 … `steps` steps, evenly: b = log u, u from [1, steps - 1].
 
     A gate f that stays the same forgets in 1 / (1 - f) steps, and 1 / (1 - sigmoid(log u)) = 1 + u
-    (Tallec and Ollivier, 2018). An input gate of its own begins at 1 - f.
+    (Tallec and Ollivier, 2018). A separate input gate is initialised as 1 - f.
     """
     cell, H = cell_named(config.cell), config.hidden
     for layer in range(config.layers):

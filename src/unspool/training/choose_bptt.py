@@ -65,7 +65,7 @@ def probe_recipe(vocabulary: int, tokens: int, given: Mapping[str, Any], minutes
 def _capped(given: Mapping[str, Any], vocabulary: int) -> dict[str, Any]:
     """Return the sizes of the probe; its token table is the output's matrix exactly where that of the run is.
 
-    With an embedding given and H still open, the run is taken to have another H, and so an output of its own.
+    With an embedding given and H still open, the run is assumed to have another H, and so untied output weights.
     """
     hidden, embedding, tied = given.get("hidden"), given.get("embedding"), given.get("tied")
     if tied is None and embedding is not None:

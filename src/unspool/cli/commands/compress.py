@@ -162,7 +162,7 @@ def _as_json(
 
 
 def reads_alike(model: TextModel, data: bytes) -> bool:
-    """Say whether `unspool evaluate` reads the same: it cleans, unpacks and mends line ends where the run says so."""
+    """Return whether `unspool evaluate` scores the same text: it cleans, unpacks and converts line ends as the run did."""
     settings = model.settings
     mended = settings.newlines == "lf" and b"\r" in data
     return not (settings.clean or mended or data.startswith((BOM, b"\x1f\x8b")))

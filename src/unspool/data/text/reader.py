@@ -47,7 +47,7 @@ class TextReader:
             yield held
 
     def texts(self, sources: list[Source]) -> Iterator[str]:
-        """Yield the text in blocks, cleaned if the settings say so."""
+        """Yield the text in blocks; with `clean`, cleaned."""
         if not self._settings.clean:
             yield from iter_text(sources, self._settings.errors, self._settings.newlines)
             return

@@ -1,4 +1,4 @@
-"""An unfolded network, evaluated node by node: every value, and on the way back every gradient.
+"""Evaluate an unfolded network node by node: every value, and in the backward pass every gradient.
 
 Forwards it is the loop of the kernels to the bit, for any tau; where logits are fed back (figure 10.4), R (V h) here and
 (R V) h there agree to rounding. Backwards a node's gradient is the sum over all
@@ -70,7 +70,7 @@ def trace(
     *,
     gradients: bool = False,
 ) -> Trace:
-    """Unfold a model for a window x and evaluate it; with y the losses too, and on demand the way back.
+    """Unfold a model for a window x and evaluate it; with y, compute the losses too, and on request the gradients.
 
     Shapes: x (τ, B), or (τ, B, X) for vectors; y (τ, B), or (B,) with one output at the end.
     """

@@ -168,7 +168,7 @@ def prepared(
 def _hashes(
     sources: list[Source], valid: list[Source] | None, before: list[tuple[int, int] | None]
 ) -> dict[str, str | None]:
-    """Return the SHA-256 of the text, and of a validation text of its own; None where a file has changed since it was read."""
+    """Return the SHA-256 of the text, and of a separate validation text; None if a file has changed since it was read."""
     found = {"data_sha256": sha256_of(iter_bytes(sources))}
     found |= {} if valid is None else {"valid_sha256": sha256_of(iter_bytes(valid))}
     same = stamps([*sources, *(valid or [])]) == before
