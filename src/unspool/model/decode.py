@@ -14,7 +14,7 @@ import numpy as np
 
 from unspool.data.batches.examples import SequenceBatch
 from unspool.kernels.arrays import Floats, Ids
-from unspool.kernels.elementwise import sigmoid, softmax
+from unspool.kernels.elementwise import log_softmax, softmax
 from unspool.model.attention import attend
 from unspool.model.sequence_config import BOS, EOS, UNK
 from unspool.model.sequence_network import Network, NetworkWeights
@@ -76,7 +76,7 @@ def beam(
     ended = np.zeros((B, width), bool)
     tokens = np.zeros((B, width, 0), np.int32)
     for _ in range(max_length):
-        log_p = log_softmax(decoder.step(last)).reshape(B, width, K)
+        log_p = log_softmax(decoder.step(last), network.backend).reshape(B, width, K)
         log_p[:, :, UNWRITTEN] = -np.inf
         log_p[ended] = -np.inf  # what has ended goes on at no cost, in one way
         log_p[ended, EOS] = 0
@@ -114,11 +114,13 @@ def sample(
         o = decoder.step(last)
         can = o.copy()
         can[:, UNWRITTEN] = -np.inf
-        p = softmax(can / np.float32(temperature)).astype(np.float64)
+        p = softmax(can / o.dtype.type(temperature), network.backend).astype(np.float64)
         u = np.array([rng.random() for rng in rngs])
         sums = np.cumsum(p, axis=1)
         last = np.minimum((sums <= u[:, None] * sums[:, -1:]).sum(axis=1), o.shape[1] - 1).astype(np.int32)
-        scores += np.where(ended, 0.0, np.take_along_axis(log_softmax(o), last[:, None], axis=1)[:, 0])
+        scores += np.where(
+            ended, 0.0, np.take_along_axis(log_softmax(o, network.backend), last[:, None], axis=1)[:, 0]
+        )
         tokens.append(np.where(ended, EOS, last).astype(np.int32))
         ended |= last == EOS
         if ended.all():
@@ -130,7 +132,7 @@ def sample(
 def roll_out(network: Network, batch: SequenceBatch, weights: NetworkWeights, *, steps: int) -> Floats:
     """Write numbers: each step reads the mean of the one before. Return o, steps B K."""
     decoder, numbers = Decoder.of(network, batch, weights), network.config.outputs
-    last, made = np.zeros((batch.B, numbers), np.float32), []
+    last, made = np.zeros((batch.B, numbers), network.backend.DTYPE), []
     for _ in range(steps):
         made.append(decoder.step(last))
         last = made[-1][:, :numbers]
@@ -145,16 +147,3 @@ def until_end(tokens: Ids) -> Ids:
     """
     ends = np.flatnonzero(tokens == EOS)
     return tokens[: ends[0]] if len(ends) else tokens
-
-
-def log_softmax(o: Floats) -> Floats:
-    """Return log softmax(o) along the last axis, in float64.
-
-    >>> log_softmax(np.zeros((1, 4), np.float32)).round(4).tolist()
-    [[-1.3863, -1.3863, -1.3863, -1.3863]]
-    """
-    below = o.astype(np.float64) - o.max(axis=-1, keepdims=True)
-    s = sigmoid(below.astype(np.float32)).astype(np.float64)
-    total = np.cumsum(s / (1 - s), axis=-1)[..., -1:]
-    result: Floats = below - np.log(total)
-    return result

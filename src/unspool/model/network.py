@@ -10,7 +10,6 @@ takes the tape and the gradient of the output. The backend computes: `native` in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from unspool.cells import cell_named
 from unspool.errors import InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
-from unspool.kernels.backend import BACKENDS, Backend, backend_name
+from unspool.kernels.backend import Backend, OnBackend
 from unspool.kernels.tape import Loss
 from unspool.model.config import ModelConfig
 from unspool.model.feedback import (
@@ -44,14 +43,15 @@ from unspool.model.values import LayerTape, Masks, Output, State
 from unspool.options import at_least
 
 
-class Model:
+class Model(OnBackend):
     """A config and parameters, and the forward and backward pass through them.
 
     >>> model = Model.initialise(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=8), seed=1)
     >>> out = model.forward(np.array([[0], [3], [1]], np.int32))
     >>> out.h.shape, out.h.dtype, len(out.state)
     ((3, 1, 8), dtype('float32'), 1)
-    >>> model.on(BACKENDS["reference"]).forward(np.array([[0], [3], [1]], np.int32)).h.dtype
+    >>> from unspool.kernels import reference
+    >>> model.on(reference).forward(np.array([[0], [3], [1]], np.int32)).h.dtype
     dtype('float64')
     """
 
@@ -69,10 +69,6 @@ class Model:
     def on(self, backend: Backend) -> Model:
         """Return a model with a copy of the parameters on another backend, in its precision."""
         return Model(self.config, self.parameters.astype(backend.DTYPE), backend)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle the name of the backend: a module cannot be pickled."""
-        return _restored, (self.config, self.parameters, backend_name(self.backend))
 
     def weights(self) -> Weights:
         """Return the current parameters in the layout of the kernels."""
@@ -328,11 +324,6 @@ class Model:
         fold_input_tables(gradient, E, weights.layers[0])
         if self.config.feeds_logits:
             fold_feedback(self.parameters, gradient, self.backend)
-
-
-def _restored(config: ModelConfig, parameters: Parameters, backend: str) -> Model:
-    """Return a copied or unpickled model."""
-    return Model(config, parameters, BACKENDS[backend])
 
 
 def _stream(step: int, place: int, kind: int) -> int:

@@ -19,7 +19,9 @@ import numpy as np
 
 from unspool.data.batches.examples import SequenceBatch
 from unspool.errors import InputError
+from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.backend import Backend, OnBackend
 from unspool.kernels.tape import Loss
 from unspool.model.attention import AttentionTape, AttentionWeights, attend, attend_backward
 from unspool.model.network import Model
@@ -40,7 +42,7 @@ class NetworkWeights:
         self.encoder = network.encoder.weights()
         self.decoder = network.decoder.weights() if network.decoder else None
         self.attention = (
-            AttentionWeights(Part(network.parameters, "attention."))
+            AttentionWeights(Part(network.parameters, "attention."), network.backend)
             if network.config.attention != "none"
             else None
         )
@@ -49,7 +51,7 @@ class NetworkWeights:
     def output(self) -> OutputLayer:
         """The output layer, V packed for both passes."""
         p = self._network.parameters
-        return OutputLayer.of(p["V"], p["c"], self._network.encoder.backend)
+        return OutputLayer.of(p["V"], p["c"], self._network.backend)
 
 
 class NetworkGradient:
@@ -94,7 +96,7 @@ class Forward:
     attended: AttentionTape | None = None
 
 
-class Network:
+class Network(OnBackend):
     """A config and parameters, and the forward and backward pass through them.
 
     >>> config = SequenceConfig("many-to-one", "classes", inputs=2, dense=True, outputs=3, hidden=8)
@@ -105,17 +107,23 @@ class Network:
     (4, 3)
     """
 
-    def __init__(self, config: SequenceConfig, parameters: Parameters) -> None:
-        self.config, self.parameters = config, parameters
+    def __init__(self, config: SequenceConfig, parameters: Parameters, backend: Backend = native) -> None:
+        self.config, self.parameters, self.backend = config, parameters, backend
         self.head, self.pooling = config.output_head, POOLS[config.pool]
-        self.encoder = Model(config.encoder, Part(parameters, "encoder."))
-        self.decoder = Model(config.decoder, Part(parameters, "decoder.")) if config.decoder else None
+        self.encoder = Model(config.encoder, Part(parameters, "encoder."), backend)
+        self.decoder = (
+            Model(config.decoder, Part(parameters, "decoder."), backend) if config.decoder else None
+        )
 
     @staticmethod
     def initialise(config: SequenceConfig, seed: int) -> Network:
         """Return a network with new parameters: the same for the same seed."""
         at_least("seed", seed, 0)
         return Network(config, initialise_network(config, np.random.default_rng(seed)))
+
+    def on(self, backend: Backend) -> Network:
+        """Return a network with a copy of the parameters on another backend, in its precision."""
+        return Network(self.config, self.parameters.astype(backend.DTYPE), backend)
 
     def weights(self) -> NetworkWeights:
         """Return the current parameters in the layout of the kernels."""
@@ -162,7 +170,7 @@ class Network:
         if self.config.aligned:
             return Forward(read, np.ascontiguousarray(read.output.h))
         if not self.config.decodes:
-            pooled = self.pooling.forward(read.output, read.lengths, self.encoder.backend)
+            pooled = self.pooling.forward(read.output, read.lengths, self.backend)
             return Forward(read, np.ascontiguousarray(pooled))
         assert self.decoder and weights.decoder
         if batch.y is None or batch.written is None:
@@ -183,8 +191,8 @@ class Network:
         """Return the decoder's input: the targets one step later, after <bos> or zeros."""
         if self.config.tokens_out:
             return np.concatenate([np.full((1, y.shape[1]), BOS, np.int32), np.maximum(y[:-1], 0)])
-        first = np.zeros((1, *y.shape[1:]), np.float32)
-        return np.concatenate([first, np.nan_to_num(y[:-1], nan=0.0)]).astype(np.float32)
+        first = np.zeros((1, *y.shape[1:]), self.backend.DTYPE)
+        return np.concatenate([first, np.nan_to_num(y[:-1], nan=0.0)]).astype(self.backend.DTYPE)
 
     def loss(
         self,
