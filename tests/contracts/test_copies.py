@@ -118,10 +118,10 @@ def updated(network, optimiser, count=10):
         if config.dense:
             x = list(rng.standard_normal((3, 4, config.inputs)).astype(np.float32))
         width = () if config.head == "classes" else (config.outputs,)
-        steps = (4,) if config.aligned else (5,) if config.decodes else ()
+        steps = (4,) if config.per_step else (5,) if config.has_decoder else ()
         y = rng.integers(0, config.outputs, (3, *steps, *width)).astype(np.int32)
         y = y if config.head == "classes" else y.astype(np.float32)
-        batch = Examples(x, list(y) if steps else y).batch(np.arange(3), aligned=config.aligned)
+        batch = Examples(x, list(y) if steps else y).batch(np.arange(3), per_step=config.per_step)
         next(updates(SequenceObjective(network), [batch], optimiser))
     return network.parameters.flat.copy()
 

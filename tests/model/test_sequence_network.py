@@ -36,11 +36,11 @@ def batch_for(config, rng):
     x = rng.standard_normal((tau, B, 3)).astype(np.float32)
     if not config.dense:
         x = rng.integers(0, 7, (tau, B)).astype(np.int32)
-    where = (B,) if not (config.aligned or config.decodes) else (tau, B)
+    where = (B,) if not (config.per_step or config.has_decoder) else (tau, B)
     written = None
-    if config.decodes:
+    if config.has_decoder:
         written, where = WRITTEN, (int(WRITTEN.max()), B)
-    if config.aligned:
+    if config.per_step:
         written = lengths
     if config.head == "classes":
         y = rng.integers(EOS, config.outputs, where).astype(np.int32)
@@ -109,9 +109,9 @@ class Twin:
             zeros = torch.zeros(config.layers * D, H).double()
             end = (zeros, zeros) if config.cell == "lstm" else zeros
         h_end = end[0] if config.cell == "lstm" else end
-        if config.aligned:
+        if config.per_step:
             return self.head(e, y)
-        if not config.decodes:
+        if not config.has_decoder:
             last = e.mean(0) if config.pool == "mean" and len(e) else h_end[-D:].reshape(-1)
             return self.head(last[None], y[None])
         fold = lambda s: s.reshape(config.layers, D, H).sum(1)  # noqa: E731
@@ -147,7 +147,7 @@ class Twin:
     def loss(self, batch):
         total = torch.zeros(()).double()
         for b, length in enumerate(batch.lengths):
-            y = batch.y[b] if batch.written is None else batch.y[: batch.written[b], b]
+            y = batch.y[b] if batch.target_lengths is None else batch.y[: batch.target_lengths[b], b]
             if len(np.atleast_1d(y)):
                 total = total + self.row(batch.x[:length, b], y)
         return total
@@ -258,10 +258,10 @@ def test_padding_changes_no_bit(cell, shape, head, more):
     x[beyond] = np.nan if network.config.dense else 6
     tail = np.full((extra, *x.shape[1:]), np.inf if network.config.dense else 5, x.dtype)
     y = batch.y
-    if batch.written is not None:
+    if batch.target_lengths is not None:
         nothing = -1 if head == "classes" else np.nan
         y = np.concatenate([y, np.full((extra, *y.shape[1:]), nothing, y.dtype)])
-    padded = SequenceBatch(np.concatenate([x, tail]), batch.lengths, y, batch.written, batch.rows)
+    padded = SequenceBatch(np.concatenate([x, tail]), batch.lengths, y, batch.target_lengths, batch.rows)
     again = network.gradient()
     other = network.loss(padded, gradient=again)
     assert (loss.sum, loss.count) == (other.sum, other.count)

@@ -75,7 +75,7 @@ def last_states(network: Network, sequences: list[Ids]) -> Real:
     """Return the last layer's state after each sequence, n width; the LSTM's cell state stands behind h."""
     weights = network.weights()
     found: list[Real | None] = [None] * len(sequences)
-    for batch in Examples(sequences).batches(256, aligned=False):
+    for batch in Examples(sequences).batches(256, per_step=False):
         read = network.read(batch, weights)
         D = network.encoder.config.directions
         parts = [part for state in read.output.state[-D:] for part in state if part is not None]

@@ -90,29 +90,29 @@ class AttentionTape(NamedTuple):
     queries: Floats  # tau_d B H
     joined: Floats  # tau_d B We+H
     out: Floats  # tau_d B H
-    read: Ids  # B, the steps of every row in the encoder
-    written: Ids  # B, and in the decoder
+    lengths: Ids  # B, the steps of every row in the encoder
+    target_lengths: Ids  # B, and in the decoder
     only: Block | None  # where there is just one
 
 
 def attend(
-    weights: AttentionWeights, e: Floats, h: Floats, read: Ids, written: Ids
+    weights: AttentionWeights, e: Floats, h: Floats, lengths: Ids, target_lengths: Ids
 ) -> tuple[Floats, AttentionTape]:
-    """Return h̃(t), tau_d B H; row b has read[b] steps in the encoder and written[b] in the decoder."""
+    """Return h̃(t), tau_d B H; row b has lengths[b] steps in the encoder and target_lengths[b] in the decoder."""
     backend = weights.backend
     keys = _rows_product(backend, e, weights.A[0])
     queries = _rows_product(backend, h, weights.P[0]) if weights.additive else h
     rows, z = _row_first(e), np.zeros((e.shape[1], h.shape[0], e.shape[2]), e.dtype)
     edges, block = _edges(weights, queries, keys), None
     for begin, end in edges:
-        block = _block(weights, queries, keys, read, written, begin, end)
+        block = _block(weights, queries, keys, lengths, target_lengths, begin, end)
         for b, (T, L) in enumerate(block.live):
             if L and T:
                 z[b, begin : begin + T] = backend.matmul(block.alpha[b, :T, :L], rows[b, :L])
     joined = np.concatenate([z.swapaxes(0, 1), h], axis=2)
     out = tanh(_rows_product(backend, joined, weights.C[0], weights.p["a"]), backend)  # (4)
     only = block if len(edges) == 1 else None
-    return out, AttentionTape(e, h, keys, queries, joined, out, read, written, only)
+    return out, AttentionTape(e, h, keys, queries, joined, out, lengths, target_lengths, only)
 
 
 def attention_weights(weights: AttentionWeights, tape: AttentionTape) -> Floats:
@@ -134,19 +134,25 @@ def _blocks(weights: AttentionWeights, tape: AttentionTape) -> Iterator[Block]:
         yield tape.only
         return
     for begin, end in reversed(_edges(weights, tape.queries, tape.keys)):
-        yield _block(weights, tape.queries, tape.keys, tape.read, tape.written, begin, end)
+        yield _block(weights, tape.queries, tape.keys, tape.lengths, tape.target_lengths, begin, end)
 
 
 def _block(
-    weights: AttentionWeights, queries: Floats, keys: Floats, read: Ids, written: Ids, begin: int, end: int
+    weights: AttentionWeights,
+    queries: Floats,
+    keys: Floats,
+    lengths: Ids,
+    target_lengths: Ids,
+    begin: int,
+    end: int,
 ) -> Block:
     """Compute the scores and weights of some decoder steps."""
-    steps = np.clip(written - begin, 0, end - begin)
-    live = list(zip(steps.tolist(), read.tolist(), strict=True))
+    steps = np.clip(target_lengths - begin, 0, end - begin)
+    live = list(zip(steps.tolist(), lengths.tolist(), strict=True))
     scores = _additive if weights.additive else _general
     score, mixed = scores(weights, queries[begin:end], keys, live)
     inside = (np.arange(end - begin)[:, None] < steps[:, None, None]) & (
-        np.arange(len(keys)) < read[:, None, None]
+        np.arange(len(keys)) < lengths[:, None, None]
     )
     # What stands for a step that is not there: so little that its weight is zero.
     least = np.where(inside.any(axis=2, keepdims=True), -np.inf, 0).astype(score.dtype)

@@ -167,24 +167,24 @@ class Network(OnBackend):
     ) -> Forward:
         """Compute the input of the head; a decoder reads the targets before (teacher forcing)."""
         read = self.read(batch, weights, masks)
-        if self.config.aligned:
+        if self.config.per_step:
             return Forward(read, np.ascontiguousarray(read.output.h))
-        if not self.config.decodes:
+        if not self.config.has_decoder:
             pooled = self.pooling.forward(read.output, read.lengths, self.backend)
             return Forward(read, np.ascontiguousarray(pooled))
         assert self.decoder and weights.decoder
-        if batch.y is None or batch.written is None:
+        if batch.y is None or batch.target_lengths is None:
             raise InputError("a decoder needs targets to be trained on: sequences, one for each input")
         made = self.decoder.forward(
             self.shift_right(batch.y),
             self.initial_state(read),
-            lengths=batch.written,
+            lengths=batch.target_lengths,
             masks=masks.decoder if masks else None,
             weights=weights.decoder,
         )
         if weights.attention is None:
             return Forward(read, np.ascontiguousarray(made.h), made)
-        h, tape = attend(weights.attention, read.output.h, made.h, batch.lengths, batch.written)
+        h, tape = attend(weights.attention, read.output.h, made.h, batch.lengths, batch.target_lengths)
         return Forward(read, h, made, tape)
 
     def shift_right(self, y: Floats | Ids) -> Floats | Ids:
@@ -224,9 +224,9 @@ class Network(OnBackend):
         read, config = made.read, self.config
         d_final_state: Any = None
         below: Floats | None = None
-        if config.aligned:
+        if config.per_step:
             below = dh
-        elif config.decodes:
+        elif config.has_decoder:
             below, d_final_state = self._through_decoder(made, dh, weights, gradient)
         else:
             below, d_ends = self.pooling.backward(read.output, read.lengths, dh)

@@ -62,7 +62,7 @@ class SequenceClassifier(Estimator):
             )
         weights, prior = network.weights(), self.prior_correction * np.log(self.class_prior_)
         found = list[Any]([None] * len(examples))
-        for batch in examples.batches(examples.rows_at_once(SCORED), aligned=False):
+        for batch in examples.batches(examples.rows_at_once(SCORED), per_step=False):
             o = weights.output(network.read(batch, weights).output.h)
             for b, row in enumerate(batch.rows.tolist()):
                 own = o[: batch.lengths[b], b].astype(np.float64) - prior

@@ -134,7 +134,7 @@ def check_fits(estimator: Any, config: SequenceConfig, path: Path) -> None:
     """Raise where the parts of an estimator do not fit its network: encoders, labels, priors, longest output."""
     coder, target = estimator.coder_, getattr(estimator, "target_coder_", None)
     discrete = config.output_head.is_discrete
-    tagged = discrete and not config.decodes
+    tagged = discrete and not config.has_decoder
     wrong = [
         estimator.shape != config.shape and "network.shape",
         (coder.size, getattr(estimator, "n_features_in_", coder.size)) != (config.inputs, config.inputs)
@@ -143,12 +143,12 @@ def check_fits(estimator: Any, config: SequenceConfig, path: Path) -> None:
         not tagged and (target is None or target.size != config.outputs) and "target",
         not tagged and isinstance(target, ValueEncoder) == discrete and "target",
         not discrete and not hasattr(estimator, "single_") and "single_",
-        config.decodes and not 1 <= getattr(estimator, "longest_", 0) <= LONGEST and "longest_",
+        config.has_decoder and not 1 <= getattr(estimator, "longest_", 0) <= LONGEST and "longest_",
         not 1 <= getattr(estimator, "beam", 1) <= LONGEST and "beam",
     ]
     if tagged:
         wrong += [getattr(estimator, "classes_", np.zeros(0)).shape != (config.outputs,) and "classes_"]
-    if tagged and not config.aligned:
+    if tagged and not config.per_step:
         prior = getattr(estimator, "class_prior_", np.zeros(0))
         fits = prior.shape == (config.outputs,) and prior.dtype.kind == "f" and bool((prior > 0).all())
         wrong += [not fits and "class_prior_"]

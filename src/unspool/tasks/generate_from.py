@@ -72,4 +72,4 @@ class SequenceGenerator(SequenceTranslator):
                 self.network_, batch, weights, max_length=self.longest_, temperature=temperature, seed=seed
             )
 
-        return [(coder.decode(each.tokens), each.log_prob) for each in self._written(X, write)]
+        return [(coder.decode(each.tokens), each.log_prob) for each in self._decode(X, write)]

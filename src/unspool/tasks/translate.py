@@ -69,7 +69,7 @@ class SequenceTranslator(Estimator):
         coder = self._fitted_coder()
         if not isinstance(coder, TokenEncoder):
             raise InputError("numbers have no log P of tokens: ask predict_distribution")
-        return [(coder.decode(each.tokens), each.log_prob) for each in self._written(X, self._most_probable)]
+        return [(coder.decode(each.tokens), each.log_prob) for each in self._decode(X, self._most_probable)]
 
     def _most_probable(self, batch: SequenceBatch, weights: NetworkWeights) -> list[Hypothesis]:
         return beam(self.network_, batch, weights, max_length=self.longest_, width=self.beam)
@@ -79,18 +79,18 @@ class SequenceTranslator(Estimator):
         coder = self._fitted_coder()
         if not isinstance(coder, ValueEncoder):
             raise InputError("tokens have no mean and spread: ask predict or predict_scored")
-        o = np.stack(self._written(X, self._numbers))
+        o = np.stack(self._decode(X, self._numbers))
         head = self.network_.head
         return coder.decode(head.mean(o)), head.std(o) * coder.std if head.has_std else None
 
     def _numbers(self, batch: SequenceBatch, weights: NetworkWeights) -> list[Floats]:
         return list(roll_out(self.network_, batch, weights, steps=self.longest_).swapaxes(0, 1))
 
-    def _written(self, X: Any, write: Callable[[SequenceBatch, NetworkWeights], list[Any]]) -> list[Any]:
+    def _decode(self, X: Any, write: Callable[[SequenceBatch, NetworkWeights], list[Any]]) -> list[Any]:
         at_least("beam", self.beam, 1)
         examples, weights = self._examples(X), self.network_.weights()
         found = list[Any]([None] * len(examples))
-        for batch in examples.batches(max(1, examples.rows_at_once(SCORED) // self.beam), aligned=False):
+        for batch in examples.batches(max(1, examples.rows_at_once(SCORED) // self.beam), per_step=False):
             for row, each in zip(batch.rows.tolist(), write(batch, weights), strict=True):
                 found[row] = each
         return found
@@ -103,13 +103,13 @@ class SequenceTranslator(Estimator):
         if self.network_.config.attention == "none":
             raise InputError("this network has no attention: fit one with attention='general'")
         weights = self.network_.weights()
-        batch = self._examples([x]).batch(np.arange(1), aligned=False)
-        written = np.append(self._most_probable(batch, weights)[0].tokens, EOS).astype(np.int32)
-        asked = replace(batch, y=written[:, None], written=np.array([len(written)], np.int32))
+        batch = self._examples([x]).batch(np.arange(1), per_step=False)
+        decoded = np.append(self._most_probable(batch, weights)[0].tokens, EOS).astype(np.int32)
+        asked = replace(batch, y=decoded[:, None], target_lengths=np.array([len(decoded)], np.int32))
         tape = self.network_.forward(asked, weights).attended
         assert tape is not None and weights.attention is not None
         alpha = attention_weights(weights.attention, tape)[0]
-        return alpha, source.vocab.to_tokens(batch.x[:, 0]), target.vocab.to_tokens(written)
+        return alpha, source.vocab.to_tokens(batch.x[:, 0]), target.vocab.to_tokens(decoded)
 
     def _fitted_coder(self) -> Encoder:
         if not hasattr(self, "target_coder_"):
