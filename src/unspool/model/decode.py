@@ -43,8 +43,8 @@ class Decoder:
     @staticmethod
     def of(network: Network, batch: SequenceBatch, weights: NetworkWeights) -> Decoder:
         """Read the input; the decoder stands before its first step."""
-        read = network.read(batch, weights)
-        return Decoder(network, weights, read.output.h, batch.lengths, network.initial_state(read))
+        encoded = network.encode(batch, weights)
+        return Decoder(network, weights, encoded.h, batch.lengths, network.decoder_state(encoded))
 
     def step(self, before: Floats | Ids) -> Floats:
         """Read what was written last, B or B O; return o, B K."""

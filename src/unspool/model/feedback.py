@@ -47,13 +47,13 @@ SMALLER = 0.1
 """R of a fresh network that feeds logits back, as a share of what other matrices begin with."""
 
 
-def shift_right(y: Ids, first: Ids) -> Ids:
-    """Return y(t-1) for every step, tau B: the targets, one step later.
+def shift_right(y: Floats | Ids, first: Floats | Ids) -> Floats | Ids:
+    """Return y(t-1) for every step, tau B: the targets one step later, in the type of the first value.
 
     >>> shift_right(np.array([[3], [1], [2]]), np.array([-1])).tolist()
     [[-1], [3], [1]]
     """
-    return np.concatenate([first[None], y[:-1]]).astype(np.int32) if len(y) else y.astype(np.int32)
+    return np.concatenate([first[None], y[:-1]])[: len(y)].astype(first.dtype)
 
 
 def unroll_feedback(

@@ -37,9 +37,9 @@ from unspool.model.layer import add_layer_gradient, fold_input_tables
 from unspool.model.output_layer import OutputGradient
 from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters, initialise, prefix
-from unspool.model.pooling import POOLS
-from unspool.model.stack import FinalGradients, LayerGradient, backward_layers, forward_layers
-from unspool.model.values import LayerTape, Masks, Output, State
+from unspool.model.pooling import EVERY_STEP, POOLS, Pooling
+from unspool.model.stack import LayerGradient, backward_layers, forward_layers
+from unspool.model.values import FinalGradients, LayerTape, Masks, Output, State
 from unspool.options import at_least
 
 
@@ -55,10 +55,17 @@ class Model(OnBackend):
     dtype('float64')
     """
 
-    def __init__(self, config: ModelConfig, parameters: Parameters, backend: Backend = native) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        parameters: Parameters,
+        backend: Backend = native,
+        pooling: Pooling | None = None,
+    ) -> None:
         self.config = config
         self.parameters = parameters
         self.backend = backend
+        self.pooling = pooling or POOLS.get(config.pattern, EVERY_STEP)
         self.head = Classes(config.outputs)
 
     @staticmethod
@@ -68,7 +75,7 @@ class Model(OnBackend):
 
     def on(self, backend: Backend) -> Model:
         """Return a model with a copy of the parameters on another backend, in its precision."""
-        return Model(self.config, self.parameters.astype(backend.DTYPE), backend)
+        return Model(self.config, self.parameters.astype(backend.DTYPE), backend, self.pooling)
 
     def weights(self) -> Weights:
         """Return the current parameters in the layout of the kernels."""
@@ -160,7 +167,7 @@ class Model(OnBackend):
         y: Ids | None,
         sampled_mask: NDArray[np.bool_] | None,
     ) -> Output:
-        (layer,), (first, _) = weights.layers[0], state[0]
+        (layer,), first = weights.layers[0], np.asarray(state[0][0], np.int32)
         R, mask = self.parameters.stored(AT + "R"), masks.outputs[0] if masks and masks.outputs else None
         if y is not None and y.shape != x.shape[:2]:
             raise InputError(
@@ -208,10 +215,8 @@ class Model(OnBackend):
         return OutputGradient(dV, dc, scale, held)
 
     def head_input(self, output: Output) -> Floats:
-        """Return the input of the output layer: h (tau, B, width), or the final state (B, width) with pattern="last"."""
-        if self.config.pattern == "last":
-            return POOLS["last"].forward(output, None, self.backend)
-        return output.h
+        """Return the input of the head: h (tau, B, width), or one vector per row (B, width), with pattern="last" the final state."""
+        return self.pooling.forward(output, self.backend)
 
     def logits(self, output: Output, weights: Weights | None = None) -> Floats:
         """Return o = c + V h, (tau, B, K) or (B, K)."""
@@ -277,27 +282,16 @@ class Model(OnBackend):
     ) -> Iterator[LayerGradient]:
         """Backpropagate through the layers, the last first; yield each one's gradients. For arguments see `backward`."""
         weights = weights or self.weights()
-        dh, d_ends = self._to_states(output, dh, d_final_state)
-        return backward_layers(weights, output, dh, d_ends, xi=xi, want_dx=want_dx, consume=consume)
-
-    def _to_states(
-        self, output: Output, dh: Floats | None, d_final_state: State | None
-    ) -> tuple[Floats | None, FinalGradients]:
-        """Return the gradients of h(t) and of all final states from that of the head's input."""
-        config = self.config
-        if dh is not None and np.shape(dh) != (expected := self.head_input(output).shape):
-            raise InputError(f"dh has shape {np.shape(dh)}; expected {expected}")
+        d_ends: FinalGradients = [(None, None)] * (self.config.layers * self.config.directions)
         if d_final_state is not None:
-            check_state(config, d_final_state, "d_final_state")
-        ends: FinalGradients = [(None, None)] * (config.layers * config.directions)
-        ends = ends if d_final_state is None else list(d_final_state)
-        if config.pattern != "last" or dh is None:
-            return dh, ends
-        last = POOLS["last"].backward(output, None, dh)
-        for at, d_end in enumerate(last.d_ends or [], len(ends) - config.directions):
-            later, ds = ends[at]
-            ends[at] = (d_end if later is None else d_end + later, ds)
-        return last.dh, ends
+            check_state(self.config, d_final_state, "d_final_state")
+            d_ends = list(d_final_state)
+        if dh is not None:
+            expected = output.h.shape if self.pooling.every_step else output.h.shape[1:]
+            if np.shape(dh) != expected:
+                raise InputError(f"dh has shape {np.shape(dh)}; expected {expected}")
+            dh, d_ends = self.pooling.backward(output, dh, d_ends)
+        return backward_layers(weights, output, dh, d_ends, xi=xi, want_dx=want_dx, consume=consume)
 
     def _add_embedded(self, output: Output, dx: Floats | None, gradient: Gradients) -> None:
         if self.config.gathers:

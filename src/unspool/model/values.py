@@ -17,6 +17,10 @@ State = list[tuple[Floats, Floats | None]]
 """(h, s) of every layer and direction, each (B, H); s is the LSTM's and None elsewhere."""
 
 
+FinalGradients = list[tuple[Floats | None, Floats | None]]
+"""The gradients of the final (h, s) of every layer and direction."""
+
+
 class Masks(NamedTuple):
     """Dropout for one window: the same masks at every step."""
 
