@@ -93,7 +93,7 @@ def per_sample_gradients(
     x        int32 (tau, B) or float32 (tau, B, X): the window; y int32 (tau, B) or (B,): the targets
     state    the state before the first step; without it h(0), which has a gradient where it is learned
     """
-    window = _Window(model, x, y, state, **more)
+    window = _SampleWindow(model, x, y, state, **more)
     B, size = x.shape[1], model.parameters.flat.size
     needed, free = 4 * B * size, available()
     if needed > free:
@@ -118,7 +118,7 @@ def per_sample_norms(
 
     At most 256 MiB of gradients are stored at a time, or one.
     """
-    window = _Window(model, x, y, state, **more)
+    window = _SampleWindow(model, x, y, state, **more)
     B = x.shape[1]
     most = max(1, min(ROWS, B, ROOM // (4 * model.parameters.flat.size)))
     made = [model.gradient() for _ in range(most)]
@@ -134,7 +134,7 @@ def per_sample_norms(
 
 
 @dataclass
-class _Window:
+class _SampleWindow:
     """A batch of windows, read some rows at a time."""
 
     model: Model

@@ -31,7 +31,7 @@ class Hypothesis(NamedTuple):
 
 
 @dataclass
-class Decoder:
+class StepDecoder:
     """The decoder of a batch between two steps."""
 
     network: Network
@@ -41,10 +41,10 @@ class Decoder:
     state: State
 
     @staticmethod
-    def of(network: Network, batch: SequenceBatch, weights: NetworkWeights) -> Decoder:
+    def of(network: Network, batch: SequenceBatch, weights: NetworkWeights) -> StepDecoder:
         """Read the input; the decoder stands before its first step."""
         encoded = network.encode(batch, weights)
-        return Decoder(network, weights, encoded.h, batch.lengths, network.decoder_state(encoded))
+        return StepDecoder(network, weights, encoded.h, batch.lengths, network.decoder_state(encoded))
 
     def step(self, before: Floats | Ids) -> Floats:
         """Read what was written last, B or B O; return o, B K."""
@@ -68,7 +68,7 @@ def beam(
 ) -> list[Hypothesis]:
     """Write tokens by the `width` most probable beginnings at a time; 1 is greedy."""
     B, K = batch.B, network.config.outputs
-    decoder = Decoder.of(network, batch, weights)
+    decoder = StepDecoder.of(network, batch, weights)
     decoder.choose(np.repeat(np.arange(B), width).astype(np.int32))
     scores = np.full((B, width), -np.inf)
     scores[:, 0] = 0
@@ -105,7 +105,7 @@ def sample(
     seed: int,
 ) -> list[Hypothesis]:
     """Draw tokens from the distribution, made sharper by a temperature below 1; by seed and row only."""
-    decoder = Decoder.of(network, batch, weights)
+    decoder = StepDecoder.of(network, batch, weights)
     rngs = [np.random.default_rng([seed, row]) for row in batch.rows.tolist()]
     last = np.full(batch.B, BOS, np.int32)
     tokens, scores = [last], np.zeros(batch.B)
@@ -131,7 +131,7 @@ def sample(
 
 def roll_out(network: Network, batch: SequenceBatch, weights: NetworkWeights, *, steps: int) -> Floats:
     """Write numbers: each step reads the mean of the one before. Return o, steps B K."""
-    decoder, numbers = Decoder.of(network, batch, weights), network.config.outputs
+    decoder, numbers = StepDecoder.of(network, batch, weights), network.config.outputs
     last, made = np.zeros((batch.B, numbers), network.backend.DTYPE), []
     for _ in range(steps):
         made.append(decoder.step(last))

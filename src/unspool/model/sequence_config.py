@@ -43,7 +43,7 @@ class SequenceConfig:
     shape: Shape
     """What goes in and what comes out: see above."""
     head: Head
-    """classes (cross-entropy), numbers (squared error) or a distribution (mean and spread)."""
+    """classes (cross-entropy), numbers (squared error) or a distribution (mean and standard deviation)."""
     inputs: int
     outputs: int
     dense: bool = False

@@ -30,7 +30,7 @@ from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters
 from unspool.model.pooling import POOLS
 from unspool.model.sequence_config import BOS, SequenceConfig
-from unspool.model.sequence_layout import Part, initialise_network
+from unspool.model.sequence_layout import ParameterPart, initialise_network
 from unspool.model.values import Masks, Output, State
 from unspool.options import at_least
 
@@ -95,10 +95,10 @@ class Network(OnBackend):
             config.output_head,
         )
         pooling = None if config.per_step or config.has_decoder else POOLS[config.pool]
-        self.encoder = Model(config.encoder, Part(parameters, "encoder."), backend, pooling)
+        self.encoder = Model(config.encoder, ParameterPart(parameters, "encoder."), backend, pooling)
         self.decoder: Model | None = None
         if config.decoder:
-            self.decoder = Model(config.decoder, Part(parameters, "decoder."), backend)
+            self.decoder = Model(config.decoder, ParameterPart(parameters, "decoder."), backend)
 
     @staticmethod
     def initialise(config: SequenceConfig, seed: int) -> Network:
@@ -113,7 +113,7 @@ class Network(OnBackend):
         """Return the current parameters in the layout of the kernels."""
         p, attention = self.parameters, None
         if self.config.attention != "none":
-            attention = AttentionWeights(Part(p, "attention."), self.backend)
+            attention = AttentionWeights(ParameterPart(p, "attention."), self.backend)
         output = OutputLayer.of(p["V"], p["c"], self.backend)
         decoder = self.decoder.weights() if self.decoder else None
         return NetworkWeights(self.encoder.weights(), decoder, attention, output)
@@ -121,9 +121,9 @@ class Network(OnBackend):
     def gradient(self) -> NetworkGradient:
         """Return a gradient of zero."""
         values = self.parameters.like()
-        encoder = self.encoder.gradient(Part(values, "encoder."))
-        decoder = self.decoder.gradient(Part(values, "decoder.")) if self.decoder else None
-        return NetworkGradient(values, encoder, decoder, Part(values, "attention."))
+        encoder = self.encoder.gradient(ParameterPart(values, "encoder."))
+        decoder = self.decoder.gradient(ParameterPart(values, "decoder.")) if self.decoder else None
+        return NetworkGradient(values, encoder, decoder, ParameterPart(values, "attention."))
 
     def masks(self, B: int, *, seed: int, step: int) -> NetworkMasks:
         """Draw the dropout masks of an update: a function of seed and step only."""
