@@ -35,7 +35,7 @@ from unspool.model.inputs import as_int32, check_input, describe
 from unspool.model.network import Model
 from unspool.model.packed import Weights
 from unspool.model.parameters import TRANSPOSED, Parameters, Shapes
-from unspool.model.values import Masks, Output, State
+from unspool.model.values import Masks, Output, State, rows_of
 
 ROWS = 64
 """Rows that are read at once: enough for whole tiles of the kernels."""
@@ -160,7 +160,7 @@ class _SampleWindow:
         masks = self.masks and Masks(*(part and [mask[rows] for mask in part] for part in self.masks))
         output = model.forward(
             np.ascontiguousarray(self.x[:, rows]),
-            self.state and [(h[rows], None if s is None else s[rows]) for h, s in self.state],
+            self.state and rows_of(self.state, rows),
             lengths=None if self.lengths is None else self.lengths[rows],
             masks=masks,
             weights=self.weights,
@@ -174,8 +174,7 @@ class _SampleWindow:
         )
         for b, each in enumerate(gradients):
             if self.state is None:
-                own = [(h[b : b + 1], None if s is None else s[b : b + 1]) for h, s in starts]
-                model.add_initial_state_gradient(own, each)
+                model.add_initial_state_gradient(rows_of(starts, slice(b, b + 1)), each)
             model.fold_input_tables(each, self.weights)
         return losses
 

@@ -253,4 +253,4 @@ def begins_anew(window: Window) -> bool:
     count = np.count_nonzero(window.reset)
     if 0 < count < np.size(window.reset):
         raise InputError("fresh: the rows of a window begin anew together or not at all")
-    return count > 0
+    return bool(count)

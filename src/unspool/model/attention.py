@@ -19,52 +19,29 @@ block: sums over decoder steps run from the last block to the first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from unspool.kernels.arrays import Floats, Ids
-from unspool.kernels.backend import Backend, Packed
+from unspool.kernels.backend import Backend
 from unspool.kernels.elementwise import softmax, tanh
+from unspool.model.linear import Linear
 from unspool.model.parameters import Parameters
 
 
-@dataclass
 class AttentionWeights:
     """Attention's parameters, laid out for the kernels once an update."""
 
-    p: Parameters
-    backend: Backend
-
-    @property
-    def additive(self) -> bool:
-        """Whether the score is (2) rather than (1)."""
-        return "P" in self.p.shapes
-
-    @property
-    def scale(self) -> float:
-        """What divides the scores of (1)."""
-        return 1.0 if self.additive else float(self.p["A"].shape[0]) ** -0.5
-
-    @cached_property
-    def A(self) -> tuple[Packed, Packed]:
-        """The encoder's side of the score, forwards and backwards."""
-        return self._both(self.p["A"])
-
-    @cached_property
-    def C(self) -> tuple[Packed, Packed]:
-        """The matrix of (4), forwards and backwards."""
-        return self._both(self.p["C"])
-
-    @cached_property
-    def P(self) -> tuple[Packed, Packed]:
-        """The decoder's side of (2), forwards and backwards."""
-        return self._both(self.p["P"])
-
-    def _both(self, matrix: Floats) -> tuple[Packed, Packed]:
-        return self.backend.pack(matrix, transposed=True), self.backend.pack(matrix)
+    def __init__(self, p: Parameters, backend: Backend) -> None:
+        self.backend, self.additive = backend, "P" in p.shapes
+        self.A, self.C = Linear.of(p["A"], None, backend), Linear.of(p["C"], p["a"], backend)
+        self.scale = 1.0
+        """What the scores are multiplied by: 1/√H in (1)."""
+        if self.additive:
+            self.P, self.v = Linear.of(p["P"], None, backend), p["v"]
+        else:
+            self.scale = float(p["A"].shape[0]) ** -0.5
 
 
 SCORES, MIXED = 2**21, 2**24
@@ -100,8 +77,7 @@ def attend(
 ) -> tuple[Floats, AttentionTape]:
     """Return h̃(t), tau_d B H; row b has lengths[b] steps in the encoder and target_lengths[b] in the decoder."""
     backend = weights.backend
-    keys = _rows_product(backend, e, weights.A[0])
-    queries = _rows_product(backend, h, weights.P[0]) if weights.additive else h
+    keys, queries = weights.A(e), weights.P(h) if weights.additive else h
     rows, z = _row_first(e), np.zeros((e.shape[1], h.shape[0], e.shape[2]), e.dtype)
     edges, block = _edges(weights, queries, keys), None
     for begin, end in edges:
@@ -110,7 +86,7 @@ def attend(
             if L and T:
                 z[b, begin : begin + T] = backend.matmul(block.alpha[b, :T, :L], rows[b, :L])
     joined = np.concatenate([z.swapaxes(0, 1), h], axis=2)
-    out = tanh(_rows_product(backend, joined, weights.C[0], weights.p["a"]), backend)  # (4)
+    out = tanh(weights.C(joined), backend)  # (4)
     only = block if len(edges) == 1 else None
     return out, AttentionTape(e, h, keys, queries, joined, out, lengths, target_lengths, only)
 
@@ -176,7 +152,7 @@ def _additive(
 ) -> tuple[Floats, Floats]:
     mixed = tanh(queries[:, :, None] + keys.swapaxes(0, 1)[None], weights.backend)  # tau_d B tau_e H
     T, B, L, H = mixed.shape
-    score = weights.backend.matmul(mixed.reshape(-1, H), weights.p["v"][:, None].copy()).reshape(T, B, L)
+    score = weights.backend.matmul(mixed.reshape(-1, H), weights.v[:, None].copy()).reshape(T, B, L)
     return np.ascontiguousarray(score.swapaxes(0, 1)), mixed  # (2)
 
 
@@ -188,8 +164,7 @@ def attend_backward(
     Beyond a row's end in the decoder `dout` must be zero.
     """
     do = dout * (1 - tape.out * tape.out)
-    djoined = _through(weights.backend, tape.joined, do, weights.C[1], gradient["C"])
-    weights.backend.column_sum(_flat(do), out=gradient["a"])
+    djoined = weights.C.backward(tape.joined, do, gradient["C"], gradient["a"])
     We = tape.e.shape[2]
     dz, dh = _row_first(djoined[:, :, :We]), djoined[:, :, We:].copy()
     e, de = _row_first(tape.e), np.zeros((tape.e.shape[1], tape.e.shape[0], We), tape.e.dtype)
@@ -201,10 +176,10 @@ def attend_backward(
         else:
             _general_backward(weights, tape, block, ds, dqueries, dkeys)
     if weights.additive:
-        dh += _through(weights.backend, tape.h, dqueries, weights.P[1], gradient["P"])
+        dh += weights.P.backward(tape.h, dqueries, gradient["P"])
     else:
         dh += dqueries
-    return de.swapaxes(0, 1) + _through(weights.backend, tape.e, dkeys, weights.A[1], gradient["A"]), dh
+    return de.swapaxes(0, 1) + weights.A.backward(tape.e, dkeys, gradient["A"]), dh
 
 
 def _scores_backward(backend: Backend, block: Block, e: Floats, dz: Floats, de: Floats) -> Floats:
@@ -244,7 +219,7 @@ def _additive_backward(
     weights.backend.matmul(
         ds.reshape(-1, 1), block.mixed.reshape(-1, H), transpose_a=True, out=gradient["v"].reshape(1, H)
     )
-    da = ds[..., None] * weights.p["v"] * (1 - block.mixed * block.mixed)
+    da = ds[..., None] * weights.v * (1 - block.mixed * block.mixed)
     so_far = _row_first(dkeys)  # B tau_e H
     weights.backend.column_sum(da.reshape(T, -1), out=so_far.reshape(-1))
     dkeys[:] = so_far.swapaxes(0, 1)
@@ -255,17 +230,3 @@ def _additive_backward(
 def _row_first(x: Floats) -> Floats:
     """Swap time and row: what belongs to a row lies together."""
     return np.ascontiguousarray(x.swapaxes(0, 1))
-
-
-def _rows_product(backend: Backend, x: Floats, W: Packed, start: Floats | None = None) -> Floats:
-    return backend.matmul(_flat(x), W, start=start).reshape(*x.shape[:-1], -1)
-
-
-def _through(backend: Backend, x: Floats, dy: Floats, W: Packed, dW: Floats) -> Floats:
-    """Add Σ dy xᵀ to dW, and return Wᵀ dy."""
-    backend.matmul(_flat(dy), _flat(x), transpose_a=True, out=dW)
-    return backend.matmul(_flat(dy), W).reshape(x.shape)
-
-
-def _flat(x: Floats) -> Floats:
-    return np.ascontiguousarray(x).reshape(-1, x.shape[-1])

@@ -100,6 +100,11 @@ class ModelConfig:
         return self.hidden * self.directions
 
     @property
+    def output_matrix(self) -> str:
+        """The name of the matrix of the output: V, or E where tied."""
+        return "E" if self.tied else "V"
+
+    @property
     def feeds_tokens(self) -> bool:
         """Whether h(t) sees a token, the output before, and no state (figure 10.4)."""
         return self.pattern == "output" and self.feedback == "token"

@@ -18,7 +18,7 @@ from unspool.kernels.elementwise import log_softmax, softmax
 from unspool.model.attention import attend
 from unspool.model.sequence_config import BOS, EOS, UNK
 from unspool.model.sequence_network import Network, NetworkWeights
-from unspool.model.values import State
+from unspool.model.values import State, rows_of
 
 UNWRITTEN = [UNK, BOS]
 
@@ -60,7 +60,7 @@ class StepDecoder:
     def choose(self, rows: Ids) -> None:
         """Go on with these rows, each any number of times."""
         self.e, self.lengths = np.ascontiguousarray(self.e[:, rows]), self.lengths[rows]
-        self.state = [(h[rows].copy(), None if s is None else s[rows].copy()) for h, s in self.state]
+        self.state = rows_of(self.state, rows)
 
 
 def beam(

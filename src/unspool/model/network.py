@@ -34,7 +34,8 @@ from unspool.model.gradient import Gradient, Gradients, by_rows
 from unspool.model.heads.classes import Classes
 from unspool.model.inputs import as_int32, check_input, check_state, without_padding
 from unspool.model.layer import add_layer_gradient, fold_input_tables
-from unspool.model.output_layer import OutputGradient
+from unspool.model.layer_names import layer_directions
+from unspool.model.linear import OutputGradient
 from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters, initialise, prefix
 from unspool.model.pooling import EVERY_STEP, POOLS, Pooling
@@ -99,11 +100,10 @@ class Model(OnBackend):
         if self.config.feeds_tokens:
             return [(np.full(B, NOTHING, np.int32), None)]
         cell_state, state = cell_named(self.config.cell).has_cell_state, State()
-        for layer in range(self.config.layers):
-            for reverse in range(self.config.directions):
-                at = prefix(layer, bool(reverse))
-                s0 = self._initial(at + "s0", B) if cell_state else None
-                state.append((self._initial(at + "h0", B), s0))
+        for layer, reverse in layer_directions(self.config):
+            at = prefix(layer, reverse)
+            s0 = self._initial(at + "s0", B) if cell_state else None
+            state.append((self._initial(at + "h0", B), s0))
         return state
 
     def _initial(self, name: str, B: int) -> Floats:
@@ -211,7 +211,7 @@ class Model(OnBackend):
 
     def output_gradient(self, gradient: Gradient, scale: float = 1.0) -> OutputGradient:
         """Return where the gradients of V (of E, if tied) and c go, each of `scale` times the sum of the losses."""
-        (dV, dc), held = gradient.accumulators("E" if self.config.tied else "V", "c")
+        (dV, dc), held = gradient.accumulators(self.config.output_matrix, "c")
         return OutputGradient(dV, dc, scale, held)
 
     def head_input(self, output: Output) -> Floats:
@@ -229,7 +229,7 @@ class Model(OnBackend):
         h = self.head_input(output)
         if np.shape(do) != (*h.shape[:-1], self.config.outputs):
             raise InputError(f"do has shape {np.shape(do)}; expected {(*h.shape[:-1], self.config.outputs)}")
-        dV, dc = gradient.accumulator("E" if self.config.tied else "V"), gradient.accumulator("c")
+        dV, dc = gradient.accumulator(self.config.output_matrix), gradient.accumulator("c")
         return (weights or self.weights()).output.backward(h, do, dV, dc)
 
     def backward(
@@ -305,8 +305,8 @@ class Model(OnBackend):
         """Add the gradient of the initial state to that of the learned h(0)."""
         if not self.config.learn_h0:
             return
-        for i, (dh0, ds0) in enumerate(d_initial):
-            at = prefix(i // self.config.directions, bool(i % self.config.directions))
+        for (layer, reverse), (dh0, ds0) in zip(layer_directions(self.config), d_initial, strict=True):
+            at = prefix(layer, reverse)
             self.backend.column_sum(dh0, out=gradient.accumulator(at + "h0"))
             if ds0 is not None:
                 self.backend.column_sum(ds0, out=gradient.accumulator(at + "s0"))

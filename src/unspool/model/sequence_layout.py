@@ -12,6 +12,7 @@ import numpy as np
 from unspool.cells import cell_named
 from unspool.kernels.arrays import Floats
 from unspool.model.config import ModelConfig
+from unspool.model.layer_names import layer_directions
 from unspool.model.parameters import Parameters, Shapes, initialise, prefix, shapes_of
 from unspool.model.sequence_config import SequenceConfig
 
@@ -92,10 +93,9 @@ def _remember(part: Parameters, config: ModelConfig, steps: int, rng: np.random.
     (Tallec and Ollivier, 2018). A separate input gate is initialised as 1 - f.
     """
     cell, H = cell_named(config.cell), config.hidden
-    for layer in range(config.layers):
-        for reverse in range(config.directions):
-            b: Floats = part[prefix(layer, bool(reverse)) + "b"]
-            drawn = np.log(rng.uniform(1.0, max(steps - 1.0, 1.0), H))
-            b[cell.block(cell.forget_gate, H)] = drawn
-            if cell.input_gate:
-                b[cell.block(cell.input_gate, H)] = -drawn
+    for layer, reverse in layer_directions(config):
+        b: Floats = part[prefix(layer, reverse) + "b"]
+        drawn = np.log(rng.uniform(1.0, max(steps - 1.0, 1.0), H))
+        b[cell.block(cell.forget_gate, H)] = drawn
+        if cell.input_gate:
+            b[cell.block(cell.input_gate, H)] = -drawn

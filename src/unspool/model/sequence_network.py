@@ -24,8 +24,8 @@ from unspool.kernels.tape import Loss
 from unspool.model.attention import AttentionTape, AttentionWeights, attend, attend_backward
 from unspool.model.feedback import shift_right
 from unspool.model.gradient import Gradient
+from unspool.model.linear import Linear, OutputGradient
 from unspool.model.network import Model
-from unspool.model.output_layer import OutputGradient, OutputLayer
 from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters
 from unspool.model.pooling import POOLS
@@ -41,7 +41,7 @@ class NetworkWeights(NamedTuple):
     encoder: Weights
     decoder: Weights | None
     attention: AttentionWeights | None
-    output: OutputLayer
+    output: Linear
 
 
 class NetworkGradient(NamedTuple):
@@ -114,7 +114,7 @@ class Network(OnBackend):
         p, attention = self.parameters, None
         if self.config.attention != "none":
             attention = AttentionWeights(ParameterPart(p, "attention."), self.backend)
-        output = OutputLayer.of(p["V"], p["c"], self.backend)
+        output = Linear.of(p["V"], p["c"], self.backend)
         decoder = self.decoder.weights() if self.decoder else None
         return NetworkWeights(self.encoder.weights(), decoder, attention, output)
 
