@@ -9,7 +9,7 @@ encoder-decoder   x(1) … x(τ) ─▶ y(1) … y(τ')     of another length (f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from unspool.cells import TASK_DEFAULT, CellName, cell_named, names_with
@@ -18,7 +18,7 @@ from unspool.model import options as o
 from unspool.model.config import ModelConfig
 from unspool.model.heads import HEADS
 from unspool.model.heads.base import Head as OutputHead
-from unspool.options import build, check_choice, check_fields, declared, key_of, to_json
+from unspool.options import build, check_choice, check_fields, declared, from_json, to_json
 
 Shape = Literal["one-to-one", "one-to-many", "many-to-one", "many-to-many", "encoder-decoder"]
 if TYPE_CHECKING:
@@ -128,9 +128,4 @@ class SequenceConfig:
     @staticmethod
     def from_json(content: dict[str, Any]) -> SequenceConfig:
         """Make a config from plain values; an unknown field is an error."""
-        names = {key_of(field): field.name for field in fields(SequenceConfig)}
-        if unknown := sorted(set(content) - set(names)):
-            raise InputError(f"unknown field {unknown[0]!r}; expected some of {', '.join(sorted(names))}")
-        if missing := sorted({"shape", "head", "inputs", "outputs"} - set(content)):
-            raise InputError(f"the field {missing[0]!r} is missing")
-        return SequenceConfig(**{names[key]: value for key, value in content.items()})
+        return from_json(SequenceConfig, content)
