@@ -188,13 +188,6 @@ def _from_table(
     if not need_labels and table.lacks(label, at, text):
         labels = None
     else:
-        if table.find(at) == table.find(text):
-            raise InputError(
-                f"{table.name}: text and label are the same column, {table.names[table.find(at)]!r}"
-            )
-        labels = [each.strip() for each in table.text(at)]
-        for i, each in enumerate(labels):
-            if not each:
-                raise InputError(f"{table.location(i, at)}: the label is missing")
-    locations = [f"{table.name}: row {i} (line {line})" for i, line in enumerate(table.lines, 1)]
-    return Labelled(table.name, texts, labels, locations)
+        table.find_two(at, text, "text and label")
+        labels = table.labels(at, "label")
+    return Labelled(table.name, texts, labels, table.locations)
