@@ -72,7 +72,7 @@ class MarkovChain:
         x = np.asarray(ids, np.int64)
         k = self.order
         steps = [np.lib.stride_tricks.sliding_window_view(x, k + 1)] if len(x) > k else []
-        terms = [self._start_terms(x[:k])] + [self.transition[tuple(window.T)] for window in steps]
+        terms = [_start_terms(self.initial, x[:k])] + [self.transition[tuple(window.T)] for window in steps]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.concatenate(terms))[given:])
 
@@ -119,9 +119,6 @@ class MarkovChain:
     def reversed(self) -> "MarkovChain":
         """Return the stationary chain in reverse time: the same order, with (3) as its transition."""
         return MarkovChain(self.stationary_joint().T, self.reverse_conditional())
-
-    def _start_terms(self, x: NDArray[np.int64]) -> Real:
-        return _start_terms(self.initial, x)
 
     def probability(self, ids: Sequence[int]) -> float:
         """Return P(x(1), …, x(T)) by (1)."""
@@ -207,14 +204,17 @@ def estimate(ids: Ids, K: int, order: int = 1, add: float = 0.0) -> MarkovChain:
         )
     if len(ids) <= order:
         raise EmptyInput(f"text too short: {len(ids)} tokens, but order {order} needs {order + 1}")
-    windows = np.lib.stride_tricks.sliding_window_view(np.asarray(ids, np.int64), order + 1)
-    flat = windows @ K ** np.arange(order, -1, -1)
-    counts = np.bincount(flat, minlength=K ** (order + 1)).reshape((K,) * (order + 1)) + add
+    initial, counts = (_count(ids, K, n) + add for n in (order, order + 1))
     totals = counts.sum(-1, keepdims=True)
     transition = np.where(totals > 0, counts / np.maximum(totals, 1e-300), 1 / K)
-    starts = np.lib.stride_tricks.sliding_window_view(np.asarray(ids, np.int64), order)
-    initial = np.bincount(starts @ K ** np.arange(order - 1, -1, -1), minlength=K**order) + add
-    return MarkovChain((initial / initial.sum()).reshape((K,) * order), transition)
+    return MarkovChain(initial / initial.sum(), transition)
+
+
+def _count(ids: Ids, K: int, n: int) -> NDArray[np.int64]:
+    """Return the counts of all n-grams of a text as an array of n axes."""
+    windows = np.lib.stride_tricks.sliding_window_view(np.asarray(ids, np.int64), n)
+    flat = windows @ K ** np.arange(n - 1, -1, -1)
+    return np.bincount(flat, minlength=K**n).reshape((K,) * n)
 
 
 def _start_terms(joint: Real, x: NDArray[np.int64]) -> Real:
