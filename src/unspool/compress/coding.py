@@ -23,14 +23,14 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.compress.integer_frequencies import Whole, frequencies
+from unspool.compress.integer_frequencies import frequencies
 from unspool.compress.literals import Interval, LiteralCoder, tokenize
 from unspool.compress.range_coder import Decoder, Encoder
 from unspool.errors import FileError
 from unspool.evaluation.language import WINDOW, no_progress
 from unspool.evaluation.metrics import measure
 from unspool.evaluation.read import read_windows, require_text_model
-from unspool.kernels.arrays import Ids, Real
+from unspool.kernels.arrays import Ids, Real, Whole
 from unspool.model.network import Model
 from unspool.model.stream import Stream
 from unspool.tasks.language.text_model import TextModel

@@ -15,14 +15,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from unspool.data.series.checks import LARGEST
 from unspool.data.text.sources import refuse_file_names
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Floats, Ids
 
-LARGEST = 1e150
-"""Largest absolute value whose square is finite."""
 RESERVED = ("<bos>", "<eos>")
 
 
@@ -267,15 +266,11 @@ def holds_tokens(X: Any) -> bool:
 def _value_rows(X: Any, channels: int | None = None, name: str = "X") -> Any:
     """Return float64 (n, tau, X), or a list of (tau, X) if lengths differ; raise InputError for invalid numbers."""
     if isinstance(X, np.ndarray) and X.dtype != object:
-        if X.ndim == 4:
-            raise InputError(
-                f"{name} has shape {X.shape}; expected (n, tau) or (n, tau, channels). Images (n, h, w, c) become sequences "
-                "by unspool.tasks.image_sequences(images, by='rows') or by='pixels'"
-            )
         if X.ndim not in (2, 3):
+            images = "Images (n, h, w, c) become sequences by image_sequences(images, by='rows') or by='pixels' of unspool.data"
+            one = "Reshape your data: X.reshape(1, -1) makes one sequence of one channel"
             raise InputError(
-                f"{name} has shape {X.shape}; expected (n, tau) or (n, tau, channels). "
-                "Reshape your data: X.reshape(1, -1) makes one sequence of one channel"
+                f"{name} has shape {X.shape}; expected (n, tau) or (n, tau, channels). {images if X.ndim == 4 else one}"
             )
         rows = _finite(X if X.ndim == 3 else X[:, :, None], name)
         if not len(rows):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Floats, Ids, Whole
+from unspool.options import at_least
 
 BUCKETS = 16
 """The number of batches whose rows are sorted by length together."""
@@ -107,23 +108,20 @@ class Examples:
             yield self.batch(rows, aligned=aligned)
 
 
-def group_by_length(
-    lengths: Whole, B: int, rng: np.random.Generator | None = None, buckets: int = BUCKETS
-) -> list[Whole]:
+def group_by_length(lengths: Whole, B: int, rng: np.random.Generator | None = None) -> list[Whole]:
     """Return groups of at most B rows of about the same length, each row once.
 
-    Without a generator the rows are sorted by length. With one, `buckets` groups of random rows are sorted by length at a
+    Without a generator the rows are sorted by length. With one, `BUCKETS` groups of random rows are sorted by length at a
     time, and the groups are shuffled: more buckets mean less padding and less randomness.
 
     >>> [rows.tolist() for rows in group_by_length(np.array([3, 1, 0, 2]), 2)]
     [[2, 1], [3, 0]]
     """
-    if B < 1 or buckets < 1:
-        raise InputError(f"batches: B is {B} and buckets {buckets}; expected at least 1 each")
+    at_least("B", B, 1)
     if rng is None:
         return _split(np.argsort(lengths, kind="stable"), B)
     order = rng.permutation(len(lengths))
-    pools = [pool[np.argsort(lengths[pool], kind="stable")] for pool in _split(order, B * buckets)]
+    pools = [pool[np.argsort(lengths[pool], kind="stable")] for pool in _split(order, B * BUCKETS)]
     groups = [rng.permutation(rows) for pool in pools for rows in _split(pool, B)]
     return [groups[i] for i in rng.permutation(len(groups))]
 
