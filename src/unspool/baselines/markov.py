@@ -27,10 +27,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.errors import EmptyInput, InputError
-from unspool.kernels.arrays import Ids, Real
+from unspool.kernels.arrays import Ids, Mask, Real, Whole
 from unspool.options import at_least
 
 LARGEST = 1 << 26
@@ -210,14 +209,14 @@ def estimate(ids: Ids, K: int, order: int = 1, add: float = 0.0) -> MarkovChain:
     return MarkovChain(initial / initial.sum(), transition)
 
 
-def _count(ids: Ids, K: int, n: int) -> NDArray[np.int64]:
+def _count(ids: Ids, K: int, n: int) -> Whole:
     """Return the counts of all n-grams of a text as an array of n axes."""
     windows = np.lib.stride_tricks.sliding_window_view(np.asarray(ids, np.int64), n)
     flat = windows @ K ** np.arange(n - 1, -1, -1)
     return np.bincount(flat, minlength=K**n).reshape((K,) * n)
 
 
-def _start_terms(joint: Real, x: NDArray[np.int64]) -> Real:
+def _start_terms(joint: Real, x: Whole) -> Real:
     """Return P(x(1)), P(x(2) | x(1)), …, from a joint distribution of at least as many symbols."""
     parts = [joint.sum(tuple(range(t, joint.ndim)))[tuple(x[:t])] for t in range(len(x) + 1)]
     before = np.array(parts[:-1])
@@ -234,7 +233,7 @@ def stationary_states(P: Real) -> Real:
     return np.maximum(p, 0)
 
 
-def _closed_class(step: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _closed_class(step: Mask) -> Whole:
     """Find the states that are never left and that every state comes to; an error if there is no such set."""
     state = 0
     while True:
@@ -249,7 +248,7 @@ def _closed_class(step: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.flatnonzero(forward)
 
 
-def _reach(step: NDArray[np.bool_], state: int) -> NDArray[np.bool_]:
+def _reach(step: Mask, state: int) -> Mask:
     reached = np.zeros(len(step), np.bool_)
     frontier = np.array([state])
     while len(frontier):

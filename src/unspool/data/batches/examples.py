@@ -15,7 +15,6 @@ from itertools import count, islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Floats, Ids, Whole
@@ -25,7 +24,6 @@ BUCKETS = 16
 """The number of batches whose rows are sorted by length together."""
 STEPS = 2**20
 """The largest number of steps that are scored at once."""
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class SequenceBatch:
     lengths: Ids  # B
     y: Floats | Ids | None  # B …, or tau' B …; -1 or NaN where there is no target
     written: Ids | None  # B, the lengths of the targets where they are sequences
-    rows: Rows  # B, which of the examples they are
+    rows: Whole  # B, which of the examples they are
 
     @property
     def B(self) -> int:
@@ -83,11 +81,11 @@ class Examples:
         longest = max(max(len(each) for each in self.x), max(self.written(), default=0), 1)
         return max(1, min(most, STEPS // longest))
 
-    def part(self, rows: Rows) -> Examples:
+    def part(self, rows: Whole) -> Examples:
         """Return some of the rows."""
         return Examples(_taken(self.x, rows), None if self.y is None else _taken(self.y, rows))
 
-    def batch(self, rows: Rows, *, aligned: bool) -> SequenceBatch:
+    def batch(self, rows: Whole, *, aligned: bool) -> SequenceBatch:
         """Return a batch of rows; where `aligned`, targets must be as long as their inputs."""
         x, lengths = pad(_taken(self.x, rows))
         if self.y is None or (isinstance(self.y, np.ndarray) and not (aligned and self.y.ndim >= 2)):
@@ -155,5 +153,5 @@ def pad(sequences: Sequence[Floats | Ids], *, missing: bool = False) -> tuple[An
     return x, lengths
 
 
-def _taken(values: Any, rows: Rows) -> Any:
+def _taken(values: Any, rows: Whole) -> Any:
     return values[rows] if isinstance(values, np.ndarray) else [values[i] for i in rows.tolist()]

@@ -34,10 +34,9 @@ from dataclasses import dataclass
 from typing import Any, TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.errors import InputError
-from unspool.kernels.arrays import Ids, Whole
+from unspool.kernels.arrays import Ids, Mask, Whole
 from unspool.options import at_least
 
 
@@ -47,7 +46,7 @@ class Batch:
 
     x: Ids  # tau B
     y: Ids  # tau B
-    reset: NDArray[np.bool_]  # B
+    reset: Mask  # B
     """The rows whose state is reset."""
 
 

@@ -3,18 +3,15 @@
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
-from numpy.typing import NDArray
-
-from unspool.kernels.arrays import Real
+from unspool.kernels.arrays import Array, Real
 
 
 @dataclass(frozen=True)
 class Sequences:
     """Sequences of a file, with labels or targets if the file has them."""
 
-    sequences: list[NDArray[Any]] | NDArray[Any]
+    sequences: list[Array] | Array
     """Arrays (tau, X) of different lengths, integer arrays (tau,) of token ids, or one array (n, tau, X)."""
     labels: list[str] | None
     """One class per sequence."""

@@ -22,14 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
-
 from unspool.data.formats.base import ending
 from unspool.data.formats.images import image_files, is_image, read_image_files
 from unspool.data.formats.registry import array_format
 from unspool.data.formats.table import Column, Table, read_table
 from unspool.data.text.decoding import read_file
 from unspool.errors import EmptyInput, FileError, InputError
+from unspool.kernels.arrays import Array
 from unspool.storage.files import as_path
 
 TEXT_ENDINGS = ("txt", "text")
@@ -41,7 +40,7 @@ class Labelled:
 
     name: str
     """The file, for messages."""
-    sequences: Sequence[str] | Sequence[NDArray[Any]]
+    sequences: Sequence[str] | Sequence[Array]
     labels: list[str] | None
     """One per sequence; None if the file has none and `need_labels` was false."""
     locations: list[str]

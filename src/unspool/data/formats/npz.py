@@ -30,12 +30,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.data.formats.base import Sequences
 from unspool.data.formats.images import image_sequences
 from unspool.errors import EmptyInput, FileError, InputError
-from unspool.kernels.arrays import Real
+from unspool.kernels.arrays import Array, Real, Whole
 from unspool.storage.files import as_path, write_atomic
 
 KEYS = ("values", "lengths", "images", "labels", "targets")
@@ -70,7 +69,7 @@ def read_ragged(path: str | Path, by: str | None = None) -> Sequences:
     return Sequences(sequences, labels, targets, locations)
 
 
-def _images(path: str | Path, arrays: dict[str, NDArray[Any]], key: str, by: str) -> NDArray[Any]:
+def _images(path: str | Path, arrays: dict[str, Array], key: str, by: str) -> Array:
     if "lengths" in arrays:
         raise InputError(f"{path}: images have no lengths; {LAYOUT}")
     try:
@@ -79,7 +78,7 @@ def _images(path: str | Path, arrays: dict[str, NDArray[Any]], key: str, by: str
         raise type(error)(f"{path}: {key}: {error}") from error
 
 
-def _cut(path: str | Path, arrays: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
+def _cut(path: str | Path, arrays: dict[str, Array]) -> list[Array]:
     """Split the values into sequences."""
     if "lengths" not in arrays:
         raise InputError(f"{path}: no array 'lengths' in it; {LAYOUT}")
@@ -97,9 +96,9 @@ def _cut(path: str | Path, arrays: dict[str, NDArray[Any]]) -> list[NDArray[Any]
 
 def write_ragged(
     path: str | Path,
-    sequences: Sequence[NDArray[Any]],
-    labels: Sequence[str] | Sequence[int] | NDArray[Any] | None = None,
-    targets: Sequence[float] | NDArray[Any] | None = None,
+    sequences: Sequence[Array],
+    labels: Sequence[str] | Sequence[int] | Array | None = None,
+    targets: Sequence[float] | Array | None = None,
 ) -> None:
     """Write sequences in the layout of `read_ragged`; an existing file is replaced.
 
@@ -120,7 +119,7 @@ def write_ragged(
     write_atomic(path, content.getvalue())
 
 
-def _load(path: str | Path) -> dict[str, NDArray[Any]]:
+def _load(path: str | Path) -> dict[str, Array]:
     try:
         with as_path(path).open("rb") as raw:
             magic = raw.read(2)
@@ -143,7 +142,7 @@ def _load(path: str | Path) -> dict[str, NDArray[Any]]:
         raise FileError(f"{path}: cannot be read as .npz: {str(error).splitlines()[0]}") from error
 
 
-def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+def _array(archive: zipfile.ZipFile, name: str) -> Array:
     """Read one array of an archive; raise ValueError for a compressed one that exceeds `LARGEST` bytes."""
     entry = archive.getinfo(name)
     if entry.compress_type != zipfile.ZIP_STORED and entry.file_size > LARGEST:
@@ -151,7 +150,7 @@ def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     with archive.open(entry) as file:
         _check_claim(file, entry.file_size)
     with archive.open(entry) as file:
-        found: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+        found: Array = np.lib.format.read_array(file, allow_pickle=False)
         return found
 
 
@@ -164,17 +163,17 @@ def _check_claim(file: IO[bytes], size: int) -> None:
         raise ValueError(f"its header claims shape {shape} of {dtype}, in {size:,} bytes")
 
 
-def _image_array(path: str | Path, file: IO[bytes]) -> NDArray[Any]:
+def _image_array(path: str | Path, file: IO[bytes]) -> Array:
     """Read the images of an .npy file."""
     _check_claim(file, os.fstat(file.fileno()).st_size)
     file.seek(0)
-    found: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    found: Array = np.lib.format.read_array(file, allow_pickle=False)
     if found.ndim not in (3, 4):
         raise InputError(f"{path}: one array alone, {_describe(found)}; {LAYOUT} in one .npz")
     return found
 
 
-def _values(path: str | Path, values: NDArray[Any]) -> NDArray[Any]:
+def _values(path: str | Path, values: Array) -> Array:
     if values.ndim not in (1, 2) or values.dtype.kind not in "iufb":
         raise InputError(f"{path}: values is {_describe(values)}; expected numbers, N X or N")
     if values.dtype.kind == "f" and values.ndim == 1:
@@ -182,7 +181,7 @@ def _values(path: str | Path, values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def _require_finite(path: str | Path, values: NDArray[Any], ends: NDArray[np.int64]) -> None:
+def _require_finite(path: str | Path, values: Array, ends: Whole) -> None:
     """Raise InputError for a NaN or infinite value, with its sequence and step, both counted from 1."""
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         at = np.argwhere(~np.isfinite(values))[0]
@@ -194,7 +193,7 @@ def _require_finite(path: str | Path, values: NDArray[Any], ends: NDArray[np.int
         )
 
 
-def _labels(path: str | Path, labels: NDArray[Any] | None, count: int) -> list[str] | None:
+def _labels(path: str | Path, labels: Array | None, count: int) -> list[str] | None:
     if labels is None:
         return None
     if labels.shape == (count, 1):
@@ -204,7 +203,7 @@ def _labels(path: str | Path, labels: NDArray[Any] | None, count: int) -> list[s
     return [str(label) for label in labels.tolist()]
 
 
-def _targets(path: str | Path, targets: NDArray[Any] | None, count: int) -> Real | None:
+def _targets(path: str | Path, targets: Array | None, count: int) -> Real | None:
     if targets is None:
         return None
     if len(targets.shape) not in (1, 2) or len(targets) != count or targets.dtype.kind not in "iufb":
@@ -220,5 +219,5 @@ def _targets(path: str | Path, targets: NDArray[Any] | None, count: int) -> Real
     return numbers
 
 
-def _describe(array: NDArray[Any]) -> str:
+def _describe(array: Array) -> str:
     return f"{array.shape} of {array.dtype}"

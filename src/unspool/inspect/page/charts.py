@@ -6,13 +6,12 @@ import unicodedata
 from html import escape
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.inspect.components import Components
 from unspool.inspect.page.axes import Axes, note
 from unspool.inspect.reading import Reading, visible
 from unspool.inspect.units import Unit
-from unspool.kernels.arrays import Floats
+from unspool.kernels.arrays import Floats, Real
 from unspool.plots.svg import Canvas, diverging, tag
 
 SMOOTH = 25
@@ -92,7 +91,7 @@ def path_chart(reading: Reading, found: Components) -> Canvas:
     return canvas
 
 
-def chart_positions(found: Components) -> NDArray[np.float64]:
+def chart_positions(found: Components) -> Real:
     """Return the positions of `path_chart` on its canvas, (T, 2)."""
     left, top, wide, tall = PATH_BOX
     low, high = found.positions.min(axis=0), found.positions.max(axis=0)
@@ -101,7 +100,7 @@ def chart_positions(found: Components) -> NDArray[np.float64]:
     return np.stack([left + wide * share[:, 0], top + tall * (1 - share[:, 1])], axis=1)
 
 
-def scaled(activation: Floats) -> NDArray[np.float64]:
+def scaled(activation: Floats) -> Real:
     """Return activations scaled to -1 … 1; the lowest and the highest 2 % are clipped.
 
     >>> scaled(np.array([0.0, 5.0, 10.0])).round(1).tolist()
@@ -109,7 +108,7 @@ def scaled(activation: Floats) -> NDArray[np.float64]:
     """
     low, high = np.quantile(activation, [0.02, 0.98])
     middle, half = (low + high) / 2, max((high - low) / 2, 1e-12)
-    level: NDArray[np.float64] = (activation.astype(np.float64) - middle) / half
+    level: Real = (activation.astype(np.float64) - middle) / half
     return np.clip(level, -1, 1)
 
 
