@@ -267,7 +267,7 @@ def _value_rows(X: Any, channels: int | None = None, name: str = "X") -> Any:
     """Return float64 (n, tau, X), or a list of (tau, X) if lengths differ; raise InputError for invalid numbers."""
     if isinstance(X, np.ndarray) and X.dtype != object:
         if X.ndim not in (2, 3):
-            images = "Images (n, h, w, c) become sequences by image_sequences(images, by='rows') or by='pixels' of unspool.data"
+            images = "Images (n, h, w, c) become sequences by unspool.data.image_sequences(images, by='rows') or by='pixels'"
             one = "Reshape your data: X.reshape(1, -1) makes one sequence of one channel"
             raise InputError(
                 f"{name} has shape {X.shape}; expected (n, tau) or (n, tau, channels). {images if X.ndim == 4 else one}"

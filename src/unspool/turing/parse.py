@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from unspool.data.formats.base import errors_name
 from unspool.errors import InputError
 from unspool.storage.files import read_bytes
 from unspool.turing.automaton import Automaton
@@ -27,12 +28,12 @@ T = TypeVar("T")
 
 def load(path: Path) -> Machine | Automaton:
     """Return the machine or automaton of a file."""
-    try:
-        return parse(read_bytes(path).decode("utf-8-sig"), path.stem)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 at byte {error.start}; expected JSON") from error
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+    content = read_bytes(path)
+    with errors_name(path):
+        try:
+            return parse(content.decode("utf-8-sig"), path.stem)
+        except UnicodeDecodeError as error:
+            raise InputError(f"is not UTF-8 at byte {error.start}; expected JSON") from error
 
 
 def parse(text: str, name: str) -> Machine | Automaton:

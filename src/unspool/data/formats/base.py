@@ -1,9 +1,12 @@
 """File endings, and the sequences that every file of arrays holds."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
+from unspool.errors import InputError
 from unspool.kernels.arrays import Array, Real
 
 
@@ -18,6 +21,15 @@ class Sequences:
     targets: Real | None  # n O
     locations: list[str]
     """The location of each sequence, for messages."""
+
+
+@contextmanager
+def errors_name(path: str | PathLike[str]) -> Iterator[None]:
+    """Put the name of a file before the message of an InputError."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"{path}: {error}") from error
 
 
 def ending(path: str | PathLike[str]) -> str:

@@ -63,15 +63,14 @@ def read_ts(path: str | Path, missing: str = "refuse") -> Sequences:
     for number, line in enumerate(lines[begin:], begin + 1):
         if not line or line.startswith("#"):
             continue
-        parts = line.split(":")
+        parts, at = line.split(":"), f"{path}: line {number}"
         if header.labelled:
-            labels.append(_label(path, number, parts.pop().strip(), header.classes))
-        sequences.append(_series(path, number, parts, header, missing))
-        locations.append(f"{path}: line {number}")
+            labels.append(_label(at, parts.pop().strip(), header.classes))
+        sequences.append(_series(at, parts, header, missing))
+        locations.append(at)
         if sequences[-1].shape[1] != sequences[0].shape[1]:
             raise InputError(
-                f"{path}: line {number} has {sequences[-1].shape[1]} dimensions; the first series has "
-                f"{sequences[0].shape[1]}"
+                f"{at} has {sequences[-1].shape[1]} dimensions; the first series has {sequences[0].shape[1]}"
             )
     if not sequences:
         raise EmptyInput(f"{path}: no series below @data")
@@ -101,36 +100,33 @@ def _header(path: str | Path, lines: list[str]) -> tuple[Header, int]:
     raise InputError(f"{path}: no @data in it; is it a .ts file?")
 
 
-def _label(path: str | Path, line: int, label: str, classes: list[str]) -> str:
+def _label(at: str, label: str, classes: list[str]) -> str:
     if not label or (classes and label not in classes):
-        raise InputError(
-            f"{path}: line {line}: label {label!r}; @classLabel has {', '.join(classes) or 'none'}"
-        )
+        raise InputError(f"{at}: label {label!r}; @classLabel has {', '.join(classes) or 'none'}")
     return label
 
 
-def _series(path: str | Path, line: int, parts: list[str], header: Header, missing: str) -> Real:
+def _series(at: str, parts: list[str], header: Header, missing: str) -> Real:
     stated = header.dimensions
     if stated.isdecimal() and len(parts) != int(stated):
-        raise InputError(f"{path}: line {line} has {len(parts)} dimensions; @dimensions says {stated}")
+        raise InputError(f"{at} has {len(parts)} dimensions; @dimensions says {stated}")
     if not parts:
-        raise InputError(f"{path}: line {line}: a label and no series")
-    columns = [_values(path, line, i, part, missing) for i, part in enumerate(parts, 1)]
+        raise InputError(f"{at}: a label and no series")
+    columns = [_values(f"{at}, dimension {i}", part, missing) for i, part in enumerate(parts, 1)]
     for i, column in enumerate(columns, 1):
         if len(column) != len(columns[0]):
             raise InputError(
-                f"{path}: line {line}: dimension {i} has {len(column)} values, dimension 1 has {len(columns[0])}"
+                f"{at}: dimension {i} has {len(column)} values, dimension 1 has {len(columns[0])}"
             )
     return np.array(columns, np.float64).T.copy()  # tau X
 
 
-def _values(path: str | Path, line: int, dimension: int, part: str, missing: str) -> list[float]:
+def _values(at: str, part: str, missing: str) -> list[float]:
     fields = part.split(",") if part.strip() else []
     numbers = list[float]()
     for i, each in enumerate(fields, 1):
         value = as_number(each)
         if value is None or not math.isfinite(value):
-            at = f"{path}: line {line}, dimension {dimension}, value {i}"
-            value = missing_value(each.strip(), missing, at)
+            value = missing_value(each.strip(), missing, f"{at}, value {i}")
         numbers.append(value)
     return numbers

@@ -30,7 +30,7 @@ import numpy as np
 from unspool.data.text import cache as prepared
 from unspool.data.text.clean import Cleaner
 from unspool.data.text.id_buffer import IdBuffer
-from unspool.data.text.numbering import number_types, translation
+from unspool.data.text.numbering import build_vocab, translation
 from unspool.data.text.parts import (
     PARTS,
     TRAIN,
@@ -174,9 +174,9 @@ def read_part(sources: Names, vocab: Vocab, tokenizer: Tokenizer, settings: Text
     text.fill()
     span = (0, len(text.buffer))
     text.require_tokens([span])
-    counts = text.buffer.counts(*span)
-    table, unknown = translation(vocab, text.indexer, counts)
-    ((characters, octets),) = text.widths([span], [counts])
+    counts = [text.buffer.counts(*span)]
+    table, (unknown,) = translation(vocab, text.indexer, counts)
+    ((characters, octets),) = text.widths([span], counts)
     ends = text.end_widths(*span)
     return Part("text", text.buffer.translate(table), characters, octets, unknown, *ends)
 
@@ -210,7 +210,8 @@ def _prepare(groups: list[list[Source]], settings: TextConfig, path: Path | None
     erased = text.reader.erased
     text.require_tokens(spans)
     counts = [buffer.counts(*span) for span in spans]
-    vocab, table, unknown = number_types(tokenizer, text.indexer, buffer, counts, spans[0][1], settings)
+    vocab = build_vocab(tokenizer, text.indexer, buffer, counts[0], spans[0][1], settings)
+    table, unknown = translation(vocab, text.indexer, counts)
     widths = text.widths(spans, counts)
     ends = [text.end_widths(*span) for span in spans]
     ids = buffer.translate(table)
