@@ -40,13 +40,15 @@ def properties_of(pieces: list[str]) -> list[Property]:
     ['a blank or line end', 'a capital letter', 'a vowel', 'punctuation']
     """
     marks = _Marks()
-    rows = [marks.read(piece) for piece in pieces]
+    rows, after = [marks.read(piece) for piece in pieces], [*pieces[1:], ""]
     found = []
     for i, name in enumerate(_Marks.yes_or_no):
         found.append(Property(name, np.array([row[0][i] for row in rows], np.int64), False))
     found += [
         Property("the word ends here", _word_ends(rows), False),
-        Property("the line ends here", _line_ends(pieces), False),
+        Property(
+            "the line ends here", np.array([piece.startswith("\n") for piece in after], np.int64), False
+        ),
     ]
     for i, name in enumerate(_Marks.positions):
         found.append(Property(name, _ranges([row[1][i] for row in rows]), True))
@@ -125,11 +127,6 @@ def _word_ends(rows: list[Row]) -> Whole:
     """Return where a word ends: inside a word now, outside at the next token."""
     inside = [row[1][1] > 0 for row in rows]
     return np.array([now and not then for now, then in pairwise([*inside, False])], np.int64)
-
-
-def _line_ends(pieces: list[str]) -> Whole:
-    after = [piece.startswith("\n") for piece in pieces[1:]] + [False]
-    return np.array(after, np.int64)
 
 
 def _ranges(values: list[int]) -> Whole:
