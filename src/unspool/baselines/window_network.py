@@ -15,15 +15,13 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.data.series.lags import lagged
 from unspool.errors import InputError
 from unspool.kernels import native
-from unspool.kernels.arrays import Ids, Real
+from unspool.kernels.arrays import Array, Ids, Real
 from unspool.model.linear import Linear, OutputGradient
 from unspool.model.losses import LOSSES
 from unspool.model.parameters import Parameters
@@ -34,7 +32,6 @@ from unspool.training.objectives import LossAndGradient
 
 BLOCK = 1 << 14
 """How many windows are scored at once."""
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class FloatRun:
         self._states = states(network, word, precision)
         self._stacks = [np.array([unit.kind == kind for unit in network.units]) for kind in "lr"]
         self._controls = {
-            q: np.array([unit.kind == "e" and not unit.at and unit.state == q for unit in network.units])
+            q: np.array([unit.is_control and unit.state == q for unit in network.units])
             for q in network.machine.states
         }
 

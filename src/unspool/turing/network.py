@@ -46,6 +46,11 @@ class MachineUnit(NamedTuple):
     at: int = 0
 
     @property
+    def is_control(self) -> bool:
+        """Whether it is 1 exactly in its state."""
+        return self.kind == "e" and not self.at
+
+    @property
     def label(self) -> str:
         """Its name in pictures and tables.
 

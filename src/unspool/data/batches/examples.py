@@ -15,16 +15,15 @@ from itertools import count, islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Floats, Ids, Whole
+from unspool.options import at_least
 
 BUCKETS = 16
 """The number of batches whose rows are sorted by length together."""
 STEPS = 2**20
 """The largest number of steps that are scored at once."""
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class SequenceBatch:
     lengths: Ids  # B
     y: Floats | Ids | None  # B …, or tau' B …; -1 or NaN where there is no target
     target_lengths: Ids | None  # B, the lengths of the targets where they are sequences
-    rows: Rows  # B, which of the examples they are
+    rows: Whole  # B, which of the examples they are
 
     @property
     def B(self) -> int:
@@ -82,11 +81,11 @@ class Examples:
         longest = max(max(len(each) for each in self.x), max(self.target_lengths(), default=0), 1)
         return max(1, min(most, STEPS // longest))
 
-    def part(self, rows: Rows) -> Examples:
+    def part(self, rows: Whole) -> Examples:
         """Return some of the rows."""
         return Examples(_taken(self.x, rows), None if self.y is None else _taken(self.y, rows))
 
-    def batch(self, rows: Rows, *, per_step: bool) -> SequenceBatch:
+    def batch(self, rows: Whole, *, per_step: bool) -> SequenceBatch:
         """Return a batch of rows; where `per_step`, targets must be as long as their inputs."""
         x, lengths = pad(_taken(self.x, rows))
         if self.y is None or (isinstance(self.y, np.ndarray) and not (per_step and self.y.ndim >= 2)):
@@ -95,7 +94,7 @@ class Examples:
         if per_step and not np.array_equal(lengths, target_lengths):
             at = int(np.flatnonzero(lengths != target_lengths)[0])
             raise InputError(
-                f"sequence {rows[at]} has {lengths[at]} steps and {target_lengths[at]} targets; expected one a step"
+                f"sequence {rows[at] + 1} has {lengths[at]} steps and {target_lengths[at]} targets; expected one a step"
             )
         return SequenceBatch(x, lengths, y, target_lengths, rows)
 
@@ -107,23 +106,20 @@ class Examples:
             yield self.batch(rows, per_step=per_step)
 
 
-def group_by_length(
-    lengths: Whole, B: int, rng: np.random.Generator | None = None, buckets: int = BUCKETS
-) -> list[Whole]:
+def group_by_length(lengths: Whole, B: int, rng: np.random.Generator | None = None) -> list[Whole]:
     """Return groups of at most B rows of about the same length, each row once.
 
-    Without a generator the rows are sorted by length. With one, `buckets` groups of random rows are sorted by length at a
+    Without a generator the rows are sorted by length. With one, `BUCKETS` groups of random rows are sorted by length at a
     time, and the groups are shuffled: more buckets mean less padding and less randomness.
 
     >>> [rows.tolist() for rows in group_by_length(np.array([3, 1, 0, 2]), 2)]
     [[2, 1], [3, 0]]
     """
-    if B < 1 or buckets < 1:
-        raise InputError(f"batches: B is {B} and buckets {buckets}; expected at least 1 each")
+    at_least("B", B, 1)
     if rng is None:
         return _split(np.argsort(lengths, kind="stable"), B)
     order = rng.permutation(len(lengths))
-    pools = [pool[np.argsort(lengths[pool], kind="stable")] for pool in _split(order, B * buckets)]
+    pools = [pool[np.argsort(lengths[pool], kind="stable")] for pool in _split(order, B * BUCKETS)]
     groups = [rng.permutation(rows) for pool in pools for rows in _split(pool, B)]
     return [groups[i] for i in rng.permutation(len(groups))]
 
@@ -157,5 +153,5 @@ def pad(sequences: Sequence[Floats | Ids], *, missing: bool = False) -> tuple[An
     return x, lengths
 
 
-def _taken(values: Any, rows: Rows) -> Any:
+def _taken(values: Any, rows: Whole) -> Any:
     return values[rows] if isinstance(values, np.ndarray) else [values[i] for i in rows.tolist()]
