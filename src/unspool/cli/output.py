@@ -47,6 +47,15 @@ def title(head: str, rest: str = "") -> Text:
     return Text.assemble((head, "bold"), rest)
 
 
+def counted(count: int, what: str) -> str:
+    """Return a number with a noun, in the plural except for 1.
+
+    >>> counted(1, "thread"), counted(2000, "step")
+    ('1 thread', '2,000 steps')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def plain_table(*left: str, right: tuple[str, ...] = (), wide: bool = False, gap: int = 2) -> Table:
     """Return a table without lines: columns of text, then columns of numbers; a wide one has a dim header."""
     padding = (0, gap) if wide else (0, gap, 0, 0)

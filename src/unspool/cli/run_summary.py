@@ -176,7 +176,18 @@ def _forecast(found: RunSummary, content: dict[str, Any], log: list[dict[str, An
     first = next(iter(columns.values()))
     found.data = [content["data"]] if "data" in content else []
     found.cell, found.hidden = first["network"]["cell"], first["network"]["hidden"]
-    found.options = dict(first["arguments"]) | {"members": first["members"], "columns": ", ".join(columns)}
+    change, noise = first["layout"]["change"], first["arguments"]["noise"]
+    found.options = first["arguments"] | {
+        "season": change["season"],
+        "power": change["power"],
+        "differences": f"{change['d']},{change['D']}",
+        "window": first["layout"]["length"],
+        "hidden": found.hidden,
+        "members": first["members"],
+        "steps": first["arguments"]["steps"] or None,
+        "noise": None if noise < 0 else noise,
+        "columns": ", ".join(columns),
+    }
     found.state = FINISHED
     for name, scores in (content.get("scores") or {}).items():
         for model, row in scores["models"].items():

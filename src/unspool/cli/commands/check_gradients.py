@@ -115,7 +115,7 @@ def _table(found: list[Compared]) -> Table:
     table.add_column("parameter", no_wrap=True)
     table.add_column("shape", justify="right")
     table.add_column("nudged", justify="right")
-    for name in ("hand ~ differences", "hand ~ PyTorch", "twins ~ differences", "twins ~ PyTorch"):
+    for name in ("float32 ~ differences", "float32 ~ PyTorch", "float64 ~ differences", "float64 ~ PyTorch"):
         table.add_column(name, justify="right")
     for each in found:
         errors = (

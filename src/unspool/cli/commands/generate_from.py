@@ -22,7 +22,7 @@ from unspool.cli.sources import RunFolder
 from unspool.data.formats.conditioned import Conditioned, read_conditioned
 from unspool.data.formats.labelled import DefaultColumns
 from unspool.data.split import split_random
-from unspool.errors import InputError
+from unspool.errors import FileError, InputError
 from unspool.evaluation.scores import error_rate
 from unspool.model.sequence_config import BOS
 from unspool.options import at_least
@@ -163,6 +163,8 @@ def _asked(run: Path, data: Path | None, model: SequenceGenerator, options: Aske
     classes = model.input_classes
     if data is not None and options.of:
         raise InputError("give DATA or --of, not both")
+    if data is not None and classes is not None and not data.exists():
+        raise FileError(f"{data}: no such file or folder; to generate from a class, say --of {data}")
     if data is None:
         if classes is None:
             raise InputError(f"{run}: it generates from vectors; give a table with their columns as DATA")

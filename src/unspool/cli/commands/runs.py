@@ -37,8 +37,8 @@ class Options:
 
     compare: Flag = False
     """Show the hyper-parameters that differ, and the figures, one column per run."""
-    sort: By = "path"
-    """Order of the runs: path, date (oldest first), kind, valid (lowest loss first) or size (largest first)."""
+    sort: By | None = None
+    """Sort by path, date (oldest first), kind, valid (lowest loss first) or size (largest first) [default: as given]."""
     json: Flag = False
     """Print JSON."""
     plot: Path | None = None
@@ -57,8 +57,9 @@ def runs(
     """
     check_plot(options.plot, force=replacing.force)
     folders = folder or [Path()]
-    paths = dict.fromkeys(find_runs(folders))
-    found = sorted((summarise(each) for each in paths), key=KEYS[options.sort])
+    found = [summarise(each) for each in dict.fromkeys(find_runs(folders))]
+    if options.sort is not None:
+        found.sort(key=KEYS[options.sort])
     if options.plot is not None:
         _draw(found, options.plot, force=replacing.force)
     if options.json:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from unspool.baselines.language import baselines_to_plot
 from unspool.cells import cell_named
+from unspool.cli.output import counted
 from unspool.cli.progress import WIDTH, counting_bar, progress_bar, shows_progress
 from unspool.cli.views.chart import chart
 from unspool.cli.views.comparison import PARTS, chosen_line, crossed, measures_table, rows_of, verdict
@@ -61,7 +62,7 @@ class View:
         self.curve: list[tuple[float, float]] = []
         self.speed = Speed(0, 0)
         self.first_step = 0
-        self.left_out = ""
+        self.left_out = self.machine = ""
         self.corpus: Corpus | None = None
         self.sample: str | None = None
         self.waiting: Status | None = None
@@ -78,15 +79,17 @@ class View:
         self._stop()
 
     def begin(self, kernel: dict[str, Any]) -> None:
-        """Say what is about to happen, and on what."""
-        threads = f"{kernel['threads']} thread{'s' if kernel['threads'] > 1 else ''}"
-        self.console.print(Text("unspool", "bold"), "· text in, language model out", soft_wrap=True)
-        self.console.print(f"  {threads}, {kernel['isa']}\n", style="dim", soft_wrap=True)
+        """Start reading; the line about the machine is printed with the first event, so not before an error of the input."""
+        self.machine = f"  {counted(kernel['threads'], 'thread')}, {kernel['isa']}\n"
         self._wait("reading the text")
 
     def show(self, event: Event) -> None:
         """Draw one event."""
         self._wait(None)
+        if self.machine:
+            self.console.print(Text("unspool", "bold"), "· text in, language model out", soft_wrap=True)
+            self.console.print(self.machine, style="dim", soft_wrap=True)
+            self.machine = ""
         match event:
             case CorpusReady(corpus):
                 self.corpus = corpus
