@@ -70,7 +70,7 @@ class TokenEncoder:
 def _token_lists(X: Any, tokens: str) -> list[list[str]]:
     tokenizer = make_tokenizer(tokens)
     rows = list[list[str]]()
-    for number, each in enumerate(X, 1):
+    for number, each in enumerate(X):
         if isinstance(each, str):
             rows.append(list(tokenizer.encode_text(each)))
         elif isinstance(each, list | tuple | np.ndarray) and all(isinstance(t, str) for t in each):
@@ -97,7 +97,7 @@ class IdEncoder:
     def encode(self, X: Any) -> list[Ids]:
         """Return ids as int32; raise InputError for an id that the training split did not have."""
         rows = _id_rows(X)
-        for number, row in enumerate(rows, 1):
+        for number, row in enumerate(rows):
             if row.size and (row.min() < 0 or row.max() >= self.size):
                 raise InputError(f"sequence {number} has an id outside 0 … {self.size - 1}")
         return [np.ascontiguousarray(row, np.int32) for row in rows]
@@ -109,7 +109,7 @@ class IdEncoder:
 
 def _id_rows(X: Any) -> list[Any]:
     rows = [np.asarray(each) for each in X]
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(rows):
         if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
             raise InputError(f"sequence {number} is {_describe(row)}; expected ids, whole numbers in one row")
     return [row.astype(np.int64) for row in rows]
@@ -301,7 +301,7 @@ def _ragged(X: Any, name: str, channels: int | None) -> Any:
     shaped = [row if row.size else np.zeros((0, wide)) for row in shaped]
     for number, row in enumerate(shaped):
         if row.ndim != 2 or row.shape[1] != wide:
-            raise InputError(f"sequence {number + 1} has shape {rows[number].shape}; expected (tau, {wide})")
+            raise InputError(f"sequence {number} has shape {rows[number].shape}; expected (tau, {wide})")
     if len({len(row) for row in shaped}) == 1:
         return np.stack(shaped)
     return shaped
@@ -313,13 +313,13 @@ def _finite(values: Any, name: str, number: int | None = None) -> Any:
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        where = name if number is None else f"{name}, sequence {number + 1}"
+        where = name if number is None else f"{name}, sequence {number}"
         raise InputError(f"{where} holds something that is not a number: {error}") from error
     if not np.isfinite(numbers).all():
         at = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
         position = at if number is None else (number, *at)
         names = ", ".join(
-            f"{axis} {i + 1}" for axis, i in zip(("sequence", "step", "channel"), position, strict=False)
+            f"{axis} {i}" for axis, i in zip(("sequence", "step", "channel"), position, strict=False)
         )
         raise InputError(
             f"{name} has {numbers[at]} at {names}: NaN and infinity are not numbers that can be read"

@@ -257,9 +257,7 @@ def refuse_none(labels: Any, name: str) -> None:
     """Raise where a label is None, or where some are strings and some are not."""
     if labels.dtype == object and any(label is None for label in labels):
         at = next(i for i, label in enumerate(labels) if label is None)
-        raise InputError(
-            f"{name} has None at position {at + 1}; expected a label for each: leave out what has none"
-        )
+        raise InputError(f"{name} has None at {at}; expected a label for each: leave out what has none")
     if labels.dtype == object and len({isinstance(label, str) for label in labels}) > 1:
         odd = next(label for label in labels if not isinstance(label, str))
         raise InputError(f"{name} has {odd!r} among strings; expected labels of one kind")

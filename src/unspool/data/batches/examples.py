@@ -95,7 +95,7 @@ class Examples:
         if aligned and not np.array_equal(lengths, written):
             at = int(np.flatnonzero(lengths != written)[0])
             raise InputError(
-                f"sequence {rows[at] + 1} has {lengths[at]} steps and {written[at]} targets; expected one a step"
+                f"sequence {rows[at]} has {lengths[at]} steps and {written[at]} targets; expected one a step"
             )
         return SequenceBatch(x, lengths, y, written, rows)
 
