@@ -69,14 +69,14 @@ def runs(
     console = terminal()
     if not found:
         where = ", ".join(str(each) for each in folders)
-        console.print(f"{where}: no run here or below; make one with: unspool train TEXT", soft_wrap=True)
+        console.print(f"{where}: no run here or below; make one with: unspool train TEXT")
     elif options.compare:
         print_comparison(console, found)
     else:
         print_runs(console, found)
     for each in found:
         if each.state == DAMAGED:
-            console.print(f"{each.run}: {each.error}", style="yellow", soft_wrap=True)
+            console.print(f"{each.run}: {each.error}", style="yellow")
 
 
 def _draw(found: list[RunSummary], plot: Path, *, force: bool) -> None:

@@ -197,7 +197,7 @@ def _does(name: str) -> str:
 
 
 def _line(console: Console, name: str, what: str) -> None:
-    console.print(Text.assemble((f"{name:{MARGIN}}", "bold cyan"), what), soft_wrap=True)
+    console.print(Text.assemble((f"{name:{MARGIN}}", "bold cyan"), what))
 
 
 def _columns(console: Console, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -208,4 +208,4 @@ def _columns(console: Console, names: Sequence[str], rows: Sequence[Sequence[str
         if names[0] == "step":
             cells[0] = row[0].rjust(widths[0])
         style = "bold" if row is names else "bold red" if row[-1] == "DISAGREE" else ""
-        console.print(Text("  ".join(cells).rstrip(), style), soft_wrap=True)
+        console.print(Text("  ".join(cells).rstrip(), style))

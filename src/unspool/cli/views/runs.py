@@ -84,7 +84,7 @@ def print_comparison(console: Console, found: Sequence[RunSummary]) -> None:
         for name, row in rows:
             cells = "".join(f"{row[i]:>{widths[i]}}" for i in range(start, end))
             style = "bold" if row is names else "bold green" if name == "test" else ""
-            console.print(Text(f"{name:{left}}{cells}".rstrip(), style), soft_wrap=True)
+            console.print(Text(f"{name:{left}}{cells}".rstrip(), style))
         if end < len(found):
             console.print()
 
@@ -163,7 +163,7 @@ def _show_curve(console: Console, found: RunSummary) -> None:
     width = max(20, min(60, console.width - MARGIN - 24))
     _row(console, "validation", Text(f"loss over {end:,.0f} updates (square-root scale)"))
     for row in chart(points, lines, end=math.sqrt(end), width=width, height=8):
-        console.print(Text(" " * MARGIN + row.rstrip(), "dim"), soft_wrap=True)
+        console.print(Text(" " * MARGIN + row.rstrip(), "dim"))
 
 
 def _show_figures(console: Console, found: RunSummary) -> None:
@@ -173,9 +173,7 @@ def _show_figures(console: Console, found: RunSummary) -> None:
     width = max(len(each.model) for each in found.figures)
     for each in found.figures:
         line = f"{each.model:{width}}  {each.name} {_number(each.value)}"
-        console.print(
-            Text(" " * MARGIN + line, "bold green" if each.model.endswith("network") else ""), soft_wrap=True
-        )
+        console.print(Text(" " * MARGIN + line, "bold green" if each.model.endswith("network") else ""))
 
 
 def _provenance(made: dict[str, Any]) -> str:
@@ -190,7 +188,7 @@ def _row(console: Console, name: str, content: Text) -> None:
     """Print a line with a name in the margin; long content is wrapped beside it in a terminal."""
     head = Text(f"{name:{MARGIN}}", "bold cyan")
     if not console.is_terminal:
-        console.print(head + content, soft_wrap=True)
+        console.print(head + content)
         return
     grid = Table.grid(padding=0)
     grid.add_row(head, content)

@@ -87,8 +87,8 @@ class View:
         """Draw one event."""
         self._wait(None)
         if self.machine:
-            self.console.print(Text("unspool", "bold"), "· text in, language model out", soft_wrap=True)
-            self.console.print(self.machine, style="dim", soft_wrap=True)
+            self.console.print(Text("unspool", "bold"), "· text in, language model out")
+            self.console.print(self.machine, style="dim")
             self.machine = ""
         match event:
             case CorpusReady(corpus):
@@ -295,11 +295,11 @@ class View:
 
     def _stage(self, name: str, what: str, more: Text | None = None) -> None:
         head = Text.assemble((f"{name:{MARGIN}}", "bold cyan"), what, more or "")
-        self.console.print(head, soft_wrap=True)
+        self.console.print(head)
 
     def _line(self, content: Text | Table) -> None:
         if isinstance(content, Text):
-            self.console.print(_indented(content), soft_wrap=True)
+            self.console.print(_indented(content))
         else:
             grid = Table.grid(padding=0)
             grid.add_row(" " * MARGIN, content)
