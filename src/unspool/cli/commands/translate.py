@@ -62,11 +62,11 @@ class Asked(OutputOptions, Columns):
 
     columns: Annotated[tuple[int, int] | None, Parameter(group=DATA, negative="")] = None
     """Which two columns, counted from 0, where there are more than two [default: as in the fit]."""
+    plot: OfOutput[Path | None] = None
+    """Draw where the decoder looks for the first text (.png, .svg, .pdf): needs attention."""
     beam: int | None = network.BEAM.field(
         None, help="Beam width; 1 is greedy decoding [default: as in the fit]."
     )
-    plot: OfOutput[Path | None] = None
-    """Draw where the decoder looks for the first text (.png, .svg, .pdf): needs attention."""
 
 
 @app.command
