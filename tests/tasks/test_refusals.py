@@ -40,7 +40,7 @@ def test_a_fit_refuses(model, X, y, message):
 
 def test_a_spread_that_was_not_learned_is_not_given():
     model = SequenceRegressor(**QUICK).fit(X, [1.0, 2.0, 3.0])
-    with pytest.raises(InputError, match="fit with spread=True"):
+    with pytest.raises(InputError, match="fit with std=True"):
         model.predict_distribution(X)
     assert model.predict(X).shape == (3,)
 

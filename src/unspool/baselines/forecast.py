@@ -24,7 +24,7 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import Real, Whole
 
 
-class Baseline(Protocol):
+class ForecastBaseline(Protocol):
     """Forecasts a series."""
 
     def forecast(self, y: Real, origins: Whole, steps: int) -> Real:

@@ -198,10 +198,10 @@ class Estimator(Arguments):
         """Return o of every row, in the order of X: K, or tau K."""
         examples, network = self._examples(X), self.network_
         weights, found = network.weights(), list[Any]([None] * len(examples))
-        for batch in examples.batches(examples.rows_at_once(SCORED), aligned=False):
+        for batch in examples.batches(examples.rows_at_once(SCORED), per_step=False):
             o = network.outputs(batch, weights)
             for b, row in enumerate(batch.rows.tolist()):
-                found[row] = o[: batch.lengths[b], b] if network.config.aligned else o[b]
+                found[row] = o[: batch.lengths[b], b] if network.config.per_step else o[b]
         return found
 
     def __sklearn_tags__(self) -> Any:

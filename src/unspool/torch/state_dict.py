@@ -56,7 +56,7 @@ def to_torch(
     _refuse_no_counterpart(config)
     result = {f"{embedding}.weight": p["E"].copy()} if config.embedding else {}
     result |= {f"{rnn}.{name}": value for name, value in _layers_to_torch(config, p).items()}
-    result[f"{linear}.weight"] = p["E" if config.tied else "V"].copy()
+    result[f"{linear}.weight"] = p[config.output_matrix].copy()
     result[f"{linear}.bias"] = p["c"].copy()
     return result
 

@@ -16,7 +16,7 @@ def test_every_sequence_is_in_one_batch_as_it_was(lengths: list[int], B: int, se
     sequences = [np.arange(n, dtype=np.int32) + 100 * i for i, n in enumerate(lengths)]
     rng = None if seed is None else np.random.default_rng(seed)
     seen = []
-    for batch in Examples(sequences).batches(B, rng, aligned=False):
+    for batch in Examples(sequences).batches(B, rng, per_step=False):
         assert batch.x.shape == (max(1, batch.lengths.max()), batch.B)
         assert batch.B <= B
         for b, row in enumerate(batch.rows):
@@ -27,7 +27,7 @@ def test_every_sequence_is_in_one_batch_as_it_was(lengths: list[int], B: int, se
 
 
 def test_sequences_of_vectors_keep_their_channels() -> None:
-    batch = next(Examples([np.ones((2, 3)), np.ones((4, 3))]).batches(2, aligned=False))
+    batch = next(Examples([np.ones((2, 3)), np.ones((4, 3))]).batches(2, per_step=False))
     assert batch.x.shape == (4, 2, 3)
     assert batch.x.sum() == 18
 

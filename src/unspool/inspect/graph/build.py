@@ -107,7 +107,7 @@ def _input(draft: _Draft, config: ModelConfig) -> list[_Source]:
 
 def _output(draft: _Draft, config: ModelConfig, sources: list[_Source], forced: bool) -> None:
     last = config.pattern == "last"
-    V = "E" if config.tied else "V"
+    V = config.output_matrix
     if not config.tied and len(sources) == 1:
         draft.share("V", "V", (config.outputs, config.width))
     reads = []
