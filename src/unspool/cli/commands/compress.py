@@ -1,6 +1,6 @@
-"""Compress any file losslessly to the cross-entropy of a language model, and compare with gzip, bzip2 and xz.
+"""Compress any file losslessly with a language model, and compare the size with gzip, bzip2 and xz.
 
-The better the model predicts the file, the smaller the result. `unspool decompress` restores the file from it with
+The size approaches the model's cross-entropy on the file. `unspool decompress` restores the file from it with
 the same model.
 """
 
@@ -50,15 +50,15 @@ def compress_command(
     Parameters
     ----------
     run
-        The folder of the run; its tokens are characters, bytes or sub-words.
+        The folder of a run that was trained on characters, bytes or sub-words (not on words).
     file
-        The file to compress: text or anything else, read as it is.
+        The file to compress: text or any other bytes.
     out
         The file to write; - is standard output [default: FILE.unspool].
     with_model
-        Put the model into the file too, so that it can be read without the run.
+        Also store the model in the compressed file; decompression then does not need the run.
     plot
-        A picture: bits per byte of the first so many bytes of the file, beside the other programs.
+        Draw bits per byte against the number of bytes compressed, for unspool, gzip, bzip2 and xz, into this file (.png, .svg, .pdf).
     """
     options.apply()
     data = read_bytes(file)

@@ -1,4 +1,4 @@
-"""Evaluate a language model on a text: nats, perplexity, bits per character and byte, beside n-gram baselines.
+"""Evaluate a language model on a text: nats, perplexity, bits per character and byte, compared with n-gram baselines.
 
 Every target is scored once; the state is carried from the first token to the last.
 """
@@ -51,15 +51,15 @@ def evaluate_command(
     Parameters
     ----------
     text
-        Files, folders, - or builtin:… [default: the part of the run's own text that it was not trained on].
+        Files, folders, - for standard input, builtin:python-docs or builtin:python-source [default: a split of the run's text: see --part].
     part
-        Without a text: which part of the run's own [default: test; where there is none, valid].
+        If TEXT is omitted: the split of the run's text to score [default: test, or valid if there is no test split].
     order
-        Longest n-grams of the baselines, counted on the training part; 0: none [default: 6 for characters and bytes, else 4].
+        Highest order of the n-gram baselines, counted on the training split; 0 for no n-grams [default: 6 for characters and bytes, else 4].
     backward
-        Read in reverse time: for a model that was trained so.
+        Score the text from right to left; required for a model trained with --backward.
     window
-        Steps read at once; it changes no bit of the result.
+        Steps per forward pass; the result does not depend on it.
     """
     options.apply()
     if order is not None:

@@ -1,7 +1,7 @@
-"""Inspect a language model while it reads a text: surprise, units, states, gradients and graph, on an HTML page.
+"""Inspect a language model while it reads a text: loss per token, units, states, gradients and graph, on an HTML page.
 
-Writes report.html, one file that loads nothing, and its pictures beside it: graph.svg, surprise.svg,
-units.svg, path.svg, influence.svg, bias.svg, states.png, and all numbers in numbers.json.
+Writes report.html, a self-contained page, and in the same folder its pictures: graph.svg, surprise.svg (the loss of each
+token), units.svg, path.svg (the path of the hidden state), influence.svg, bias.svg, states.png; and all numbers in numbers.json.
 """
 
 import json as jsonlib
@@ -54,9 +54,9 @@ class Options:
     skip: int = 0
     """Number of characters to leave out first."""
     units: str | None = None
-    """Units to show, instead of the most informative ones: 17,h42,s3,layer1.h5."""
+    """Units to show, instead of the most informative ones, for example 17,h42,s3,layer1.h5: s is the cell state of an LSTM; 17 is h17; layers count from 0 [default: the last]."""
     threads: int | None = None
-    """Number of threads; the results do not depend on it."""
+    """Number of threads; the results do not depend on it [default: UNSPOOL_THREADS, or all CPUs]."""
     json: Flag = False
     """Print the numbers as JSON, and nothing else."""
     quiet: Flag = False

@@ -31,9 +31,9 @@ class Options(RunOptions):
     """What `resume` is given."""
 
     plot: OfOutput[Path | None] = None
-    """Draw what the command that began it draws into this file (.png, .svg, .pdf)."""
+    """Draw the plot of the command that started the run (for example the learning curve of train) into this file (.png, .svg, .pdf)."""
     tensorboard: OfOutput[Flag] = False
-    """Of a language model: write curves for TensorBoard into the run as well (extra `tensorboard`)."""
+    """For language models: also write curves for TensorBoard into the run (extra `tensorboard`)."""
 
 
 def resume(run: RunFolder, /, *, options: Options = Options()) -> None:

@@ -1,6 +1,6 @@
-"""List runs: kind, data, size, progress and figures; or compare them.
+"""List runs: kind, data, size, progress and scores; or compare them.
 
-Damaged runs are listed as such. With --compare, the hyper-parameters that differ stand beside the figures.
+Damaged runs are marked. With --compare, each run is a column with its scores and the hyper-parameters that differ.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Options:
     """What `runs` is given."""
 
     compare: Flag = False
-    """Show the hyper-parameters that differ, and the figures, one column per run."""
+    """Show the hyper-parameters that differ, and the scores, one column per run."""
     sort: By = "path"
     """Order of the runs: path, date (oldest first), kind, valid (lowest loss first) or size (largest first)."""
     json: Flag = False

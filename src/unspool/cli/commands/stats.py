@@ -1,4 +1,4 @@
-"""Count a text: sizes, frequent tokens, Zipf's law, unseen n-grams, and how well n-grams predict it."""
+"""Print statistics of a text: sizes, frequent tokens, Zipf's law, unseen n-grams, and the perplexity of n-grams."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -30,7 +30,7 @@ class Parts(Reading):
     """How the text is read, and what it is tested by."""
 
     test: OfText[str | None] = None
-    """A file that is the test part; TEXT is the training part then."""
+    """A separate file for the test split; TEXT is then used for training."""
     split: Split = SPLIT.field(
         (0.9, 0.05, 0.05), help="Fractions of the tokens for train, valid and test, in order."
     )
@@ -42,15 +42,15 @@ class Options:
     """What `stats` is given."""
 
     order: int = 3
-    """The longest n-grams."""
+    """Highest order n of the n-grams."""
     eps: Annotated[tuple[float, ...], Parameter(negative="", consume_multiple=True)] = (1.0, 1.0, 1.0)
-    """The weights of Laplace smoothing for n = 1, 2, 3."""
+    """Constants of Laplace smoothing for n = 1, 2, 3, …; the last one holds for higher orders."""
     ranks: Annotated[tuple[int, int] | None, Plain] = None
     """The first and last rank of the Zipf fit [default: 1 and the last with a frequency of at least 5]."""
     top: int = 10
     """Number of the most frequent tokens to print."""
     backward: Flag = False
-    """Predict the test part in reverse time as well."""
+    """Also score n-grams that predict the test split from right to left."""
     cache: Path | None = None
     """A folder that stores the prepared text for the next call."""
     json: Flag = False
