@@ -90,7 +90,7 @@ class FitOptions(RunOptions, SequenceOptions):
         names = {key_of(field): field.name for field in fields(cls) if field.name not in passing}
         hints = get_type_hints(cls)
         if unknown := sorted(set(content) - set(names)):
-            raise FileError(f"{path}: damaged or crafted: unknown field {unknown[0]!r}")
+            raise FileError(f"{path}: damaged or manipulated: unknown field {unknown[0]!r}")
         made = {
             names[key]: read_as(hints[names[key]], value, path, f"command.options.{key}")
             for key, value in content.items()

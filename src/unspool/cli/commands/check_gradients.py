@@ -138,7 +138,7 @@ def _cell(error: float | None, limit: float) -> Text:
 
 def _verdict(found: list[Compared], good: bool) -> str:
     torch = "" if found and found[0].native_and_torch is not None else "; PyTorch is not installed"
-    limits = f"worst relative error at most {FLOAT32:g} in float32 and {EXACT:g} in float64"
+    limits = f"limits of the relative error: {FLOAT32:g} in float32, {EXACT:g} in float64"
     if good:
         return f"all {len(found)} parameters agree ({limits}{torch})"
     wrong = ", ".join(each.name for each in found if not each.agrees)

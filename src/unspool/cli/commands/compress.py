@@ -180,7 +180,7 @@ def _print(
     kept, coded = packed.container, packed.coded
     table = plain_table("", right=("bytes", "bits/byte", "of the file"))
     promised = math.ceil(coded.expected_bits / 8)
-    rows = [("the file", kept.length), *others.items(), ("promised by the network", promised)]
+    rows = [("the file", kept.length), *others.items(), ("cross-entropy of the network", promised)]
     for name, size in [*rows, ("written", written)]:
         shares = (f"{8 * size / kept.length:.4f}", f"{size / kept.length:.2%}") if kept.length else ("", "")
         table.add_row(name, f"{size:,}", *shares, style="bold green" if name == "written" else None)
@@ -201,12 +201,12 @@ def _of_what(packed: CompressionResult, written: int) -> str:
     header = written - len(kept.payload) - len(kept.model)
     if kept.mode == "stored":
         return (
-            f"written: {kept.length:,} bytes as they are (the network would need {len(coded.payload):,}), "
+            f"written: {kept.length:,} bytes stored uncompressed (the network would need {len(coded.payload):,}), "
             f"{header:,} of header"
         )
     parts = [f"{math.ceil(coded.token_bits / 8):,} bytes for the tokens{_excess(coded)}"]
     if coded.unknown:
-        parts.append(f"{coded.spelled_bits / 8:,.0f} to spell what is unknown ({coded.unknown:,})")
+        parts.append(f"{coded.spelled_bits / 8:,.0f} to spell the {coded.unknown:,} unknown tokens")
     parts.append(f"{header:,} of header")
     parts += [f"{len(kept.model):,} of model"] if kept.model else []
     return f"written: {', '.join(parts)}"
@@ -216,4 +216,4 @@ def _excess(coded: Coded) -> str:
     if not coded.expected_bits or coded.mode == "counted":  # what was promised counts <unk> by the network
         return ""
     excess = coded.token_bits / coded.expected_bits - 1
-    return f" ({abs(excess):.3%} {'more' if excess > 0 else 'less'} than promised)"
+    return f" ({abs(excess):.3%} {'more' if excess > 0 else 'less'} than the cross-entropy)"

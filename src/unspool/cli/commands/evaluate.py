@@ -29,8 +29,8 @@ from unspool.storage import run_folder
 from unspool.tasks.language.text_model import TextModel
 
 CAUTION = {
-    "valid": "the validation part also chose the model: its figures are slightly optimistic",
-    "train": "the model was trained on this part: its figures say nothing about other text",
+    "valid": "the validation split also selected the model: its scores are slightly optimistic",
+    "train": "the model was trained on this split: its scores say nothing about other text",
 }
 """What a reader should know about figures on a part of the run's own text."""
 
@@ -92,16 +92,16 @@ def _read(run: Path, model: TextModel, text: list[str] | None, part: str | None)
         judged = {each.name: each for each in corpus.parts}[part]
     if len(judged.ids) < 2:
         raise InputError(
-            f"the {judged.name} part has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
+            f"the {judged.name} split has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
         )
     return judged
 
 
 def _check_direction(model: TextModel, backward: bool) -> None:
     if backward and not model.backward:
-        raise InputError("--backward: this model was trained forward in time; train one with --backward")
+        raise InputError("--backward: this model was trained without --backward; train one with it")
     if model.backward and not backward:
-        raise InputError("this model was trained in reverse time; say --backward to judge it so")
+        raise InputError("this model was trained with --backward; pass --backward to score it")
 
 
 def _counted(run: Path, model: TextModel, part: Part, order: int | None) -> list[Row]:
@@ -146,10 +146,12 @@ def _as_json(
 def _describe(console: Console, model: TextModel, part: Part) -> None:
     way = "from the last to the first" if model.backward else "from the first to the last"
     K, targets = len(model.vocab), len(part.ids) - 1
-    console.print(f"{part.name}: {targets:,} targets, each once, the state carried {way}", soft_wrap=True)
     console.print(
-        f"perplexity lies between 1 (always certain and right) and, for a guess without knowledge, {K:,} tokens"
-        f" (ln = {math.log(K):.4f} nats); below it is knowledge",
+        f"{part.name}: {targets:,} targets, each scored once; the state is carried {way}", soft_wrap=True
+    )
+    console.print(
+        f"perplexity: 1 for a model that is always certain and right, {K:,} ({math.log(K):.4f} nats) for a uniform guess over "
+        "the vocabulary; lower is better",
         style="dim",
         soft_wrap=True,
     )
@@ -159,7 +161,7 @@ def _describe(console: Console, model: TextModel, part: Part) -> None:
         share = part.unknown / len(part.ids)
         console.print(
             f"{part.unknown:,} tokens ({share:.2%}) are not in the vocabulary and are scored as <unk>; "
-            "spelling them out would cost more bits",
+            "coding them character by character would cost more bits",
             style="yellow",
             soft_wrap=True,
         )

@@ -128,7 +128,7 @@ def _say_unknown(model: TextModel, prompt: str) -> None:
     unknown = model.unknown(prompt)
     if unknown:
         shown = " ".join(map(repr, unknown[:8])) + (" …" if len(unknown) > 8 else "")
-        print(f"unspool: the model does not know {shown}: read as <unk>", file=sys.stderr)
+        print(f"unspool: not in the vocabulary, read as <unk>: {shown}", file=sys.stderr)
 
 
 def _seed(seed: int | None, reader: TextGenerator) -> int:

@@ -251,7 +251,9 @@ def _ngram_nats(model: SequenceGenerator, parts: Parts) -> float:
 def _scores_line(scores: dict[str, Any]) -> str:
     line = f"{scores['rows']:,} texts: {scores['nats']:.4f} nats per token, perplexity {scores['perplexity']:.2f}"
     if scores["exact"] is not None:
-        line += f"; {scores['exact']:.4f} exactly right, {scores['error_rate']:.4f} edits per character of the truth"
+        line += (
+            f"; exact-match rate {scores['exact']:.4f}, {scores['error_rate']:.4f} edits per target character"
+        )
     return line
 
 

@@ -151,20 +151,18 @@ def _print(console: Console, report: InspectReport, out: Path) -> None:
         f"perplexity {found['perplexity']:.2f}",
         soft_wrap=True,
     )
-    table = plain_table("unit", "what it tells", gap=3)
+    table = plain_table("unit", "property", gap=3)
     for unit in report.units:
         table.add_row(pretty(unit.name), describe_unit(unit))
     console.print(table)
     if report.back is not None:
         farthest = report.back.fresh.lags[-1]
         reach = [f"more than {farthest}" if each is None else str(each) for each in report.back.horizons]
-        console.print(
-            f"memory horizon (influence below a hundredth): {', '.join(reach)} steps", soft_wrap=True
-        )
+        console.print(f"memory length (influence stays below 1 %): {', '.join(reach)} steps", soft_wrap=True)
         for bias, steps in report.back.advice.items():
             enough = f"more than {farthest}" if steps is None else f"{steps}"
             console.print(
-                f"  a gradient that misses at most {bias:.0%} looks back {enough} steps", soft_wrap=True
+                f"  for a bias of at most {bias:.0%}, backpropagate through {enough} steps", soft_wrap=True
             )
     there = [name for name in WRITTEN[:-1] if (out / name).exists()]
     console.print(f"written: {out / REPORT} and {', '.join(there)}", soft_wrap=True)

@@ -174,7 +174,7 @@ def _names(run: Path, count: int) -> list[str]:
     ]
     if len(names) != count:
         raise FileError(
-            f"{run / run_folder.CONFIG}: damaged or crafted: columns.names has {len(names)} entries; expected {count}"
+            f"{run / run_folder.CONFIG}: damaged or manipulated: columns.names has {len(names)} entries; expected {count}"
         )
     return names
 

@@ -129,18 +129,18 @@ def _print(console: Console, corpus: Corpus, found: Statistics) -> None:
             part.name, *(f"{size:,}" for size in sizes), f"{part.unknown:,} ({part.unknown_rate:.2%})"
         )
     console.print(parts)
-    console.print(f"vocabulary of the training part: {found.vocabulary:,} with <unk>")
+    console.print(f"vocabulary of the training split: {found.vocabulary:,} with <unk>")
     frequent = "  ".join(f"{token!r} {count:,}" for token, count in found.most_frequent)
     console.print(f"most frequent: {frequent}\n", markup=False, soft_wrap=True)
     console.print(_zipf_table(found), "")
     if not found.scores:
-        console.print("the test part has fewer than two tokens, so there is nothing to predict")
+        console.print("the test split has fewer than two tokens, so there is nothing to predict")
         return
     console.print(_unseen_table(found), "")
     console.print(_score_table(found))
     if corpus.test.unknown:
         console.print(
-            "tokens outside the vocabulary are scored as <unk>; spelling them out would cost more bits"
+            "tokens outside the vocabulary are scored as <unk>; coding them character by character would cost more bits"
         )
 
 
@@ -160,7 +160,7 @@ def _zipf_table(found: Statistics) -> Table:
 
 
 def _unseen_table(found: Statistics) -> Table:
-    table = plain_table("of the test part", right=("n-grams", "never seen", "different", "never seen"))
+    table = plain_table("of the test split", right=("n-grams", "unseen", "distinct", "distinct unseen"))
     for each in found.unseen:
         rates = (each.unseen_tokens / max(each.tokens, 1), each.unseen_types / max(each.types, 1))
         table.add_row(
@@ -170,7 +170,7 @@ def _unseen_table(found: Statistics) -> Table:
 
 
 def _score_table(found: Statistics) -> Table:
-    table = plain_table("on the test part", right=("perplexity", "nats", "bits/character", "bits/byte"))
+    table = plain_table("on the test split", right=("perplexity", "nats", "bits/character", "bits/byte"))
     for score in found.scores:
         name = f"{score.order}-grams, {score.model}" if score.order else score.model
         name += ", backward" if score.backward else ""

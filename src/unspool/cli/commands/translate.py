@@ -155,8 +155,8 @@ def _scores(answers: list[str], truth: list[str]) -> dict[str, float]:
 
 def _scores_line(scores: dict[str, float]) -> str:
     return (
-        f"{scores['pairs']:,} pairs: {scores['exact']:.4f} exactly right, "
-        f"{scores['error_rate']:.4f} edits per character of the truth"
+        f"{scores['pairs']:,} pairs: exact-match rate {scores['exact']:.4f}, "
+        f"{scores['error_rate']:.4f} edits per target character"
     )
 
 
