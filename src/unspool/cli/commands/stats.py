@@ -122,7 +122,7 @@ def _finite(value: Any) -> Any:
 def _print(console: Console, corpus: Corpus, found: Statistics) -> None:
     if corpus.erased:
         console.print(f"cleaning erased {corpus.erased:,} letters that are not A-Z")
-    parts = plain_table("part", right=("tokens", "types", "characters", "bytes", "unknown"))
+    parts = plain_table("split", right=("tokens", "types", "characters", "bytes", "unknown"))
     for part in found.parts:
         sizes = (part.tokens, part.types, part.characters, part.bytes)
         parts.add_row(
