@@ -48,7 +48,7 @@ def test_fit_predict_and_pictures(data: Path, tmp_path: Path, capsys: pytest.Cap
         "autoregression",
         "window MLP",
         "2008-01",
-        "80% band",
+        "80% interval",
     ):
         assert name in printed
     assert {path.name for path in tmp_path.glob("*.png")} == {"p-sales.png", "p-cost.png"}
@@ -85,7 +85,7 @@ def test_a_backtest_as_a_table_json_and_picture(
     assert found["origins"] == 7 and len(found["models"]["network"]["mase_by_step"]) == 6
     assert plot.read_bytes().startswith(b"<?xml")
     assert run("backtest", data, "--columns", "cost", "--test", "25%", "--stride", 6, *QUICK) == 0
-    assert "in the 80% band" in capsys.readouterr().out
+    assert "80% coverage" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_a_band_that_holds_less_than_its_level_says_so(
     printed = capsys.readouterr()
     columns = json.loads(printed.out)["columns"]
     assert columns["sales"]["level_reached"] < 0.8 == columns["cost"]["level_reached"]
-    assert "column 'sales': too few errors for a band of level 0.8" in printed.err
+    assert "column 'sales': too few errors for a prediction interval of level 0.8" in printed.err
     assert printed.err.count("\n") == 1
 
 

@@ -223,7 +223,7 @@ def test_a_saved_state_goes_on_as_if_it_had_never_stopped(trained: Path, tmp_pat
 
 def test_unknown_characters_of_a_prompt_are_said(trained: Path) -> None:
     done = unspool("generate", trained, "--prompt", "Ωthe ΩX", "--length", 5, "--seed", 1)
-    assert "does not know 'Ω' 'X': read as <unk>" in done.stderr
+    assert "not in the vocabulary, read as <unk>: 'Ω' 'X'" in done.stderr
     assert done.stdout.startswith("Ωthe ΩX")
 
 

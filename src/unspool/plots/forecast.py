@@ -92,7 +92,7 @@ def draw_backtest(found: Any, y: Real, path: str | Path, *, labels: Sequence[str
     for number, i in enumerate(shown):
         ahead = int(found.origins[i]) + np.arange(H)
         if found.low is not None:
-            name = f"{found.level:.0%} band" if not number else None
+            name = f"{found.level:.0%} interval" if not number else None
             left.fill_between(
                 ahead, found.low[i], found.high[i], color=BLUE, alpha=0.18, linewidth=0, label=name
             )

@@ -78,7 +78,7 @@ def _chosen(model: Forecaster) -> str:
 def show_backtest(console: Console, heading: str, found: Backtest) -> None:
     """Print all models of a backtest in one table."""
     covers = any(row.coverage is not None for row in found.rows)
-    figures = ("MASE", "RMSE", "ratio to naive", *[f"in the {found.level:.0%} interval"] * covers)
+    figures = ("MASE", "RMSE", "vs naive", *[f"{found.level:.0%} coverage"] * covers)
     table = plain_table(
         f"{len(found.origins):,} origins, {found.horizon} steps ahead", right=figures, wide=True
     )
