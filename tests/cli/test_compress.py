@@ -72,7 +72,7 @@ def test_a_file_goes_and_comes_back(run: Path, story: Path) -> None:
         "gzip -9",
         "bzip2 -9",
         "xz -9e",
-        "cross-entropy of the network",
+        "network's cross-entropy",
         "written",
         "of header",
         "unknown",

@@ -180,7 +180,7 @@ def _print(
     kept, coded = packed.container, packed.coded
     table = plain_table("", right=("bytes", "bits/byte", "of the file"))
     promised = math.ceil(coded.expected_bits / 8)
-    rows = [("the file", kept.length), *others.items(), ("cross-entropy of the network", promised)]
+    rows = [("the file", kept.length), *others.items(), ("network's cross-entropy", promised)]
     for name, size in [*rows, ("written", written)]:
         shares = (f"{8 * size / kept.length:.4f}", f"{size / kept.length:.2%}") if kept.length else ("", "")
         table.add_row(name, f"{size:,}", *shares, style="bold green" if name == "written" else None)
