@@ -120,7 +120,7 @@ def test_graph_writes_what_the_name_ends_with(run, tmp_path, here):
         (["--tau", "100000000"], "nodes"),
         (["--tau", "0"], "tau is 0"),
         (["--cell", "rnn"], "cell is 'rnn'"),
-        (["--text", "a"], "goes with a run"),
+        (["--text", "a"], "requires RUN"),
         (["--out", "picture.png"], ".svg"),
     ],
 )

@@ -252,5 +252,7 @@ def begins_anew(window: Window) -> bool:
     """Return whether the state starts anew before this window, in all rows together."""
     reset = np.asarray(window.reset)
     if reset.any() != reset.all():
-        raise InputError("fresh: the rows of a window begin anew together or not at all")
+        raise InputError(
+            "fresh: mixes True and False; expected one value for all rows: reset all rows of a window together"
+        )
     return bool(reset.all())

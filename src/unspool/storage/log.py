@@ -112,7 +112,7 @@ class RunLog:
             return
         if len(kept) != mark["bytes"] or self._hash.hexdigest() != mark["hash"]:
             raise FileError(
-                f"{self.path}: damaged or changed by hand; restore it from a copy, or delete it to go on without it"
+                f"{self.path}: damaged or changed by hand; restore it from a copy, or delete it to continue without it"
             )
         with self._reported():
             self._file.truncate(mark["bytes"])

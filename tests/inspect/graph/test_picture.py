@@ -136,5 +136,5 @@ def test_figure_10_4_is_drawn_as_in_the_book_with_teacher_forcing_below(tmp_path
         "unspool: --feedback token now means teacher forcing, as in train; for the most probable output, use --feedback argmax",
         "unspool: --feedback target is now --feedback token, as in train",
     ]
-    with pytest.raises(InputError, match=r"goes with --pattern 10\.4"):
+    with pytest.raises(InputError, match=r"requires --pattern 10\.4"):
         graph("--feedback", "target")

@@ -156,9 +156,7 @@ def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
     note_empty(learned.name, learned.sequences, fit=True)
     assert learned.labels is not None
     if len(learned.classes) < 2:
-        raise InputError(
-            f"{data}: there is one class only, {learned.classes[0]!r}; expected at least two to tell apart"
-        )
+        raise InputError(f"{data}: there is one class only, {learned.classes[0]!r}; expected at least two")
     refuse_broken(learned.labels, learned.name)
     refuse_numbers(learned.name, learned.labels)
     if options.test is not None:

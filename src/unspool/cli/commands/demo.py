@@ -42,7 +42,7 @@ NEXT = (
     ("unspool train YOUR.txt --minutes 3 --out RUN", "a model of your own text"),
     ("unspool generate RUN --prompt …", "generate text"),
     ("unspool demo --seconds 150", "train longer"),
-    ("unspool stats YOUR.txt", "count the tokens of your text"),
+    ("unspool stats YOUR.txt", "print statistics of your text"),
 )
 
 
@@ -60,7 +60,7 @@ def demo(
     Parameters
     ----------
     seconds
-        How long to train; the other stages take a few seconds more.
+        Training time in seconds; the other stages take a few seconds more.
     seed
         Seed of all random numbers: the same seed and number of updates give the same model.
     json

@@ -115,14 +115,14 @@ def graph(
 def _described(options: Options) -> Folded:
     """Give the network that the options describe, or a dynamical system."""
     if options.text is not None:
-        raise InputError("--text goes with a run: a network without a vocabulary cannot read")
+        raise InputError("--text requires RUN: a network without a vocabulary cannot read")
     if options.cell in SYSTEMS:
         return SYSTEMS[options.cell]()
     if options.cell not in (None, *CELLS):
         raise InputError(f"cell is {options.cell!r}; expected one of {', '.join((*CELLS, *SYSTEMS))}")
     if options.feedback is not None and options.pattern != "10.4":
         raise InputError(
-            f"--feedback {options.feedback} goes with --pattern 10.4: other patterns feed no output back"
+            f"--feedback {options.feedback} requires --pattern 10.4: other patterns feed no output back"
         )
     fed = options.feedback or "logits"
     return fold(

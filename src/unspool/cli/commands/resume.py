@@ -41,7 +41,7 @@ def resume(run: RunFolder, /, *, options: Options = Options()) -> None:
     kind = run_folder.read_kind(run)
     if kind in WORKS:
         if options.tensorboard:
-            raise InputError("--tensorboard goes with language models")
+            raise InputError("--tensorboard is for language models only")
         return resume_fit(WORKS[kind], run, options)
     if kind != "language":
         raise InputError(

@@ -86,7 +86,7 @@ def turing(
     check_outputs(picture, weights, force=replacing.force, inputs=[machine])
     found = find(machine)
     if isinstance(found, Automaton) and weights is not None:
-        raise InputError("--weights goes with a Turing machine; those of an automaton are 0, 1 and -1")
+        raise InputError("--weights requires a Turing machine; the weights of an automaton are 0, 1 and -1")
     found.check(tape)
     agree = (
         _automaton(found, tape, show)

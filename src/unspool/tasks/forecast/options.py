@@ -22,7 +22,7 @@ DIFFERENCES: Option[Any] = _data(
     "differences", "d,D: ordinary and seasonal differences, each 0 or 1; guess: from the autocorrelations."
 )
 WINDOW = replace(
-    training.WINDOW, help="Number of past values that a network reads; 0: three seasons; with a second season, its length plus one first season.",
+    training.WINDOW, help="Number of past values that a network reads; 0: three seasons; with a second season, its length plus one first season; without a season, 24 values.",
     check=whole(0), group="Network",
 )  # fmt: skip
 HIDDEN = replace(
