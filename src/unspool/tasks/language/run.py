@@ -131,7 +131,7 @@ def resume(out: Path, *, policy: CheckpointPolicy | None = None) -> Iterator[Eve
         training = build_state(corpus, config)
         store.restore_state(training, out, log)
         yield CorpusReady(corpus)
-        if not has_test(corpus):  # an older version repeated the validation part here
+        if not has_test(corpus):  # an older version repeated the validation split here
             found = [replace(each, test=None) for each in found]
         if found[0].live is None and math.isfinite(training.best):
             _score_best_again(training, corpus, config, out / run_folder.MODEL)
