@@ -76,7 +76,7 @@ def main() -> None:
         peer.close()
     ratio = best["torch"] / best["unspool"]
     show(
-        ["first token, s", "unspool, µs a token", "PyTorch, µs a token", "ratio"],
+        ["first token, s", "unspool, µs per token", "PyTorch, µs per token", "ratio"],
         [[first, 1e6 * best["unspool"], 1e6 * best["torch"], ratio]],
     )
     save("generation", {"first_token_seconds": first, "seconds_a_token": best, "ratio": ratio})

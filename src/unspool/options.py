@@ -34,7 +34,7 @@ C = TypeVar("C")
 MOST_STEPS = 10**10
 """The most updates of a training, or tokens of a text to write: months at a thousandth of a second each."""
 MOST_ORDER = 100
-"""The longest n-grams. Time grows with the square of the order, and long before this almost every n-gram occurs once."""
+"""The highest order of n-grams. Time grows with the square of the order, and long before this almost every n-gram occurs once."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def test_fit_predict_and_pictures(data: Path, tmp_path: Path, capsys: pytest.Cap
     printed = capsys.readouterr().out
     for said in (
         "96 steps, 2000-01 to 2007-12; sales, cost",
-        "left out, no series of numbers: place",
+        "ignored, not numeric: place",
         "season 12",
     ):
         assert said in printed
@@ -48,7 +48,7 @@ def test_fit_predict_and_pictures(data: Path, tmp_path: Path, capsys: pytest.Cap
         "autoregression",
         "window MLP",
         "2008-01",
-        "80% band",
+        "80% interval",
     ):
         assert name in printed
     assert {path.name for path in tmp_path.glob("*.png")} == {"p-sales.png", "p-cost.png"}
@@ -85,7 +85,7 @@ def test_a_backtest_as_a_table_json_and_picture(
     assert found["origins"] == 7 and len(found["models"]["network"]["mase_by_step"]) == 6
     assert plot.read_bytes().startswith(b"<?xml")
     assert run("backtest", data, "--columns", "cost", "--test", "25%", "--stride", 6, *QUICK) == 0
-    assert "in the 80% band" in capsys.readouterr().out
+    assert "80% coverage" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_other_slips_are_said(data: Path, tmp_path: Path, capsys: pytest.Capture
         (["predict", tmp_path / "none"], "no such run"),
         (["backtest", data, "--test", "x"], "test is 'x'"),
         (["backtest", data, "--test", "3"], "test is 3: expected 12 (the horizon)"),
-        (["fit", data, "--out", tmp_path], "something is there already"),
+        (["fit", data, "--out", tmp_path], "this path already exists"),
         (["fit", data, "--out", tmp_path / "r", "--plot", "a.txt"], "expected a name that ends with"),
         (["fit", data, "--out", tmp_path / "r", "--plot", folder], "a folder of that name is there"),
         (["fit", data, "--out", data / "below"], "data.csv is no folder; give another --out"),
@@ -158,7 +158,7 @@ def test_other_slips_are_said(data: Path, tmp_path: Path, capsys: pytest.Capture
     assert run("fit", data, "--out", tmp_path / "r", "--columns", "cost", *QUICK) == 0
     capsys.readouterr()
     assert run("fit", data, "--out", tmp_path / "r") == 2
-    assert "a run is there already; give another --out\n" in capsys.readouterr().err
+    assert "a run already exists here; give another --out\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("act", ["fit", "backtest"])
@@ -259,7 +259,7 @@ def test_a_band_that_holds_less_than_its_level_says_so(
     printed = capsys.readouterr()
     columns = json.loads(printed.out)["columns"]
     assert columns["sales"]["level_reached"] < 0.8 == columns["cost"]["level_reached"]
-    assert "column 'sales': too few errors for a band of level 0.8" in printed.err
+    assert "column 'sales': too few errors for a prediction interval of level 0.8" in printed.err
     assert printed.err.count("\n") == 1
 
 

@@ -97,12 +97,12 @@ def test_a_run_of_any_network_is_repeated_resumed_and_used(
     [
         (["--pattern", "10.5"], "unspool classify"),
         (["--pattern", "10.6"], "expected one of 10.3, 10.4"),
-        (["--pattern", "10.4", "--cell", "gru"], "goes with cell='elman'"),
-        (["--activation", "relu", "--cell", "lstm"], "goes with cell='elman'"),
+        (["--pattern", "10.4", "--cell", "gru"], "requires cell='elman'"),
+        (["--activation", "relu", "--cell", "lstm"], "requires cell='elman'"),
         (["--pattern", "10.4", "--h0", "learned"], "use feedback='logits'"),
         (["--pattern", "10.4", "--layers", "2"], "needs layers=1"),
         (["--pattern", "10.4", "--bptt", "truncated:4,8"], "no gradient passes"),
-        (["--feedback", "logits"], "goes with pattern='output'"),
+        (["--feedback", "logits"], "requires pattern='output'"),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_the_text_is_read(

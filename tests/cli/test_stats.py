@@ -45,7 +45,7 @@ def test_every_kind_of_tokens_is_described(
         "most frequent",
         "Zipf",
         "±",
-        "never seen",
+        "unseen",
         "uniform",
     ):
         assert expected in printed

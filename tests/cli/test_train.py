@@ -81,7 +81,7 @@ def test_training_shows_the_walk_and_leaves_a_run(story: Path, tmp_path: Path) -
         "saved",
     ):
         assert f"\n{stage} " in printed
-    for word in ("s left", "tokens/s", "perplexity", "uniform", "3-grams", "writes:", "unspool generate"):
+    for word in ("s left", "tokens/s", "perplexity", "uniform", "3-grams", "sample:", "unspool generate"):
         assert word in printed
     names = {path.name for path in out.iterdir()}
     assert names == {"config.json", "vocab.json", MODEL, TRAINING, "log.jsonl", "text"}
@@ -223,7 +223,7 @@ def test_a_saved_state_goes_on_as_if_it_had_never_stopped(trained: Path, tmp_pat
 
 def test_unknown_characters_of_a_prompt_are_said(trained: Path) -> None:
     done = unspool("generate", trained, "--prompt", "Ωthe ΩX", "--length", 5, "--seed", 1)
-    assert "does not know 'Ω' 'X': read as <unk>" in done.stderr
+    assert "not in the vocabulary, read as <unk>: 'Ω' 'X'" in done.stderr
     assert done.stdout.startswith("Ωthe ΩX")
 
 
@@ -456,7 +456,7 @@ def test_a_run_is_loaded_that_was_made_before_a_setting_existed(trained: Path, t
 def test_an_update_of_few_steps_reads_few_tokens(story: Path, tmp_path: Path) -> None:
     sizes = ["--steps", 14, "--batch", 4, "--hidden", 4, "--bptt", "truncated:2"]
     printed = unspool("train", story, "--out", tmp_path / "run", *sizes).stdout
-    assert f"{14 * 4 * 2 / (0.9 * len(TEXT)):.1f} times through the text" in printed
+    assert f"{14 * 4 * 2 / (0.9 * len(TEXT)):.1f} epochs" in printed
 
 
 def test_a_stop_while_the_model_is_judged_is_at_once_and_says_how_to_go_on(

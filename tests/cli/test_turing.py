@@ -41,7 +41,7 @@ def test_both_are_shown_side_by_side(turing) -> None:
         "5 updates",
         "after each of 8 steps",
         "4 digits",
-        "float32   right",
+        "float32   correct",
     ):
         assert part in out  # fmt: skip
 
@@ -132,7 +132,7 @@ def test_a_machine_that_has_halted_before_it_begins(turing, tmp_path: Path) -> N
         (["builtin:bb2", "--picture", "bb2.png"], "bb2.png: expected a name that ends with .svg"),
         (["builtin:bb2", "--picture", "nowhere/bb2.svg"], "there is no folder nowhere"),
         (["builtin:bb2", "--weights", "bb2.txt"], "expected a name that ends with .json"),
-        (["builtin:parity", "--weights", "p.json"], "--weights goes with a Turing machine"),
+        (["builtin:parity", "--weights", "p.json"], "--weights requires a Turing machine"),
     ],
 )
 def test_a_slip_is_one_line_and_exit_code_two(turing, arguments: list[str], message: str) -> None:

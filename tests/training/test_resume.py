@@ -132,7 +132,7 @@ def test_other_arguments_other_data_and_runs_without_a_fit_are_refused(tmp_path)
     with pytest.raises(InputError, match="save_every is 0"):
         make().fit_iter(TEXTS, y, run=out, save_every=0)
     make().fit(TEXTS, y).save(tmp_path / "saved")
-    with pytest.raises(InputError, match="holds no fit that could go on"):
+    with pytest.raises(InputError, match="holds no fit to resume"):
         make().fit(TEXTS, y, run=tmp_path / "saved")
     ended = make().fit(TEXTS, y, run=out)
     carry_after = make()
@@ -283,7 +283,7 @@ def test_runs_that_hold_no_command_are_refused_in_one_line(tmp_path, monkeypatch
     with pytest.raises(InputError, match="of the kind 'forecast' cannot be resumed"):
         run("resume", tmp_path / "numbers")
     _, out = stopped(tmp_path, monkeypatch)
-    with pytest.raises(InputError, match="--tensorboard goes with language models"):
+    with pytest.raises(InputError, match="--tensorboard is for language models only"):
         run("resume", out, "--tensorboard")
     with pytest.raises(FileError, match="unspool resume"):
         run("classify", "fit", tmp_path / "names.csv", "--out", out)

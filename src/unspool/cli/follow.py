@@ -137,7 +137,7 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
 
 
 def repeat(config: RunConfig) -> str:
-    """Return the command that repeats a run bit by bit, with every chosen hyper-parameter."""
+    """Return the command that repeats a run bit for bit, with every chosen hyper-parameter."""
     recipe, usual_recipe = config.fixed, Recipe()
     command = ["unspool", "train", *config.sources, "--steps", str(recipe.steps)]
     for name, value in asdict(recipe).items():

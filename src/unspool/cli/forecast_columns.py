@@ -93,7 +93,7 @@ def _note_level(name: str, level: float, model: Forecaster) -> None:
     reached = model.level_reached(level)
     if reached is not None and reached < level:
         print(
-            f"unspool: column {name!r}: too few errors for a band of level {level:g}; it holds {reached:.3g} at most",
+            f"unspool: column {name!r}: too few errors for a prediction interval of level {level:g}; its level is {reached:.3g} at most",
             file=sys.stderr,
         )
 

@@ -125,7 +125,7 @@ def summarise(run: Path) -> RunSummary:
     except UNREADABLE as error:
         found.state, found.error = DAMAGED, _reason(error)
     if not _has_right_types(found):  # a crafted config has a right checksum
-        wrong = found.error or f"{run / run_folder.CONFIG}: damaged or crafted: a field has a wrong type"
+        wrong = found.error or f"{run / run_folder.CONFIG}: damaged or manipulated: a field has a wrong type"
         return RunSummary(str(run), error=wrong, bytes=found.bytes)
     return found
 

@@ -252,5 +252,7 @@ def begins_anew(window: Window) -> bool:
     """Return whether the state starts anew before this window, in all rows together."""
     count = np.count_nonzero(window.reset)
     if 0 < count < np.size(window.reset):
-        raise InputError("fresh: the rows of a window begin anew together or not at all")
+        raise InputError(
+            "fresh: mixes True and False; expected one value for all rows: reset all rows of a window together"
+        )
     return bool(count)

@@ -91,7 +91,7 @@ def inspect(
     note("comparing units with the text")
     found = properties_of(pieces)
     chosen = find_units(reading.states, found, units) if units else choose_units(reading.states, found, UNITS)
-    note("looking back")
+    note("measuring the memory")
     back = look_back(source.model, ids)
     note("unfolding")
     steps = min(STEPS, len(ids) - 1)

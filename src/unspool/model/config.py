@@ -55,7 +55,7 @@ class ModelConfig:
         check_fields(self)
         if self.activation != "tanh" and not cell_named(self.cell).has_activation:
             raise InputError(
-                f"activation={self.activation!r} goes with cell={names_with('has_activation')!r}; the {self.cell} cell has a fixed one"
+                f"activation={self.activation!r} requires cell={names_with('has_activation')!r}; the {self.cell} cell has a fixed one"
             )
         if self.dense and (self.embedding or self.tied):
             raise InputError("embedding and tied go with tokens; leave them out where dense=True")
@@ -70,13 +70,13 @@ class ModelConfig:
         if self.pattern == "output":
             self._check_feedback()
         elif self.feedback != "token":
-            raise InputError(f"feedback={self.feedback!r} goes with pattern='output' (10.4)")
+            raise InputError(f"feedback={self.feedback!r} requires pattern='output' (10.4)")
 
     def _check_feedback(self) -> None:
         """Where the output is the only way back, there is no state to gate, drop, learn or read backwards."""
         if not cell_named(self.cell).reads_output:
             raise InputError(
-                f"pattern='output' (10.4) goes with cell={names_with('reads_output')!r}; the {self.cell} cell reads its state"
+                f"pattern='output' (10.4) requires cell={names_with('reads_output')!r}; the {self.cell} cell reads its state"
             )
         for name, plain in (("layers", 1), ("bidirectional", False), ("recurrent_dropout", 0.0)):
             if getattr(self, name) != plain:

@@ -64,14 +64,14 @@ class SequenceConfig:
         check_choice("head", self.head, HEADS)
         check_fields(self)
         if self.attention != "none" and not self.has_decoder:
-            raise InputError(f"attention goes with a decoder, and {self.shape} has none")
+            raise InputError(f"attention requires a decoder, and {self.shape} has none")
         if self.pool != "last" and self.shape != "many-to-one":
             raise InputError(
-                f"pool={self.pool!r} goes with many-to-one: the other shapes have nothing to pool"
+                f"pool={self.pool!r} requires many-to-one: the other shapes have nothing to pool"
             )
         if self.chrono_steps and not cell_named(self.cell).forget_gate:
             raise InputError(
-                f"chrono_steps goes with the gates of {names_with('forget_gate')}; {self.cell} has none"
+                f"chrono_steps requires the gates of {names_with('forget_gate')}; {self.cell} has none"
             )
         if self.tokens_out and self.outputs <= EOS:
             raise InputError("a decoder of tokens needs <unk>, <bos>, <eos> and at least one token more")

@@ -72,9 +72,9 @@ def require_free_folder(path: str | Path) -> None:
         raise FileError(f"{path}: cannot be made: {why(error)}; choose another path") from error
     if taken and os.path.exists(place / CONFIG):
         on = "" if _at_once(place) else f", or resume it: unspool resume {path}"
-        raise FileError(f"{path}: a run is there already; choose another path{on}")
+        raise FileError(f"{path}: a run already exists here; choose another path{on}")
     if taken:
-        raise FileError(f"{path}: something is there already; choose another path")
+        raise FileError(f"{path}: this path already exists; choose another path")
     if os.path.isdir(place) and (os.path.samefile(place, ".") or os.path.ismount(place)):
         said = "it is the working directory or a mount point; give the name of a new folder"
         raise FileError(f"{path}: cannot be made: {said}")

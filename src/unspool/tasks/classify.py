@@ -42,7 +42,9 @@ class SequenceClassifier(Estimator):
             )
         self.classes_, ids, counts = np.unique(labels, return_inverse=True, return_counts=True)
         if len(self.classes_) < 2:
-            raise InputError(f"there is only one class, {self.classes_.tolist()[0]!r}: nothing to tell apart")
+            raise InputError(
+                f"there is only one class, {self.classes_.tolist()[0]!r}: nothing to distinguish"
+            )
         self.class_prior_ = counts / counts.sum()
         return ids.astype(np.int32), "classes", len(self.classes_)
 

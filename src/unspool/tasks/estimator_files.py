@@ -159,7 +159,7 @@ def check_fits(estimator: Any, config: SequenceConfig, path: Path) -> None:
         fits = prior.shape == (config.outputs,) and prior.dtype.kind == "f" and bool((prior > 0).all())
         wrong += [not fits and "class_prior_"]
     if name := next((each for each in wrong if each), None):
-        raise FileError(f"{path}: damaged or crafted: {name} does not fit the rest of the run")
+        raise FileError(f"{path}: damaged or manipulated: {name} does not fit the rest of the run")
 
 
 def _coder(fields: Fields, run: Path, vocab: str) -> Encoder:
@@ -170,7 +170,7 @@ def _coder(fields: Fields, run: Path, vocab: str) -> Encoder:
     try:
         return encoder_from_fields(fields, Vocab.load(run / vocab) if of_tokens else None)
     except InputError as error:
-        raise FileError(f"{run / run_folder.CONFIG}: damaged or crafted: {error}") from error
+        raise FileError(f"{run / run_folder.CONFIG}: damaged or manipulated: {error}") from error
 
 
 def _labels(value: Any, path: Path, name: str) -> Any:
@@ -182,7 +182,7 @@ def _labels(value: Any, path: Path, name: str) -> Any:
             raise TypeError(f"dtype {fields['dtype']!r}")
         return np.array(fields["values"], dtype)
     except (TypeError, ValueError, OverflowError) as error:
-        raise FileError(f"{path}: damaged or crafted: learned.{name}: {error}") from error
+        raise FileError(f"{path}: damaged or manipulated: learned.{name}: {error}") from error
 
 
 def _described(estimator: FittedEstimator) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def load_plan(estimator: FittedEstimator, examples: Examples, path: str | Path) 
     content = run_folder.read_config(path, estimator.run_kind)
     if EXAMPLES not in content:
         raise InputError(
-            f"{path}: it holds no fit that could go on: it was saved when fitted; give another run"
+            f"{path}: the run holds no fit to resume: it was saved after the fit; choose another run"
         )
     given = json.loads(json.dumps(to_json(estimator), default=tensors.as_plain))
     arguments = read_as(dict[str, Any], content.get("arguments"), Path(path) / run_folder.CONFIG, "arguments")
@@ -49,7 +49,7 @@ def load_plan(estimator: FittedEstimator, examples: Examples, path: str | Path) 
         if given.get(name) != value:
             raise InputError(
                 f"{path}: it was begun with {name}={value!r}, not {given.get(name)!r}; "
-                "go on with the same arguments, or give another run"
+                "resume with the same arguments, or choose another run"
             )
     if content[EXAMPLES] != _hash(estimator, examples):
         raise InputError(

@@ -36,7 +36,7 @@ class SequenceTagger(Estimator):
             refuse_none(row, f"the labels of sequence {number}")
         self.classes_ = np.unique(np.concatenate(filled)) if filled else np.zeros(0)
         if len(self.classes_) < 2:
-            raise InputError(f"there is only one label, {self.classes_.tolist()}: nothing to tell apart")
+            raise InputError(f"there is only one label, {self.classes_.tolist()}: nothing to distinguish")
         ids = [np.searchsorted(self.classes_, row).astype(np.int32) for row in rows]
         return ids, "classes", len(self.classes_)
 

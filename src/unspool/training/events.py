@@ -97,7 +97,7 @@ class RunConfig:
                 raise InputError("run.recipe is missing")
             check(vars(config.recipe))
         except InputError as error:
-            raise FileError(f"{path}: damaged or crafted: {error}") from error
+            raise FileError(f"{path}: damaged or manipulated: {error}") from error
         return config
 
 

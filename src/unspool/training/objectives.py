@@ -58,7 +58,7 @@ class TextObjective:
         carried.truncation.check_chain(model.config.feeds_tokens)
         if scheduled_sampling is not None and not model.config.feeds_tokens:
             raise InputError(
-                "own goes with pattern='output' and feedback='token': other models read no output before"
+                "own requires pattern='output' and feedback='token': other models read no output before"
             )
         self.model, self.carried, self.seed, self.recompute = model, carried, seed, recompute
         self.scheduled_sampling, self.gradient = scheduled_sampling, model.gradient()

@@ -125,16 +125,16 @@ class TrainingState(Generic[ModelT]):
         fields: Mapping[str, Any] = saved
         wanted = {"train", "best_step", "batches"} if self.batches is not None else {"loss", "since"}
         if missing := sorted(wanted - fields.keys()):
-            raise FileError(f"{path}: damaged or crafted: {missing[0]} is missing")
+            raise FileError(f"{path}: damaged or manipulated: {missing[0]} is missing")
         since = fields.get("since", 0)
         if since < 0:
-            raise FileError(f"{path}: damaged or crafted: since is {since}; expected 0 or more")
+            raise FileError(f"{path}: damaged or manipulated: since is {since}; expected 0 or more")
         try:
             self.optimiser.restore({"step": saved["step"]} | dict(arrays))
             if self.batches is not None:
                 self.batches.restore(fields["batches"])
         except InputError as error:
-            raise FileError(f"{path}: damaged or crafted: {error}") from error
+            raise FileError(f"{path}: damaged or manipulated: {error}") from error
         flat[:] = arrays["parameters"]
         if self.carried is not None:
             self.carried.restore(dict(arrays))
@@ -174,9 +174,9 @@ def check_carried(config: ModelConfig, arrays: Mapping[str, Floats], path: objec
     wanted = sorted(f"past.{layer}.{part}" for layer in range(config.layers) for part in parts)
     pending = {"past.waiting.x", "past.waiting.y"} & set(names)
     if (states and states != wanted) or len(pending) == 1:
-        raise FileError(f"{path}: damaged or crafted: the carried state is not complete")
+        raise FileError(f"{path}: damaged or manipulated: the carried state is not complete")
 
 
 def _check_ids(config: ModelConfig, ids: Any, name: str, path: object) -> None:
     if ids.size and (ids.min() < 0 or ids.max() >= config.inputs + config.feeds_tokens):
-        raise FileError(f"{path}: damaged or crafted: {name} has an id that the vocabulary does not have")
+        raise FileError(f"{path}: damaged or manipulated: {name} has an id that the vocabulary does not have")

@@ -131,7 +131,7 @@ def network_from(config: SequenceConfig, arrays: Mapping[str, Floats], path: str
 def check_layers(layers: int, arrays: Mapping[str, Floats], path: str | Path) -> None:
     """Raise where a file cannot hold this many layers, before the shapes of all of them are listed."""
     if layers > len(arrays):
-        raise FileError(f"{path}: damaged or crafted: {layers:,} layers, but {len(arrays)} arrays")
+        raise FileError(f"{path}: damaged or manipulated: {layers:,} layers, but {len(arrays)} arrays")
 
 
 def filled(shapes: Shapes, arrays: Mapping[str, Floats], path: str | Path) -> Parameters:

@@ -1,6 +1,6 @@
 """Check the gradients of a model: analytic formulas against finite differences and PyTorch.
 
-The exit code is 0 only if all agree.
+The exit code is 0 only if all gradients agree.
 """
 
 import sys
@@ -36,24 +36,27 @@ class Options(ConfigFile):
     cell: CellName = PLAIN
     hidden: int = 16
     layers: int = 1
-    pattern: str = network.PATTERN.field("10.3", help="10.3 (hidden), 10.4 (output) or 10.5 (last).")
+    pattern: str = network.PATTERN.field(
+        "10.3",
+        help="Recurrence, numbered as the figures in Goodfellow et al., Deep Learning: 10.3, hidden to hidden; 10.4, output to hidden; 10.5, one output at the end.",
+    )
     feedback: Feedback = "token"
     activation: Activation = "tanh"
     h0: network.InitialState = "zero"
     bidirectional: Flag = network.BIDIRECTIONAL.field(False)
     vocabulary: int = 12
-    """How many tokens."""
+    """Vocabulary size of the untrained model."""
     window: Annotated[int, Parameter(name="--steps")] = 12
     """Steps of the random window."""
     batch_size: Annotated[int, Parameter(name="--rows")] = 3
     """Rows of the random window."""
     values: int = 24
-    """How many values of each parameter are nudged for the differences."""
+    """Number of values per parameter that are perturbed for the finite differences."""
     seed: int = 0
     json: Flag = False
     """Print JSON."""
     quiet: Flag = False
-    """Print only whether all agree."""
+    """Print only whether all gradients agree."""
 
     def fresh(self) -> Model:
         """Make a model of these sizes."""
@@ -74,7 +77,7 @@ def check_command(
     Parameters
     ----------
     run
-        The folder of a run; without one, a fresh model of the sizes below.
+        The folder of a run [default: an untrained model with the sizes that the options give].
     """
     at_least("seed", options.seed, 0)
     model = options.fresh() if run is None else _trained(run)
@@ -129,7 +132,7 @@ def _cell(error: float | None, limit: float) -> Text:
 
 def _verdict(found: list[Compared], good: bool) -> str:
     torch = "" if found and found[0].native_and_torch is not None else "; PyTorch is not installed"
-    limits = f"worst relative error at most {FLOAT32:g} in float32 and {EXACT:g} in float64"
+    limits = f"limits of the relative error: {FLOAT32:g} in float32, {EXACT:g} in float64"
     if good:
         return f"all {len(found)} parameters agree ({limits}{torch})"
     wrong = ", ".join(each.name for each in found if not each.agrees)

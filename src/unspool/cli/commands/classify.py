@@ -1,4 +1,4 @@
-"""Predict the class of a sequence: texts, images, recordings; from a table, a folder, .npz or .ts."""
+"""Train a classifier of sequences (texts, images, recordings) from a table, a folder, .npz or .ts (sktime), and use it."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -42,13 +42,13 @@ class Columns:
     """Where texts and classes stand in a table."""
 
     text: OfData[Column] = None
-    """The column with the texts: its name, or its number from 0 [default: text]."""
+    """The column with the texts, by name or by index counted from 0 [default: text]."""
     label: OfData[Column] = None
     """The column with the classes [default: label]."""
     delimiter: OfData[str | None] = None
-    """What stands between the fields of a table [default: guessed]."""
+    """Character between the fields of a table [default: detected]."""
     by: OfData[By | None] = None
-    """What a step of an image is: one of its rows, or one of its pixels [default: rows]."""
+    """Read an image row by row or pixel by pixel: one row, or one pixel, per time step [default: rows]."""
 
 
 @option_class
@@ -57,7 +57,7 @@ class Options(FitOptions, Columns):
 
     tokens: str = "char"
     hold_out: OfData[float] = 0.2
-    """The share of each class that is judged by and not learned from."""
+    """Fraction of each class that is held out for evaluation and not used for training."""
     learning_rate: float = 3e-3
     recurrent_dropout: float = 0.0
     chrono_steps: int = 0
@@ -70,13 +70,13 @@ class Asked(OutputOptions, Columns):
     """What `classify predict` is given."""
 
     text: OfData[Column] = None
-    """The column with the texts: its name, or its number from 0 [default: as in the fit]."""
+    """The column with the texts, by name or by index counted from 0 [default: as in the fit]."""
     label: OfData[Column] = None
-    """The column with the classes; none: there is none [default: as in the fit, where it is there]."""
+    """The column with the classes; none if the data has no labels [default: as in the fit, if the column exists]."""
     delimiter: OfData[str | None] = None
-    """What stands between the fields of a table [default: as in the fit, or guessed]."""
+    """Character between the fields of a table [default: as in the fit, or detected]."""
     by: OfData[By | None] = None
-    """What a step of an image is, rows or pixels [default: as in the fit]."""
+    """Read an image row by row or pixel by pixel [default: as in the fit]."""
 
 
 @app.command
@@ -154,9 +154,7 @@ def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
     note_empty(learned.name, learned.sequences, fit=True)
     assert learned.labels is not None
     if len(learned.classes) < 2:
-        raise InputError(
-            f"{data}: there is one class only, {learned.classes[0]!r}; expected at least two to tell apart"
-        )
+        raise InputError(f"{data}: there is one class only, {learned.classes[0]!r}; expected at least two")
     refuse_broken(learned.labels, learned.name)
     refuse_numbers(learned.name, learned.labels)
     if options.test is not None:

@@ -1,6 +1,6 @@
-"""Compress any file losslessly to the cross-entropy of a language model, and compare with gzip, bzip2 and xz.
+"""Compress any file losslessly with a language model, and compare the size with gzip, bzip2 and xz.
 
-The better the model predicts the file, the smaller the result. `unspool decompress` restores the file from it with
+The size approaches the model's cross-entropy on the file. `unspool decompress` restores the file from it with
 the same model.
 """
 
@@ -68,15 +68,15 @@ def compress_command(
     Parameters
     ----------
     run
-        The folder of the run; its tokens are characters, bytes or sub-words.
+        The folder of a run that was trained on characters, bytes or sub-words (not on words).
     file
-        The file to compress: text or anything else, read as it is.
+        The file to compress: text or any other bytes.
     out
         The file to write; - is standard output [default: FILE.unspool].
     with_model
-        Put the model into the file too, so that it can be read without the run.
+        Also store the model in the compressed file; decompression then does not need the run.
     plot
-        A picture: bits per byte of the first so many bytes of the file, beside the other programs.
+        Draw bits per byte against the number of bytes compressed, for unspool, gzip, bzip2 and xz, into this file (.png, .svg, .pdf).
     """
     options.apply()
     data = read_bytes(file)
@@ -172,7 +172,7 @@ def _print(console: Console, written: Written, alike: bool) -> None:
     kept, coded = written.result.container, written.result.coded
     table = plain_table("", right=("bytes", "bits/byte", "of the file"))
     sizes = {"the file": kept.length, **written.others}
-    sizes |= {"promised by the network": math.ceil(coded.expected_bits / 8), "written": written.size}
+    sizes |= {"network's cross-entropy": math.ceil(coded.expected_bits / 8), "written": written.size}
     for name, size in sizes.items():
         shares = (f"{8 * size / kept.length:.4f}", f"{size / kept.length:.2%}") if kept.length else ("", "")
         table.add_row(name, f"{size:,}", *shares, style="bold green" if name == "written" else None)
@@ -190,10 +190,13 @@ def _of_what(written: Written) -> str:
     kept, coded = written.result.container, written.result.coded
     header = f"{written.header:,} of header"
     if kept.mode == "stored":
-        return f"written: {kept.length:,} bytes as they are (the network would need {len(coded.payload):,}), {header}"
+        return (
+            f"written: {kept.length:,} bytes stored uncompressed (the network would need {len(coded.payload):,}), "
+            f"{header}"
+        )
     parts = [f"{math.ceil(coded.token_bits / 8):,} bytes for the tokens{_excess(coded)}"]
     if coded.unknown:
-        parts.append(f"{coded.spelled_bits / 8:,.0f} to spell what is unknown ({coded.unknown:,})")
+        parts.append(f"{coded.spelled_bits / 8:,.0f} to spell the {coded.unknown:,} unknown tokens")
     parts += [header, *[f"{len(kept.model):,} of model"] * bool(kept.model)]
     return f"written: {', '.join(parts)}"
 
@@ -202,4 +205,4 @@ def _excess(coded: Coded) -> str:
     if not coded.expected_bits or coded.mode == "counted":  # what was promised counts <unk> by the network
         return ""
     excess = coded.token_bits / coded.expected_bits - 1
-    return f" ({abs(excess):.3%} {'more' if excess > 0 else 'less'} than promised)"
+    return f" ({abs(excess):.3%} {'more' if excess > 0 else 'less'} than the cross-entropy)"

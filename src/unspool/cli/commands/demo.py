@@ -1,6 +1,6 @@
-"""Run every stage on a small built-in text in about a minute: tokens, training, n-gram baselines, samples.
+"""Train a small model on the help texts of Python in about a minute, compare it with n-grams, and print samples.
 
-The text is the help of Python's standard library, which every installation of Python contains.
+The text is the built-in help on the language (the topics of `help()`), which every installation of Python contains.
 """
 
 import time
@@ -33,7 +33,7 @@ NEXT = (
     ("unspool train YOUR.txt --minutes 3 --out RUN", "a model of your own text"),
     ("unspool generate RUN --prompt …", "generate text"),
     ("unspool demo --seconds 150", "train longer"),
-    ("unspool stats YOUR.txt", "count the tokens of your text"),
+    ("unspool stats YOUR.txt", "print statistics of your text"),
 )
 
 
@@ -51,9 +51,9 @@ def demo(
     Parameters
     ----------
     seconds
-        How long to train; the other stages take a few seconds more.
+        Training time in seconds; the other stages take a few seconds more.
     seed
-        Where all random numbers come from: the same seed and number of updates give the same model.
+        Seed of all random numbers: the same seed and number of updates give the same model.
     json
         Print the result as JSON, and nothing else.
     quiet

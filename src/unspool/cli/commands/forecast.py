@@ -1,4 +1,4 @@
-"""Forecast time series with prediction intervals, beside simple baselines."""
+"""Forecast time series with prediction intervals, compared with simple baselines."""
 
 import csv
 import sys
@@ -53,7 +53,7 @@ class Options(OutputOptions, Forecasting):
     out: OfOutput[Path | None] = None
     """The folder to create [default: runs/NAME-forecast, NAME from DATA]."""
     plot: OfOutput[Path | None] = None
-    """Draw the series, the forecast and its band into this file (.png, .svg, .pdf)."""
+    """Draw the series, the forecast and its prediction interval into this file (.png, .svg, .pdf)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +61,11 @@ class Backtested(OutputOptions, Forecasting):
     """What `forecast backtest` is given."""
 
     test: OfData[str] = "20%"
-    """How many values at the end are forecast, or their share with %."""
+    """Number of values at the end to forecast, or their percentage of the series, for example 20%."""
     stride: OfData[int] = 1
-    """Steps from one origin to the next."""
+    """Number of steps from one origin to the next."""
     plot: OfOutput[Path | None] = None
-    """Draw forecasts over the truth, and the errors by steps ahead, into this file (.png, .svg, .pdf)."""
+    """Draw the forecasts and the true values, and the error for each number of steps ahead, into this file (.png, .svg, .pdf)."""
 
 
 @option_class(known=OF_FORECASTS)
@@ -75,14 +75,14 @@ class Asked(OutputOptions):
     missing: OfData[Literal["refuse", "interpolate", "mask"]] = "refuse"
     """Missing values: refuse, interpolate or mask."""
     delimiter: OfData[str | None] = None
-    """What stands between the fields [default: guessed]."""
+    """Character between the fields [default: detected]."""
     horizon: Annotated[int | None, Parameter(name=["--steps", "--horizon"], group=DATA)] = None
-    """How many steps ahead [default: the horizon of the run]."""
+    """Number of steps to forecast [default: the horizon of the run]."""
     level: float = 0.8
     json: OfOutput[Flag] = False
     """Print JSON instead of CSV."""
     plot: OfOutput[Path | None] = None
-    """Draw the series, the forecast and its band into this file (.png, .svg, .pdf)."""
+    """Draw the series, the forecast and its prediction interval into this file (.png, .svg, .pdf)."""
 
 
 @app.command
@@ -92,7 +92,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
     Parameters
     ----------
     data
-        A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
+        A table (CSV, TSV) with one or several numeric columns and optionally a column of times.
     """
     out = options.out or default_run([data], "forecast")
     check_before(out, options, inputs=[data])
@@ -136,7 +136,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
 
 @app.command
 def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
-    """Print forecasts as CSV: after the training series, or after another history of the same columns.
+    """Print forecasts as CSV: the values after the training series, or after the series in DATA.
 
     Parameters
     ----------
@@ -170,14 +170,14 @@ def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Ask
 
 @app.command
 def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
-    """Forecast the end of a series from one origin after another, beside the baselines; nothing is saved.
+    """Forecast the end of a series from several origins, and compare with the baselines; nothing is saved.
 
-    The models are trained once, on the values before the first origin.
+    An origin is the time from which a forecast starts. The models are trained once, on the values before the first origin.
 
     Parameters
     ----------
     data
-        A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
+        A table (CSV, TSV) with one or several numeric columns and optionally a column of times.
     """
     check_before(None, options, inputs=[data])
     console, result = notes(options), terminal(quiet=options.json)

@@ -1,4 +1,4 @@
-"""Generate text from a class or a vector; trained on examples."""
+"""Train a model that generates text from a class or a vector, and use it."""
 
 import math
 from collections import Counter
@@ -51,7 +51,7 @@ class Options(FitOptions):
     features: Names = None
     """The columns of numbers to generate from, instead of a class."""
     delimiter: OfData[str | None] = None
-    """The character between the fields of a table [default: guessed]."""
+    """Character between the fields of a table [default: detected]."""
     tokens: str = "char"
     hold_out: OfData[float] = 0.1
     minutes: float = 3.0
@@ -69,21 +69,21 @@ class Asked(CommonOptions):
     """What `generate-from predict` is given."""
 
     of: Names = None
-    """The classes to generate from, instead of DATA [default: every class that was learned]."""
+    """The classes to generate from, instead of DATA [default: every class of the fit]."""
     text: OfData[Column] = None
-    """The column with texts to compare with; none: there is none [default: as in the fit, if it is there]."""
+    """The column with the true texts, for scores; none if the data has no texts [default: as in the fit, if the column exists]."""
     label: OfData[Column] = None
     """The column with the classes [default: as in the fit]."""
     features: Names = None
-    """The columns of numbers to generate from, in the order of the fit [default: those of the same names]."""
+    """The columns of numbers to generate from, in the order of the fit [default: the columns with the names used in the fit]."""
     delimiter: OfData[str | None] = None
-    """The character between the fields of a table [default: guessed]."""
+    """Character between the fields of a table [default: detected]."""
     count: OfOutput[int] = 1
-    """How many texts for each row."""
+    """Number of texts per row."""
     temperature: OfOutput[float | None] = None
     """Below 1 less random, above 1 more random, 0 the most probable text [default: 1 from a class, 0 from a vector]."""
     beam: OfOutput[int | None] = None
-    """Beam width in the search for the most probable text; 1 is greedy. It goes with temperature 0."""
+    """Beam width; 1 is greedy decoding. Requires temperature 0."""
     seed: OfOutput[int] = 0
     """Seed of the random draws: the same seed gives the same texts."""
 
@@ -115,7 +115,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
 
 @app.command
 def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
-    """Generate a text for every row, one per line; without DATA, for every class, with the class before it.
+    """Generate one text per row, one per line; without DATA, one for every class, after the name of the class.
 
     Parameters
     ----------
@@ -251,7 +251,9 @@ def _ngram_nats(model: SequenceGenerator, parts: Parts) -> float:
 def _scores_line(scores: dict[str, Any]) -> str:
     line = f"{scores['rows']:,} texts: {scores['nats']:.4f} nats per token, perplexity {scores['perplexity']:.2f}"
     if scores["exact"] is not None:
-        line += f"; {scores['exact']:.4f} exactly right, {scores['error_rate']:.4f} edits per character of the truth"
+        line += (
+            f"; exact-match rate {scores['exact']:.4f}, {scores['error_rate']:.4f} edits per target character"
+        )
     return line
 
 

@@ -1,7 +1,7 @@
-"""Inspect a language model while it reads a text: surprise, units, states, gradients and graph, on an HTML page.
+"""Inspect a language model while it reads a text: loss per token, units, states, gradients and graph, on an HTML page.
 
-Writes report.html, one file that loads nothing, and its pictures beside it: graph.svg, surprise.svg,
-units.svg, path.svg, influence.svg, bias.svg, states.png, and all numbers in numbers.json.
+Writes report.html, a self-contained page, and in the same folder its pictures: graph.svg, surprise.svg (the loss of each
+token), units.svg, path.svg (the path of the hidden state), influence.svg, bias.svg, states.png; and all numbers in numbers.json.
 """
 
 import json as jsonlib
@@ -53,7 +53,7 @@ class Options:
     skip: int = 0
     """Number of characters to leave out first."""
     units: str | None = None
-    """Units to show, instead of the most informative ones: 17,h42,s3,layer1.h5."""
+    """Units to show, instead of the most informative ones, for example 17,h42,s3,layer1.h5: s is the cell state of an LSTM; 17 is h17; layers count from 0 [default: the last]."""
 
 
 def inspect_command(
@@ -148,16 +148,16 @@ def _print(console: Console, report: InspectReport, out: Path) -> None:
         f"{report.text}: {found['tokens']:,} tokens, {found['nats']:.4f} nats each, "
         f"perplexity {found['perplexity']:.2f}"
     )
-    table = plain_table("unit", "what it tells", gap=3)
+    table = plain_table("unit", "property", gap=3)
     for unit in report.units:
         table.add_row(pretty(unit.name), describe_unit(unit))
     console.print(table)
     if report.back is not None:
         farthest = report.back.fresh.lags[-1]
         reach = [f"more than {farthest}" if each is None else str(each) for each in report.back.horizons]
-        console.print(f"memory horizon (influence below a hundredth): {', '.join(reach)} steps")
+        console.print(f"memory length (influence stays below 1 %): {', '.join(reach)} steps")
         for bias, steps in report.back.advice.items():
             enough = f"more than {farthest}" if steps is None else f"{steps}"
-            console.print(f"  a gradient that misses at most {bias:.0%} looks back {enough} steps")
+            console.print(f"  for a bias of at most {bias:.0%}, backpropagate through {enough} steps")
     there = [name for name in WRITTEN[:-1] if (out / name).exists()]
     console.print(f"written: {out / REPORT} and {', '.join(there)}")

@@ -31,9 +31,9 @@ class Options(RunOptions):
     """What `resume` is given."""
 
     plot: OfOutput[Path | None] = None
-    """Draw what the command that began it draws into this file (.png, .svg, .pdf)."""
+    """Draw the plot of the command that started the run (for example the learning curve of train) into this file (.png, .svg, .pdf)."""
     tensorboard: OfOutput[Flag] = False
-    """Of a language model: write curves for TensorBoard into the run as well (extra `tensorboard`)."""
+    """For language models: also write curves for TensorBoard into the run (extra `tensorboard`)."""
 
 
 def resume(run: RunFolder, /, *, options: Options = Options()) -> None:
@@ -41,7 +41,7 @@ def resume(run: RunFolder, /, *, options: Options = Options()) -> None:
     kind = run_folder.read_kind(run)
     if kind in WORKS:
         if options.tensorboard:
-            raise InputError("--tensorboard goes with language models")
+            raise InputError("--tensorboard is for language models only")
         return resume_fit(WORKS[kind], run, options)
     if kind != "language":
         raise InputError(

@@ -1,6 +1,6 @@
-"""List runs: kind, data, size, progress and figures; or compare them.
+"""List runs: kind, data, size, progress and scores; or compare them.
 
-Damaged runs are listed as such. With --compare, the hyper-parameters that differ stand beside the figures.
+Damaged runs are marked. With --compare, each run is a column with its scores and the hyper-parameters that differ.
 """
 
 from dataclasses import dataclass
@@ -36,9 +36,9 @@ class Options:
     """What `runs` is given."""
 
     compare: Flag = False
-    """Show the hyper-parameters that differ, and the figures, one column per run."""
+    """Show the hyper-parameters that differ, and the scores, one column per run."""
     sort: By | None = None
-    """Sort by path, date (oldest first), kind, valid (lowest loss first) or size (largest first) [default: as given]."""
+    """Order of the runs: path, date (oldest first), kind, valid (lowest loss first) or size (largest first) [default: as given]."""
     json: Flag = False
     """Print JSON."""
     plot: Path | None = None

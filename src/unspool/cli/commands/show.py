@@ -1,4 +1,4 @@
-"""Show one run: its data, hyper-parameters, learning curve, figures beside baselines, provenance, and the next commands."""
+"""Show one run: its data, hyper-parameters, learning curve, scores compared with baselines, provenance, and the next commands."""
 
 from dataclasses import fields
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Count a text: sizes, frequent tokens, Zipf's law, unseen n-grams, and how well n-grams predict it."""
+"""Print statistics of a text: sizes, frequent tokens, Zipf's law, unseen n-grams, and the perplexity of n-grams."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -30,7 +30,7 @@ class Parts(Reading):
     """How the text is read, and what it is tested by."""
 
     test: OfText[str | None] = None
-    """A file that is the test part; TEXT is the training part then."""
+    """A separate file for the test split; TEXT is then used for training."""
     split: Split = SPLIT.field(
         (0.9, 0.05, 0.05), help="Fractions of the tokens for train, valid and test, in order."
     )
@@ -42,15 +42,15 @@ class Options:
     """What `stats` is given."""
 
     order: int = 3
-    """The longest n-grams."""
+    """Highest order n of the n-grams."""
     eps: Annotated[tuple[float, ...], Parameter(negative="", consume_multiple=True)] = (1.0, 1.0, 1.0)
-    """The weights of Laplace smoothing for n = 1, 2, 3."""
+    """Constants of Laplace smoothing for n = 1, 2, 3, …; the last one holds for higher orders."""
     ranks: Annotated[tuple[int, int] | None, Plain] = None
     """The first and last rank of the Zipf fit [default: 1 and the last with a frequency of at least 5]."""
     top: int = 10
     """Number of the most frequent tokens to print."""
     backward: Flag = False
-    """Predict the test part in reverse time as well."""
+    """Also score n-grams that predict the test split from right to left."""
     cache: Path | None = None
     """A folder that stores the prepared text for the next call."""
     json: Flag = False
@@ -112,25 +112,25 @@ def _as_json(corpus: Corpus, found: Statistics) -> dict[str, Any]:
 def _print(console: Console, corpus: Corpus, found: Statistics) -> None:
     if corpus.erased:
         console.print(f"cleaning erased {corpus.erased:,} letters that are not A-Z")
-    parts = plain_table("part", right=("tokens", "types", "characters", "bytes", "unknown"))
+    parts = plain_table("split", right=("tokens", "types", "characters", "bytes", "unknown"))
     for part in found.parts:
         sizes = (part.tokens, part.types, part.characters, part.bytes)
         parts.add_row(
             part.name, *(f"{size:,}" for size in sizes), f"{part.unknown:,} ({part.unknown_rate:.2%})"
         )
     console.print(parts)
-    console.print(f"vocabulary of the training part: {found.vocabulary:,} with <unk>")
+    console.print(f"vocabulary of the training split: {found.vocabulary:,} with <unk>")
     frequent = "  ".join(f"{token!r} {count:,}" for token, count in found.most_frequent)
     console.print(f"most frequent: {frequent}\n")
     console.print(_zipf_table(found), "")
     if not found.scores:
-        console.print("the test part has fewer than two tokens, so there is nothing to predict")
+        console.print("the test split has fewer than two tokens, so there is nothing to predict")
         return
     console.print(_unseen_table(found), "")
     console.print(_score_table(found))
     if corpus.test.unknown:
         console.print(
-            "tokens outside the vocabulary are scored as <unk>; spelling them out would cost more bits"
+            "tokens outside the vocabulary are scored as <unk>; coding them character by character would cost more bits"
         )
 
 
@@ -150,7 +150,7 @@ def _zipf_table(found: Statistics) -> Table:
 
 
 def _unseen_table(found: Statistics) -> Table:
-    table = plain_table("of the test part", right=("n-grams", "never seen", "different", "never seen"))
+    table = plain_table("of the test split", right=("n-grams", "unseen", "distinct", "distinct unseen"))
     for each in found.unseen:
         rates = (each.unseen_tokens / max(each.tokens, 1), each.unseen_types / max(each.types, 1))
         table.add_row(
@@ -160,7 +160,7 @@ def _unseen_table(found: Statistics) -> Table:
 
 
 def _score_table(found: Statistics) -> Table:
-    table = plain_table("on the test part", right=("perplexity", "nats", "bits/character", "bits/byte"))
+    table = plain_table("on the test split", right=("perplexity", "nats", "bits/character", "bits/byte"))
     for score in found.scores:
         name = f"{score.order}-grams, {score.model}" if score.order else score.model
         name += ", backward" if score.backward else ""

@@ -1,4 +1,4 @@
-"""Predict a label for every step of a sequence; from columns (CoNLL) or a table."""
+"""Train a tagger, which predicts a label for every step of a sequence (columns as in CoNLL, or a table), and use it."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,7 +43,7 @@ class Columns:
     sequence: OfData[Column] = None
     """In a table: the column that names the sequence [default: sequence]."""
     delimiter: OfData[str | None] = None
-    """What stands between the fields of a table [default: guessed]."""
+    """Character between the fields of a table [default: detected]."""
 
 
 @option_class
@@ -62,11 +62,11 @@ class Asked(OutputOptions, Columns):
     token: OfData[Column] = None
     """The column with the tokens [default: as in the fit]."""
     tag: OfData[Column] = None
-    """The column with the labels; none: there is none [default: as in the fit, where it is there]."""
+    """The column with the labels; none if the data has no labels [default: as in the fit, if the column exists]."""
     sequence: OfData[Column] = None
     """In a table: the column that names the sequence [default: as in the fit]."""
     delimiter: OfData[str | None] = None
-    """What stands between the fields of a table [default: as in the fit, or guessed]."""
+    """Character between the fields of a table [default: as in the fit, or detected]."""
 
 
 @app.command

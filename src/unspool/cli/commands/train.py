@@ -40,7 +40,7 @@ from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import RunConfig
 from unspool.training.recipe import Recipe
 
-CHOSEN = "(what is not given is chosen for the text and the time)"
+CHOSEN = "(defaults depend on the text and the time limit)"
 GROUPS_OF_TRAIN = GROUPS | {
     name: Group(f"{name} {CHOSEN}", sort_key=ORDER[name]) for name in ("Network", "Training")
 }
@@ -57,7 +57,7 @@ class TrainOptions(ConfigFile):
     )
     steps: int | None = o.STEPS.field(
         None,
-        help="Number of updates, instead of minutes: with the other numbers that a run prints, they repeat it bit for bit.",
+        help="Number of updates, instead of --minutes. To repeat a run bit for bit, use the command that it printed.",
     )
     backward: bool = False
     cell: CellName | None = None
@@ -117,7 +117,7 @@ class Options(OutputOptions, CheckpointOptions, TrainOptions):
     plot: OfOutput[Path | None] = None
     """Draw the learning curve against the baselines into this file (.png, .svg, .pdf)."""
     tensorboard: OfOutput[Flag] = False
-    """Write curves for TensorBoard into the run as well (extra `tensorboard`)."""
+    """Also write curves for TensorBoard into the run (extra `tensorboard`)."""
 
 
 def train(text: Sources, /, *, reading: Reading = Reading(), options: Options = Options()) -> None:

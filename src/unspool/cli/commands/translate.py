@@ -1,4 +1,4 @@
-"""Translate a text into another text of any length; trained on pairs."""
+"""Train a model on pairs of texts, and translate texts with it (sequence to sequence)."""
 
 import math
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Columns:
     """Where the pairs stand."""
 
     columns: Annotated[tuple[int, int] | None, Parameter(group=DATA, negative="")] = None
-    """Which two columns, counted from 0, where there are more than two."""
+    """Indices of the source and the target column, counted from 0; needed if there are more than two columns."""
 
 
 @option_class
@@ -53,7 +53,7 @@ class Options(FitOptions, Columns):
     validation: float = 0.05
     beam: int = 1
     plot: OfOutput[Path | None] = None
-    """Draw where the decoder looks for the first pair held out (.png, .svg, .pdf): needs attention."""
+    """Draw the attention weights of the first held-out pair into this file (.png, .svg, .pdf): needs attention."""
 
 
 @option_class
@@ -61,9 +61,9 @@ class Asked(OutputOptions, Columns):
     """What `translate predict` is given."""
 
     columns: Annotated[tuple[int, int] | None, Parameter(group=DATA, negative="")] = None
-    """Which two columns, counted from 0, where there are more than two [default: as in the fit]."""
+    """Indices of the source and the target column, counted from 0, if there are more than two columns [default: as in the fit]."""
     plot: OfOutput[Path | None] = None
-    """Draw where the decoder looks for the first text (.png, .svg, .pdf): needs attention."""
+    """Draw the attention weights of the first text into this file (.png, .svg, .pdf): needs attention."""
     beam: int | None = network.BEAM.field(
         None, help="Beam width; 1 is greedy decoding [default: as in the fit]."
     )
@@ -144,8 +144,8 @@ def _scores(answers: list[str], truth: list[str]) -> dict[str, float]:
 
 def _scores_line(scores: dict[str, float]) -> str:
     return (
-        f"{scores['pairs']:,} pairs: {scores['exact']:.4f} exactly right, "
-        f"{scores['error_rate']:.4f} edits per character of the truth"
+        f"{scores['pairs']:,} pairs: exact-match rate {scores['exact']:.4f}, "
+        f"{scores['error_rate']:.4f} edits per target character"
     )
 
 

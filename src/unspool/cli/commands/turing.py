@@ -2,7 +2,7 @@
 
 A Turing machine becomes h(t) = σ(W h(t-1) + U x(t) + b) with σ(a) = min(1, max(0, a)) and rational weights: one update
 per step, without rounding. A finite automaton becomes an Elman layer with relu, which the engine runs in float32. The exit
-code is 0 only if both agree.
+code is 0 only if the machine and its network agree at every step.
 """
 
 import json as jsonlib
@@ -41,7 +41,7 @@ class Options:
     """What `turing` is given."""
 
     steps: int = 1000
-    """Stop a machine after so many steps if it has not halted."""
+    """Largest number of steps of a Turing machine."""
     json: Flag = False
     """Print JSON, with every step."""
     quiet: Flag = False
@@ -66,7 +66,7 @@ def turing(
     ----------
     machine
         builtin:NAME, or a JSON file: blank, start, halting, transitions; for an automaton start, accepting, transitions
-        [default: show what is built in].
+        [default: list the built-in machines].
     tape
         The word on the tape; the head stands on its first symbol.
     """
@@ -80,7 +80,7 @@ def turing(
     check_outputs(*outputs.values(), force=options.replacing.force, inputs=[machine])
     found = find(machine)
     if isinstance(found, Automaton) and options.weights is not None:
-        raise InputError("--weights goes with a Turing machine; those of an automaton are 0, 1 and -1")
+        raise InputError("--weights requires a Turing machine; the weights of an automaton are 0, 1 and -1")
     found.check(tape)
     agree = (
         _automaton(found, tape, options)

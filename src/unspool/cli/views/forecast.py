@@ -29,10 +29,12 @@ def describe(console: Console, table: TimeTable) -> None:
         title(table.name, f": {table.rows:,} steps{span}; {', '.join(table.columns)}"), soft_wrap=True
     )
     if table.left_out:
-        console.print(f"  left out, no series of numbers: {', '.join(table.left_out)}", soft_wrap=True)
+        console.print(f"  ignored, not numeric: {', '.join(table.left_out)}", soft_wrap=True)
     for name, values in table.columns.items():
         if values.filled:
-            console.print(f"  {name}: {values.filled:,} missing values are read as interpolated, and masked")
+            console.print(
+                f"  {name}: {values.filled:,} missing values are interpolated as input and masked in the loss"
+            )
 
 
 def show_fit(console: Console, name: str, model: Forecaster, reports: Iterator[StepDone]) -> None:
@@ -55,7 +57,9 @@ def show_fit(console: Console, name: str, model: Forecaster, reports: Iterator[S
     console.print(f"  {name}: {_chosen(model)}", soft_wrap=True)
     console.print(f"  {step:,} updates in {spent:.1f} s", soft_wrap=True)
     if model.errors_ is None:
-        console.print("  no band: the series is too short to keep values aside for it", soft_wrap=True)
+        console.print(
+            "  no prediction interval: the series is too short to hold out values for it", soft_wrap=True
+        )
     console.print()
 
 
@@ -74,7 +78,7 @@ def _chosen(model: Forecaster) -> str:
 def show_backtest(console: Console, heading: str, found: Backtest) -> None:
     """Print all models of a backtest in one table."""
     covers = any(row.coverage is not None for row in found.rows)
-    figures = ("MASE", "RMSE", "of naive", *[f"in the {found.level:.0%} band"] * covers)
+    figures = ("MASE", "RMSE", "vs naive", *[f"{found.level:.0%} coverage"] * covers)
     table = plain_table(
         f"{len(found.origins):,} origins, {found.horizon} steps ahead", right=figures, wide=True
     )
@@ -97,7 +101,7 @@ def forecast_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
     shown = plain_table(table.time or "step", wide=True)
     for name in rows:
         shown.add_column(name, justify="right")
-        shown.add_column(f"{level:.0%} band", justify="center")
+        shown.add_column(f"{level:.0%} interval", justify="center")
     for k in range(len(next(iter(rows.values()))[0])):
         cells = list[str]()
         for y_hat, low, high in rows.values():

@@ -84,7 +84,7 @@ def introduce(console: Console, network: MachineNetwork, tape: str) -> None:
     states = counted(len(machine.states), "state")
     _line(console, "machine", f"{machine.name}: {states}, symbols {' '.join(machine.symbols)}{_does(machine.name)}")  # fmt: skip
     _line(console, "network", f"h(t) = σ(W h(t-1) + U x(t) + b), {H} units, base {network.base}; {np.count_nonzero(network.W):,} of the {H * H:,} weights in W are not 0")  # fmt: skip
-    _line(console, "reading", f"{counted(len(tape) + 1, 'update')}: the tape from its end to its beginning, then start; from then on one update a step")  # fmt: skip
+    _line(console, "reading", f"{counted(len(tape) + 1, 'update')}: the tape from its end to its beginning, then start; from then on one update per step")  # fmt: skip
     console.print()
 
 
@@ -122,7 +122,7 @@ def conclude(console: Console, followed: Followed) -> None:
         _line(console, "DISAGREE", f"from step {followed.disagree:,} on")
     each = (network.base - 1).bit_length()
     digits = counted(-(-followed.bits // each), "digit")
-    _line(console, "digits", f"the longest stack took {digits} of base {network.base}, {followed.bits:,} bits behind the point")  # fmt: skip
+    _line(console, "digits", f"the longest stack needed {digits} of base {network.base} ({followed.bits:,} bits after the binary point)")  # fmt: skip
     for precision, watch in followed.floats.items():
         _line(console, precision, _describe(watch.first_errors))
 
@@ -186,7 +186,7 @@ def _digits(z: Fraction, base: int, near: int) -> str:
 
 def _describe(found: FirstErrors) -> str:
     if found.tape is None:
-        return "right to the end"
+        return "correct at every step"
     state = "but no state" if found.state is None else f"its state after step {found.state:,}"
     return f"wrong: a part of the tape after step {found.tape:,}, {state}"
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from unspool.cli.output import plain_table, title
 from unspool.evaluation.regression import better_models, models_of
 
-CALLED = {"mean": "mean of the training part", "ridge": "ridge regression"}
+CALLED = {"mean": "mean of the training split", "ridge": "ridge regression"}
 
 
 def show_regression(console: Console, scores: dict[str, Any], of: str) -> None:

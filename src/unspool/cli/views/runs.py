@@ -169,7 +169,7 @@ def _show_curve(console: Console, found: RunSummary) -> None:
 def _show_figures(console: Console, found: RunSummary) -> None:
     if not found.figures:
         return
-    _row(console, "figures", Text(f"on {found.part or 'valid'}"))
+    _row(console, "scores", Text(f"on {found.part or 'valid'}"))
     width = max(len(each.model) for each in found.figures)
     for each in found.figures:
         line = f"{each.model:{width}}  {each.name} {_number(each.value)}"

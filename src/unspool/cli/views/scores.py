@@ -24,7 +24,7 @@ LEFT = 16
 
 def scores_table(scores: Scores) -> Table:
     """Make a table of every class."""
-    table = plain_table("class", right=("precision", "recall", "F1", "of"), wide=True)
+    table = plain_table("class", right=("precision", "recall", "F1", "count"), wide=True)
     largest = sorted(scores.classes, key=lambda each: -each.support)[:SHOWN]
     for each in (each for each in scores.classes if each in largest):
         table.add_row(

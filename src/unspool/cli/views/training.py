@@ -132,7 +132,7 @@ class View:
 
     def repeat(self, command: str) -> None:
         """Say how the same run is made again."""
-        self._line(f"to repeat it bit by bit: {command}", "dim")
+        self._line(f"to repeat it bit for bit: {command}", "dim")
 
     def kept(self, out: Path) -> None:
         """Say where the model is, and what can be done with it."""
@@ -147,7 +147,7 @@ class View:
     def show_sample(self, each: Sample) -> None:
         """Show a text that the model wrote, its prompt in bold."""
         self.samples += 1
-        how = f"temperature {each.temperature}, {1e6 * each.seconds_per_token:.0f} µs a token"
+        how = f"temperature {each.temperature}, {1e6 * each.seconds_per_token:.0f} µs per token"
         self._stage("samples" if self.samples == 1 else "", how)
         text = Text.assemble((each.prompt, "bold"), each.text.rstrip())
         for line in text.wrap(self.console, max(20, min(self.console.width, 100) - MARGIN - 2)):
@@ -169,7 +169,8 @@ class View:
         shown = corpus.vocab.to_tokens(corpus.train.ids[4:18].tolist())
         self._line("  ".join(map(repr, shown)) + "  …", "dim")
         self._stage(
-            "vocabulary", f"{len(corpus.vocab):,} ids by falling frequency, from the training part only"
+            "vocabulary",
+            f"{len(corpus.vocab):,} ids in order of decreasing frequency, from the training split only",
         )
         if corpus.erased:
             self._line(f"cleaning erased {corpus.erased:,} letters that are not A-Z", "yellow")
@@ -178,13 +179,13 @@ class View:
         parts = [part for part in corpus.parts if len(part.ids)]
         self._line("  ".join(f"{part.name} {len(part.ids):,}" for part in parts), "dim")
         if len(corpus.vocab) >= MANY and corpus.tokenizer.one_symbol:
-            rare = "so many different characters: --min-freq 2 makes those that occur once unknown, and all faster"
+            rare = "large vocabulary of characters: with --min-freq 2, those that occur once become <unk>, and training is faster"
             self._line(rare, "yellow")
 
     def _counted(self, baselines: list[Baseline]) -> None:
         self.baselines = baselines
         self._stage(
-            "counting", "perplexity of n-grams (Kneser-Ney) on the validation part: the lines to cross"
+            "counting", "perplexity of n-grams (Kneser-Ney) on the validation split: the baselines to beat"
         )
         self._line("  ".join(f"{each.name} {each.valid.perplexity:.2f}" for each in baselines), "dim")
 
@@ -196,7 +197,11 @@ class View:
         )
         if planned.bias is not None:
             self._stage("truncation", chosen_line(planned.config, planned.bias))
-        carried = "the state carried on" if planned.config.batches == "sequential" else "drawn at random"
+        carried = (
+            "state carried from window to window"
+            if planned.config.batches == "sequential"
+            else "drawn at random"
+        )
         self._stage("minibatches", f"{recipe.batch_size} rows, {recipe.window} steps per window, {carried}")
         assert self.corpus is not None
         for name, row in (("x", first.x[:40, 0]), ("y", first.y[:40, 0])):
@@ -207,7 +212,7 @@ class View:
             / 2**20
         )
         sizes = [f"H = {made.hidden}"] + ([f"{made.layers} layers"] if made.layers > 1 else [])
-        sizes += [f"token table of width {made.embedding}{', tied' * made.tied}"] if made.embedding else []
+        sizes += [f"embedding of width {made.embedding}{', tied' * made.tied}"] if made.embedding else []
         sizes += [made.activation] * (made.activation != "tanh") + ["h(0) learned"] * made.learn_h0
         sizes += [f"figure 10.4, {made.feedback} fed back"] * (made.pattern == "output")
         self._stage(
@@ -216,7 +221,7 @@ class View:
         self._line(f"the tape of a window, which the backward pass needs: {tape:.1f} MiB", "dim")
         rest = f", from update {planned.step:,} on" if planned.step else ""
         epochs = recipe.steps * self.speed.tokens / max(len(self.corpus.train.ids), 1)
-        self._stage("training", f"{recipe.steps:,} updates, {epochs:.1f} times through the text{rest}")
+        self._stage("training", f"{recipe.steps:,} updates, {epochs:.1f} epochs{rest}")
         if shows_progress(self.console):
             self._start()
 
@@ -250,7 +255,7 @@ class View:
                 f"perplexity {_perplexity(step.valid):.2f}{crossed(self.baselines, step.valid)}"
             )
         if self.live is None and step.sample is not None:
-            self._line(f"writes: {step.sample[:70]!r}", "dim")
+            self._line(f"sample: {step.sample[:70]!r}", "dim")
 
     def _picture(self, step: StepDone) -> list[Text]:
         assert step.valid is not None
@@ -270,7 +275,7 @@ class View:
         if self.sample is not None:
             shown.append(
                 Text.assemble(
-                    ("writes: ", "cyan"), (repr(self.sample)[: self.console.width - MARGIN - 10], "dim")
+                    ("sample: ", "cyan"), (repr(self.sample)[: self.console.width - MARGIN - 10], "dim")
                 )
             )
         for row in shown:
@@ -280,8 +285,8 @@ class View:
 
     def _judged(self, event: Evaluated) -> None:
         result, part = event.measure, event.part
-        what = f"{PARTS[part]}, {result.targets:,} targets, each once, the state carried"
-        self._stage("result", f"{what}; the best model is that of update {event.best_step:,}")
+        what = f"{PARTS[part]}, {result.targets:,} targets, each scored once, state carried"
+        self._stage("result", f"{what}; best model: update {event.best_step:,}")
         rows = rows_of(self.baselines, part)
         self._line(measures_table(rows, result))
         self._line(verdict(rows, result))

@@ -34,7 +34,7 @@ def translation(vocab: Vocab, indexer: Indexer, counts: list[Whole]) -> tuple[Id
 
 
 def _by_frequency(counts: Whole, indexer: Indexer, buffer: IdBuffer, stop: int) -> Whole:
-    """Return the provisional ids that occur, by falling frequency, ties by first appearance."""
+    """Return the provisional ids that occur, by decreasing frequency, ties by first appearance."""
     present = np.flatnonzero(counts)
     frequencies = counts[present]
     appearance = present

@@ -162,7 +162,7 @@ def describe_unit(unit: Unit) -> str:
     if unit.encodes is None:
         return f"moves most: standard deviation {unit.activation.std():.2f}"
     means = [f"{mean:+.2f}".replace("-", "−") for mean in unit.means]
-    what = f"tells {unit.share:.0%} of “{unit.encodes.name}”"
+    what = f"{unit.share:.0%} of the information about “{unit.encodes.name}”"
     if unit.encodes.ranged:
         return f"{what}; mean from {means[0]} (first) to {means[-1]} (last)"
-    return f"{what}; mean {means[-1]} where so, {means[0]} elsewhere"
+    return f"{what}; mean {means[-1]} there, {means[0]} elsewhere"

@@ -33,7 +33,7 @@ def influence_chart(seen: MemoryReport) -> Canvas:
         if reach is not None:
             canvas.tag("circle", cx=axes.x(reach), cy=threshold, r=5, style=f"fill:var(--{colour})")
             end = reach > 0.7 * farthest
-            canvas.text(axes.x(reach) + (-8 if end else 8), threshold + 16, f"horizon {reach}", text_anchor="end" if end else "start", font_size=12, class_="halo")  # fmt: skip
+            canvas.text(axes.x(reach) + (-8 if end else 8), threshold + 16, f"memory length {reach}", text_anchor="end" if end else "start", font_size=12, class_="halo")  # fmt: skip
     _key(canvas, names)
     return canvas
 
@@ -84,7 +84,7 @@ def advice(back: MemoryReport) -> str:
         return f"more than {farthest} steps" if steps is None else f"{steps} steps"
 
     layers = ", ".join(reach(each) for each in back.horizons)
-    horizon = f"<b>Memory horizon</b>, where the influence falls below a hundredth: {layers} (untrained: {reach(back.fresh_horizon)}). "
+    horizon = f"<b>Memory length</b>, the lag beyond which the influence stays below 1 %: {layers} (untrained: {reach(back.fresh_horizon)}). "
     enough = {bias: steps for bias, steps in back.advice.items() if steps is not None}
     if not enough:
         return (

@@ -210,7 +210,7 @@ def _path(report: InspectReport) -> str:
         f'<p id="read" class="tokens">&nbsp;</p><p class="lead">Press <b>read</b>, or point at the text above: the dot is '
         f'<i>h</i><sup>(t)</sup>, and the line where it came from.</p><div class="keys">{keys}</div></div></div>'
     )
-    return _section("path", "The state moving through time", lead, inside)
+    return _section("path", "The path of the state", lead, inside)
 
 
 def _states(report: InspectReport) -> str:

@@ -139,7 +139,7 @@ def _judge(
     scale = naive_scale(observed[: origins[0]], model.season_)
     if not scale > 0:
         raise InputError(
-            f"season: the training part repeats itself every {model.season_} steps: no error to scale by"
+            f"season: the training split repeats itself every {model.season_} steps: no error to scale by"
         )
     naive = mase(forecasts["seasonal naive" if model.season_ > 1 else "last value"], truth, scale)
     rows = [

@@ -100,7 +100,7 @@ def read_forecasters(
         or sorted(begins) != sorted(names)
         or not all(0 <= begin < 2**53 for begin in begins.values())
     ):
-        raise FileError(f"{where}: damaged or crafted: columns and begins do not belong together")
+        raise FileError(f"{where}: damaged or manipulated: columns and begins do not belong together")
     found: dict[str, Any] = {}
     for i, (name, column) in enumerate(content["columns"].items()):
         at = f"{i}."
@@ -124,7 +124,7 @@ def check_column(column: Column, horizon: int, arrays: Mapping[str, Any], path: 
         (config.inputs, config.outputs) != (layout.inputs, layout.horizon) and "network",
     ]
     if name := next((each for each in wrong if each), None):
-        raise FileError(f"{path}: damaged or crafted: {name} does not fit the rest of the run")
+        raise FileError(f"{path}: damaged or manipulated: {name} does not fit the rest of the run")
 
 
 def _provenance(models: list[Any]) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def _restored(model: Any, column: Column, arrays: Mapping[str, Any], path: Path)
     history = tensors.check_array(arrays, "history", (None,), path, np.float64)
     sizes = tensors.check_array(arrays, "sizes", (H,), path, np.float64)
     if len(history) < layout.reach or not (sizes > 0).all():
-        raise FileError(f"{path}: damaged or crafted: history or sizes does not fit the rest of the run")
+        raise FileError(f"{path}: damaged or manipulated: history or sizes does not fit the rest of the run")
     errors = None
     if "errors" in arrays:
         errors = tensors.check_array(arrays, "errors", (None, H), path, np.float64, finite=False)

@@ -54,7 +54,7 @@ class LanguageModel(Arguments):
     `show` is called with every event of the run.
 
     After `fit`: `text_model_` (the model with its vocabulary), `config_` (every number that was chosen),
-    `curve_` ((updates, nats in training, nats of the validation part)) and `measure_` (the held-out part).
+    `curve_` ((updates, nats in training, nats of the validation split)) and `measure_` (the held-out split).
     """
 
     minutes: float = 1.0
@@ -102,7 +102,7 @@ class LanguageModel(Arguments):
     def fit(self, text: Texts, y: None = None, *, valid: Texts | None = None) -> Self:
         """Train on a text: a string is the text itself, a Path a file or folder, a list several of them.
 
-        The validation part is the text `valid`; without it, `split` says which part of the text it is.
+        The validation split is the text `valid`; without it, `split` says which part of the text it is.
         """
         sources = as_sources(text, "text")
         held_out = None if valid is None else as_sources(valid, "valid")

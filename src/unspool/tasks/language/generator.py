@@ -99,7 +99,7 @@ class TextGenerator:
         saved, config = read_as(SavedGenerator, metadata, path), self.model.model.config
         pending, seed = saved["pending"], saved["seed"]
         if not 0 <= pending < config.inputs or not 0 <= saved["drawn"] < 2**62 or (seed or 0) < 0:
-            raise FileError(f"{path}: damaged or crafted: pending, drawn or seed is out of range")
+            raise FileError(f"{path}: damaged or manipulated: pending, drawn or seed is out of range")
         parts = [
             (
                 check_array(arrays, f"h.{i}", (config.hidden,), path),

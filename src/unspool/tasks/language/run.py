@@ -116,7 +116,7 @@ def resume(out: Path, *, policy: CheckpointPolicy | None = None) -> Iterator[Eve
     shown = read_as(Shown, content, out / run_folder.CONFIG)
     found, bias = shown["baselines"], shown.get("bptt_bias")
     if not found or not all(K.isdecimal() and len(K) < 19 for K in bias or ()):
-        raise FileError(f"{out / run_folder.CONFIG}: damaged or crafted: baselines or bptt_bias is wrong")
+        raise FileError(f"{out / run_folder.CONFIG}: damaged or manipulated: baselines or bptt_bias is wrong")
     with RunLog(out / run_folder.LOG) as log:
         if log.locked:
             run_folder.remove_leftovers(out)
@@ -124,12 +124,14 @@ def resume(out: Path, *, policy: CheckpointPolicy | None = None) -> Iterator[Eve
         planned = read_as(ModelConfig, content.get("model"), out / run_folder.CONFIG, "model")
         check_language(planned, corpus.vocab, out)
         if planned != model_config(len(corpus.vocab), config.fixed):
-            raise FileError(f"{out / run_folder.CONFIG}: damaged or crafted: model is not that of the recipe")
+            raise FileError(
+                f"{out / run_folder.CONFIG}: damaged or manipulated: model is not that of the recipe"
+            )
         check_size(planned, tensors.read_arrays(out / run_folder.TRAINING)[0], out / run_folder.TRAINING)
         training = build_state(corpus, config)
         store.restore_state(training, out, log)
         yield CorpusReady(corpus)
-        if not has_test(corpus):  # an older version repeated the validation part here
+        if not has_test(corpus):  # an older version repeated the validation split here
             found = [replace(each, test=None) for each in found]
         if found[0].live is None and math.isfinite(training.best):
             _score_best_again(training, corpus, config, out / run_folder.MODEL)

@@ -60,11 +60,11 @@ def check_language(config: ModelConfig, vocab: Vocab, run: Path) -> None:
     """Raise unless a network reads and predicts the tokens of a vocabulary, in one direction."""
     if config.dense or config.bidirectional or (config.inputs, config.outputs) != (len(vocab), len(vocab)):
         raise FileError(
-            f"{run / run_folder.CONFIG}: damaged or crafted: the model is not one of the {len(vocab):,} tokens "
+            f"{run / run_folder.CONFIG}: damaged or manipulated: the model is not one of the {len(vocab):,} tokens "
             f"in {run_folder.VOCAB}"
         )
     if not all(isinstance(token, str) for token in vocab.idx_to_token):
-        raise FileError(f"{run / run_folder.VOCAB}: damaged or crafted: expected tokens that are strings")
+        raise FileError(f"{run / run_folder.VOCAB}: damaged or manipulated: expected tokens that are strings")
 
 
 def checked_tokenizer(fields: TokenizerFields, vocab: Vocab, run: Path) -> Tokenizer:
@@ -74,7 +74,7 @@ def checked_tokenizer(fields: TokenizerFields, vocab: Vocab, run: Path) -> Token
         if tokenizer.byte_level:
             tokenizer.decode(vocab.idx_to_token[1 + len(vocab.reserved_tokens) :])
     except (InputError, KeyError, UnicodeError) as error:
-        raise FileError(f"{run / run_folder.CONFIG}: damaged or crafted: tokenizer: {error}") from error
+        raise FileError(f"{run / run_folder.CONFIG}: damaged or manipulated: tokenizer: {error}") from error
     except FileError as error:
         raise FileError(f"{run / run_folder.CONFIG}: {error}") from error
     return tokenizer
