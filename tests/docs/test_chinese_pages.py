@@ -92,14 +92,14 @@ def test_a_page_covers_its_topics(page: str) -> None:
     assert [topic for topic in TOPICS[page] if topic not in text] == []
 
 
-def test_the_guide_has_its_parts_and_slips_in_both_languages() -> None:
+def test_the_guide_has_its_parts_and_common_errors_in_both_languages() -> None:
     english, chinese = (
         (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("guide.md", "guide.zh-CN.md")
     )
     for level in ("## ", "### "):
         counts = [len(re.findall(rf"^{level}", text, re.MULTILINE)) for text in (english, chinese)]
         assert counts[0] == counts[1] > 5
-    assert english.count("**Slip.**") == chinese.count("**笔误。**") == 8
+    assert english.count("**Common error.**") == chinese.count("**常见错误。**") == 8
 
 
 @pytest.mark.parametrize(
