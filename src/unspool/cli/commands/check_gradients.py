@@ -3,6 +3,7 @@
 The exit code is 0 only if all agree.
 """
 
+import importlib.util
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -134,7 +135,13 @@ def _cell(error: float | None, limit: float) -> Text:
 
 
 def _verdict(found: list[Compared], good: bool) -> str:
-    torch = "" if found and found[0].native_and_torch is not None else "; PyTorch is not installed"
+    torch = ""
+    if not found or found[0].native_and_torch is None:
+        torch = (
+            "; PyTorch has no such layer"
+            if importlib.util.find_spec("torch")
+            else "; PyTorch is not installed"
+        )
     limits = f"worst relative error at most {FLOAT32:g} in float32 and {EXACT:g} in float64"
     if good:
         return f"all {len(found)} parameters agree ({limits}{torch})"
