@@ -23,7 +23,7 @@ def loss64(case, letters, start=None):
     for layer in range(config.layers):
         made = []
         for reverse in range(config.directions):
-            p = {k: letters[prefix(layer, bool(reverse)) + k] for k in ("U", "W", "b")}
+            p = {k: letters.get(prefix(layer, bool(reverse)) + k) for k in ("U", "W", "b")}
             start = {k: letters.get(prefix(layer, bool(reverse)) + k) for k in ("h0", "s0")}
             cell = cell_named(config.cell)
             extra = [letters[prefix(layer, bool(reverse)) + each.name] for each in cell.extra]
