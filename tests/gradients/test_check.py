@@ -19,7 +19,7 @@ from unspool.model.network import Model
 @pytest.mark.parametrize("kind", ["one-hot", "dense", "tied"])
 @pytest.mark.parametrize("cell", CELLS)
 def test_all_ways_agree(cell, kind, pattern):
-    config = config_of(cell, kind, 3, layers=2, bidirectional=kind == "dense", learn_h0=True, pattern=pattern)
+    config = config_of(cell, kind, 4, layers=2, bidirectional=kind == "dense", learn_h0=True, pattern=pattern)
     model = Model.initialise(config, seed=1)
     model.parameters.flat[:] += 0.1 * np.random.default_rng(0).standard_normal(model.parameters.flat.shape)
     found = check_gradients(model, tau=4, B=2, probed=3)
