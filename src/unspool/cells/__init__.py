@@ -40,7 +40,7 @@ def cell_named(name: str) -> Cell:
 def names_with(attribute: str) -> str:
     """Return the names of the cells of which an attribute is true, for a message.
 
-    >>> names_with("has_cell_state")
-    'lstm'
+    >>> names_with("has_activation")
+    'elman'
     """
     return " or ".join(name for name, cell in CELLS.items() if getattr(cell, attribute))
