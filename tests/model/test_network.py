@@ -74,7 +74,7 @@ MODELS = [
     *(config_of(cell, kind, 4) for cell in CELLS for kind in INPUTS),
     *(
         config_of(
-            cell, kind, 3, layers=2, bidirectional=True, learn_h0=True, dropout=0.3, recurrent_dropout=0.3
+            cell, kind, 4, layers=2, bidirectional=True, learn_h0=True, dropout=0.3, recurrent_dropout=0.3
         )
         for cell in CELLS
         for kind in ("one-hot", "embedded", "tied", "gathered", "dense")
