@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import torch
-from cases import TORCH_CELLS
 from unspool.cells import CELLS, cell_named
 from unspool.data.batches.examples import SequenceBatch
 from unspool.kernels import native, reference
