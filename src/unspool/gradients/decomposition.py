@@ -75,7 +75,7 @@ class GradientDecomposition:
         return self.model.loss(self.output, self.y, weights=self.weights).per_target
 
     def a(self, layer: int = 0, reverse: bool = False) -> Floats:
-        """a(t) = b + W h(t-1) + U x(t), tau B G*H; the GRU's third block is b_n + U_n x(t) + r q."""
+        """a(t) = b + W h(t-1) + U x(t), tau B G*H; the GRU's third block is b_n + U_n x(t) + r q; without W, b + U x(t)."""
         of, made = self.weights.layers[layer][reverse], self.output.tape[layer]
         tape, p = made.directions[reverse], input_part(of, made.x)
         from_x: Floats = p.table[p.ids] if isinstance(p, Lookup) else p

@@ -57,6 +57,10 @@ class ModelConfig:
             raise InputError(
                 f"activation={self.activation!r} requires cell={names_with('has_activation')!r}; the {self.cell} cell has a fixed one"
             )
+        if self.recurrent_dropout and not cell_named(self.cell).has_W:
+            raise InputError(
+                f"recurrent_dropout={self.recurrent_dropout} goes with a W: {names_with('has_W')}; the {self.cell} has none, use dropout"
+            )
         if self.dense and (self.embedding or self.tied):
             raise InputError("embedding and tied go with tokens; leave them out where dense=True")
         if self.tied and self.embedding != self.width:

@@ -35,7 +35,7 @@ RECURRENT_DROPOUT: Option[float] = _network(
     FRACTION,
 )
 ACTIVATION: Option[Activation] = _network(
-    "activation", "Activation of the Elman cell; GRU and LSTM accept only tanh.", choices=get_args(Activation)
+    "activation", "Activation of the Elman cell; the other cells accept only tanh.", choices=get_args(Activation)
 )  # fmt: skip
 H0: Option[InitialState] = _network(
     "h0", "State before the first step: zero, or learned with the other parameters.",

@@ -3,6 +3,7 @@
 The exit code is 0 only if all gradients agree.
 """
 
+import importlib.util
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -131,7 +132,10 @@ def _cell(error: float | None, limit: float) -> Text:
 
 
 def _verdict(found: list[Compared], good: bool) -> str:
-    torch = "" if found and found[0].native_and_torch is not None else "; PyTorch is not installed"
+    torch = ""
+    if not found or found[0].native_and_torch is None:
+        installed = importlib.util.find_spec("torch")
+        torch = "; PyTorch has no such layer" if installed else "; PyTorch is not installed"
     limits = f"limits of the relative error: {FLOAT32:g} in float32, {EXACT:g} in float64"
     if good:
         return f"all {len(found)} parameters agree ({limits}{torch})"

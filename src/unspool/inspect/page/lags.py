@@ -39,7 +39,7 @@ def influence_chart(seen: MemoryReport) -> Canvas:
 
 
 def bias_chart(seen: MemoryReport) -> Canvas:
-    """Draw the contribution of each lag to ∇W as bars, and the bias of a gradient truncated after K steps as a line."""
+    """Draw the contribution of each lag to ∇W (or ∇U) as bars, and the bias of a gradient truncated after K steps as a line."""
     canvas = Canvas(WIDTH, HEIGHT, "What a truncated gradient misses")
     contributions = [
         sum(seen.by_lag.norms[name][lag] for name in seen.by_lag.norms)
@@ -64,7 +64,10 @@ def bias_chart(seen: MemoryReport) -> Canvas:
             canvas.text(x + 5, top + 5, f"{allowed:.0%}: K = {steps}", font_size=12, class_="halo")
     _key(
         canvas,
-        [("bias(K), what is missed", "blue"), (f"‖G(k)‖ of ∇W, scaled: the largest is {most:.0%}", "orange")],
+        [
+            ("bias(K), what is missed", "blue"),
+            (f"‖G(k)‖ of ∇{seen.by_lag.letter}, scaled: the largest is {most:.0%}", "orange"),
+        ],
     )
     return canvas
 

@@ -232,7 +232,7 @@ def _memory(report: InspectReport) -> str:
         "Left, the influence of a change of the state <i>k</i> steps later: the norm of "
         "d<i>h</i><sup>(t)</sup>/d<i>h</i><sup>(t−k)</sup>"
         + (f" (for the {cell.title} of <i>h</i> and <i>s</i> together)" if cell.has_cell_state else "")
-        + ", trained and untrained. Right, the contribution of each lag to ∇<i>W</i>, and the bias of backpropagation through "
+        + f", trained and untrained. Right, the contribution of each lag to ∇<i>{back.by_lag.letter}</i>, and the bias of backpropagation through "
         "only <i>K</i> steps."
     )
     pictures = (
@@ -240,9 +240,10 @@ def _memory(report: InspectReport) -> str:
         f"<figure>{bias_chart(back).inline()}</figure></div>"
     )
     radii = ", ".join(f"{radius:.2f} ({gate})" for gate, radius in back.radii.items())
+    spectral = f'<p class="lead">Spectral radius of <i>W</i>: {radii}.</p>' if radii else ""
     return _section(
         "lags", "Memory", lead,
-        f'{pictures}<p class="advice">{advice(back)}</p><p class="lead">Spectral radius of <i>W</i>: {radii}.</p>',
+        f'{pictures}<p class="advice">{advice(back)}</p>{spectral}',
     )  # fmt: skip
 
 
