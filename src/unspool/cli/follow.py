@@ -1,7 +1,8 @@
 """Show a language model's training for `unspool train` and `unspool resume`; stop on a signal, print how to resume it."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ from unspool.training.events import (
     LeftOut,
     PlanChanged,
     RunConfig,
+    Scoring,
     StepDone,
-    Stopped,
     TrainingPlanned,
 )
 from unspool.training.options import BATCH_SIZE
@@ -81,7 +82,7 @@ class Board:
 
 
 def follow(
-    events: Iterator[Event],
+    events: Generator[Event],
     out: Path,
     view: View,
     stop: Stop,
@@ -95,9 +96,15 @@ def follow(
     with view:
         view.begin(kernel_info())
         try:
-            for event in events:
-                view.show(event)
-                _collect(event, content, view, stop, board)
+            with closing(events):
+                for event in events:
+                    view.show(event)
+                    _collect(event, content, view, stop, board)
+                    if isinstance(event, Scoring) and stop():  # an evaluation has nothing to save
+                        raise KeyboardInterrupt
+                    if isinstance(event, StepDone) and stop():
+                        content["stopped"] = event.step
+                        break
         except KeyboardInterrupt:
             if "config" not in content:  # there is no run yet
                 raise
@@ -123,8 +130,6 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
         case StepDone():
             if board is not None:
                 board.add(event)
-        case Stopped(step, _):
-            content |= {"stopped": step}
         case Evaluated(_, part, judged, best_step):
             content |= {"part": part, "best_step": best_step, "measure": judged.to_json()}
             content["best_baseline"] = best_as_json(rows_of(view.baselines, part), judged)
@@ -132,7 +137,7 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
             content["left_out"] = why
         case list():
             content |= {"baselines": [asdict(each) for each in event], "left_out": None}
-        case CorpusReady():
+        case CorpusReady() | Scoring():
             pass
 
 

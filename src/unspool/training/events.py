@@ -191,11 +191,12 @@ class PlanChanged:
 
 
 @dataclass(frozen=True)
-class Stopped:
-    """A stop was requested: the update was finished, and the training state is saved."""
+class Scoring:
+    """A part of the evaluation of the best model is done."""
 
-    step: int
-    out: Path | None
+    done: int
+    """How many targets are scored."""
+    total: int
 
 
 @dataclass(frozen=True)
@@ -209,5 +210,5 @@ class Evaluated:
 
 
 Event: TypeAlias = (
-    CorpusReady | list[Baseline] | LeftOut | TrainingPlanned | StepDone | PlanChanged | Stopped | Evaluated
+    CorpusReady | list[Baseline] | LeftOut | TrainingPlanned | StepDone | PlanChanged | Scoring | Evaluated
 )

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from unspool.cli.checks import check_before
 from unspool.cli.commands.classify import CLASSIFY
+from unspool.cli.commands.forecast import FORECAST
 from unspool.cli.commands.generate_from import GENERATE_FROM
 from unspool.cli.commands.regress import REGRESS
 from unspool.cli.commands.tag import TAG
 from unspool.cli.commands.translate import TRANSLATE
-from unspool.cli.fit import FitCommand, resume_fit
+from unspool.cli.fit import Resumable, resume_fit
 from unspool.cli.follow import follow
 from unspool.cli.options import Flag, OfOutput, RunOptions
 from unspool.cli.output import notes
@@ -21,8 +22,8 @@ from unspool.storage import run_folder
 from unspool.tasks.language.run import resume as resumed
 from unspool.training.checkpoint import CheckpointPolicy
 
-WORKS: dict[str, FitCommand] = {
-    work.name: work for work in (CLASSIFY, REGRESS, TAG, TRANSLATE, GENERATE_FROM)
+WORKS: dict[str, Resumable] = {
+    work.name: work for work in (CLASSIFY, REGRESS, TAG, TRANSLATE, GENERATE_FROM, FORECAST)
 }
 
 
@@ -50,6 +51,6 @@ def resume(run: RunFolder, /, *, options: Options = Options()) -> None:
         )
     check_before(None, options)
     view, stop = View(notes(options)), Stop()
-    policy = CheckpointPolicy(steps=options.save_every, stop=stop, on_progress=stop.checked(view.judging))
+    policy = CheckpointPolicy(steps=options.save_every)
     events = resumed(run, policy=policy)
     follow(events, run, view, stop, shown=options, tensorboard=options.tensorboard)

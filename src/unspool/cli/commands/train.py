@@ -131,7 +131,7 @@ def train(text: Sources, /, *, reading: Reading = Reading(), options: Options = 
     config, out = options.config(text, reading), options.out or default_run(text, "train")
     check_before(out, options, inputs=files_read(text, reading.valid, reading.tokens))
     view, stop = View(notes(options)), Stop()
-    policy = CheckpointPolicy(steps=options.save_every, stop=stop, on_progress=stop.checked(view.judging))
+    policy = CheckpointPolicy(steps=options.save_every)
     events = run(config, out=out, policy=policy)
     follow(events, out, view, stop, shown=options, tensorboard=options.tensorboard)
 

@@ -29,7 +29,9 @@ HIDDEN = replace(
     network.HIDDEN, help="H, the hidden units; 0: 16, 32 or 48, by the number of windows.", check=whole(0)
 )
 STEPS = replace(
-    training.STEPS, help="Updates of each network; 0: six passes over the windows, 400 to 2,400.",
+    training.STEPS,
+    help="Updates of each network (a fit trains the members, and half as many more that measure the errors behind the intervals); 0: six "
+    "passes over the windows, 400 to 2,400.",
     check=whole(0, MOST_STEPS),
 )  # fmt: skip
 MEMBERS: Option[int] = Option(
