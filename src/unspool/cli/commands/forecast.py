@@ -25,6 +25,7 @@ from unspool.cli.forecast_columns import (
 from unspool.cli.options import DATA, Flag, OfData, OfOutput, OutputOptions, option_class
 from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.output_files import output
+from unspool.cli.predict import note_unfinished
 from unspool.cli.signals import Stop, finish_fit
 from unspool.cli.sources import RunFolder
 from unspool.cli.views.forecast import (
@@ -170,6 +171,7 @@ def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Ask
     check_before(None, options, inputs=[data])
     check_level(options.level)
     found = ForecastRun.load(run)
+    note_unfinished(run, "forecast", found)
     if data is None:
         table = remembered(found, str(run))
     else:
