@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from stopping import stop_after
 from unspool.cli.follow import Stop, follow
@@ -458,20 +457,15 @@ def test_an_update_of_few_steps_reads_few_tokens(story: Path, tmp_path: Path) ->
 
 
 def test_a_stop_while_the_model_is_judged_is_at_once_and_says_how_to_go_on(
-    story: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    story: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, stop, view = tmp_path / "run", Stop(), View(Console(quiet=True))
+    out, scoring = tmp_path / "run", list[Event]()
     given = {"hidden": 8, "B": 4, "tau": 16, "steps": 3}
-    show = view.show
-
-    def signal_while_scoring(event: Event) -> None:
-        show(event)
-        if isinstance(event, Scoring):
-            stop.signal = signal.SIGINT
-
-    view.show = signal_while_scoring  # type: ignore[method-assign]
+    monkeypatch.setattr(View, "show", lambda _, event: scoring.extend([event] * isinstance(event, Scoring)))
+    monkeypatch.setattr(Stop, "__call__", lambda _: bool(scoring))
+    monkeypatch.setattr(Stop, "listen", lambda _: None)
     events = run(RunConfig((str(story),), given=given), out=out)
     with pytest.raises(SystemExit, match="130"):
-        follow(events, out, view, stop, shown=OutputOptions(), tensorboard=False)
-    assert f"unspool resume {out}" in capsys.readouterr().err
+        follow(events, out, OutputOptions(quiet=True), tensorboard=False)
+    assert len(scoring) == 1 and f"unspool resume {out}" in capsys.readouterr().err
     assert read_arrays(out / TRAINING)[1]["step"] == 3

@@ -78,6 +78,9 @@ class Resumable(Protocol):
     def fit(self, data: Path, options: Any, console: Console, more: dict[str, Any]) -> None:
         """Fit into the run `options.out`: a new one with `more` in its config, or from its last checkpoint."""
 
+    def resume(self, run: Path, kept: Any) -> None:
+        """Resume a run; `kept` are options that do not decide its result."""
+
 
 class FitCommand(NamedTuple):
     """The parts of a fit of sequences that differ between commands."""
@@ -93,6 +96,10 @@ class FitCommand(NamedTuple):
         """Fit, and evaluate on the held-out data."""
         _fit(self, data, options, console, more)
 
+    def resume(self, run: Path, kept: RunOptions) -> None:
+        """Resume a run."""
+        resume_fit(self, run, kept)
+
 
 def start_fit(work: Resumable, data: Path, options: StoredOptions) -> None:
     """Fit into a new run."""
@@ -107,6 +114,8 @@ def start_fit(work: Resumable, data: Path, options: StoredOptions) -> None:
 
 def resume_fit(work: Resumable, run: Path, kept: RunOptions) -> None:
     """Resume a run from its last checkpoint."""
+    if getattr(kept, "tensorboard", False):
+        raise InputError("--tensorboard goes with language models")
     content = run_folder.read_config(run, work.name)
     if COMMAND not in content:
         raise InputError(

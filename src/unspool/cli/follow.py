@@ -9,6 +9,7 @@ from typing import Any
 
 from unspool.baselines.language import baseline_from_json, baselines_to_plot
 from unspool.cli.options import OutputOptions
+from unspool.cli.output import notes
 from unspool.cli.output_files import output
 from unspool.cli.signals import Stop, finish_fit
 from unspool.cli.views.comparison import best_as_json, rows_of
@@ -81,16 +82,9 @@ class Board:
             self._writer.flush()
 
 
-def follow(
-    events: Generator[Event],
-    out: Path,
-    view: View,
-    stop: Stop,
-    *,
-    shown: OutputOptions,
-    tensorboard: bool,
-) -> None:
+def follow(events: Generator[Event], out: Path, shown: OutputOptions, *, tensorboard: bool) -> None:
     """Show the events of a run; at the end print the result, or how to resume it."""
+    view, stop = View(notes(shown)), Stop()
     board = Board(out / "tensorboard") if tensorboard else None
     content: dict[str, Any] = {"run": str(out), "kernel": kernel_info()}
     with view:

@@ -1,8 +1,11 @@
-"""The kinds of runs, and `load`: read the object of any run. A new kind is a class with `load` and one line here."""
+"""The kinds of runs: how each is loaded, which command makes and resumes it, what it is used for; and `load`.
+
+A new kind is a class with `load` and one line here. Commands ask this registry: `resume`, `show`, `runs`.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from unspool.errors import InputError
 from unspool.storage import run_folder
@@ -14,20 +17,37 @@ from unspool.tasks.regress import SequenceRegressor
 from unspool.tasks.tag import SequenceTagger
 from unspool.tasks.translate import SequenceTranslator
 
-KINDS: dict[str, Callable[[str | Path], Any]] = {
-    "language": LanguageModel.load,
-    "classify": SequenceClassifier.load,
-    "regress": SequenceRegressor.load,
-    "tag": SequenceTagger.load,
-    "translate": SequenceTranslator.load,
-    "generate-from": SequenceGenerator.load,
-    "forecast": load_forecasts,
+
+class RunKind(NamedTuple):
+    """One kind of runs."""
+
+    load: Callable[[str | Path], Any]
+    command: str
+    """The command that makes such runs and resumes them."""
+    uses: tuple[str, ...]
+    """What a finished run is used for: commands, RUN for its folder."""
+
+
+USES_OF_TEXT = ("generate RUN --prompt …", "evaluate RUN TEXT", "inspect RUN TEXT", "compress RUN FILE")
+KINDS: dict[str, RunKind] = {
+    "language": RunKind(LanguageModel.load, "train", USES_OF_TEXT),
+    "classify": RunKind(SequenceClassifier.load, "classify fit", ("classify predict RUN FILE",)),
+    "regress": RunKind(SequenceRegressor.load, "regress fit", ("regress predict RUN FILE",)),
+    "tag": RunKind(SequenceTagger.load, "tag fit", ("tag predict RUN FILE",)),
+    "translate": RunKind(SequenceTranslator.load, "translate fit", ("translate predict RUN FILE",)),
+    "generate-from": RunKind(SequenceGenerator.load, "generate-from fit", ("generate-from predict RUN",)),
+    "forecast": RunKind(load_forecasts, "forecast fit", ("forecast predict RUN",)),
 }
+
+
+def kind_of(path: str | Path) -> RunKind:
+    """Return the kind of a run; raise where there is no such kind."""
+    kind = run_folder.read_kind(path)
+    if kind not in KINDS:
+        raise InputError(f"{path}: a run of the kind {kind!r}; expected one of {', '.join(KINDS)}")
+    return KINDS[kind]
 
 
 def load(path: str | Path) -> Any:
     """Read what a run has learned: a LanguageModel, an estimator of sequences, a Forecaster, or a ForecastRun of many."""
-    kind = run_folder.read_kind(path)
-    if kind not in KINDS:
-        raise InputError(f"{path}: a run of the kind {kind!r}; expected one of {', '.join(KINDS)}")
-    return KINDS[kind](path)
+    return kind_of(path).load(path)

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from rich.console import Console
 
 from unspool.cli.checks import check_before
-from unspool.cli.fit import start_fit
+from unspool.cli.fit import resume_fit, start_fit
 from unspool.cli.fit_options import OF_FORECASTS, Forecasting, StoredOptions
 from unspool.cli.forecast_columns import (
     about,
@@ -22,7 +22,7 @@ from unspool.cli.forecast_columns import (
     settings_of,
     values_of,
 )
-from unspool.cli.options import DATA, Flag, OfData, OfOutput, OutputOptions, option_class
+from unspool.cli.options import DATA, Flag, OfData, OfOutput, OutputOptions, RunOptions, option_class
 from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.output_files import output
 from unspool.cli.predict import note_unfinished
@@ -100,7 +100,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
     data
         A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
     """
-    start_fit(FORECAST, data, options)
+    start_fit(FIT, data, options)
 
 
 class ForecastCommand(NamedTuple):
@@ -135,8 +135,12 @@ class ForecastCommand(NamedTuple):
             content["columns"] = forecasts_as_json(table, run, options.level, rows, scores)
         finish_fit(content, out, options, stop)
 
+    def resume(self, run: Path, kept: RunOptions) -> None:
+        """Resume a run."""
+        resume_fit(self, run, kept)
 
-FORECAST = ForecastCommand()
+
+FIT = ForecastCommand()
 
 
 def _fit_columns(console: Console, table: TimeTable, work: ForecastFit, stop: Stop) -> dict[str, Any] | None:

@@ -118,7 +118,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
     data
         A table with a column of numbers to predict and columns of numbers or a text to read (CSV, TSV), .npz, .ts.
     """
-    start_fit(REGRESS, data, options)
+    start_fit(FIT, data, options)
 
 
 @app.command
@@ -285,4 +285,4 @@ def _evaluate(
     return {"scores": scores}
 
 
-REGRESS = FitCommand("regress", SequenceRegressor, Options, _read, _evaluate)
+FIT = FitCommand("regress", SequenceRegressor, Options, _read, _evaluate)

@@ -79,7 +79,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
         Columns with a blank line between sequences (CoNLL, CoNLL-U), or a table (CSV, TSV) with a column that names
         the sequence of every row.
     """
-    start_fit(TAG, data, options)
+    start_fit(FIT, data, options)
 
 
 @app.command
@@ -187,4 +187,4 @@ def _evaluate(
     return {"scores": scores.to_json()}
 
 
-TAG = FitCommand("tag", SequenceTagger, Options, _read, _evaluate)
+FIT = FitCommand("tag", SequenceTagger, Options, _read, _evaluate)

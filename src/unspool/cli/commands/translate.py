@@ -77,7 +77,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
     data
         Pairs, one per line, separated by a tab (TSV).
     """
-    start_fit(TRANSLATE, data, options)
+    start_fit(FIT, data, options)
 
 
 @app.command
@@ -182,4 +182,4 @@ def _evaluate(
     return {"scores": scores}
 
 
-TRANSLATE = FitCommand("translate", SequenceTranslator, Options, _read, _evaluate)
+FIT = FitCommand("translate", SequenceTranslator, Options, _read, _evaluate)
