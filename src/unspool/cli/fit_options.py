@@ -59,6 +59,7 @@ class SequenceOptions(ConfigFile):
     validation: float = 0.1
     patience: int = 10
     seed: int = 0
+    out: OfOutput[Path | None] = None
 
     def arguments(self, names: Iterable[str]) -> dict[str, Any]:
         """Give those arguments of an estimator, of all the names it has, that are options."""

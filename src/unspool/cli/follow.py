@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from unspool.cli.views.comparison import best_as_json, rows_of
 from unspool.cli.views.training import View
 from unspool.errors import FileError, MissingExtra
 from unspool.kernels.native import kernel_info
+from unspool.options import option_of
 from unspool.plots.curve import draw_curve
 from unspool.storage import run_folder
 from unspool.storage.files import why
@@ -36,19 +37,8 @@ from unspool.training.recipe import Recipe
 
 CALLED = {"batch_size": BATCH_SIZE.option}
 """Fields of the recipe whose option has another name."""
-TAKEN = (
-    "batches",
-    "bptt",
-    "recompute",
-    "optimiser",
-    "schedule",
-    "backward",
-    "seed",
-    "validations",
-    "validation_tokens",
-    "order",
-)
-"""Options that are fields of RunConfig."""
+NEEDLESS = ("minutes", "bptt_tolerance")
+"""Fields of RunConfig that do not matter once the recipe is chosen."""
 UNUSUAL = ("activation", "h0", "pattern", "feedback")
 """Options that the repeating command omits at their defaults."""
 
@@ -154,9 +144,9 @@ def repeat(config: RunConfig) -> str:
         if value != getattr(usual.settings, name) and name != "reserved":
             flat = value if isinstance(value, tuple) else [value]
             command += [f"--{name.replace('_', '-')}", *(str(v) for v in flat if v is not True)]
-    for name in TAKEN:
+    for name in [field.name for field in fields(RunConfig) if option_of(field) is not None]:
         value = getattr(config, name)
-        if value != getattr(usual, name):
+        if name not in NEEDLESS and value != getattr(usual, name):
             command += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     if config.valid is not None:
         command += ["--valid", *config.valid]

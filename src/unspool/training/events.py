@@ -47,10 +47,10 @@ class RunConfig:
     optimiser: str = "adam"
     schedule: str = "cosine"
     backward: bool = False
+    seed: int = 0
     validations: int = 12
     validation_tokens: int = 0
     order: int | None = None
-    seed: int = 0
 
     def __post_init__(self) -> None:
         check_fields(self)
