@@ -78,6 +78,10 @@ class Resumable(Protocol):
     def fit(self, data: Path, options: Any, console: Console, more: dict[str, Any]) -> None:
         """Fit into the run `options.out`: a new one with `more` in its config, or from its last checkpoint."""
 
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The commands that a finished run is used with, RUN for its folder."""
+
     def resume(self, run: Path, kept: Any) -> None:
         """Resume a run; `kept` are options that do not decide its result."""
 
@@ -91,6 +95,13 @@ class FitCommand(NamedTuple):
     read: Callable[[Path, Any], Read]
     evaluate: Callable[[Console, Any, Any, Any], dict[str, Any]]
     """Print the scores on the held-out data, and return the fields of --json."""
+    to_predict: str = " FILE"
+    """What `predict` needs besides the run."""
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The commands that a finished run is used with."""
+        return (f"{self.name} predict RUN{self.to_predict}",)
 
     def fit(self, data: Path, options: Any, console: Console, more: dict[str, Any]) -> None:
         """Fit, and evaluate on the held-out data."""

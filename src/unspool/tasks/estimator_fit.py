@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Generator, Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from unspool.storage.schema import read_as
 from unspool.tasks.estimator_files import FittedEstimator, encoders, learned_attributes, write_estimator
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
+from unspool.training.fit import ending
 from unspool.training.recipe import FitConfig
 from unspool.training.sequence_fit import fit_network, initial_state
 from unspool.training.store import RunWriter, fit_has_ended, load_network, remove_state, restore_state
@@ -73,7 +73,8 @@ def fit_in_run(
             return
         restore_state(state, run, log)
         writer = RunWriter(run, log)
-        with closing(fit_network(network, examples, config, state, writer, policy)) as events:
+        events = fit_network(network, examples, config, state, writer, policy)
+        with ending(events):
             for event in events:
                 if event.valid is not None:
                     entry = {"step": event.step, "train": event.train, "seconds": event.seconds}

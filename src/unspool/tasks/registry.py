@@ -1,4 +1,4 @@
-"""The kinds of runs: how each is loaded, which command makes and resumes it, what it is used for; and `load`.
+"""The kinds of runs: how each is loaded, and which command makes and resumes it; and `load`.
 
 A new kind is a class with `load` and one line here. Commands ask this registry: `resume`, `show`, `runs`.
 """
@@ -23,20 +23,17 @@ class RunKind(NamedTuple):
 
     load: Callable[[str | Path], Any]
     command: str
-    """The command that makes such runs and resumes them."""
-    uses: tuple[str, ...]
-    """What a finished run is used for: commands, RUN for its folder."""
+    """The command that makes such runs, resumes them and knows what they are used for."""
 
 
-USES_OF_TEXT = ("generate RUN --prompt …", "evaluate RUN TEXT", "inspect RUN TEXT", "compress RUN FILE")
 KINDS: dict[str, RunKind] = {
-    "language": RunKind(LanguageModel.load, "train", USES_OF_TEXT),
-    "classify": RunKind(SequenceClassifier.load, "classify fit", ("classify predict RUN FILE",)),
-    "regress": RunKind(SequenceRegressor.load, "regress fit", ("regress predict RUN FILE",)),
-    "tag": RunKind(SequenceTagger.load, "tag fit", ("tag predict RUN FILE",)),
-    "translate": RunKind(SequenceTranslator.load, "translate fit", ("translate predict RUN FILE",)),
-    "generate-from": RunKind(SequenceGenerator.load, "generate-from fit", ("generate-from predict RUN",)),
-    "forecast": RunKind(load_forecasts, "forecast fit", ("forecast predict RUN",)),
+    "language": RunKind(LanguageModel.load, "train"),
+    "classify": RunKind(SequenceClassifier.load, "classify"),
+    "regress": RunKind(SequenceRegressor.load, "regress"),
+    "tag": RunKind(SequenceTagger.load, "tag"),
+    "translate": RunKind(SequenceTranslator.load, "translate"),
+    "generate-from": RunKind(SequenceGenerator.load, "generate-from"),
+    "forecast": RunKind(load_forecasts, "forecast"),
 }
 
 

@@ -93,6 +93,16 @@ def _saving_when_closed(state: TrainingState[Any], writer: RunWriter) -> Iterato
 
 
 @contextmanager
+def ending(events: Generator[Any]) -> Iterator[None]:
+    """End a generator as the block that reads it ends: closed, which saves the state, or with an error, which does not."""
+    try:
+        yield
+    except BaseException as error:
+        events.throw(error)
+        raise
+
+
+@contextmanager
 def _naming_the_best(state: TrainingState[Any], writer: RunWriter, validated: bool) -> Iterator[None]:
     """Say in an error of divergence where the best model is."""
     try:

@@ -45,8 +45,8 @@ def import_path(name: str) -> str:
 
 
 def fit_of(command: str) -> Any:
-    """Return the value `FIT` of a command's module: its options, and how it resumes a run (`cli.fit.Resumable`)."""
-    return import_module(f"{__name__}.{module_of(command.split()[0])}").FIT
+    """Return the value `FIT` of a command's module: how it resumes a run, and what a run is used for (`cli.fit.Resumable`)."""
+    return import_module(f"{__name__}.{module_of(command)}").FIT
 
 
 def help_of(name: str) -> str:

@@ -108,6 +108,7 @@ class ForecastCommand(NamedTuple):
 
     name: str = "forecast"
     options: type[StoredOptions] = Options
+    uses: tuple[str, ...] = ("forecast predict RUN",)
 
     def fit(self, data: Path, options: Any, console: Console, more: dict[str, Any]) -> None:
         """Fit a forecaster for every column, evaluate it on held-out values, and forecast."""

@@ -289,4 +289,4 @@ def _examples(model: SequenceGenerator, judged: Conditioned, seed: int) -> Table
     return table
 
 
-FIT = FitCommand("generate-from", SequenceGenerator, Options, _read, _evaluate)
+FIT = FitCommand("generate-from", SequenceGenerator, Options, _read, _evaluate, "")

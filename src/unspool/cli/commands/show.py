@@ -74,4 +74,5 @@ def _next(found: RunSummary) -> list[str]:
         return []
     if found.state == RESUMABLE:
         return [f"unspool resume {run}"]
-    return [f"unspool {use.replace('RUN', run)}" for use in KINDS[found.kind].uses]
+    uses = fit_of(KINDS[found.kind].command).uses if found.kind in KINDS else ()
+    return [f"unspool {use.replace('RUN', run)}" for use in uses]

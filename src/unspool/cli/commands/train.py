@@ -135,6 +135,9 @@ class TrainCommand(NamedTuple):
     """The training of language models, as `unspool resume` knows it."""
 
     options: type[Any] = Options
+    uses: tuple[str, ...] = (
+        "generate RUN --prompt …", "evaluate RUN TEXT", "inspect RUN TEXT", "compress RUN FILE",
+    )  # fmt: skip
 
     def resume(self, run: Path, kept: Any) -> None:
         """Resume a run."""

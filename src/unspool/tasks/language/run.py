@@ -9,7 +9,7 @@ With a folder `out` the run is saved there, and `resume` continues it to the sam
 import math
 import time
 from collections.abc import Generator, Iterator
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -55,7 +55,7 @@ from unspool.training.events import (
     StepDone,
     TrainingPlanned,
 )
-from unspool.training.fit import fit
+from unspool.training.fit import ending, fit
 from unspool.training.provenance import provenance, sha256_of
 from unspool.training.state import TrainingState, check_size
 from unspool.training.store import RunWriter, Stopwatch
@@ -197,7 +197,7 @@ def train_and_evaluate(
         writer=writer,
         policy=policy,
     )
-    with closing(events):
+    with ending(events):
         for event in events:
             match event:
                 case StepDone():
