@@ -194,6 +194,17 @@ def key_of(field: dataclasses.Field[Any]) -> str:
     return str(field.metadata.get("key", field.name))
 
 
+def from_json(kind: type[C], content: dict[str, Any]) -> C:
+    """Make a dataclass from plain values under their names in files; an unknown or a missing field is an error."""
+    names = {key_of(field): field for field in fields(kind)}  # type: ignore[arg-type]
+    if unknown := sorted(set(content) - set(names)):
+        raise InputError(f"unknown field {unknown[0]!r}; expected some of {', '.join(sorted(names))}")
+    needed = {key for key, field in names.items() if field.default is dataclasses.MISSING}
+    if missing := sorted(needed - set(content)):
+        raise InputError(f"the field {missing[0]!r} is missing")
+    return kind(**{names[key].name: value for key, value in content.items()})
+
+
 def build(kind: type[C], source: object, **given: Any) -> C:
     """Make a dataclass from the attributes of `source` that have the names of its fields, and from what is given."""
     names = [field.name for field in fields(kind) if field.init and hasattr(source, field.name)]  # type: ignore[arg-type]

@@ -167,7 +167,7 @@ def test_the_log_loss_is_minus_log_p_of_the_texts():
     model = SequenceGenerator(hidden=6, steps=5).fit(["a", "b"] * 4, ["xy", "yyx"] * 4)
     texts, log_p = zip(*model.sample_scored(["a", "b", "b"], seed=1), strict=True)
     tokens = sum(len(each) + 1 for each in texts)
-    assert max(map(len, texts)) < model.longest_  # each has ended by itself
+    assert max(map(len, texts)) < model.max_length_  # each has ended by itself
     assert model.log_loss(["a", "b", "b"], list(texts)) == pytest.approx(-sum(log_p) / tokens, rel=1e-5)
 
 

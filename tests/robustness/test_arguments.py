@@ -99,9 +99,9 @@ INTEGERS = {
         "beam",
         lambda n: SequenceTranslator(hidden=2, steps=1, beam=n).fit(["a", "b"], ["b", "a"]),
     ),
-    "SequenceTranslator.longest": (
-        "longest",
-        lambda n: SequenceTranslator(hidden=2, steps=1, longest=n).fit(["a", "b"], ["b", "a"]),
+    "SequenceTranslator.max_length": (
+        "max_length",
+        lambda n: SequenceTranslator(hidden=2, steps=1, max_length=n).fit(["a", "b"], ["b", "a"]),
     ),
     "Forecaster.horizon": ("horizon", lambda n: Forecaster(horizon=n, steps=1, members=1).fit(SINE)),
     "Forecaster.hidden": ("hidden", lambda n: Forecaster(hidden=n, steps=1, members=1, horizon=2).fit(SINE)),
@@ -279,6 +279,8 @@ def test_a_language_model_takes_every_hyper_parameter_of_the_command(kind):
         (LanguageModel, "memory", "recompute"),
         (SequenceClassifier, "remember", "chrono_steps"),
         (SequenceClassifier, "balance", "prior_correction"),
+        (SequenceRegressor, "spread", "std"),
+        (SequenceTranslator, "longest", "max_length"),
     ],
 )
 def test_a_former_name_is_refused_with_the_new_one(kind, old, new):

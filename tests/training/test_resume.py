@@ -37,7 +37,7 @@ FITS = {
     "classify, no validation": (lambda: SequenceClassifier(epochs=3, **SMALL), [t[-1] for t in TEXTS]),
     "tag": (lambda: SequenceTagger(cell="lstm", bidirectional=True, **CHOSEN), [list(t) for t in TEXTS]),
     "translate": (lambda: SequenceTranslator(attention="general", **CHOSEN), [t.upper() for t in TEXTS]),
-    "regress": (lambda: SequenceRegressor(cell="elman", spread=True, **CHOSEN), [len(t) / 2 for t in TEXTS]),
+    "regress": (lambda: SequenceRegressor(cell="elman", std=True, **CHOSEN), [len(t) / 2 for t in TEXTS]),
     "generate": (lambda: SequenceGenerator(**CHOSEN), TEXTS),
 }
 

@@ -83,7 +83,7 @@ def gradient_by_lag(
         raise InputError("gradients by lag need a model that reads in one direction")
     refuse_feedback(model.config)
     model, y = with_output_every_step(as_hidden(model.on(reference)), y, tau)
-    window = _Window(model, x, y, state)
+    window = _LagWindow(model, x, y, state)
     rest = window.whole()
     full = float(np.linalg.norm(rest))
     bias, found = [1.0], []
@@ -95,7 +95,7 @@ def gradient_by_lag(
     return ByLag({name: [norms[name] for norms in found] for name in found[0]}, bias, full)
 
 
-class _Window:
+class _LagWindow:
     """The losses of all steps, backpropagated in parallel: after `lag` steps the gradient of L(t) is at h(t - lag)."""
 
     def __init__(self, model: Model, x: Floats | Ids, y: Ids, state: State | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from unspool.cells import DEFAULT, CellName, cell_named, names_with
@@ -10,7 +10,7 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import Activation
 from unspool.model import options
 from unspool.model.values import Feedback, Pattern
-from unspool.options import check_fields, declared, to_json
+from unspool.options import check_fields, declared, from_json, to_json
 
 INPUT_TABLE_LIMIT = 1024
 """Up to this many tokens the whole table E Uᵀ + b is computed once an update; beyond, rows in use only."""
@@ -100,6 +100,11 @@ class ModelConfig:
         return self.hidden * self.directions
 
     @property
+    def output_matrix(self) -> str:
+        """The name of the matrix of the output: V, or E where tied."""
+        return "E" if self.tied else "V"
+
+    @property
     def feeds_tokens(self) -> bool:
         """Whether h(t) sees a token, the output before, and no state (figure 10.4)."""
         return self.pattern == "output" and self.feedback == "token"
@@ -135,11 +140,4 @@ class ModelConfig:
     @staticmethod
     def from_json(content: dict[str, Any]) -> ModelConfig:
         """Make a config from plain values; an unknown field is an error."""
-        known = {field.name for field in fields(ModelConfig)}
-        if unknown := sorted(set(content) - known):
-            raise InputError(
-                f"unknown model field {unknown[0]!r}; expected some of {', '.join(sorted(known))}"
-            )
-        if missing := sorted({"inputs", "outputs"} - set(content)):
-            raise InputError(f"the model field {missing[0]!r} is missing")
-        return ModelConfig(**content)
+        return from_json(ModelConfig, content)

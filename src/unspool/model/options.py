@@ -70,17 +70,17 @@ PRIOR_CORRECTION: Option[float] = _network(
     UNIT,
     former={"balance": {}},
 )
-SPREAD: Option[bool] = _network(
-    "spread", "Learn the standard deviation of every number as well.", TRUTH, single=True
+STD: Option[bool] = _network(
+    "std", "Learn the standard deviation of every number as well.", TRUTH, single=True, former={"spread": {}}
 )
 FLOOR: Option[float] = _network(
     "floor", "Smallest standard deviation, as a fraction of that of the targets.", POSITIVE
 )
 EVERY_STEP: Option[bool] = _network("every_step", "Predict numbers at every step (many-to-many).", TRUTH)
 BEAM: Option[int] = Option("beam", "Beam width; 1 is greedy decoding.", whole(1), group="Output")
-LONGEST: Option[int] = Option(
-    "longest", "Most tokens, or the count of numbers, to write [default: by the training split].", whole(1),
-    group="Output",
+MAX_LENGTH: Option[int] = Option(
+    "max_length", "Most tokens, or the count of numbers, to write [default: by the training split].", whole(1),
+    group="Output", former={"longest": {}},
 )  # fmt: skip
 
 INPUTS: Option[int] = _network("inputs", "Number of tokens, or of values per step if dense.", whole(1))

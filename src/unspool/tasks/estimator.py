@@ -177,10 +177,10 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         """Return o of every row, in the order of X: K, or tau K."""
         examples, network = self._examples(X), self.network_
         weights, found = network.weights(), list[Any]([None] * len(examples))
-        for batch in examples.batches(examples.rows_at_once(SCORED), aligned=False):
+        for batch in examples.batches(examples.rows_at_once(SCORED), per_step=False):
             o = network.outputs(batch, weights)
             for b, row in enumerate(batch.rows.tolist()):
-                found[row] = o[: batch.lengths[b], b] if network.config.aligned else o[b]
+                found[row] = o[: batch.lengths[b], b] if network.config.per_step else o[b]
         return found
 
     def __sklearn_tags__(self) -> Any:
@@ -236,7 +236,9 @@ def refuse_none(labels: Any, name: str) -> None:
     """Raise where a label is None, or where some are strings and some are not."""
     if labels.dtype == object and any(label is None for label in labels):
         at = next(i for i, label in enumerate(labels) if label is None)
-        raise InputError(f"{name} has None at {at}; expected a label for each: leave out what has none")
+        raise InputError(
+            f"{name} has None at position {at + 1}; expected a label for each: leave out what has none"
+        )
     if labels.dtype == object and len({isinstance(label, str) for label in labels}) > 1:
         odd = next(label for label in labels if not isinstance(label, str))
         raise InputError(f"{name} has {odd!r} among strings; expected labels of one kind")

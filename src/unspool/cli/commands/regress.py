@@ -78,7 +78,7 @@ class Options(FitOptions):
     recurrent_dropout: float = 0.0
     chrono_steps: int = 0
     pool: network.Pool = "last"
-    spread: bool = False
+    std: bool = False
     learning_rate: float = 3e-3
     plot: OfOutput[Path | None] = None
     """Draw predictions over the truth into this file (.png, .svg, .pdf)."""
@@ -138,7 +138,7 @@ def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
         raise InputError(f"{run}: it predicts numbers at every step; use it from Python")
     note_empty(read.name, read.sequences)
     means, spreads = (
-        model.predict_distribution(read.sequences) if model.spread else (model.predict(read.sequences), None)
+        model.predict_distribution(read.sequences) if model.std else (model.predict(read.sequences), None)
     )
     found = np.reshape(means, (len(read), -1))
     names = _names(run, found.shape[1])

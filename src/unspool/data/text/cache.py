@@ -85,7 +85,7 @@ _Row: TypeAlias = tuple[int, int, int, int, tuple[int, int], tuple[int, int]]
 """One split: tokens, characters, bytes, unknown tokens; characters and bytes of the first and the last token."""
 
 
-class _Content(TypedDict):
+class _CacheContent(TypedDict):
     """The fields of a prepared corpus."""
 
     tokenizer: TokenizerFields
@@ -95,11 +95,11 @@ class _Content(TypedDict):
     erased: int
 
 
-def _content(folder: Path) -> _Content:
+def _content(folder: Path) -> _CacheContent:
     whole = read_bytes(folder / CORPUS)
     if not checksum_ok(whole):
         raise FileError(f"{folder / CORPUS}: damaged: its SHA-256 does not match its contents")
-    return read_as(_Content, parse_json(whole, folder / CORPUS), folder / CORPUS)
+    return read_as(_CacheContent, parse_json(whole, folder / CORPUS), folder / CORPUS)
 
 
 def _read_whole(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:

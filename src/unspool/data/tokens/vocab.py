@@ -28,7 +28,7 @@ Token: TypeAlias = Any
 """A string, a number, or a tuple of tokens."""
 
 
-class _Content(TypedDict):
+class _VocabContent(TypedDict):
     """The fields of a vocabulary file."""
 
     min_freq: int
@@ -147,7 +147,7 @@ class Vocab:
             raise FileError(f"{path}: not a vocabulary of the format {FORMAT}")
         if content.pop("sha256", None) != _digest(content):
             raise FileError(f"{path}: damaged: its SHA-256 does not match its contents")
-        fields = read_as(_Content, content, path)
+        fields = read_as(_VocabContent, content, path)
         if len(fields["tokens"]) != len(fields["freqs"]) or min(fields["freqs"], default=0) < 0:
             raise FileError(f"{path}: damaged or crafted: expected a count of 0 or more for every token")
         tokens, reserved = (

@@ -19,7 +19,7 @@ def influence_chart(seen: MemoryReport) -> Canvas:
     axes = Axes(
         canvas, (52, 34, WIDTH - 70, HEIGHT - 84), (0, farthest), (low, max(max(every), 1.5)), log_y=True
     )
-    axes.frame("lag k, steps", "‖dh(t)/dh(t−k)‖, largest singular value", y_ticks=5)
+    axes.frame("lag k, steps", "‖dh(t)/dh(t−k)‖, largest singular value")
     threshold = axes.y(FRACTION)
     canvas.line(52, threshold, WIDTH - 18, threshold, class_="axis", stroke_dasharray="5 4")
     canvas.text(58, threshold - 5, "a hundredth", class_="soft", font_size=11)

@@ -186,14 +186,12 @@ def _span_tokens(pieces: list[str]) -> int:
 
 
 def _surprise(report: InspectReport) -> str:
+    picture = surprise_chart(report.reading).inline()
     lead = (
         "The surprise of each token, in nats. It is low where the network predicts the text well, and high at the first "
         "letters of words and names, where the next token is uncertain."
     )
-    return _section(
-        "surprise", "Surprise along the text", lead,
-        f'<figure class="wide">{surprise_chart(report.reading).inline()}</figure>',
-    )  # fmt: skip
+    return _section("surprise", "Surprise along the text", lead, f'<figure class="wide">{picture}</figure>')
 
 
 def _path(report: InspectReport) -> str:
@@ -222,10 +220,8 @@ def _states(report: InspectReport) -> str:
         f"<i>h</i><sup>(t)</sup> of the last layer, one row per unit ({units} units), one column per token; similar units are adjacent. "
         "Blue is below zero, orange above; long stripes are units that hold their value."
     )
-    return _section(
-        "states", "All units at once", lead,
-        f'<img class="heat" alt="hidden states by time" src="data:image/png;base64,{picture}">',
-    )  # fmt: skip
+    heat = f'<img class="heat" alt="hidden states by time" src="data:image/png;base64,{picture}">'
+    return _section("states", "All units at once", lead, heat)
 
 
 def _memory(report: InspectReport) -> str:

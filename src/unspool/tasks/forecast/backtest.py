@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.baselines.forecast import Baseline, Naive, fit_autoregressive, fit_window_mlp
+from unspool.baselines.forecast import ForecastBaseline, Naive, fit_autoregressive, fit_window_mlp
 from unspool.data.series.checks import check_series
 from unspool.data.series.season import guess_second_season
 from unspool.errors import InputError
@@ -184,10 +184,10 @@ def rolling_origins(count: int, test: int, horizon: int, stride: int) -> Whole:
     return np.arange(count - test, count - horizon + 1, stride)
 
 
-def fit_baselines(model: Forecaster, train: Real) -> dict[str, Baseline]:
+def fit_baselines(model: Forecaster, train: Real) -> dict[str, ForecastBaseline]:
     """Fit all baselines, on the same transform of the same values."""
     change, second = model.change_, guess_second_season(train, model.season_)
-    found: dict[str, Baseline] = {"last value": Naive(1)}
+    found: dict[str, ForecastBaseline] = {"last value": Naive(1)}
     if model.season_ > 1:
         found["seasonal naive"] = Naive(model.season_)
     found["autoregression"] = fit_autoregressive(train, change, second)

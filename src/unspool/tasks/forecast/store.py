@@ -104,7 +104,7 @@ class Column(TypedDict):
     members: int
 
 
-class Config(TypedDict):
+class ForecastConfig(TypedDict):
     """The fields of a forecast run's config."""
 
     time: str | None
@@ -119,7 +119,7 @@ def read_forecasters(
 ) -> tuple[dict[str, Any], str | None, TimeIndex | None, dict[str, int]]:
     """Read forecasters of a class from a run: by column, the column of times, the times, the columns' first values."""
     where, place = Path(path) / run_folder.CONFIG, Path(path) / run_folder.MODEL
-    content = read_as(Config, run_folder.read_config(path, KIND), where)
+    content = read_as(ForecastConfig, run_folder.read_config(path, KIND), where)
     arrays, _ = tensors.read_arrays(place)
     begins, names = content["begins"], list(content["columns"])
     if (

@@ -47,7 +47,7 @@ class _Run(TypedDict):
     backward: bool
 
 
-class Config(TypedDict):
+class TextModelConfig(TypedDict):
     """The fields of a run's config that its model is used with."""
 
     run: _Run
@@ -97,7 +97,7 @@ class TextModel:
     def load(run: str | Path) -> "TextModel":
         """Read the best model of a run with its vocabulary, tokenizer and text settings."""
         place = Path(run)
-        content = read_as(Config, run_folder.read_config(run, "language"), place / run_folder.CONFIG)
+        content = read_as(TextModelConfig, run_folder.read_config(run, "language"), place / run_folder.CONFIG)
         vocab = Vocab.load(place / run_folder.VOCAB)
         if vocab.sha256 != content["vocab"]:
             raise FileError(f"{place / run_folder.VOCAB}: the vocabulary of another run")
