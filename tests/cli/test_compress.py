@@ -129,7 +129,7 @@ def refused(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (["decompress", "cut"], "damaged or cut short"),
         (["decompress", "text"], "not a file of unspool compress"),
-        (["decompress", "nothing"], "cannot be read"),
+        (["decompress", "nothing"], "no such file or folder"),
         (["decompress", "good"], "gone; give it with --run"),
         (["decompress", "good", "--run", "other"], "another model"),
         (["decompress", "good", "--out", "text"], "something is there already"),
@@ -137,7 +137,7 @@ def refused(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["decompress", "away"], "'../away.txt', is none to write to; give --out"),
         (["compress", "words", "text"], "--tokens char or byte"),
         (["compress", "other", "text", "--out", "good"], "something is there already"),
-        (["compress", "other", "nothing"], "cannot be read"),
+        (["compress", "other", "nothing"], "no such file or folder"),
         (["compress", "other", "."], "cannot be read"),
         (["compress", "nothing", "text"], "no such run"),
         (["compress", "other", "text", "--plot", "text"], "the command reads this file"),

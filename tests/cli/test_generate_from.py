@@ -99,7 +99,7 @@ def test_without_data_every_class_is_written_with_its_name(names, tmp_path, caps
     assert scored["scores"]["rows"] == 60 and "ngram_nats" not in scored["scores"]
     for options, line in (
         (["--beam", "3", "--temperature", "1"], "give one of them"),
-        (["--beam", "0"], "beam is 0; expected 1 to 1,000"),
+        (["--beam", "0"], "beam is 0; expected a whole number of 1 or more"),
         (["--temperature", "-1"], "temperature is -1.0"),
         (["--count", "0"], "count is 0; expected a whole number of 1 or more"),
         ([names, "--of", "up"], "give DATA or --of, not both"),

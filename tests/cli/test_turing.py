@@ -127,7 +127,7 @@ def test_a_machine_that_has_halted_before_it_begins(turing, tmp_path: Path) -> N
             "word: symbol 'a' at position 2 is not in the alphabet of 'parity'; expected only 0 1",
         ),
         (["builtin:none"], "no machine builtin:none; expected one of increment"),
-        (["nowhere.json"], "nowhere.json: cannot be read"),
+        (["nowhere.json"], "nowhere.json: no such file or folder"),
         (["builtin:bb2", "--steps", "-1"], "steps is -1; expected a whole number of 0 or more"),
         (["builtin:bb2", "--picture", "bb2.png"], "bb2.png: expected a name that ends with .svg"),
         (["builtin:bb2", "--picture", "nowhere/bb2.svg"], "there is no folder nowhere"),

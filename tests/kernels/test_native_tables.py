@@ -43,7 +43,7 @@ def test_a_window_has_the_columns_that_the_table_declares(name):
 def test_the_own_parameters_of_a_cell_are_refused_where_they_do_not_fit():
     W, p, h0 = native.pack(floats(15, 5), transposed=True, groups=3), floats(2, 3, 15), floats(3, 5)
     for own, message in (
-        ([], "gru has 1 parameters of its own; got 0"),
+        ([], "gru has 1 extra parameters; got 0"),
         ([None], "gru needs d"),
         ([floats(4)], r"d has shape \(4\); expected \(5\)"),
         ([W], "d must be an array of float32"),

@@ -164,7 +164,7 @@ def require_targets(part: Part) -> None:
     if len(part.ids) < 2:
         raise InputError(
             f"text too short: its {part.name} part has {len(part.ids)} tokens; expected at least 2: give more "
-            "text, or a text of its own as valid="
+            "text, or another text as valid="
         )
 
 

@@ -11,7 +11,7 @@ _data: Any = partial(Option, group="Data")
 
 TOKENS: Option[str] = _data(
     "tokens",
-    "Tokens: char, word, byte, space (text already split into tokens), jieba, subword:N or subword:FILE.",
+    "char, word, byte, space (text already split into tokens), jieba, subword:N or subword:FILE.",
 )
 SPLIT: Option[Split] = _text(
     "split",

@@ -55,7 +55,7 @@ class ModelConfig:
         check_fields(self)
         if self.activation != "tanh" and not cell_named(self.cell).has_activation:
             raise InputError(
-                f"activation={self.activation!r} goes with cell={names_with('has_activation')!r}; the {self.cell} has its own"
+                f"activation={self.activation!r} goes with cell={names_with('has_activation')!r}; the {self.cell} cell has a fixed one"
             )
         if self.dense and (self.embedding or self.tied):
             raise InputError("embedding and tied go with tokens; leave them out where dense=True")
@@ -76,7 +76,7 @@ class ModelConfig:
         """Where the output is the only way back, there is no state to gate, drop, learn or read backwards."""
         if not cell_named(self.cell).reads_output:
             raise InputError(
-                f"pattern='output' (10.4) goes with cell={names_with('reads_output')!r}; the {self.cell} is made of its own state"
+                f"pattern='output' (10.4) goes with cell={names_with('reads_output')!r}; the {self.cell} cell reads its state"
             )
         for name, plain in (("layers", 1), ("bidirectional", False), ("recurrent_dropout", 0.0)):
             if getattr(self, name) != plain:
@@ -85,7 +85,7 @@ class ModelConfig:
                 )
         if self.learn_h0 and self.feeds_tokens:
             raise InputError(
-                "pattern='output' (10.4) with feedback='token' has no h(0) to learn (learn_h0, h0='learned'): nothing comes "
+                "pattern='output' (10.4) with feedback='token' has no h(0) to learn (h0='learned'): nothing comes "
                 "before the first token; use feedback='logits'"
             )
 

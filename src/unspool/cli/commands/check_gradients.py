@@ -13,7 +13,7 @@ from rich.text import Text
 
 from unspool.cells import PLAIN, CellName
 from unspool.cli.options import ConfigFile, Flag, option_class
-from unspool.cli.output import notes, print_json, terminal
+from unspool.cli.output import notes, plain_table, print_json, terminal
 from unspool.errors import InputError
 from unspool.gradients.check import EXACT, FLOAT32, Compared, check_gradients
 from unspool.kernels.arrays import Activation
@@ -21,7 +21,7 @@ from unspool.model import options as network
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.values import Feedback
-from unspool.options import at_least
+from unspool.options import at_least, build
 from unspool.storage import run_folder
 from unspool.training import store
 
@@ -57,16 +57,13 @@ class Options(ConfigFile):
 
     def fresh(self) -> Model:
         """Make a model of these sizes."""
-        names = ("cell", "hidden", "layers", "pattern", "feedback", "activation", "bidirectional")
-        sizes = {name: getattr(self, name) for name in names} | {"learn_h0": self.h0 == "learned"}
         if self.layers * self.hidden * max(self.hidden, self.vocabulary) > MOST:
             raise InputError(
                 f"layers {self.layers:,}, hidden {self.hidden:,} and vocabulary {self.vocabulary:,} are too large to "
                 "check; choose smaller sizes"
             )
-        return Model.initialise(
-            ModelConfig(inputs=self.vocabulary, outputs=self.vocabulary, **sizes), self.seed
-        )
+        K, learned = self.vocabulary, self.h0 == "learned"
+        return Model.initialise(build(ModelConfig, self, inputs=K, outputs=K, learn_h0=learned), self.seed)
 
 
 def check_command(
@@ -100,7 +97,7 @@ def check_command(
         print_json({"agree": good, "parameters": [each.to_json() for each in found]})
     else:
         console.print(_table(found))
-        terminal().print(_verdict(found, good), soft_wrap=True)
+        terminal().print(_verdict(found, good))
     if not good:
         sys.exit(1)
 
@@ -111,12 +108,9 @@ def _trained(run: Path) -> Model:
 
 
 def _table(found: list[Compared]) -> Table:
-    table = Table(box=None, pad_edge=False, title_justify="left")
-    table.add_column("parameter", no_wrap=True)
-    table.add_column("shape", justify="right")
-    table.add_column("nudged", justify="right")
-    for name in ("hand ~ differences", "hand ~ PyTorch", "twins ~ differences", "twins ~ PyTorch"):
-        table.add_column(name, justify="right")
+    compared = ("float32 ~ differences", "float32 ~ PyTorch", "float64 ~ differences", "float64 ~ PyTorch")
+    table = plain_table("parameter", right=("shape", "nudged", *compared), gap=1)
+    table.columns[0].no_wrap = True
     for each in found:
         errors = (
             (each.native_and_differences, FLOAT32), (each.native_and_torch, FLOAT32),

@@ -55,7 +55,7 @@ def decompress_command(
     elif options.quiet and not is_special(out):
         print(out)
     else:
-        console.print(f"{out}: {len(data):,} bytes restored: SHA-256 {sha256}", soft_wrap=True)
+        console.print(f"{out}: {len(data):,} bytes restored: SHA-256 {sha256}")
 
 
 def _model(file: Path, container: Container, run: Path | None) -> TextModel | None:

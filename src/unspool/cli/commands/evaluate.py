@@ -79,7 +79,7 @@ def evaluate_command(
     _describe(console, model, judged)
     table = terminal()
     table.print(measures_table(found, result))
-    table.print(verdict(found, result), soft_wrap=True)
+    table.print(verdict(found, result))
 
 
 def _read(run: Path, model: TextModel, text: list[str] | None, part: str | None) -> Part:
@@ -146,21 +146,19 @@ def _as_json(
 def _describe(console: Console, model: TextModel, part: Part) -> None:
     way = "from the last to the first" if model.backward else "from the first to the last"
     K, targets = len(model.vocab), len(part.ids) - 1
-    console.print(f"{part.name}: {targets:,} targets, each once, the state carried {way}", soft_wrap=True)
+    console.print(f"{part.name}: {targets:,} targets, each once, the state carried {way}")
     console.print(
         f"perplexity lies between 1 (always certain and right) and, for a guess without knowledge, {K:,} tokens"
         f" (ln = {math.log(K):.4f} nats); below it is knowledge",
         style="dim",
-        soft_wrap=True,
     )
     if part.name in CAUTION:
-        console.print(CAUTION[part.name], style="yellow", soft_wrap=True)
+        console.print(CAUTION[part.name], style="yellow")
     if part.unknown:
         share = part.unknown / len(part.ids)
         console.print(
             f"{part.unknown:,} tokens ({share:.2%}) are not in the vocabulary and are scored as <unk>; "
             "spelling them out would cost more bits",
             style="yellow",
-            soft_wrap=True,
         )
     console.print()

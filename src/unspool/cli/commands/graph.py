@@ -24,7 +24,8 @@ from unspool.inspect.graph.trace import Trace, trace
 from unspool.inspect.reading import pieces_of, visible
 from unspool.kernels.arrays import Activation
 from unspool.model import options as network
-from unspool.model.config import PATTERNS, ModelConfig
+from unspool.model.config import ModelConfig
+from unspool.options import build
 from unspool.tasks.language.text_model import TextModel
 
 SYSTEMS: dict[str, Callable[[], Folded]] = {"plain": plain, "driven": driven}
@@ -116,16 +117,11 @@ def _described(options: Options) -> Folded:
         )
     fed = options.feedback or "logits"
     return fold(
-        ModelConfig(
+        build(
+            ModelConfig,
+            options,
             cell=options.cell or PLAIN,
-            inputs=options.inputs,
             outputs=options.inputs,
-            hidden=options.hidden,
-            layers=options.layers,
-            bidirectional=options.bidirectional,
-            embedding=options.embedding,
-            activation=options.activation,
-            pattern=PATTERNS[options.pattern],
             feedback="logits" if options.pattern == "10.4" and fed == "logits" else "token",
         ),
         forced=fed != "token",

@@ -16,7 +16,7 @@ from unspool.cli.checks import check_before, files_of, note_empty, refuse_unlabe
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.options import DATA, Flag, OfData, OfOutput, OutputOptions, option_class
-from unspool.cli.output import title
+from unspool.cli.output import held_out, title
 from unspool.cli.output_files import output
 from unspool.cli.predict import Predictions, columns_of_fit, load_fitted, print_predictions
 from unspool.cli.sources import RunFolder
@@ -247,11 +247,10 @@ def _described(learned: Measured, judged: Measured | None) -> Text:
     what = f"sequences of {min(lengths)} to {max(lengths)} steps"
     if learned.kind == "vectors":
         what = f"vectors of {learned.sequences.shape[2]} numbers ({', '.join(map(str, learned.columns.features))})"
-    aside = f", {len(judged):,} held out" if judged is not None else ""
     left = f"\n  left out, no numbers: {', '.join(learned.left_out)}" if learned.left_out else ""
     return title(
         learned.name,
-        f": {len(learned):,} {what} for training{aside}; to predict: {', '.join(learned.names)}{left}",
+        f": {len(learned):,} {what} for training{held_out(judged)}; to predict: {', '.join(learned.names)}{left}",
     )
 
 

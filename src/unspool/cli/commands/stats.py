@@ -12,7 +12,7 @@ from rich.table import Table
 from unspool.baselines.statistics import Statistics, describe_corpus
 from unspool.cli.checks import check_plot
 from unspool.cli.options import Flag, OfText, Replacing, option_class
-from unspool.cli.output import plain_table, print_json, terminal
+from unspool.cli.output import finite, plain_table, print_json, terminal
 from unspool.cli.output_files import output
 from unspool.cli.sources import Reading, Sources, files_read
 from unspool.data.options import SPLIT, Split
@@ -86,7 +86,7 @@ def stats(
     if plot is not None:
         _draw(found, text, plot, force=replacing.force)
     if options.json:
-        print_json(_as_json(corpus, found))
+        print_json(finite(_as_json(corpus, found), str))
     else:
         _print(terminal(), corpus, found)
 
@@ -106,17 +106,7 @@ def _as_json(corpus: Corpus, found: Statistics) -> dict[str, Any]:
         row["bits_per_character"] = score.measure.bits_per_character
         row["bits_per_byte"] = score.measure.bits_per_byte
     settings = asdict(corpus.settings) | {"erased_letters": corpus.erased}
-    finite: dict[str, Any] = _finite({"settings": settings} | content)
-    return finite
-
-
-def _finite(value: Any) -> Any:
-    """Write infinity as a string: JSON has no such number."""
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return {"settings": settings} | content
 
 
 def _print(console: Console, corpus: Corpus, found: Statistics) -> None:
@@ -131,7 +121,7 @@ def _print(console: Console, corpus: Corpus, found: Statistics) -> None:
     console.print(parts)
     console.print(f"vocabulary of the training part: {found.vocabulary:,} with <unk>")
     frequent = "  ".join(f"{token!r} {count:,}" for token, count in found.most_frequent)
-    console.print(f"most frequent: {frequent}\n", markup=False, soft_wrap=True)
+    console.print(f"most frequent: {frequent}\n")
     console.print(_zipf_table(found), "")
     if not found.scores:
         console.print("the test part has fewer than two tokens, so there is nothing to predict")
