@@ -20,6 +20,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -109,7 +110,11 @@ def declare(kind: Any, known: Mapping[str, Option[Any]], keys: Mapping[str, str]
     """Attach declarations to the fields of a dataclass that have none."""
     for field in fields(kind):
         if field.name in known and option_of(field) is None:
-            field.metadata = MappingProxyType(known[field.name].metadata(keys.get(field.name, "")))
+            own = copy(
+                field
+            )  # a field of a base class is shared with other classes, which may have other names in JSON
+            own.metadata = MappingProxyType(known[field.name].metadata(keys.get(field.name, "")))
+            kind.__dataclass_fields__[field.name] = own
 
 
 def option_of(field: dataclasses.Field[Any]) -> Option[Any] | None:

@@ -158,7 +158,7 @@ def test_other_slips_are_said(data: Path, tmp_path: Path, capsys: pytest.Capture
     assert run("fit", data, "--out", tmp_path / "r", "--columns", "cost", *QUICK) == 0
     capsys.readouterr()
     assert run("fit", data, "--out", tmp_path / "r") == 2
-    assert "a run already exists here; give another --out\n" in capsys.readouterr().err
+    assert "a run already exists here; give another --out, or resume it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("act", ["fit", "backtest"])
@@ -275,3 +275,50 @@ def test_a_warning_of_a_library_is_one_line_of_this_program(
         warnings.simplefilter("once")
         assert run("fit", data, "--out", tmp_path / "run", *QUICK) == 0
     assert capsys.readouterr().err == "unspool: warning: invalid value met\n"
+
+
+def test_an_interrupted_fit_is_resumed_to_the_same_bits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "two.csv"
+    rows = [f"{t},{3 + np.sin(t)},{2 + np.cos(t / 2)}" for t in range(70)]
+    data.write_text("\n".join(["t,a,b", *rows]) + "\n")
+    told = ["forecast", "fit", str(data), "--horizon", "4", "--members", "2", "--steps", "5", "--json"]
+    assert main([*told, "--out", str(tmp_path / "whole")]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    for update in (
+        1,
+        5,
+        14,
+        15,
+        16,
+        29,
+    ):  # 15 updates of each column: one network for the band, two for the forecast
+        out = tmp_path / f"stopped{update}"
+        asked = iter(range(1, 100))
+        with monkeypatch.context() as signalled:
+            signalled.setattr(
+                "unspool.cli.signals.Stop.__call__", lambda _, at=update, n=asked: next(n) == at
+            )
+            assert main([*told, "--out", str(out)]) == 130
+        printed = capsys.readouterr()
+        assert json.loads(printed.out)["stopped"] == update and f"unspool resume {out}" in printed.err
+        assert main(["forecast", "predict", str(out)]) == 0  # it can be loaded at any moment
+        assert f"after update {update}; resume with" in capsys.readouterr().err
+        assert main(["resume", str(out), "--json"]) == 0
+        again = json.loads(capsys.readouterr().out)
+        assert again["columns"] == whole["columns"]
+        assert main(["resume", str(out), "--json"]) == 0  # it has ended: the same again
+        assert json.loads(capsys.readouterr().out) == again
+        one, two = ((place / "model.safetensors").read_bytes() for place in (out, tmp_path / "whole"))
+        assert one == two
+        assert not (out / "training.safetensors").exists()
+
+
+def test_a_fit_says_what_its_updates_are_for(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = ["--members", "2", "--steps", "3", "--out", str(tmp_path / "run")]
+    assert main(["forecast", "fit", str(data), *told]) == 0
+    said = "9 updates planned for 2 networks of the forecast and 1 that only measure"
+    assert said in capsys.readouterr().out

@@ -60,7 +60,6 @@ class SequenceOptions(ConfigFile):
     patience: int = 10
     seed: int = 0
     out: OfOutput[Path | None] = None
-    """The folder to create: model, vocabulary, settings, log and checkpoint [default: runs/NAME-COMMAND, NAME from DATA]."""
 
     def arguments(self, names: Iterable[str]) -> dict[str, Any]:
         """Give those arguments of an estimator, of all the names it has, that are options."""
@@ -72,14 +71,17 @@ class SequenceOptions(ConfigFile):
 
 
 @option_class
-class FitOptions(RunOptions, SequenceOptions):
-    """All that fitting commands for sequences have in common."""
+class StoredOptions(RunOptions, ConfigFile):
+    """The options of a fit, which its run stores to be resumed."""
+
+    out: OfOutput[Path | None] = None
+    """The folder to create: model, vocabulary, settings, log and checkpoint [default: runs/NAME-COMMAND, NAME from DATA]."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the options that decide the result, ready for JSON."""
         passing = {*names_of(RunOptions), "out", "config_file"}
         return {
-            name: str(value) if isinstance(value, Path) else value
+            name: str(value.absolute()) if isinstance(value, Path) else value
             for name, value in to_json(self).items()
             if name not in passing
         }
@@ -96,6 +98,11 @@ class FitOptions(RunOptions, SequenceOptions):
             for key, value in content.items()
         }
         return cls(**made | passing)
+
+
+@option_class
+class FitOptions(StoredOptions, SequenceOptions):
+    """All that fitting commands for sequences have in common."""
 
 
 @option_class(known=OF_FORECASTS)

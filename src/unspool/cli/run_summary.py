@@ -18,6 +18,7 @@ from unspool.errors import FileError, UnspoolError
 from unspool.storage import run_folder, tensors
 from unspool.storage.files import why
 from unspool.storage.log import read_log
+from unspool.training.store import saved_step
 
 SCORES = "scores.json"
 """The file of a run with its scores on held-out rows."""
@@ -158,7 +159,14 @@ def _language(found: RunSummary, content: dict[str, Any], log: list[dict[str, An
         found.part, found.test = part, Figure("network", "perplexity", _perplexity(judged["nats"]))
     found.figures = [Figure(name, "perplexity", _perplexity(nats)) for name, nats in scored]
     if found.state == RESUMABLE:
-        found.steps = tensors.read_arrays(run / run_folder.TRAINING)[1]["step"]
+        found.steps = saved_step(run / run_folder.TRAINING)
+
+
+def _read_state(found: RunSummary, run: Path) -> None:
+    """Read whether a fit has ended: only then there is no training state."""
+    found.state = RESUMABLE if (run / run_folder.TRAINING).exists() else FINISHED
+    if found.state == RESUMABLE:
+        found.steps = saved_step(run / run_folder.TRAINING)
 
 
 def _sequences(found: RunSummary, content: dict[str, Any], log: list[dict[str, Any]], run: Path) -> None:
@@ -167,9 +175,7 @@ def _sequences(found: RunSummary, content: dict[str, Any], log: list[dict[str, A
     found.cell, found.hidden = network["cell"], network["hidden"]
     found.options = as_options(arguments)
     _read_curve(found, log, content["fit"]["steps"])
-    found.state = RESUMABLE if (run / run_folder.TRAINING).exists() else FINISHED
-    if found.state == RESUMABLE:
-        found.steps = tensors.read_arrays(run / run_folder.TRAINING)[1]["step"]
+    _read_state(found, run)
     if (run / SCORES).exists():
         scores = tensors.read_json(run / SCORES)
         found.figures, found.part = list(_figures(scores)), "held out"
@@ -193,7 +199,7 @@ def _forecast(found: RunSummary, content: dict[str, Any], log: list[dict[str, An
         "noise": None if noise < 0 else noise,
         "columns": ", ".join(columns),
     }
-    found.state = FINISHED
+    _read_state(found, run)
     for name, scores in (content.get("scores") or {}).items():
         for model, row in scores["models"].items():
             found.figures.append(

@@ -31,9 +31,23 @@ UNK, BOS, EOS = 0, 1, 2
 """Where a decoder gives tokens: the ids of <unk>, of <bos>, which it reads first, and of <eos>, which ends a row."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class RecurrentFields:
+    """The hyper-parameters of the recurrent layers, for a network and the estimators that make it."""
+
+    cell: CellName = TASK_DEFAULT
+    hidden: int = 64
+    layers: int = 1
+    bidirectional: bool = False
+    embedding: int = 0
+    dropout: float = 0.0
+    recurrent_dropout: float = 0.0
+    chrono_steps: int = 0
+
+
 @declared(o)
-@dataclass(frozen=True)
-class SequenceConfig:
+@dataclass(unsafe_hash=True)
+class SequenceConfig(RecurrentFields):
     """A network from sequences to answers.
 
     >>> SequenceConfig(shape="many-to-one", head="classes", inputs=12, dense=True, outputs=9).has_decoder
@@ -47,16 +61,8 @@ class SequenceConfig:
     inputs: int
     outputs: int
     dense: bool = False
-    cell: CellName = TASK_DEFAULT
-    hidden: int = 64
-    layers: int = 1
-    bidirectional: bool = False
-    embedding: int = 0
-    dropout: float = 0.0
-    recurrent_dropout: float = 0.0
     pool: o.Pool = "last"
     attention: o.Attention = "none"
-    chrono_steps: int = 0
     floor: float = 1e-3
 
     def __post_init__(self) -> None:

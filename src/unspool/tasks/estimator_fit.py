@@ -18,7 +18,7 @@ from unspool.storage.schema import read_as
 from unspool.tasks.estimator_files import FittedEstimator, encoders, learned_attributes, write_estimator
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
-from unspool.training.fit import save_checkpoint
+from unspool.training.fit import ending
 from unspool.training.recipe import FitConfig
 from unspool.training.sequence_fit import fit_network, initial_state
 from unspool.training.store import RunWriter, fit_has_ended, load_network, remove_state, restore_state
@@ -73,15 +73,13 @@ def fit_in_run(
             return
         restore_state(state, run, log)
         writer = RunWriter(run, log)
-        for event in fit_network(network, examples, config, state, writer, policy):
-            if event.valid is not None:
-                entry = {"step": event.step, "train": event.train, "seconds": event.seconds}
-                writer.add(entry | {"valid": event.valid, "best": event.best})
-            try:
+        events = fit_network(network, examples, config, state, writer, policy)
+        with ending(events):
+            for event in events:
+                if event.valid is not None:
+                    entry = {"step": event.step, "train": event.train, "seconds": event.seconds}
+                    writer.add(entry | {"valid": event.valid, "best": event.best})
                 yield event
-            except GeneratorExit:
-                save_checkpoint(state, writer)
-                raise
         writer.save_model(network, state.step)
         writer.add({"event": "fitted", "step": state.step, "seconds": state.seconds})
         log.position()

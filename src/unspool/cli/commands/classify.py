@@ -89,7 +89,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
         A table with a text column and a label column (CSV, TSV), a folder with one text file or one folder of images
         per class, .npz, .ts.
     """
-    start_fit(CLASSIFY, data, options)
+    start_fit(FIT, data, options)
 
 
 @app.command
@@ -198,4 +198,4 @@ def _evaluate(
     return report_held_out(console, scores, options)
 
 
-CLASSIFY = FitCommand("classify", SequenceClassifier, Options, _read, _evaluate)
+FIT = FitCommand("classify", SequenceClassifier, Options, _read, _evaluate)

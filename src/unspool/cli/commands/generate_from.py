@@ -110,7 +110,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
     data
         A table with a text column and a label column or columns of numbers (CSV, TSV), or a folder with one text file per class.
     """
-    start_fit(GENERATE_FROM, data, options)
+    start_fit(FIT, data, options)
 
 
 @app.command
@@ -288,4 +288,4 @@ def _examples(model: SequenceGenerator, judged: Conditioned, seed: int) -> Table
     return table
 
 
-GENERATE_FROM = FitCommand("generate-from", SequenceGenerator, Options, _read, _evaluate)
+FIT = FitCommand("generate-from", SequenceGenerator, Options, _read, _evaluate, "")

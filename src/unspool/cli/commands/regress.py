@@ -118,7 +118,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
     data
         A table (CSV, TSV) with numeric target columns, and numeric columns or a text column as input; or .npz, .ts.
     """
-    start_fit(REGRESS, data, options)
+    start_fit(FIT, data, options)
 
 
 @app.command
@@ -284,4 +284,4 @@ def _evaluate(
     return {"scores": scores}
 
 
-REGRESS = FitCommand("regress", SequenceRegressor, Options, _read, _evaluate)
+FIT = FitCommand("regress", SequenceRegressor, Options, _read, _evaluate)

@@ -79,7 +79,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
         Columns with a blank line between sequences (CoNLL, CoNLL-U), or a table (CSV, TSV) with a column that names
         the sequence of every row.
     """
-    start_fit(TAG, data, options)
+    start_fit(FIT, data, options)
 
 
 @app.command
@@ -176,4 +176,4 @@ def _evaluate(
     return report_held_out(console, score(truth, found, model.classes_.tolist()), options, "tokens")
 
 
-TAG = FitCommand("tag", SequenceTagger, Options, _read, _evaluate)
+FIT = FitCommand("tag", SequenceTagger, Options, _read, _evaluate)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cyclopts import Group
 
@@ -22,10 +22,7 @@ from unspool.cli.options import (
     names_of,
     option_class,
 )
-from unspool.cli.output import notes
-from unspool.cli.signals import Stop
 from unspool.cli.sources import Reading, Sources, files_read
-from unspool.cli.views.training import View
 from unspool.data.text.settings import TextConfig
 from unspool.errors import InputError
 from unspool.gradients.bptt import Recompute
@@ -34,7 +31,7 @@ from unspool.model import options as network
 from unspool.model.values import Feedback
 from unspool.optimisers.schedules.base import Plans
 from unspool.options import build
-from unspool.tasks.language.run import run
+from unspool.tasks.language.run import resume, run
 from unspool.training import options as o
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import RunConfig
@@ -130,10 +127,26 @@ def train(text: Sources, /, *, reading: Reading = Reading(), options: Options = 
     """
     config, out = options.config(text, reading), options.out or default_run(text, "train")
     check_before(out, options, inputs=files_read(text, reading.valid, reading.tokens))
-    view, stop = View(notes(options)), Stop()
-    policy = CheckpointPolicy(steps=options.save_every, stop=stop, on_progress=stop.checked(view.judging))
-    events = run(config, out=out, policy=policy)
-    follow(events, out, view, stop, shown=options, tensorboard=options.tensorboard)
+    events = run(config, out=out, policy=CheckpointPolicy(steps=options.save_every))
+    follow(events, out, options, tensorboard=options.tensorboard)
+
+
+class TrainCommand(NamedTuple):
+    """The training of language models, as `unspool resume` knows it."""
+
+    options: type[Any] = Options
+    uses: tuple[str, ...] = (
+        "generate RUN --prompt …", "evaluate RUN TEXT", "inspect RUN TEXT", "compress RUN FILE",
+    )  # fmt: skip
+
+    def resume(self, run: Path, kept: Any) -> None:
+        """Resume a run."""
+        check_before(None, kept)
+        events = resume(run, policy=CheckpointPolicy(steps=kept.save_every))
+        follow(events, run, kept, tensorboard=kept.tensorboard)
+
+
+FIT = TrainCommand()
 
 
 def _plans(text: str) -> Plans | None:

@@ -78,7 +78,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
     data
         Pairs, one per line, separated by a tab (TSV).
     """
-    start_fit(TRANSLATE, data, options)
+    start_fit(FIT, data, options)
 
 
 @app.command
@@ -168,4 +168,4 @@ def _evaluate(
     return {"scores": scores}
 
 
-TRANSLATE = FitCommand("translate", SequenceTranslator, Options, _read, _evaluate)
+FIT = FitCommand("translate", SequenceTranslator, Options, _read, _evaluate)

@@ -31,8 +31,8 @@ from unspool.training.events import (
     Event,
     LeftOut,
     PlanChanged,
+    Scoring,
     StepDone,
-    Stopped,
     TrainingPlanned,
 )
 
@@ -98,8 +98,8 @@ class View:
                 self._step(event)
             case PlanChanged(config):
                 self.speed.change(config.fixed.plans[-1][0], config.fixed.steps)
-            case Stopped():
-                self._stop()
+            case Scoring(done, total):
+                self._scoring(done, total)
             case Evaluated():
                 self._stop()
                 self._judged(event)
@@ -109,7 +109,7 @@ class View:
             case list():
                 self._counted(event)
 
-    def judging(self, done: int, total: int) -> None:
+    def _scoring(self, done: int, total: int) -> None:
         """Show how far the judging of the trained model is."""
         self._stop()
         if self.scored is None and shows_progress(self.console):

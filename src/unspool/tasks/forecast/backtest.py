@@ -8,7 +8,7 @@ Everything is learned once, from the training part alone: season, log, differenc
 intervals' widths and the scale of MASE. From origin to origin models read the new values and learn nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -93,7 +93,7 @@ class Backtesting:
     def _origins(self) -> Whole:
         return rolling_origins(len(self.y), self.test, self.forecaster.horizon, self.stride)
 
-    def steps(self) -> Iterator[StepDone]:
+    def steps(self) -> Generator[StepDone]:
         """Fit on the training part, then forecast from every origin."""
         y, origins = check_series(self.y, "the series"), self._origins()
         known = np.ones(len(y), bool) if self.scored is None else np.asarray(self.scored, bool)

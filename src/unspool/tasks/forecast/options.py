@@ -29,7 +29,9 @@ HIDDEN = replace(
     network.HIDDEN, help="H, the hidden units; 0: 16, 32 or 48, by the number of windows.", check=whole(0)
 )
 STEPS = replace(
-    training.STEPS, help="Updates of each network; 0: six passes over the windows, at least 400 and at most 2,400 updates.",
+    training.STEPS,
+    help="Updates of each network: of every member, and of half as many more that measure the errors behind the prediction "
+    "intervals; 0: six passes over the windows, at least 400 and at most 2,400 updates.",
     check=whole(0, MOST_STEPS),
 )  # fmt: skip
 MEMBERS: Option[int] = Option(
