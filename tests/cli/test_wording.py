@@ -9,7 +9,7 @@ from unspool.cli.commands import COMMANDS
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("train {} --cell lstm --activation relu", "--activation relu goes with --cell elman; "),
+        ("train {} --cell lstm --activation relu", "--activation relu requires --cell elman; "),
         ("train {} --pattern 10.4 --layers 3", "--pattern output (10.4) needs --layers 1: "),
         (
             "train {} --tied --embedding 7 --hidden 4 --steps 2 --batch 2 --window 4",
