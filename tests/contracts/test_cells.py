@@ -295,7 +295,9 @@ def test_a_layer_without_W_or_with_further_matrices_needs_no_change_of_the_model
 
 
 def test_recurrent_dropout_needs_a_W(toys):
-    with pytest.raises(InputError, match=r"recurrent_dropout=0.2 goes with a W: .*; the toy_mingru has none"):
+    with pytest.raises(
+        InputError, match=r"recurrent_dropout=0.2 needs a cell with W: .*; the toy_mingru has none"
+    ):
         ModelConfig(cell="toy_mingru", inputs=2, outputs=2, recurrent_dropout=0.2)
 
 

@@ -364,5 +364,5 @@ def test_steps_left_over_wait_in_a_past_that_was_passed_and_else_get_an_update()
 
 def test_rows_that_begin_anew_one_by_one_are_refused():
     batch = Batch(np.zeros((4, 2), np.int32), np.zeros((4, 2), np.int32), np.array([True, False]))
-    with pytest.raises(InputError, match="together or not at all"):
+    with pytest.raises(InputError, match="reset all rows of a window together"):
         run(ModelConfig(inputs=3, outputs=3, hidden=4), [batch], Truncation.parse("truncated:2"))

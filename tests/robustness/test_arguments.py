@@ -326,7 +326,7 @@ def test_the_command_line_puts_its_options_in_the_place_of_arguments():
 
 def test_a_validation_part_of_its_own_is_the_advice_and_it_works():
     short = "she sells"
-    with pytest.raises(UnspoolError, match=r"valid part has 1 tokens.*as valid="):
+    with pytest.raises(UnspoolError, match=r"valid split has 1 tokens.*as valid="):
         LanguageModel(hidden=4, steps=1, batch_size=1, window=2).fit(short)
     model = LanguageModel(hidden=4, steps=1, batch_size=1, window=2).fit(short, valid="sea shells")
     assert model.measure_.targets == 9

@@ -252,7 +252,7 @@ def test_changed_and_missing_data_is_refused_by_name(tmp_path, monkeypatch):
         with pytest.raises(InputError, match=f"{path.name}: has changed since"):
             run("resume", out)
         path.unlink()
-        with pytest.raises(FileError, match=f"{path.name}: cannot be read: No such file"):
+        with pytest.raises(FileError, match=f"{path.name}: no such file or folder"):
             run("resume", out)
         path.write_text(content)
     assert before == {path: path.read_bytes() for path in out.iterdir()}

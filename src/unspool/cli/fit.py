@@ -126,7 +126,7 @@ def start_fit(work: Resumable, data: Path, options: StoredOptions) -> None:
 def resume_fit(work: Resumable, run: Path, kept: RunOptions) -> None:
     """Resume a run from its last checkpoint."""
     if getattr(kept, "tensorboard", False):
-        raise InputError("--tensorboard goes with language models")
+        raise InputError("--tensorboard is for language models only")
     content = run_folder.read_config(run, work.name)
     if COMMAND not in content:
         raise InputError(

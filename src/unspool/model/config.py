@@ -59,10 +59,10 @@ class ModelConfig:
             )
         if self.recurrent_dropout and not cell_named(self.cell).has_W:
             raise InputError(
-                f"recurrent_dropout={self.recurrent_dropout} goes with a W: {names_with('has_W')}; the {self.cell} has none, use dropout"
+                f"recurrent_dropout={self.recurrent_dropout} needs a cell with W: {names_with('has_W')}; the {self.cell} has none, use dropout"
             )
         if self.dense and (self.embedding or self.tied):
-            raise InputError("embedding and tied go with tokens; leave them out where dense=True")
+            raise InputError("embedding and tied need tokens; leave them out where dense=True")
         if self.tied and self.embedding != self.width:
             raise InputError(
                 f"tied=True needs embedding={self.width} (the width of the last layer); got {self.embedding}"
