@@ -1,7 +1,8 @@
 """Benchmark generation from a run: time to the first token, and tokens per second against an eager PyTorch loop.
 
 The first token is timed from the start to the end of the process `unspool generate RUN --length 1`, including interpreter,
-model and vocabulary; the best of several runs counts. The rate is that of `TextModel.tokens`.
+model and vocabulary; the best of several runs counts. The rate is that of `TextModel.tokens` for a run
+without an embedding; the PyTorch loop is that of `bench/step.py`, whose network has one. `bench/step.py` compares equal networks.
 
     python bench/generation.py [--hidden 256] [--rounds 7]
 """

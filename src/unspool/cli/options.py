@@ -124,7 +124,7 @@ class CommonOptions:
     """How a command that only looks does its work."""
 
     threads: int | None = None
-    """Number of threads; the results do not depend on it [default: UNSPOOL_THREADS, or all CPUs]."""
+    """Number of threads; the results do not depend on it [default: UNSPOOL_THREADS, else OMP_NUM_THREADS, else the CPUs that the process may use]."""
     json: Flag = False
     """Print JSON."""
     quiet: Flag = False
@@ -142,7 +142,7 @@ class OutputOptions(Replacing):
     """How a command works and what it shows."""
 
     threads: OfTime[int | None] = None
-    """Number of threads; the results do not depend on it [default: UNSPOOL_THREADS, or all CPUs]."""
+    """Number of threads; the results do not depend on it [default: UNSPOOL_THREADS, else OMP_NUM_THREADS, else the CPUs that the process may use]."""
     json: OfOutput[Flag] = False
     """Print the result as JSON, and nothing else."""
     quiet: OfOutput[Flag] = False

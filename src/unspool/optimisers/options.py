@@ -9,7 +9,7 @@ __all__ = ["CLIP", "DECAY", "LEARNING_RATE", "OPTIMISER", "SCHEDULE"]
 
 OPTIMISER: Option[str] = Option(
     "optimiser",
-    "Optimiser; adam is AdamW where decay is above 0, sgd has momentum 0.9.",
+    "Optimiser; sgd has momentum 0.9.",
     choices=OPTIMISERS,
 )
 SCHEDULE: Option[str] = Option(

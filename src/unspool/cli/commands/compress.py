@@ -68,7 +68,7 @@ def compress_command(
     Parameters
     ----------
     run
-        The folder of a run that was trained on characters, bytes or sub-words (not on words).
+        The folder of a run with lossless tokens: char, byte, jieba or subword (not word or space).
     file
         The file to compress: text or any other bytes.
     out

@@ -203,7 +203,8 @@ def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Ask
 def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
     """Forecast the end of a series from several origins, and compare with the baselines; nothing is saved.
 
-    An origin is the time from which a forecast starts. The models are trained once, on the values before the first origin.
+    An origin is the last time whose value a forecast uses; the forecast starts at the next step.
+    The models are trained once, on the values up to the first origin.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class Options:
     save_state: FileOrDash = None
     """Save the final state to this file, for a later --state; with --force, it may be the file of --state itself."""
     threads: int | None = None
-    """Number of threads; the results do not depend on it [default: UNSPOOL_THREADS, or all CPUs]."""
+    """Number of threads; the results do not depend on it [default: UNSPOOL_THREADS, else OMP_NUM_THREADS, else the CPUs that the process may use]."""
     json: Flag = False
     """Print JSON."""
 
@@ -68,7 +68,18 @@ class Options:
         return Sampling(0.0 if self.greedy else self.temperature, self.top_k, self.top_p)
 
 
-def generate(run: RunFolder, /, *, options: Options = Options(), replacing: Replacing = Replacing()) -> None:
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ReplacingState(Replacing):
+    """Whether `generate` replaces files."""
+
+    force: Flag = False
+    """Replace output files that exist. Runs, files in a run and files that the command reads are never replaced, except the file of --state by --save-state."""
+
+
+def generate(
+    run: RunFolder, /, *, options: Options = Options(), replacing: ReplacingState = ReplacingState()
+) -> None:
     """Run `unspool generate`."""
     if options.threads is not None:
         set_threads(options.threads)

@@ -77,11 +77,11 @@ class Asked(CommonOptions):
     features: Names = None
     """The columns of numbers to generate from, in the order of the fit [default: the columns with the names used in the fit]."""
     delimiter: OfData[str | None] = None
-    """Character between the fields of a table [default: detected]."""
+    """Character between the fields of a table [default: as in the fit, or detected]."""
     count: OfOutput[int] = 1
     """Number of texts per row."""
     temperature: OfOutput[float | None] = None
-    """Below 1 less random, above 1 more random, 0 the most probable text [default: 1 from a class, 0 from a vector]."""
+    """Below 1 less random, above 1 more random; 0 takes the most probable token at every step, or with --beam searches for the most probable text [default: 1 from a class, 0 from a vector]."""
     beam: OfOutput[int | None] = None
     """Beam width; 1 is greedy decoding. Requires temperature 0."""
     seed: OfOutput[int] = 0
@@ -228,7 +228,7 @@ def _parts(data: Path, options: Options) -> tuple[Conditioned, Conditioned | Non
 
 
 def _scores(model: SequenceGenerator, data: Conditioned) -> dict[str, Any]:
-    """Measure nats per token; of vectors also how many of the most probable texts are right."""
+    """Measure nats per token; of vectors also how many of the decoded texts are right."""
     assert data.texts is not None
     nats = model.log_loss(data.given, data.texts)
     scores: dict[str, Any] = {"rows": len(data), "nats": nats, "perplexity": math.exp(min(nats, 700.0))}

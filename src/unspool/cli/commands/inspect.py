@@ -53,7 +53,7 @@ class Options:
     skip: int = 0
     """Number of characters to leave out first."""
     units: str | None = None
-    """Units to show, instead of the most informative ones, for example 17,h42,s3,layer1.h5: s is the cell state of an LSTM; 17 is h17; layers count from 0 [default: the last]."""
+    """Units to show, for example 17,h42,s3,layer1.h5: s is the cell state of an LSTM; 17 is h17; layers count from 0, and a unit without a layer is in the last one [default: the most informative units]."""
 
 
 def inspect_command(

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from unspool.model import options as network
+from unspool.optimisers import options as optimisers
 from unspool.options import FRACTION, INSIDE_UNIT, MOST_STEPS, Option, number, whole
 from unspool.training import options as training
 
@@ -22,7 +23,7 @@ DIFFERENCES: Option[Any] = _data(
     "differences", "d,D: ordinary and seasonal differences, each 0 or 1; guess: from the autocorrelations."
 )
 WINDOW = replace(
-    training.WINDOW, help="Number of past values that a network reads; 0: three seasons; with a second season, its length plus one first season; without a season, 24 values.",
+    training.WINDOW, help="Number of past values that a network reads; 0: three seasons; if the series also has a longer season (168 hours besides 24), one of each; without a season, 24 values.",
     check=whole(0), group="Network",
 )  # fmt: skip
 HIDDEN = replace(
@@ -30,10 +31,13 @@ HIDDEN = replace(
 )
 STEPS = replace(
     training.STEPS,
-    help="Updates of each network: of every member, and of half as many more that measure the errors behind the prediction "
-    "intervals; 0: six passes over the windows, at least 400 and at most 2,400 updates.",
+    help="Updates of each network; besides the members, there are half as many networks that measure the errors behind the "
+    "prediction intervals. 0: six passes over the windows, at least 400 and at most 2,400 updates.",
     check=whole(0, MOST_STEPS),
 )  # fmt: skip
+OPTIMISER = replace(
+    optimisers.OPTIMISER, help="Optimiser, with weight decay 0.05 on matrices; sgd has momentum 0.9."
+)
 MEMBERS: Option[int] = Option(
     "members",
     "Number of networks to average; 0 chooses 4, or 2 for 5,000 or more windows.",
