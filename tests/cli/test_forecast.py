@@ -327,7 +327,7 @@ def test_a_fit_says_what_its_updates_are_for(
 
 def test_data_from_a_pipe_is_fitted_and_the_run_cannot_be_resumed(tmp_path, capsys):
     reading, writing = os.pipe()
-    os.write(writing, "value\n".encode() + b"".join(f"{np.sin(i / 3):.4f}\n".encode() for i in range(80)))
+    os.write(writing, b"value\n" + b"".join(f"{np.sin(i / 3):.4f}\n".encode() for i in range(80)))
     os.close(writing)
     assert run("fit", f"/dev/fd/{reading}", "--out", tmp_path / "r", *QUICK) == 0
     assert run("predict", tmp_path / "r") == 0

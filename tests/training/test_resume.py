@@ -280,7 +280,7 @@ def test_runs_that_hold_no_command_are_refused_in_one_line(tmp_path, monkeypatch
         run("resume", tmp_path / "old")
     make().fit(TEXTS, y).save(tmp_path / "numbers")
     run_folder.write_config(tmp_path / "numbers", "forecast", {})
-    with pytest.raises(InputError, match="it stores no command .*; use it with unspool forecast predict"):
+    with pytest.raises(InputError, match=r"it stores no command .*; use it with unspool forecast predict"):
         run("resume", tmp_path / "numbers")
     _, out = stopped(tmp_path, monkeypatch)
     with pytest.raises(InputError, match="--tensorboard is for language models only"):
