@@ -39,6 +39,7 @@ test: $(VENV)/.dev
 docs-check: $(VENV)/.dev
 	$(BIN)/python docs/reprint.py
 	$(BIN)/python docs/make_reference.py
+	$(BIN)/python docs/make_architecture.py
 
 bench: $(VENV)/.dev
 	$(BIN)/pip install --quiet -e ".[bench]"

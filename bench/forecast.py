@@ -81,7 +81,7 @@ def measured(name: str, task: Task, folder: Path, seeds: int) -> dict[str, Any]:
         ]
         for model_name, m in figures["models"].items()
     ]
-    show(["", "MASE", "RMSE", "of naive", "in the 80% band"], rows)
+    show(["", "MASE", "RMSE", "of naive", "80% coverage"], rows)
     return figures
 
 

@@ -1,7 +1,8 @@
 """Benchmark generation from a run: time to the first token, and tokens per second against an eager PyTorch loop.
 
 The first token is timed from the start to the end of the process `unspool generate RUN --length 1`, including interpreter,
-model and vocabulary; the best of several runs counts. The rate is that of `TextModel.tokens`.
+model and vocabulary; the best of several runs counts. The rate is that of `TextModel.tokens` for a run
+without an embedding; the PyTorch loop is that of `bench/step.py`, whose network has one. `bench/step.py` compares equal networks.
 
     python bench/generation.py [--hidden 256] [--rounds 7]
 """
@@ -76,7 +77,7 @@ def main() -> None:
         peer.close()
     ratio = best["torch"] / best["unspool"]
     show(
-        ["first token, s", "unspool, µs a token", "PyTorch, µs a token", "ratio"],
+        ["first token, s", "unspool, µs per token", "PyTorch, µs per token", "ratio"],
         [[first, 1e6 * best["unspool"], 1e6 * best["torch"], ratio]],
     )
     save("generation", {"first_token_seconds": first, "seconds_a_token": best, "ratio": ratio})

@@ -127,7 +127,7 @@ def accuracy(network: Network, examples: Examples) -> float:
     weights = network.weights()
     right = [
         (network.outputs(batch, weights).argmax(1) == batch.y).sum()
-        for batch in examples.batches(250, aligned=False)
+        for batch in examples.batches(250, per_step=False)
     ]
     return float(sum(right) / len(examples))
 

@@ -103,13 +103,13 @@ def format_scores(scores: list[float]) -> tuple[str, str]:
 
 def compare(shape: str, task: Task, scale: float, seeds: int) -> dict:
     steps = max(1, int(task.steps * scale))
-    held = list(task.test.batches(256, aligned=task.config.aligned))
+    held = list(task.test.batches(256, per_step=task.config.per_step))
     scores, theirs, seconds = [], [], []
     for seed in range(seeds):
         network = Network.initialise(task.config, seed)
         twin = TorchNetwork(network)
         fit = FitConfig(steps=steps, batch_size=task.B, learning_rate=task.learning_rate, seed=seed)
-        batches = cycle_batches(task.train, fit.batch_size, fit.seed, aligned=task.config.aligned)
+        batches = cycle_batches(task.train, fit.batch_size, fit.seed, per_step=task.config.per_step)
         chosen = [next(batches) for _ in range(steps)]
         seconds.append((spent(learn(network, chosen, fit)), spent(twin._learn(chosen, fit))))
         scores.append(score(network, held))
@@ -146,9 +146,9 @@ def score(network: Network, batches: list[SequenceBatch]) -> float:
     """Return the fraction of correct targets, or of correct rows if the output is generated."""
     right, weights = [], network.weights()
     for batch in batches:
-        if network.config.decodes:
+        if network.config.has_decoder:
             written = beam(network, batch, weights, max_length=len(batch.y) + 4)
-            truth = [batch.y[: n - 1, b].tolist() for b, n in enumerate(batch.written)]
+            truth = [batch.y[: n - 1, b].tolist() for b, n in enumerate(batch.target_lengths)]
             right.append([each.tokens.tolist() == row for each, row in zip(written, truth, strict=True)])
         else:
             found = network.outputs(batch, weights).argmax(-1)
@@ -220,9 +220,9 @@ class TorchNetwork(torch.nn.Module):
     def _loss(self, batch: SequenceBatch) -> torch.Tensor:
         e, end = self._read(batch)
         y = torch.from_numpy(batch.y).long()
-        if self.config.aligned:
+        if self.config.per_step:
             o = self.head(e)
-        elif not self.config.decodes:
+        elif not self.config.has_decoder:
             D = 2 if self.config.bidirectional else 1
             o = self.head(end[-D:].transpose(0, 1).reshape(end.shape[1], -1))
         else:
@@ -246,9 +246,9 @@ class TorchNetwork(torch.nn.Module):
     @torch.no_grad()
     def _right(self, batch: SequenceBatch) -> np.ndarray:
         e, end = self._read(batch)
-        if self.config.aligned:
+        if self.config.per_step:
             return (self.head(e).argmax(-1).numpy() == batch.y)[batch.y >= 0]
-        if not self.config.decodes:
+        if not self.config.has_decoder:
             D = 2 if self.config.bidirectional else 1
             o = self.head(end[-D:].transpose(0, 1).reshape(end.shape[1], -1))
             return o.argmax(-1).numpy() == batch.y
@@ -261,7 +261,7 @@ class TorchNetwork(torch.nn.Module):
         return np.array(
             [
                 row.tolist()[:n] == batch.y[:n, b].tolist()
-                for b, (row, n) in enumerate(zip(found, batch.written, strict=True))
+                for b, (row, n) in enumerate(zip(found, batch.target_lengths, strict=True))
             ]
         )
 

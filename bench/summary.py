@@ -146,7 +146,7 @@ def recover(
     for report in model.fit_iter(x, x):
         if report.step % max(1, report.steps // 10) == 0:
             print(f"  update {report.step:,} of {report.steps:,}, loss {report.train:.5f}", flush=True)
-    model.longest_ = 8 * high
+    model.max_length_ = 8 * high
     return model, {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
 
 

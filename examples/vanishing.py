@@ -52,10 +52,10 @@ def main() -> None:
     corpus = prepare((args.text,), tokens="char")
     K, ids = len(corpus.vocab), np.asarray(corpus.valid.ids[:201], np.int32)[:, None]
     found = {}
-    print("cell   when     radius of W   horizon (1 %)   steps to look back for a bias of 10 %")
+    print("cell   when       radius of W   memory length (1 %)   BPTT steps for a bias of 10 %")
     for cell in CELLS:
         model = Model.initialise(ModelConfig(inputs=K, outputs=K, cell=cell, hidden=args.hidden), seed=0)
-        for when in ("fresh", "trained"):
+        for when in ("untrained", "trained"):
             if when == "trained":
                 batches = sequential_batches(corpus.train.ids, 16, 64, np.random.default_rng(0))
                 optimiser = Adam(learning_rate=4e-3)
@@ -65,7 +65,7 @@ def main() -> None:
             enough = gradient_by_lag(model, ids[:-1], ids[1:], lags=LAGS).steps_for(BIAS)
             widest = max(radii(model).values())
             horizon_of = format_horizon(found[cell, when])
-            print(f"{cell:6} {when:8} {widest:11.2f}   {horizon_of:>13}   {enough or f'over {LAGS}':>8}")
+            print(f"{cell:6} {when:9} {widest:12.2f}   {horizon_of:>19}   {enough or f'over {LAGS}':>29}")
     if args.picture:
         draw(found, args.picture)
 
@@ -81,7 +81,9 @@ def draw(found: dict[tuple[str, str], Influence], path: str) -> None:
     shrunk = powers(decayed(of_radius(rotation, 1.1), rate=0.1, decay=0.1, updates=15), v, 80)
     left.plot(steps, shrunk, "--", color=ORANGE, label="ρ = 1.1, decayed 15 times")
     left.plot([], [], color=GREY, linewidth=3, alpha=0.3, label="clipped at 5")
-    left.set(yscale="log", xlabel="steps back k", ylabel="‖(Wᵀ)^k v‖", title="linear: dies, stays, explodes")
+    left.set(
+        yscale="log", xlabel="steps back k", ylabel="‖(Wᵀ)^k v‖", title="linear: vanishes, stays, explodes"
+    )
     left.legend(frameon=False, fontsize=8, loc="upper left")
     for (cell, when), each in found.items():
         style = "-" if when == "trained" else ":"

@@ -16,6 +16,8 @@ from unspool.optimisers.adam import Adam
 from unspool.training.loop import train
 
 CELLS = tuple(cells.CELLS)
+TORCH_CELLS = tuple(name for name, cell in cells.CELLS.items() if cell.torch is not None)
+"""The cells that PyTorch has a layer for."""
 INPUTS = {
     "one-hot": {"inputs": 11, "outputs": 11},
     "embedded": {"inputs": 13, "outputs": 13, "embedding": 6},
@@ -28,8 +30,10 @@ INPUTS = {
 
 
 def config_of(cell, kind, hidden, **more):
-    """Return a config whose input is of this kind."""
+    """Return a config whose input is of this kind; without recurrent dropout for a cell without W."""
     fields = {"cell": cell, "hidden": hidden} | INPUTS[kind] | more
+    if not cells.cell_named(cell).has_W:
+        fields.pop("recurrent_dropout", None)
     if fields.get("tied"):
         fields["embedding"] = hidden * (2 if fields.get("bidirectional") else 1)
     return ModelConfig(**fields)

@@ -259,17 +259,17 @@ class Calls:
             K = self.size() or 1
             p = self.Lookup(self.floats(K, G * H), self.ids(K, tau, B))
         lengths = self.ids(tau + 1, B) if rng.random() < 0.5 else None
-        W = self.floats(G * H, H)
+        W = self.floats(G * H, H) if cell.has_W else None
         options = {"lengths": lengths, "reverse": bool(rng.random() < 0.5)}
         options["activation"] = str(rng.choice(["tanh", "relu", "sigmoid", "identity"]))
-        options["recurrent_mask"] = self.floats(B, H) if rng.random() < 0.4 else None
+        options["recurrent_mask"] = self.floats(B, H) if cell.has_W and rng.random() < 0.4 else None
         options["s0"] = self.floats(B, H) if cell.has_cell_state or rng.random() < 0.1 else None
         options["extra"] = [self.floats(*each.shape(H, G * H)) for each in cell.extra]
         tape = native.window_forward(cell, p, W, self.floats(B, H), **options)
         arriving = {"dh": self.floats(tau, B, H), "dh_end": self.floats(B, H), "ds_end": self.floats(B, H)}
         arriving["xi"] = self.floats(tau, B)
         given = {name: v for name, v in arriving.items() if rng.random() < 0.7}
-        native.window_backward(tape, W, **given, consume=bool(rng.random() < 0.5))
+        native.window_backward(tape, W, extra=options["extra"], **given, consume=bool(rng.random() < 0.5))
 
     def softmax(self) -> None:
         R, H, K = self.size(), self.size(), self.size()

@@ -31,6 +31,17 @@ def source(module: str) -> Path:
     return ROOT / "src" / module.replace(".", "/") / "__init__.py"
 
 
+def typed_modules(module: str) -> dict[str, str]:
+    """The module that a type checker imports each public name from."""
+    (block,) = [node for node in ast.parse(source(module).read_text()).body if isinstance(node, ast.If)]
+    return {
+        alias.name: node.module
+        for node in block.orelse
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+
+
 def own_callables(kind: type) -> dict[str, typing.Any]:
     """The public methods and properties that a class defines itself; not its fields, whose defaults may be functions."""
     fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
@@ -61,15 +72,7 @@ def test_the_list_is_sorted_and_the_same_for_python_and_for_type_checkers(module
     package = importlib.import_module(module)
     names = package.__all__
     assert names == sorted(set(names), key=lambda name: (not name.isupper(), name.islower(), name))
-    assert names == list(package._MODULES)
-    block, _ = [node for node in ast.parse(source(module).read_text()).body if isinstance(node, ast.If)]
-    typed = {
-        alias.name: node.module.removeprefix("unspool.")
-        for node in block.body
-        if isinstance(node, ast.ImportFrom) and node.module
-        for alias in node.names
-    }
-    assert typed == package._MODULES
+    assert set(names) == set(typed_modules(module))
     assert [name for name in dir(package) if not name.startswith("__")] == sorted(names)
 
 
@@ -80,10 +83,11 @@ def test_no_name_is_also_a_module_which_would_replace_it_once_imported(module: s
 
 
 @pytest.mark.parametrize(("module", "name"), NAMES)
-def test_a_name_is_defined_where_the_table_says_and_described_in_a_sentence(module: str, name: str) -> None:
-    package = importlib.import_module(module)
-    value = getattr(package, name)
-    assert value.__module__ == f"unspool.{package._MODULES[name]}"
+def test_a_name_is_defined_where_type_checkers_look_and_described_in_a_sentence(
+    module: str, name: str
+) -> None:
+    value = getattr(importlib.import_module(module), name)
+    assert value.__module__ == typed_modules(module)[name]
     first = (value.__doc__ or "").split("\n")[0]
     assert re.match(r"[A-Z∂∇].*[.:]$", first), f"first line: {first!r}"
     if inspect.isclass(value):

@@ -28,12 +28,12 @@ inline void check_W(const Cell& cell, const Panels* W, bool transposed) {
               (transposed ? "in " + std::to_string(G) + " groups" : "as it is"));
 }
 
-// The own parameters of a cell, checked; what `to` points into lives as long as this value.
+// The extra parameters of a cell, checked; what `to` points into lives as long as this value.
 class OwnParameters {
  public:
   OwnParameters(const Cell& cell, const nb::list& values, int64_t H, int64_t P, bool forward, Precision precision, Parameter* to) {
     require((int)values.size() == cell.parameter_count, std::string(cell.name) + " has " + std::to_string(cell.parameter_count) +
-                                                            " parameters of its own; got " + std::to_string(values.size()));
+                                                            " extra parameters; got " + std::to_string(values.size()));
     for (int i = 0; i < cell.parameter_count; i++) {
       const ParameterSpec& spec = cell.parameters[i];
       const int64_t rows = spec.rows.of(H, P), columns = spec.columns.of(H, P);

@@ -3,7 +3,47 @@
 from unspool.lazy import lazy_names
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
+_TABLE = """
+cells                      cell_named
+cli.main                   main
+data.formats.images        image_sequences
+errors                     Diverged EmptyInput FileError InputError MissingExtra UnknownArgument UnspoolError
+evaluation.language        NetworkScorer evaluate log_prob
+evaluation.metrics         Metrics measure
+gradients.per_sample       per_sample_gradients per_sample_norms
+kernels.machine            choose_isa kernel_info set_threads
+model.config               ModelConfig
+model.generate             Sampling sample
+model.network              Model
+model.sequence_config      SequenceConfig
+model.sequence_network     Network
+model.stream               Stream
+optimisers.adam            Adam
+optimisers.sgd             SGD
+plots.forecast             draw_ahead
+plots.per_step             draw_per_step
+storage.log                read_log
+tasks.classify             SequenceClassifier
+tasks.estimator            NotFitted
+tasks.forecast.backtest    Backtest backtest
+tasks.forecast.forecaster  Forecaster
+tasks.generate_from        SequenceGenerator
+tasks.language.estimator   LanguageModel
+tasks.language.generator   TextGenerator
+tasks.language.run         resume run
+tasks.language.text_model  TextModel
+tasks.registry             load
+tasks.regress              SequenceRegressor
+tasks.tag                  SequenceTagger
+tasks.translate            SequenceTranslator
+training.checkpoint        CheckpointPolicy
+training.events            Evaluated RunConfig StepDone TrainingPlanned
+training.loop              train
+training.recipe            FitConfig
+"""
+if not TYPE_CHECKING:  # a type checker would take any name for one that exists
+    __getattr__, __dir__ = lazy_names(__name__, _TABLE)
+else:
     from unspool.cells import cell_named
     from unspool.cli.main import main
     from unspool.data.formats.images import image_sequences
@@ -106,63 +146,3 @@ __all__ = [
     "set_threads",
     "train",
 ]
-_MODULES = {
-    "SGD": "optimisers.sgd",
-    "Adam": "optimisers.adam",
-    "Backtest": "tasks.forecast.backtest",
-    "CheckpointPolicy": "training.checkpoint",
-    "Diverged": "errors",
-    "EmptyInput": "errors",
-    "Evaluated": "training.events",
-    "FileError": "errors",
-    "FitConfig": "training.recipe",
-    "Forecaster": "tasks.forecast.forecaster",
-    "InputError": "errors",
-    "LanguageModel": "tasks.language.estimator",
-    "Metrics": "evaluation.metrics",
-    "MissingExtra": "errors",
-    "Model": "model.network",
-    "ModelConfig": "model.config",
-    "Network": "model.sequence_network",
-    "NetworkScorer": "evaluation.language",
-    "NotFitted": "tasks.estimator",
-    "RunConfig": "training.events",
-    "Sampling": "model.generate",
-    "SequenceClassifier": "tasks.classify",
-    "SequenceConfig": "model.sequence_config",
-    "SequenceGenerator": "tasks.generate_from",
-    "SequenceRegressor": "tasks.regress",
-    "SequenceTagger": "tasks.tag",
-    "SequenceTranslator": "tasks.translate",
-    "StepDone": "training.events",
-    "Stream": "model.stream",
-    "TextGenerator": "tasks.language.generator",
-    "TextModel": "tasks.language.text_model",
-    "TrainingPlanned": "training.events",
-    "UnknownArgument": "errors",
-    "UnspoolError": "errors",
-    "backtest": "tasks.forecast.backtest",
-    "cell_named": "cells",
-    "choose_isa": "kernels.machine",
-    "draw_ahead": "plots.forecast",
-    "draw_per_step": "plots.per_step",
-    "evaluate": "evaluation.language",
-    "image_sequences": "data.formats.images",
-    "kernel_info": "kernels.machine",
-    "load": "tasks.registry",
-    "log_prob": "evaluation.language",
-    "main": "cli.main",
-    "measure": "evaluation.metrics",
-    "per_sample_gradients": "gradients.per_sample",
-    "per_sample_norms": "gradients.per_sample",
-    "read_log": "storage.log",
-    "resume": "tasks.language.run",
-    "run": "tasks.language.run",
-    "sample": "model.generate",
-    "set_threads": "kernels.machine",
-    "train": "training.loop",
-}
-"""The module that each public name is imported from at first use."""
-
-if not TYPE_CHECKING:  # a type checker would take any name for one that exists
-    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

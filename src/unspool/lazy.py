@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def lazy_names(
-    package: str, modules: dict[str, str]
-) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package from the module of each public name (below `unspool`).
+def lazy_names(package: str, table: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package from its table.
 
-    A name without a module is a sub-module: `unspool.errors` works after `import unspool`.
+    A line of the table is a module below `unspool` and its public names. Any other name is a sub-module:
+    `unspool.errors` works after `import unspool`.
     """
+    rows = [line.split() for line in table.splitlines()]
+    modules = {name: row[0] for row in rows for name in row[1:]}
 
     def get(name: str) -> object:
         if name in modules:

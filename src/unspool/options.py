@@ -20,6 +20,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -34,7 +35,7 @@ C = TypeVar("C")
 MOST_STEPS = 10**10
 """The most updates of a training, or tokens of a text to write: months at a thousandth of a second each."""
 MOST_ORDER = 100
-"""The longest n-grams. Time grows with the square of the order, and long before this almost every n-gram occurs once."""
+"""The highest order of n-grams. Time grows with the square of the order, and long before this almost every n-gram occurs once."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,11 @@ def declare(kind: Any, known: Mapping[str, Option[Any]], keys: Mapping[str, str]
     """Attach declarations to the fields of a dataclass that have none."""
     for field in fields(kind):
         if field.name in known and option_of(field) is None:
-            field.metadata = MappingProxyType(known[field.name].metadata(keys.get(field.name, "")))
+            own = copy(
+                field
+            )  # a field of a base class is shared with other classes, which may have other names in JSON
+            own.metadata = MappingProxyType(known[field.name].metadata(keys.get(field.name, "")))
+            kind.__dataclass_fields__[field.name] = own
 
 
 def option_of(field: dataclasses.Field[Any]) -> Option[Any] | None:
@@ -187,6 +192,17 @@ def to_json(config: Any) -> dict[str, Any]:
 def key_of(field: dataclasses.Field[Any]) -> str:
     """Return the name of a field in files."""
     return str(field.metadata.get("key", field.name))
+
+
+def from_json(kind: type[C], content: dict[str, Any]) -> C:
+    """Make a dataclass from plain values under their names in files; an unknown or a missing field is an error."""
+    names = {key_of(field): field for field in fields(kind)}  # type: ignore[arg-type]
+    if unknown := sorted(set(content) - set(names)):
+        raise InputError(f"unknown field {unknown[0]!r}; expected some of {', '.join(sorted(names))}")
+    needed = {key for key, field in names.items() if field.default is dataclasses.MISSING}
+    if missing := sorted(needed - set(content)):
+        raise InputError(f"the field {missing[0]!r} is missing")
+    return kind(**{names[key].name: value for key, value in content.items()})
 
 
 def build(kind: type[C], source: object, **given: Any) -> C:

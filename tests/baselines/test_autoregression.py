@@ -5,7 +5,7 @@ import pytest
 from statsmodels.tsa.ar_model import AutoReg
 
 from unspool.baselines.autoregression import fit_autoregression
-from unspool.baselines.multi_step import error_by_steps, forecast, predict_ahead
+from unspool.baselines.multi_step import error_by_steps, predict_after, predict_ahead
 from unspool.data.series.lags import noisy_sine
 from unspool.errors import InputError
 
@@ -24,7 +24,9 @@ def test_predictions_are_those_of_statsmodels() -> None:
     x = noisy_sine(300, np.random.default_rng(0), period=25)
     model, expected = fit_autoregression(x, 5), AutoReg(x, 5, trend="c").fit()
     np.testing.assert_allclose(predict_ahead(model, x, 1), expected.predict(5, 299), atol=1e-8)
-    np.testing.assert_allclose(forecast(model, x, 20), expected.predict(300, 319), atol=1e-8)
+    np.testing.assert_allclose(
+        predict_after(model, x[None, -model.tau :], 20)[0], expected.predict(300, 319), atol=1e-8
+    )
 
 
 def test_an_observation_later_than_k_steps_before_is_not_used() -> None:
@@ -32,7 +34,9 @@ def test_an_observation_later_than_k_steps_before_is_not_used() -> None:
     model = fit_autoregression(x, 3)
     for k in (1, 2, 7):
         for origin in (3, 20):
-            assert predict_ahead(model, x, k)[origin - 3] == pytest.approx(forecast(model, x[:origin], k)[-1])
+            assert predict_ahead(model, x, k)[origin - 3] == pytest.approx(
+                predict_after(model, x[None, origin - model.tau : origin], k)[0, -1]
+            )
 
 
 def test_errors_pile_up_with_the_steps_ahead() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stopping import stop_after
 from unspool.baselines.kneser_ney_smoothing import kneser_ney
 from unspool.baselines.language import baselines, baselines_to_plot
 from unspool.baselines.ngram_counts import count_ngrams
@@ -21,8 +22,7 @@ from unspool.evaluation.language import log_prob, spread, validation_loss
 from unspool.evaluation.metrics import Metrics, measure
 from unspool.storage import run_folder
 from unspool.tasks.language.run import resume, run
-from unspool.training.checkpoint import CheckpointPolicy
-from unspool.training.events import Baseline, CorpusReady, Evaluated, LeftOut, RunConfig, StepDone, Stopped
+from unspool.training.events import Baseline, CorpusReady, Evaluated, LeftOut, RunConfig, StepDone
 
 EASY = "the time traveller spoke of time and space, and space and time listened.\n" * 120
 HARD = "".join(chr(97 + i) for i in np.random.default_rng(0).integers(0, 26, 3000))
@@ -78,9 +78,8 @@ def test_many_log_probs_wait_on_disk_and_give_the_same_figures(
 
 def test_a_resumed_run_compares_on_the_same_tokens(config: RunConfig, tmp_path: Path) -> None:
     whole = list(run(config, out=tmp_path / "whole"))
-    stopped = list(run(config, out=tmp_path / "run", policy=CheckpointPolicy(stop=lambda: True)))
+    stopped = stop_after(1, run(config, out=tmp_path / "run"))
     again = list(resume(tmp_path / "run"))
-    assert isinstance(stopped[-1], Stopped)
     plain = [[replace(each, seconds=None) for each in events[1]] for events in (whole, stopped, again)]
     assert plain[0] == plain[1] == plain[2] and plain[0][0].live is not None
     looks = [[e.valid for e in events if isinstance(e, StepDone)] for events in (whole, again)]
@@ -90,7 +89,7 @@ def test_a_resumed_run_compares_on_the_same_tokens(config: RunConfig, tmp_path: 
 def test_a_run_of_an_older_version_is_resumed_and_compares_nothing_that_differs(
     config: RunConfig, tmp_path: Path
 ) -> None:
-    list(run(config, out=tmp_path / "run", policy=CheckpointPolicy(stop=lambda: True)))
+    stop_after(1, run(config, out=tmp_path / "run"))
     content = run_folder.read_config(tmp_path / "run", "language")
     content["run"]["order"] = 3
     content["baselines"] = [
@@ -113,7 +112,7 @@ def test_a_run_of_an_older_version_is_resumed_and_compares_nothing_that_differs(
 def test_a_resumed_run_of_an_older_version_keeps_its_best_model(
     config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    list(run(config, out=tmp_path / "run", policy=CheckpointPolicy(stop=lambda: True)))
+    stop_after(1, run(config, out=tmp_path / "run"))
     content = run_folder.read_config(tmp_path / "run", "language")
     content["baselines"] = [each | {"live": None} for each in content["baselines"]]
     run_folder.write_config(tmp_path / "run", "language", content)

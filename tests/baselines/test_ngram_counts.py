@@ -33,7 +33,8 @@ def test_continuations_and_suffixes_are_those_of_the_text(text: list[int]) -> No
     for a, b, c in zip(text, text[1:], text[2:], strict=False):
         following[a, b][c] += 1
     for context, expected in following.items():
-        tokens, numbers = counts.levels[2].continuations(counts.entry(context))
+        level, span = counts.levels[2], counts.levels[2].span(counts.entry(context))
+        tokens, numbers = level.keys[span] % counts.K, level.counts[span]
         assert dict(zip(tokens.tolist(), numbers.tolist(), strict=True)) == expected
     for ngram in {tuple(text[i : i + 3]) for i in range(len(text) - 2)}:
         assert counts.levels[2].suffixes[counts.entry(ngram)] == counts.entry(ngram[1:])

@@ -68,7 +68,7 @@ def test_in_a_terminal_the_curve_is_drawn_against_its_lines() -> None:
         view.show_sample(Sample("The ", 0.5, "end\n" * 3, 1e-5))
         view.end([("unspool stats", "count")])
     printed = stream.getvalue()
-    for expected in ("•", "┈", "tokens/s", "left", "2-grams", "network", "10 µs a token"):
+    for expected in ("•", "┈", "tokens/s", "left", "2-grams", "network", "10 µs per token"):
         assert expected in printed
 
 

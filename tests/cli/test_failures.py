@@ -271,7 +271,7 @@ def test_no_help_text_swallows_what_stands_in_brackets(
     shown = capsys.readouterr().out
     assert " , and said" not in shown
     if command == "generate":
-        assert "<unk>" in shown and "[default: a new one]" in " ".join(shown.replace("│", " ").split())
+        assert "<unk>" in shown and "[default: a random seed]" in " ".join(shown.replace("│", " ").split())
 
 
 def test_a_device_does_not_end_where_a_whole_file_is_needed() -> None:

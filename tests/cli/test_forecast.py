@@ -37,7 +37,7 @@ def test_fit_predict_and_pictures(data: Path, tmp_path: Path, capsys: pytest.Cap
     printed = capsys.readouterr().out
     for said in (
         "96 steps, 2000-01 to 2007-12; sales, cost",
-        "left out, no series of numbers: place",
+        "ignored, not numeric: place",
         "season 12",
     ):
         assert said in printed
@@ -48,7 +48,7 @@ def test_fit_predict_and_pictures(data: Path, tmp_path: Path, capsys: pytest.Cap
         "autoregression",
         "window MLP",
         "2008-01",
-        "80% band",
+        "80% interval",
     ):
         assert name in printed
     assert {path.name for path in tmp_path.glob("*.png")} == {"p-sales.png", "p-cost.png"}
@@ -85,7 +85,7 @@ def test_a_backtest_as_a_table_json_and_picture(
     assert found["origins"] == 7 and len(found["models"]["network"]["mase_by_step"]) == 6
     assert plot.read_bytes().startswith(b"<?xml")
     assert run("backtest", data, "--columns", "cost", "--test", "25%", "--stride", 6, *QUICK) == 0
-    assert "in the 80% band" in capsys.readouterr().out
+    assert "80% coverage" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_other_slips_are_said(data: Path, tmp_path: Path, capsys: pytest.Capture
         (["predict", tmp_path / "none"], "no such run"),
         (["backtest", data, "--test", "x"], "test is 'x'"),
         (["backtest", data, "--test", "3"], "test is 3: expected 12 (the horizon)"),
-        (["fit", data, "--out", tmp_path], "something is there already"),
+        (["fit", data, "--out", tmp_path], "this path already exists"),
         (["fit", data, "--out", tmp_path / "r", "--plot", "a.txt"], "expected a name that ends with"),
         (["fit", data, "--out", tmp_path / "r", "--plot", folder], "a folder of that name is there"),
         (["fit", data, "--out", data / "below"], "data.csv is no folder; give another --out"),
@@ -158,7 +158,7 @@ def test_other_slips_are_said(data: Path, tmp_path: Path, capsys: pytest.Capture
     assert run("fit", data, "--out", tmp_path / "r", "--columns", "cost", *QUICK) == 0
     capsys.readouterr()
     assert run("fit", data, "--out", tmp_path / "r") == 2
-    assert "a run is there already; give another --out\n" in capsys.readouterr().err
+    assert "a run already exists here; give another --out, or resume it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("act", ["fit", "backtest"])
@@ -259,7 +259,7 @@ def test_a_band_that_holds_less_than_its_level_says_so(
     printed = capsys.readouterr()
     columns = json.loads(printed.out)["columns"]
     assert columns["sales"]["level_reached"] < 0.8 == columns["cost"]["level_reached"]
-    assert "column 'sales': too few errors for a band of level 0.8" in printed.err
+    assert "column 'sales': too few errors for a prediction interval of level 0.8" in printed.err
     assert printed.err.count("\n") == 1
 
 
@@ -275,3 +275,50 @@ def test_a_warning_of_a_library_is_one_line_of_this_program(
         warnings.simplefilter("once")
         assert run("fit", data, "--out", tmp_path / "run", *QUICK) == 0
     assert capsys.readouterr().err == "unspool: warning: invalid value met\n"
+
+
+def test_an_interrupted_fit_is_resumed_to_the_same_bits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "two.csv"
+    rows = [f"{t},{3 + np.sin(t)},{2 + np.cos(t / 2)}" for t in range(70)]
+    data.write_text("\n".join(["t,a,b", *rows]) + "\n")
+    told = ["forecast", "fit", str(data), "--horizon", "4", "--members", "2", "--steps", "5", "--json"]
+    assert main([*told, "--out", str(tmp_path / "whole")]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    for update in (
+        1,
+        5,
+        14,
+        15,
+        16,
+        29,
+    ):  # 15 updates of each column: one network for the band, two for the forecast
+        out = tmp_path / f"stopped{update}"
+        asked = iter(range(1, 100))
+        with monkeypatch.context() as signalled:
+            signalled.setattr(
+                "unspool.cli.signals.Stop.__call__", lambda _, at=update, n=asked: next(n) == at
+            )
+            assert main([*told, "--out", str(out)]) == 130
+        printed = capsys.readouterr()
+        assert json.loads(printed.out)["stopped"] == update and f"unspool resume {out}" in printed.err
+        assert main(["forecast", "predict", str(out)]) == 0  # it can be loaded at any moment
+        assert f"after update {update}; resume with" in capsys.readouterr().err
+        assert main(["resume", str(out), "--json"]) == 0
+        again = json.loads(capsys.readouterr().out)
+        assert again["columns"] == whole["columns"]
+        assert main(["resume", str(out), "--json"]) == 0  # it has ended: the same again
+        assert json.loads(capsys.readouterr().out) == again
+        one, two = ((place / "model.safetensors").read_bytes() for place in (out, tmp_path / "whole"))
+        assert one == two
+        assert not (out / "training.safetensors").exists()
+
+
+def test_a_fit_says_what_its_updates_are_for(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = ["--members", "2", "--steps", "3", "--out", str(tmp_path / "run")]
+    assert main(["forecast", "fit", str(data), *told]) == 0
+    said = "9 updates planned for 2 networks of the forecast and 1 that only measure"
+    assert said in capsys.readouterr().out

@@ -99,7 +99,7 @@ def test_without_data_every_class_is_written_with_its_name(names, tmp_path, caps
     assert scored["scores"]["rows"] == 60 and "ngram_nats" not in scored["scores"]
     for options, line in (
         (["--beam", "3", "--temperature", "1"], "give one of them"),
-        (["--beam", "0"], "beam is 0; expected 1 to 1,000"),
+        (["--beam", "0"], "beam is 0; expected a whole number of 1 or more"),
         (["--temperature", "-1"], "temperature is -1.0"),
         (["--count", "0"], "count is 0; expected a whole number of 1 or more"),
         ([names, "--of", "up"], "give DATA or --of, not both"),
@@ -167,7 +167,7 @@ def test_the_log_loss_is_minus_log_p_of_the_texts():
     model = SequenceGenerator(hidden=6, steps=5).fit(["a", "b"] * 4, ["xy", "yyx"] * 4)
     texts, log_p = zip(*model.sample_scored(["a", "b", "b"], seed=1), strict=True)
     tokens = sum(len(each) + 1 for each in texts)
-    assert max(map(len, texts)) < model.longest_  # each has ended by itself
+    assert max(map(len, texts)) < model.max_length_  # each has ended by itself
     assert model.log_loss(["a", "b", "b"], list(texts)) == pytest.approx(-sum(log_p) / tokens, rel=1e-5)
 
 

@@ -68,7 +68,7 @@ def test_inspect_writes_a_page_pictures_and_numbers_and_says_so(report):
     content = json.loads((out / "numbers.json").read_text(encoding="utf-8"))
     assert content["tokens"] == 500 and content["unknown"] == 0 and len(content["units"]) == 8
     assert f"perplexity {content['perplexity']:.2f}" in printed
-    for words in ("what it tells", "memory horizon", "looks back", "report.html"):
+    for words in ("property", "memory length", "backpropagate through", "report.html"):
         assert words in printed
     assert str(out / "report.html") in printed
 
@@ -120,7 +120,7 @@ def test_graph_writes_what_the_name_ends_with(run, tmp_path, here):
         (["--tau", "100000000"], "nodes"),
         (["--tau", "0"], "tau is 0"),
         (["--cell", "rnn"], "cell is 'rnn'"),
-        (["--text", "a"], "goes with a run"),
+        (["--text", "a"], "requires RUN"),
         (["--out", "picture.png"], ".svg"),
     ],
 )

@@ -154,7 +154,7 @@ def test_an_output_is_written_once_and_replaced_only_with_force(
     out.write_bytes(b"mine")
     assert call(*arguments) == 2
     printed = capsys.readouterr()
-    assert printed.out == "" and printed.err.count("\n") == 1 and "something is there already" in printed.err
+    assert printed.out == "" and printed.err.count("\n") == 1 and "this path already exists" in printed.err
     assert contents(tmp_path) == {out.name: b"mine"}
     assert call(*arguments, "--force") == 0, capsys.readouterr().err
     assert out.read_bytes() != b"mine" and set(os.listdir(tmp_path)) <= {out.name, "new"}

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stopping import stop_after
 from unspool.cli import main as cli
 from unspool.data.text.decoding import iter_bytes
 from unspool.data.text.source import resolve
@@ -17,7 +18,6 @@ from unspool.storage.run_folder import MODEL
 from unspool.tasks.language.estimator import LanguageModel
 from unspool.tasks.language.run import resume, run
 from unspool.tasks.language.text_model import TextModel
-from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import Evaluated, RunConfig
 from unspool.training.recipe import Recipe
 
@@ -61,8 +61,7 @@ def test_a_run_of_any_network_is_repeated_resumed_and_used(
     unspool(*shlex.split(content["repeat"])[1:-1], tmp_path / "again")
     assert (tmp_path / "again" / MODEL).read_bytes() == (out / MODEL).read_bytes()
     config = RunConfig.from_json(run_folder.read_config(out, "language")["run"])
-    stops = iter([False] * 4 + [True])
-    list(run(config, out=tmp_path / "stopped", policy=CheckpointPolicy(stop=lambda: next(stops))))
+    stop_after(5, run(config, out=tmp_path / "stopped"))
     end = list(resume(tmp_path / "stopped"))[-1]
     assert isinstance(end, Evaluated)
     assert (tmp_path / "stopped" / MODEL).read_bytes() == (out / MODEL).read_bytes()
@@ -97,12 +96,12 @@ def test_a_run_of_any_network_is_repeated_resumed_and_used(
     [
         (["--pattern", "10.5"], "unspool classify"),
         (["--pattern", "10.6"], "expected one of 10.3, 10.4"),
-        (["--pattern", "10.4", "--cell", "gru"], "goes with cell='elman'"),
-        (["--activation", "relu", "--cell", "lstm"], "goes with cell='elman'"),
+        (["--pattern", "10.4", "--cell", "gru"], "requires cell='elman'"),
+        (["--activation", "relu", "--cell", "lstm"], "requires cell='elman'"),
         (["--pattern", "10.4", "--h0", "learned"], "use feedback='logits'"),
         (["--pattern", "10.4", "--layers", "2"], "needs layers=1"),
         (["--pattern", "10.4", "--bptt", "truncated:4,8"], "no gradient passes"),
-        (["--feedback", "logits"], "goes with pattern='output'"),
+        (["--feedback", "logits"], "requires pattern='output'"),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_the_text_is_read(

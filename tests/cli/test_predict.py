@@ -195,12 +195,18 @@ def test_blank_lines_of_a_folder_are_counted_and_said(tmp_path, capsys):
 
 def test_a_beam_has_a_bound(tmp_path):
     (tmp_path / "fit.tsv").write_text("a\tA\nb\tB\n" * 5)
-    for beam in ("0", "1001", "100000"):
-        with pytest.raises(InputError, match=rf"beam is {beam}; expected 1 to 1,000: ") as caught:
+    for beam, expected in (
+        ("0", "of 1 or more"),
+        ("1001", "of at most 1,000"),
+        ("100000", "of at most 1,000"),
+    ):
+        with pytest.raises(
+            InputError, match=rf"beam is [\d,]+; expected a whole number {expected}"
+        ) as caught:
             run("translate", "fit", tmp_path / "fit.tsv", "--out", tmp_path / "run", "--beam", beam)
         assert "\n" not in str(caught.value) and not (tmp_path / "run").exists()
     run("translate", "fit", tmp_path / "fit.tsv", "--out", tmp_path / "run", *QUICK)
-    with pytest.raises(InputError, match="beam is 100000; expected 1 to 1,000"):
+    with pytest.raises(InputError, match="beam is 100,000; expected a whole number of at most 1,000"):
         run("translate", "predict", tmp_path / "run", tmp_path / "fit.tsv", "--beam", "100000")
 
 

@@ -1,14 +1,17 @@
 """`unspool runs` and `unspool show`: every kind of run, finished, resumable and damaged."""
 
+import io
 import json
 import shutil
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from command_line import call, must
 from fixtures.make import FILES, FITS
 from unspool.cli.run_summary import find_runs, summarise
+from unspool.cli.views.runs import print_runs
 from unspool.storage.tensors import read_json, write_json
 
 FORECASTS = ("forecast", "forecast-two")
@@ -219,3 +222,24 @@ def test_runs_inside_a_run_are_not_looked_for(place: Path) -> None:
     shutil.copytree(place / "tag", place / "language" / "inner")
     assert [path.name for path in find_runs([place / "language"])] == ["language"]
     assert summarise(place / "language").state == "finished"
+
+
+def test_runs_stand_in_the_order_in_which_they_are_given(place: Path) -> None:
+    content = json.loads(must("runs", place / "tag", place / "classify", "--compare", "--json"))
+    assert [Path(each["run"]).name for each in content["runs"]] == ["tag", "classify"]
+    content = json.loads(must("runs", place / "tag", place / "classify", "--sort", "path", "--json"))
+    assert [Path(each["run"]).name for each in content["runs"]] == ["classify", "tag"]
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_a_terminal_shows_as_many_columns_as_fit_and_whole_names(place: Path, width: int) -> None:
+    console = Console(width=width, force_terminal=True, file=io.StringIO(), color_system=None)
+    print_runs(console, [summarise(path) for path in find_runs([Path("all")])])
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert len(lines) == 1 + len(list(place.iterdir())) and all(len(line) <= width for line in lines)
+    assert lines[0].split()[0] == "run" and ("data" in lines[0]) == (width > 120)
+
+
+def test_a_forecast_shows_what_was_used_and_not_how_to_choose_it(place: Path) -> None:
+    line = next(line for line in must("show", place / "forecast").splitlines() if line.startswith("chosen"))
+    assert "guess" not in line and "hidden 0" not in line and "noise -1" not in line and "season " in line

@@ -27,7 +27,7 @@ def test_the_first_line_of_a_run_has_no_speed(tmp_path: Path) -> None:
     lines = [line for line in stream.getvalue().splitlines() if "/20 " in line]
     assert "s left" not in lines[0] and "tokens/s" not in lines[0] and "valid" in lines[0]
     assert "s left" in lines[-1] and "tokens/s" in lines[-1]
-    assert "the validation part (it also chose the model: slightly optimistic)" in stream.getvalue()
+    assert "validation split (it also selected the model: slightly optimistic)" in stream.getvalue()
 
 
 def reported(changes: dict[int, int], steps: int = 2000) -> list[str]:

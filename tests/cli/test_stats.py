@@ -45,7 +45,7 @@ def test_every_kind_of_tokens_is_described(
         "most frequent",
         "Zipf",
         "±",
-        "never seen",
+        "unseen",
         "uniform",
     ):
         assert expected in printed
@@ -138,7 +138,7 @@ def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         (["/dev/null"], "empty"),
         (["empty"], "a folder without text"),
         (["bad.txt"], "byte 0xff at offset 3 is not UTF-8"),
-        (["bad.txt", "--errors", "ignore"], "expected 'strict' or 'replace'"),
+        (["bad.txt", "--errors", "ignore"], "errors is 'ignore'; expected one of strict, replace"),
         (["story.txt", "--tokens", "letters"], "unknown kind 'letters'"),
         (["story.txt", "--split", "0.5", "0.1", "0.1"], "add up to 1"),
         (["story.txt", "--plot", "picture.txt"], "ends with .png"),

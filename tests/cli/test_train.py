@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
+from stopping import stop_after
 from unspool.cli.follow import Stop, follow
 from unspool.cli.main import main
 from unspool.cli.options import OutputOptions
@@ -34,8 +34,7 @@ from unspool.storage.tensors import read_arrays, read_json, write_json
 from unspool.tasks.language.estimator import LanguageModel
 from unspool.tasks.language.run import run
 from unspool.tasks.language.text_model import TextModel
-from unspool.training.checkpoint import CheckpointPolicy
-from unspool.training.events import RunConfig
+from unspool.training.events import Event, RunConfig, Scoring
 
 TEXT = "the time traveller spoke of time and space, and space and time listened. — été 時\n" * 60
 SIZES = ["--hidden", "20", "--batch", "4", "--window", "16", "--dropout", "0.1", "--validations", "4"]
@@ -81,7 +80,7 @@ def test_training_shows_the_walk_and_leaves_a_run(story: Path, tmp_path: Path) -
         "saved",
     ):
         assert f"\n{stage} " in printed
-    for word in ("s left", "tokens/s", "perplexity", "uniform", "3-grams", "writes:", "unspool generate"):
+    for word in ("s left", "tokens/s", "perplexity", "uniform", "3-grams", "sample:", "unspool generate"):
         assert word in printed
     names = {path.name for path in out.iterdir()}
     assert names == {"config.json", "vocab.json", MODEL, TRAINING, "log.jsonl", "text"}
@@ -223,7 +222,7 @@ def test_a_saved_state_goes_on_as_if_it_had_never_stopped(trained: Path, tmp_pat
 
 def test_unknown_characters_of_a_prompt_are_said(trained: Path) -> None:
     done = unspool("generate", trained, "--prompt", "Ωthe ΩX", "--length", 5, "--seed", 1)
-    assert "does not know 'Ω' 'X': read as <unk>" in done.stderr
+    assert "not in the vocabulary, read as <unk>: 'Ω' 'X'" in done.stderr
     assert done.stdout.startswith("Ωthe ΩX")
 
 
@@ -365,10 +364,8 @@ def unfinished(out: Path) -> None:
     """Take a finished run back to its third update."""
     saved = out.parent / "saved"
     shutil.move(out, saved)
-    stop = iter([False, False, True])
     config = RunConfig.from_json(json.loads((saved / "config.json").read_text())["run"])
-    for _ in run(config, out=out, policy=CheckpointPolicy(stop=lambda: next(stop))):
-        pass
+    stop_after(3, run(config, out=out))
     shutil.rmtree(saved)
 
 
@@ -456,18 +453,19 @@ def test_a_run_is_loaded_that_was_made_before_a_setting_existed(trained: Path, t
 def test_an_update_of_few_steps_reads_few_tokens(story: Path, tmp_path: Path) -> None:
     sizes = ["--steps", 14, "--batch", 4, "--hidden", 4, "--bptt", "truncated:2"]
     printed = unspool("train", story, "--out", tmp_path / "run", *sizes).stdout
-    assert f"{14 * 4 * 2 / (0.9 * len(TEXT)):.1f} times through the text" in printed
+    assert f"{14 * 4 * 2 / (0.9 * len(TEXT)):.1f} epochs" in printed
 
 
 def test_a_stop_while_the_model_is_judged_is_at_once_and_says_how_to_go_on(
-    story: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    story: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, stop, view = tmp_path / "run", Stop(), View(Console(quiet=True))
+    out, scoring = tmp_path / "run", list[Event]()
     given = {"hidden": 8, "B": 4, "tau": 16, "steps": 3}
-    policy = CheckpointPolicy(on_progress=stop.checked(lambda *_: None))
-    stop.listen = lambda: setattr(stop, "signal", signal.SIGINT)  # type: ignore[method-assign]
-    events = run(RunConfig((str(story),), given=given), out=out, policy=policy)
+    monkeypatch.setattr(View, "show", lambda _, event: scoring.extend([event] * isinstance(event, Scoring)))
+    monkeypatch.setattr(Stop, "__call__", lambda _: bool(scoring))
+    monkeypatch.setattr(Stop, "listen", lambda _: None)
+    events = run(RunConfig((str(story),), given=given), out=out)
     with pytest.raises(SystemExit, match="130"):
-        follow(events, out, view, stop, shown=OutputOptions(), tensorboard=False)
-    assert f"unspool resume {out}" in capsys.readouterr().err
+        follow(events, out, OutputOptions(quiet=True), tensorboard=False)
+    assert len(scoring) == 1 and f"unspool resume {out}" in capsys.readouterr().err
     assert read_arrays(out / TRAINING)[1]["step"] == 3

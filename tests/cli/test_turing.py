@@ -41,7 +41,7 @@ def test_both_are_shown_side_by_side(turing) -> None:
         "5 updates",
         "after each of 8 steps",
         "4 digits",
-        "float32   right",
+        "float32   correct",
     ):
         assert part in out  # fmt: skip
 
@@ -127,12 +127,12 @@ def test_a_machine_that_has_halted_before_it_begins(turing, tmp_path: Path) -> N
             "word: symbol 'a' at position 2 is not in the alphabet of 'parity'; expected only 0 1",
         ),
         (["builtin:none"], "no machine builtin:none; expected one of increment"),
-        (["nowhere.json"], "nowhere.json: cannot be read"),
+        (["nowhere.json"], "nowhere.json: no such file or folder"),
         (["builtin:bb2", "--steps", "-1"], "steps is -1; expected a whole number of 0 or more"),
         (["builtin:bb2", "--picture", "bb2.png"], "bb2.png: expected a name that ends with .svg"),
         (["builtin:bb2", "--picture", "nowhere/bb2.svg"], "there is no folder nowhere"),
         (["builtin:bb2", "--weights", "bb2.txt"], "expected a name that ends with .json"),
-        (["builtin:parity", "--weights", "p.json"], "--weights goes with a Turing machine"),
+        (["builtin:parity", "--weights", "p.json"], "--weights requires a Turing machine"),
     ],
 )
 def test_a_slip_is_one_line_and_exit_code_two(turing, arguments: list[str], message: str) -> None:

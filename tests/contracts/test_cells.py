@@ -294,12 +294,21 @@ def test_a_layer_without_W_or_with_further_matrices_needs_no_change_of_the_model
         np.testing.assert_allclose(twice[name], 2 * value, rtol=1e-5, atol=1e-7)
 
 
+def test_recurrent_dropout_needs_a_W(toys):
+    with pytest.raises(
+        InputError, match=r"recurrent_dropout=0.2 needs a cell with W: .*; the toy_mingru has none"
+    ):
+        ModelConfig(cell="toy_mingru", inputs=2, outputs=2, recurrent_dropout=0.2)
+
+
 @pytest.mark.parametrize("toy", TOYS, ids=lambda toy: toy.name)
 def test_the_analysis_of_gradients_needs_no_change_either(toys, toy):
     case = Windowed(config_of(toy.name, "one-hot", 3, layers=2), tau=6, B=2)
     model = case.model.on(reference)
     by_lag = gradient_by_lag(model, case.x, case.y)
     assert by_lag.bias[0] == 1 and by_lag.bias[-1] < 1e-9
+    if toy.gates:
+        assert by_lag.letter == "U" and sum(by_lag.contributions()) == pytest.approx(1)
     assert influence(model, case.x, lags=4).norm[0] == 1
     apart = decompose_gradient(model, case.x, case.y)
     assert dict(apart.arrays())["layer1.dh"].shape == (6, 2, 3)

@@ -15,7 +15,7 @@ from unspool.data.tokens.registry import make_tokenizer
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import InputError
 from unspool.gradients.truncation import CarriedState
-from unspool.kernels import native
+from unspool.kernels import native, reference
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.parameters import Parameters
@@ -118,10 +118,10 @@ def updated(network, optimiser, count=10):
         if config.dense:
             x = list(rng.standard_normal((3, 4, config.inputs)).astype(np.float32))
         width = () if config.head == "classes" else (config.outputs,)
-        steps = (4,) if config.aligned else (5,) if config.decodes else ()
+        steps = (4,) if config.per_step else (5,) if config.has_decoder else ()
         y = rng.integers(0, config.outputs, (3, *steps, *width)).astype(np.int32)
         y = y if config.head == "classes" else y.astype(np.float32)
-        batch = Examples(x, list(y) if steps else y).batch(np.arange(3), aligned=config.aligned)
+        batch = Examples(x, list(y) if steps else y).batch(np.arange(3), per_step=config.per_step)
         next(updates(SequenceObjective(network), [batch], optimiser))
     return network.parameters.flat.copy()
 
@@ -140,8 +140,20 @@ def test_a_copied_network_with_attention_learns_as_the_original_does(copied):
         "encoder-decoder", "classes", inputs=9, outputs=6, hidden=8, attention="additive", bidirectional=True
     )
     network = Network.initialise(config, seed=0)
-    updated(network, Adam(), 1)  # now it keeps a gradient to write into
     check_networks(network, copied(network))
+
+
+def test_a_copied_network_stays_on_its_backend_and_pools_alike(copied):
+    config = SequenceConfig("many-to-one", "numbers", inputs=2, dense=True, outputs=1, hidden=4, pool="mean")
+    network = Network.initialise(config, seed=0).on(reference)
+    batch = Examples([np.ones((3, 2), np.float32), np.ones((1, 2), np.float32)]).batch(
+        np.arange(2), per_step=False
+    )
+    other = copied(network)
+    assert other.backend is other.encoder.backend is reference
+    assert np.array_equal(other.outputs(batch), network.outputs(batch))
+    pooled = copied(network.encoder).head_input(network.encode(batch, network.weights()))
+    assert pooled.shape == (2, 4)
 
 
 NUMBERS = [[0.0, 1.0, 2.0], [3.0, 2.0, 1.0, 0.0], [1.0, 2.0, 4.0], [5.0, 1.0]]

@@ -24,7 +24,7 @@ from golden.python_api import FROM_PYTHON
 from golden.window import trained_on_numbers, trained_on_tokens
 
 STORED = Path(__file__).with_name("parameters.json")
-CELLS = ("elman", "gru", "lstm")
+CELLS = ("elman", "gru", "lstm", "lnlstm")
 STEPS = ["--steps", "20", "--seed", "3"]
 SMALL = ["--hidden", "9", "--batch", "5"]
 EACH = "--no-bidirectional --dropout 0"

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from cases import CELLS, config_of
+from cases import CELLS, TORCH_CELLS, config_of
 from unspool.cli.commands.check_gradients import Options, check_command
 from unspool.errors import InputError
 from unspool.gradients import check as module
@@ -19,13 +19,14 @@ from unspool.model.network import Model
 @pytest.mark.parametrize("kind", ["one-hot", "dense", "tied"])
 @pytest.mark.parametrize("cell", CELLS)
 def test_all_ways_agree(cell, kind, pattern):
-    config = config_of(cell, kind, 3, layers=2, bidirectional=kind == "dense", learn_h0=True, pattern=pattern)
+    config = config_of(cell, kind, 4, layers=2, bidirectional=kind == "dense", learn_h0=True, pattern=pattern)
     model = Model.initialise(config, seed=1)
     model.parameters.flat[:] += 0.1 * np.random.default_rng(0).standard_normal(model.parameters.flat.shape)
     found = check_gradients(model, tau=4, B=2, probed=3)
     assert {each.name for each in found} == set(model.parameters)
     assert all(each.agrees for each in found), found
-    assert all(each.reference_and_torch < 1e-12 for each in found)
+    if cell in TORCH_CELLS:
+        assert all(each.reference_and_torch < 1e-12 for each in found)
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu", "sigmoid", "identity"])

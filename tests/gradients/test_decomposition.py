@@ -5,6 +5,7 @@ import pytest
 
 import torch
 from cases import CELLS, Windowed, config_of
+from torch_cells import STEPS
 from unspool.errors import InputError
 from unspool.gradients.bptt import backpropagate
 from unspool.gradients.by_lag import gradient_by_lag
@@ -85,7 +86,7 @@ def test_the_gradient_of_every_state_is_what_a_nudge_of_it_finds(cell, reverse):
     apart = decompose_gradient(case.model, case.x, case.y, lengths=case.lengths)
     tape, arriving = apart.output.tape[0].directions[reverse], apart.layers[0].dh[reverse]
     dh = apart.dh(0, reverse)
-    ds = np.zeros(dh.shape[1:]) if cell == "lstm" else None
+    ds = np.zeros(dh.shape[1:]) if tape.cell.has_cell_state else None
     order = list(range(4)) if not reverse else [3, 2, 1, 0]
     for place, t in enumerate(order):  # what arrives at h(t), by taking only the later steps back
         later = order[place + 1 :]
@@ -98,8 +99,11 @@ def test_the_gradient_of_every_state_is_what_a_nudge_of_it_finds(cell, reverse):
                 tape.hs[first : last + 1], None if tape.ss is None else tape.ss[first : last + 1],
                 None if tape.gates is None else tape.gates[first:last], None,
             )  # fmt: skip
-            W = apart.model.parameters["layer0.reverse.W" if reverse else "layer0.W"]
-            after = reference.window_backward(cut, W, dh=arriving[first:last], ds_end=ds)
+            own = apart.model.parameters.layer(0, reverse)
+            extra = [own[each.name] for each in tape.cell.extra]
+            after = reference.window_backward(
+                cut, own.get("W"), extra=extra, dh=arriving[first:last], ds_end=ds
+            )
             expected = arriving[t] + after.dh0
         np.testing.assert_allclose(dh[t], expected, rtol=1e-11, atol=1e-13)
 
@@ -126,14 +130,15 @@ def test_a_steps_jacobian_is_what_the_backward_pass_does_to_every_unit_vector(ce
     case = Windowed(config_of(cell, "one-hot", 4, activation=activation), tau=3, B=1)
     model = case.model.on(reference)
     tape = model.forward(case.x, case.start).tape[0].directions[0]
-    W, width = model.parameters["layer0.W"], 8 if cell == "lstm" else 4
+    own, width = model.parameters.layer(0, False), 4 * tape.cell.parts
+    W, extra = own.get("W"), [own[each.name] for each in tape.cell.extra]
     product = np.eye(width)
     for t in (2, 1, 0):
-        product = product @ jacobian(tape, W, t)
+        product = product @ jacobian(tape, W, t, extra=extra)
     for i, unit in enumerate(np.eye(width)):
-        ds = unit[None, 4:] if cell == "lstm" else None
-        back = reference.window_backward(tape, W, dh_end=unit[None, :4], ds_end=ds)
-        row = back.dh0[0] if cell != "lstm" else np.concatenate([back.dh0[0], back.ds0[0]])
+        ds = unit[None, 4:] if tape.cell.has_cell_state else None
+        back = reference.window_backward(tape, W, extra=extra, dh_end=unit[None, :4], ds_end=ds)
+        row = back.dh0[0] if back.ds0 is None else np.concatenate([back.dh0[0], back.ds0[0]])
         np.testing.assert_allclose(product[i], row, rtol=1e-11, atol=1e-13)
 
 
@@ -187,7 +192,9 @@ def losses_in_torch(case, uses):
         for p, W, pair in zip(layers, (each[k] for each in uses), state, strict=True):
             h, s = pair
             a, w = p["b"] + x @ p["U"].T, h @ W.T
-            if case.config.cell == "elman":
+            if case.config.cell in STEPS:
+                h, s = STEPS[case.config.cell](p | {"W": W}, x, h, s)
+            elif case.config.cell == "elman":
                 h = torch.tanh(a + w)
             elif case.config.cell == "lstm":
                 i, f, g, o = (a + w).chunk(4, dim=1)

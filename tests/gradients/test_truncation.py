@@ -72,14 +72,20 @@ def window(cell, dtype, tau=6, B=5, H=19, seed=0):
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_kernel_weighs_the_chain_as_its_twin_does_with_every_instruction_set(cell):
     args, arriving = window(cell, np.float32)
-    theirs = reference.window_backward(reference.window_forward(**args), args["W"], **arriving)
+    theirs = reference.window_backward(
+        reference.window_forward(**args), args["W"], extra=args["extra"], **arriving
+    )
     before = native.kernel_info()
     found = []
     for isa in before["available"]:
         native.choose_isa(isa)
         for threads in (1, 3):
             native.set_threads(threads)
-            found.append(native.window_backward(native.window_forward(**args), args["W"], **arriving))
+            found.append(
+                native.window_backward(
+                    native.window_forward(**args), args["W"], extra=args["extra"], **arriving
+                )
+            )
     native.choose_isa(before["isa"])
     native.set_threads(before["threads"])
     for ours in found:
@@ -94,14 +100,15 @@ def test_zero_cuts_the_chain_and_one_leaves_it(cell):
     args, arriving = window(cell, np.float32)
     tape = native.window_forward(**args)
     plain = {name: value for name, value in arriving.items() if name != "xi"}
+    plain |= {"extra": args["extra"]}
     ones = native.window_backward(tape, args["W"], **plain, xi=np.ones((6, 5), np.float32))
     same_bits(ones._asdict(), native.window_backward(tape, args["W"], **plain)._asdict())
     xi = np.ones((6, 5), np.float32)
     xi[3] = 0  # step 3 hands nothing to step 2: steps 0 to 2 do not know of what comes after
-    cut = native.window_backward(tape, args["W"], dh=arriving["dh"], xi=xi)
+    cut = native.window_backward(tape, args["W"], extra=args["extra"], dh=arriving["dh"], xi=xi)
     alone = arriving["dh"].copy()
     alone[3:] = 0
-    before = native.window_backward(tape, args["W"], dh=alone)
+    before = native.window_backward(tape, args["W"], extra=args["extra"], dh=alone)
     live = np.arange(6)[:, None] < args["lengths"]
     assert (cut.da[:3][live[:3] & live[3]] == before.da[:3][live[:3] & live[3]]).all()
 
@@ -139,6 +146,7 @@ def test_the_mean_of_random_truncation_is_the_full_gradient_for_every_parameter(
     G = len(cell.gates)
     ids = np.repeat(rng.integers(0, K, (tau, 1)), draws, axis=1).astype(np.int32)  # every row the same text
     table, W = (rng.standard_normal(shape).astype(np.float32) for shape in ((K, G * H), (G * H, H)))
+    W = W if cell.has_W else None
     zero = np.zeros((draws, H), np.float32)
     extra = [np.full(each.shape(H, G * H), 0.3, np.float32) for each in cell.extra]
     s0 = zero if cell.has_cell_state else None
@@ -147,7 +155,7 @@ def test_the_mean_of_random_truncation_is_the_full_gradient_for_every_parameter(
     xi = Truncation.parse(f"random:{P}").xi(tau, draws, seed=2, step=3)
 
     def gradients(back):
-        da = cell.da_of_W(back.da, H)
+        da = cell.da_of_W(back.da, H)[..., : G * H if cell.has_W else 0]
         to_table = back.da[:, :, : G * H]
         one_hot = np.eye(K, dtype=np.float32)[ids[:, 0]]
         return np.concatenate(
@@ -158,13 +166,15 @@ def test_the_mean_of_random_truncation_is_the_full_gradient_for_every_parameter(
             axis=1,
         )
 
-    full = gradients(native.window_backward(tape, W, dh=dh))[0]
-    distance, parameters = furthest(gradients(native.window_backward(tape, W, dh=dh, xi=xi)), full)
+    full = gradients(native.window_backward(tape, W, extra=extra, dh=dh))[0]
+    distance, parameters = furthest(
+        gradients(native.window_backward(tape, W, extra=extra, dh=dh, xi=xi)), full
+    )
     assert parameters > 15
     assert distance < allowed(parameters)
     # The test can fail: cutting without the weight 1/P is found to be biased, far beyond the limit.
     unweighted = (xi > 0).astype(np.float32)
-    biased, _ = furthest(gradients(native.window_backward(tape, W, dh=dh, xi=unweighted)), full)
+    biased, _ = furthest(gradients(native.window_backward(tape, W, extra=extra, dh=dh, xi=unweighted)), full)
     assert biased > 3 * allowed(parameters)
 
 
@@ -354,5 +364,5 @@ def test_steps_left_over_wait_in_a_past_that_was_passed_and_else_get_an_update()
 
 def test_rows_that_begin_anew_one_by_one_are_refused():
     batch = Batch(np.zeros((4, 2), np.int32), np.zeros((4, 2), np.int32), np.array([True, False]))
-    with pytest.raises(InputError, match="together or not at all"):
+    with pytest.raises(InputError, match="reset all rows of a window together"):
         run(ModelConfig(inputs=3, outputs=3, hidden=4), [batch], Truncation.parse("truncated:2"))

@@ -158,7 +158,7 @@ def test_looking_back_needs_room_and_its_advice_names_the_fewest_steps(trained):
         if steps is not None:
             assert all(missing <= bias for missing in seen.by_lag.bias[steps:])
             assert steps == 1 or seen.by_lag.bias[steps - 1] > bias
-    assert "Memory horizon" in advice(seen) and "--bptt" in advice(seen)
+    assert "Memory length" in advice(seen) and "--bptt" in advice(seen)
 
 
 class Tags(HTMLParser):

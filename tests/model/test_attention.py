@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from unspool.kernels import native
 from unspool.model import attention
 from unspool.model.attention import AttentionWeights, attend, attend_backward, attention_weights
 from unspool.model.parameters import Parameters
@@ -31,7 +32,7 @@ def problem(kind):
 def everything(kind):
     """All results of attention, forward and backward, as bytes."""
     parameters, given, dout = problem(kind)
-    weights, gradient = AttentionWeights(parameters), parameters.like()
+    weights, gradient = AttentionWeights(parameters, native), parameters.like()
     gradient.flat[:] = 0.25  # gradients are added to what is there
     out, tape = attend(weights, *given)
     de, dh = attend_backward(weights, tape, dout, gradient)
@@ -45,7 +46,7 @@ def test_blocks_of_any_number_of_steps_give_the_bits_of_one_block(kind, steps, m
     whole = everything(kind)
     monkeypatch.setattr(attention, "SCORES", steps * B * TAU_E)
     parameters, given, _ = problem(kind)
-    _, tape = attend(AttentionWeights(parameters), *given)
+    _, tape = attend(AttentionWeights(parameters, native), *given)
     assert tape.only is None, "the weights of several blocks are not kept"
     assert everything(kind) == whole
 
@@ -54,6 +55,7 @@ PEAK = """
 import resource, sys
 import numpy as np
 from unspool.model.parameters import Parameters
+from unspool.kernels import native
 from unspool.model import attention
 from unspool.model.attention import AttentionWeights, attend, attend_backward
 attention.SCORES, attention.MIXED = 2**16, 2**18
@@ -64,7 +66,7 @@ parameters.flat[:] = 0.1
 e = np.ones((tau, 1, H), np.float32)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 lengths = np.array([tau], np.int32)
-weights = AttentionWeights(parameters)
+weights = AttentionWeights(parameters, native)
 out, tape = attend(weights, e, e, lengths, lengths)
 attend_backward(weights, tape, out, parameters.like())
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)

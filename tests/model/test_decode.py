@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from unspool.data.batches.examples import SequenceBatch
-from unspool.kernels.elementwise import softmax, squareplus, tanh
-from unspool.model.decode import beam, log_softmax, sample, until_end
+from unspool.kernels.elementwise import log_softmax, softmax, squareplus, tanh
+from unspool.model.decode import beam, sample, until_end
 from unspool.model.sequence_config import BOS, EOS, UNK, SequenceConfig
 from unspool.model.sequence_network import Network
 

@@ -211,7 +211,7 @@ def test_tokens_fed_back_make_a_network_of_the_last_token_alone():
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
-        ({"feedback": "logits"}, "goes with pattern='output'"),
+        ({"feedback": "logits"}, "requires pattern='output'"),
         ({"pattern": "10.4", "feedback": "argmax"}, "feedback is 'argmax'; expected one of token, logits"),
         ({"pattern": "10.4", "learn_h0": True}, "use feedback='logits'"),
         ({**LOGITS, "recurrent_dropout": 0.1}, "needs recurrent_dropout=0.0"),
@@ -229,7 +229,7 @@ def test_tokens_fed_back_have_no_chain_that_truncation_could_cut():
         with pytest.raises(InputError, match="no gradient passes from step to step"):
             next(train(model, [], Adam(), bptt=Truncation.parse(bptt)))
     hidden = Model.initialise(ModelConfig(cell="elman", inputs=3, outputs=3, hidden=4), seed=0)
-    with pytest.raises(InputError, match="own goes with"):
+    with pytest.raises(InputError, match="own requires"):
         next(train(hidden, [], Adam(), scheduled_sampling=lambda step: 0.5))
 
 

@@ -23,7 +23,7 @@ def loss64(case, letters, start=None):
     for layer in range(config.layers):
         made = []
         for reverse in range(config.directions):
-            p = {k: letters[prefix(layer, bool(reverse)) + k] for k in ("U", "W", "b")}
+            p = {k: letters.get(prefix(layer, bool(reverse)) + k) for k in ("U", "W", "b")}
             start = {k: letters.get(prefix(layer, bool(reverse)) + k) for k in ("h0", "s0")}
             cell = cell_named(config.cell)
             extra = [letters[prefix(layer, bool(reverse)) + each.name] for each in cell.extra]
@@ -74,7 +74,7 @@ MODELS = [
     *(config_of(cell, kind, 4) for cell in CELLS for kind in INPUTS),
     *(
         config_of(
-            cell, kind, 3, layers=2, bidirectional=True, learn_h0=True, dropout=0.3, recurrent_dropout=0.3
+            cell, kind, 4, layers=2, bidirectional=True, learn_h0=True, dropout=0.3, recurrent_dropout=0.3
         )
         for cell in CELLS
         for kind in ("one-hot", "embedded", "tied", "gathered", "dense")

@@ -89,5 +89,5 @@ def test_losses_are_sums_and_counts_whatever_the_batches():
 def test_rows_of_another_length_than_their_targets_are_named():
     network = Network.initialise(config(shape="many-to-many"), seed=0)
     rows = [np.zeros(2, np.int32), np.zeros(3, np.int32)]
-    with pytest.raises(InputError, match="sequence 1 has 3 steps and 2 targets"):
+    with pytest.raises(InputError, match="sequence 2 has 3 steps and 2 targets"):
         evaluate(network, Examples(rows, [np.zeros(2, np.int32), np.zeros(2, np.int32)]))

@@ -1,4 +1,4 @@
-"""Every shape, head and attention: values and gradients against PyTorch, and against finite differences."""
+"""Every shape, head and attention: native against the reference, the reference against PyTorch and finite differences."""
 
 import itertools
 
@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import torch
-from unspool.cells import CELLS
+from unspool.cells import CELLS, cell_named
 from unspool.data.batches.examples import SequenceBatch
-from unspool.model.parameters import Parameters
+from unspool.kernels import native, reference
+from unspool.model.decode import beam, roll_out, sample
 from unspool.model.sequence_config import EOS, SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.torch.state_dict import gradient_to_torch, to_torch
@@ -35,11 +36,11 @@ def batch_for(config, rng):
     x = rng.standard_normal((tau, B, 3)).astype(np.float32)
     if not config.dense:
         x = rng.integers(0, 7, (tau, B)).astype(np.int32)
-    where = (B,) if not (config.aligned or config.decodes) else (tau, B)
+    where = (B,) if not (config.per_step or config.has_decoder) else (tau, B)
     written = None
-    if config.decodes:
+    if config.has_decoder:
         written, where = WRITTEN, (int(WRITTEN.max()), B)
-    if config.aligned:
+    if config.per_step:
         written = lengths
     if config.head == "classes":
         y = rng.integers(EOS, config.outputs, where).astype(np.int32)
@@ -69,7 +70,7 @@ IDS = ["-".join([shape, head, *map(str, more.values())]) for shape, head, more i
 
 def layers_of(model):
     """PyTorch's layers with the same parameters, in float64."""
-    kind = {"elman": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}[model.config.cell]
+    kind = getattr(torch.nn, cell_named(model.config.cell).torch.name)
     made = kind(
         model.config.embedding or model.config.inputs, model.config.hidden, model.config.layers,
         bidirectional=model.config.bidirectional,
@@ -108,9 +109,9 @@ class Twin:
             zeros = torch.zeros(config.layers * D, H).double()
             end = (zeros, zeros) if config.cell == "lstm" else zeros
         h_end = end[0] if config.cell == "lstm" else end
-        if config.aligned:
+        if config.per_step:
             return self.head(e, y)
-        if not config.decodes:
+        if not config.has_decoder:
             last = e.mean(0) if config.pool == "mean" and len(e) else h_end[-D:].reshape(-1)
             return self.head(last[None], y[None])
         fold = lambda s: s.reshape(config.layers, D, H).sum(1)  # noqa: E731
@@ -146,7 +147,7 @@ class Twin:
     def loss(self, batch):
         total = torch.zeros(()).double()
         for b, length in enumerate(batch.lengths):
-            y = batch.y[b] if batch.written is None else batch.y[: batch.written[b], b]
+            y = batch.y[b] if batch.target_lengths is None else batch.y[: batch.target_lengths[b], b]
             if len(np.atleast_1d(y)):
                 total = total + self.row(batch.x[:length, b], y)
         return total
@@ -156,25 +157,31 @@ def targets(network, batch):
     return int((batch.y >= 0).sum() if network.config.head == "classes" else (~np.isnan(batch.y)).sum())
 
 
-def close(ours, theirs):
-    theirs = theirs.detach().numpy()
-    assert np.abs(ours - theirs).max() <= 2e-5 * max(1.0, np.abs(theirs).max())
+def close(ours, theirs, limit):
+    theirs = np.asarray(theirs)
+    assert np.abs(ours - theirs).max(initial=0) <= limit * max(1.0, np.abs(theirs).max(initial=0))
 
 
-@pytest.mark.parametrize("cell", CELLS)
+LIMITS = {"native": (native, 2e-5), "reference": (reference, 1e-12)}
+"""The largest difference from PyTorch in float64, as a share of the largest value."""
+
+
+@pytest.mark.parametrize("backend", LIMITS)
+@pytest.mark.parametrize("cell", [name for name, cell in CELLS.items() if cell.torch])
 @pytest.mark.parametrize(("shape", "head", "more"), CASES, ids=IDS)
-def test_loss_and_gradients_are_pytorchs(cell, shape, head, more):
+def test_loss_and_gradients_are_pytorchs(cell, shape, head, more, backend):
     network, batch = make(shape, head, cell=cell, **more)
+    (on, limit), twin = LIMITS[backend], Twin(network)
+    network = network.on(on)
     gradient = network.gradient()
     loss = network.loss(batch, gradient=gradient)
-    twin = Twin(network)
     total = twin.loss(batch)
     count = targets(network, batch)
     (total / count).backward()
     assert loss.count == count
-    assert abs(loss.sum - float(total.detach())) <= 1e-5 * max(1.0, abs(float(total.detach())))
+    close(loss.sum, total.detach(), limit)
     for name, parameter in twin.p.items():
-        close(gradient.values[name], parameter.grad)
+        close(gradient.values[name], parameter.grad, limit)
     for at, model, layers in (
         ("encoder", network.encoder, twin.encoder),
         ("decoder", network.decoder, twin.decoder),
@@ -186,28 +193,58 @@ def test_loss_and_gradients_are_pytorchs(cell, shape, head, more):
         }
         ours = gradient_to_torch(model.config, getattr(gradient, at).values)
         for name, value in part.items():
-            close(ours[name], value)
+            close(ours[name], value, limit)
 
 
+@pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize(("shape", "head", "more"), CASES, ids=IDS)
-def test_gradients_are_finite_differences(shape, head, more):
-    network, batch = make(shape, head, cell="gru", **more)
-    gradient = network.gradient()
-    network.loss(batch, gradient=gradient)
-    flat, rng = network.parameters.flat, np.random.default_rng(1)
-    direction = np.zeros_like(flat)
-    whole = Parameters(network.parameters.shapes, direction)
-    for name in whole:
-        whole[name][:] = rng.standard_normal(whole[name].shape)
-    mean, step = flat.copy(), np.float32(2e-3)
-    losses = []
-    for sign in (1, -1):
-        flat[:] = mean + sign * step * direction
-        losses.append(network.loss(batch).mean)
-    flat[:] = mean
-    numeric = (losses[0] - losses[1]) / (2 * step)
-    by_hand = float((gradient.values.flat.astype(np.float64) * direction).sum())
-    assert by_hand == pytest.approx(numeric, rel=0.03, abs=0.02)
+def test_native_gives_the_outputs_the_loss_and_the_gradients_of_the_reference(cell, shape, head, more):
+    found, (network, batch) = [], make(shape, head, cell=cell, dropout=0.3, recurrent_dropout=0.2, **more)
+    for backend in (native, reference):
+        here = network.on(backend)
+        gradient, masks = here.gradient(), here.masks(batch.B, seed=3, step=5)
+        loss = here.loss(batch, gradient=gradient, masks=masks)
+        o = here.outputs(batch)
+        assert {o.dtype, gradient.values.flat.dtype} == {np.dtype(backend.DTYPE)}
+        found.append({"o": o, "loss": loss.per_target, **gradient.values})
+    for name, value in found[1].items():
+        close(found[0][name], value, 2e-5)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize(("shape", "head", "more"), CASES, ids=IDS)
+def test_gradients_of_the_reference_are_finite_differences(cell, shape, head, more, dropout):
+    network, batch = make(shape, head, cell=cell, dropout=dropout, recurrent_dropout=dropout / 2, **more)
+    network = network.on(reference)
+    gradient, masks = network.gradient(), network.masks(batch.B, seed=3, step=5)
+    network.loss(batch, gradient=gradient, masks=masks)
+    rng, step = np.random.default_rng(1), 1e-5
+    for name, value in network.parameters.items():
+        direction, losses = rng.standard_normal(value.shape), []
+        for move in (step, -2 * step):
+            value += move * direction
+            losses.append(network.loss(batch, masks=masks).mean)
+        value += step * direction
+        numeric = (losses[0] - losses[1]) / (2 * step)
+        assert (gradient.values[name] * direction).sum() == pytest.approx(numeric, rel=1e-6, abs=1e-8), name
+
+
+@pytest.mark.parametrize("attention", ["none", "general", "additive"])
+def test_decoding_on_the_reference_writes_what_native_writes(attention):
+    network, batch = make("encoder-decoder", "classes", attention=attention)
+    numbers, values = make("encoder-decoder", "distribution", attention=attention)
+    found = []
+    for backend in (native, reference):
+        here, other = network.on(backend), numbers.on(backend)
+        written = beam(here, batch, here.weights(), max_length=6, width=2)
+        written += sample(here, batch, here.weights(), max_length=6, temperature=0.7, seed=0)
+        o = roll_out(other, values, other.weights(), steps=5)
+        assert o.dtype == backend.DTYPE
+        found.append(([each.tokens.tolist() for each in written], [each.log_prob for each in written], o))
+    assert found[0][0] == found[1][0]
+    close(found[0][1], found[1][1], 1e-5)
+    close(found[0][2], found[1][2], 1e-5)
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -221,10 +258,10 @@ def test_padding_changes_no_bit(cell, shape, head, more):
     x[beyond] = np.nan if network.config.dense else 6
     tail = np.full((extra, *x.shape[1:]), np.inf if network.config.dense else 5, x.dtype)
     y = batch.y
-    if batch.written is not None:
+    if batch.target_lengths is not None:
         nothing = -1 if head == "classes" else np.nan
         y = np.concatenate([y, np.full((extra, *y.shape[1:]), nothing, y.dtype)])
-    padded = SequenceBatch(np.concatenate([x, tail]), batch.lengths, y, batch.written, batch.rows)
+    padded = SequenceBatch(np.concatenate([x, tail]), batch.lengths, y, batch.target_lengths, batch.rows)
     again = network.gradient()
     other = network.loss(padded, gradient=again)
     assert (loss.sum, loss.count) == (other.sum, other.count)
@@ -243,24 +280,3 @@ def test_a_row_alone_is_the_row_among_others():
             np.arange(1),
         )
         assert (network.outputs(alone)[0] == among[b]).all()
-
-
-def test_gradients_under_dropout_are_finite_differences():
-    network, batch = make(
-        "encoder-decoder", "classes", cell="gru", dropout=0.4, recurrent_dropout=0.3, attention="general",
-        bidirectional=True,
-    )  # fmt: skip
-    masks = network.masks(batch.B, seed=3, step=5)
-    gradient = network.gradient()
-    loss = network.loss(batch, gradient=gradient, masks=masks)
-    assert loss.sum != network.loss(batch).sum
-    flat, rng = network.parameters.flat, np.random.default_rng(1)
-    whole = Parameters(network.parameters.shapes, np.zeros_like(flat))
-    for name in whole:
-        whole[name][:] = rng.standard_normal(whole[name].shape)
-    mean, losses = flat.copy(), []
-    for sign in (1, -1):
-        flat[:] = mean + np.float32(sign * 2e-3) * whole.flat
-        losses.append(network.loss(batch, masks=masks).mean)
-    by_hand = float((gradient.values.flat.astype(np.float64) * whole.flat).sum())
-    assert by_hand == pytest.approx((losses[0] - losses[1]) / 4e-3, rel=0.03, abs=0.02)

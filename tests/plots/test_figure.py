@@ -67,7 +67,7 @@ def test_a_forecast_and_its_band_go_on_from_the_last_value(tmp_path: Path, drawn
     past, forecast = axes.lines[:2]
     assert past.get_ydata().tolist() == history.tolist()
     assert (forecast.get_xdata().tolist(), forecast.get_ydata().tolist()) == ([19, 20, 21], [19, 20, 25])
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["90% band", "forecast"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["90% interval", "forecast"]
     assert axes.get_xticklabels()[0].get_text() == "day 0"
 
 

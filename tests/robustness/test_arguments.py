@@ -99,9 +99,9 @@ INTEGERS = {
         "beam",
         lambda n: SequenceTranslator(hidden=2, steps=1, beam=n).fit(["a", "b"], ["b", "a"]),
     ),
-    "SequenceTranslator.longest": (
-        "longest",
-        lambda n: SequenceTranslator(hidden=2, steps=1, longest=n).fit(["a", "b"], ["b", "a"]),
+    "SequenceTranslator.max_length": (
+        "max_length",
+        lambda n: SequenceTranslator(hidden=2, steps=1, max_length=n).fit(["a", "b"], ["b", "a"]),
     ),
     "Forecaster.horizon": ("horizon", lambda n: Forecaster(horizon=n, steps=1, members=1).fit(SINE)),
     "Forecaster.hidden": ("hidden", lambda n: Forecaster(hidden=n, steps=1, members=1, horizon=2).fit(SINE)),
@@ -279,6 +279,8 @@ def test_a_language_model_takes_every_hyper_parameter_of_the_command(kind):
         (LanguageModel, "memory", "recompute"),
         (SequenceClassifier, "remember", "chrono_steps"),
         (SequenceClassifier, "balance", "prior_correction"),
+        (SequenceRegressor, "spread", "std"),
+        (SequenceTranslator, "longest", "max_length"),
     ],
 )
 def test_a_former_name_is_refused_with_the_new_one(kind, old, new):
@@ -324,7 +326,7 @@ def test_the_command_line_puts_its_options_in_the_place_of_arguments():
 
 def test_a_validation_part_of_its_own_is_the_advice_and_it_works():
     short = "she sells"
-    with pytest.raises(UnspoolError, match=r"valid part has 1 tokens.*as valid="):
+    with pytest.raises(UnspoolError, match=r"valid split has 1 tokens.*as valid="):
         LanguageModel(hidden=4, steps=1, batch_size=1, window=2).fit(short)
     model = LanguageModel(hidden=4, steps=1, batch_size=1, window=2).fit(short, valid="sea shells")
     assert model.measure_.targets == 9

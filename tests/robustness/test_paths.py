@@ -15,6 +15,7 @@ import unspool.cli.commands.graph
 import unspool.cli.commands.inspect
 import unspool.cli.commands.stats
 import unspool.cli.commands.train  # noqa: F401 - now: a process of another user may not be able to
+from stopping import stop_after
 from unspool.cli.follow import Board
 from unspool.cli.main import main
 from unspool.data.text.id_buffer import IdBuffer
@@ -28,7 +29,6 @@ from unspool.tasks import SequenceClassifier
 from unspool.tasks.language.run import resume, run
 from unspool.tasks.language.text_model import TextModel
 from unspool.tasks.registry import load
-from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import RunConfig
 
 LONG = "n" * 256
@@ -195,15 +195,8 @@ def test_a_log_that_cannot_be_written_stops_the_training_and_what_was_saved_is_w
     call: str, number: int, story: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = {"steps": 8, "hidden": 4, "B": 2, "tau": 8, "cell": "elman"}
-    stop = iter([False, False, True])
     out = tmp_path / "run"
-    list(
-        run(
-            RunConfig(sources=(str(story),), given=given),
-            out=out,
-            policy=CheckpointPolicy(stop=lambda: next(stop)),
-        )
-    )
+    stop_after(3, run(RunConfig(sources=(str(story),), given=given), out=out))
 
     def fail(*_: object) -> None:
         raise OSError(number, os.strerror(number))

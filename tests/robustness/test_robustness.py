@@ -39,21 +39,24 @@ class Window:
     def __init__(self, cell, tau=4, B=3, H=5):
         self.cell, self.tau, self.B, self.H = cell_named(cell), tau, B, H
         G = len(self.cell.gates)
-        self.args = {"p": floats(tau, B, G * H), "W": floats(G * H, H), "h0": floats(B, H, seed=1)}
+        self.args = {"p": floats(tau, B, G * H), "h0": floats(B, H, seed=1)}
         self.args |= {"s0": floats(B, H, seed=2), "lengths": ids(*range(tau, tau - B, -1))}
         self.args |= {each.name: floats(*each.shape(H, G * H)) for each in self.cell.extra}
-        self.args["recurrent_mask"] = floats(B, H, seed=3)
+        if self.cell.has_W:
+            self.args |= {"W": floats(G * H, H), "recurrent_mask": floats(B, H, seed=3)}
         self.back = {"dh": floats(tau, B, H), "dh_end": floats(B, H), "ds_end": floats(B, H)}
 
     def forward(self, **wrong):
         args = self.args | wrong
-        p, W, h0 = args.pop("p"), args.pop("W"), args.pop("h0")
+        p, W, h0 = args.pop("p"), args.pop("W", None), args.pop("h0")
         extra = [args.pop(each.name) for each in self.cell.extra]
         return native.window_forward(self.cell, p, W, h0, extra=extra, **args)
 
     def backward(self, **wrong):
-        tape = self.forward()
-        return native.window_backward(tape, wrong.pop("W", self.args["W"]), **(self.back | wrong))
+        tape, extra = self.forward(), [self.args[each.name] for each in self.cell.extra]
+        return native.window_backward(
+            tape, wrong.pop("W", self.args.get("W")), extra=extra, **(self.back | wrong)
+        )
 
 
 WRONG = {
@@ -126,7 +129,10 @@ def test_a_window_refuses_a_wrong_array_and_names_it(cell, name, wrong):
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_window_backwards_refuses_a_wrong_array(cell, name, wrong):
     window = Window(cell)
-    refused(window.backward, **{name: WRONG[wrong](window.back.get(name, window.args["W"]))})
+    if name == "W" and not window.cell.has_W:
+        refused(window.backward, W=floats(5, 5))
+        return
+    refused(window.backward, **{name: WRONG[wrong](window.back[name] if name != "W" else window.args["W"])})
 
 
 @pytest.mark.parametrize("wrong", WRONG)
@@ -529,14 +535,15 @@ def test_windows_of_any_shapes_are_computed_or_refused(data):
     tau, B, H = data.draw(size), data.draw(size), data.draw(size)
     cell = cell_named(cell)
     G = len(cell.gates)
-    right = {"p": (tau, B, G * H), "W": (G * H, H), "h0": (B, H), "s0": (B, H), "recurrent_mask": (B, H)}
+    right = {"p": (tau, B, G * H), "h0": (B, H), "s0": (B, H)}
+    right |= {"W": (G * H, H), "recurrent_mask": (B, H)} if cell.has_W else {}
     right |= {each.name: each.shape(H, G * H) for each in cell.extra}
     shapes = dict(right)
     if data.draw(st.booleans()):
         name = data.draw(st.sampled_from(sorted(shapes)))
         shapes[name] = tuple(data.draw(st.lists(size, min_size=0, max_size=4)))
     args = {name: floats(*shape) for name, shape in shapes.items()}
-    p, W, h0 = args.pop("p"), args.pop("W"), args.pop("h0")
+    p, W, h0 = args.pop("p"), args.pop("W", None), args.pop("h0")
     extra = [args.pop(each.name) for each in cell.extra]
     shaped_right = all(shapes[n] == right[n] for n in right if n != "p")
     shaped_right = shaped_right and shapes["p"][1:] == (B, G * H) and len(shapes["p"]) == 3 and H > 0
@@ -546,7 +553,7 @@ def test_windows_of_any_shapes_are_computed_or_refused(data):
         assert not shaped_right
         return
     assert shaped_right
-    back = native.window_backward(tape, W, dh=floats(len(p), B, H))
+    back = native.window_backward(tape, W, extra=extra, dh=floats(len(p), B, H))
     assert tape.h.shape == (len(p), B, H) and np.isfinite(tape.hs).all()
     assert back.dh0.shape == (B, H) and np.isfinite(back.da).all()
 

@@ -89,12 +89,12 @@ def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     require_free_folder(tmp_path / "run")
     (tmp_path / "run" / "notes.txt").write_text("mine")
-    with pytest.raises(FileError, match="something is there"):
+    with pytest.raises(FileError, match="already exists"):
         require_free_folder(tmp_path / "run")
     (tmp_path / "run" / "config.json").write_text("{}")
     with pytest.raises(FileError, match="unspool resume"):
         require_free_folder(tmp_path / "run")
-    with pytest.raises(FileError, match="something is there"):
+    with pytest.raises(FileError, match="already exists"):
         require_free_folder(tmp_path / "run" / "notes.txt")
     with pytest.raises(FileError, match="no such run"):
         read_config(tmp_path / "nowhere", "language")

@@ -78,7 +78,7 @@ def test_regression_of_numbers_and_of_a_distribution():
     model = SequenceRegressor(hidden=16, epochs=60, batch_size=8, learning_rate=0.02).fit(ROWS, y)
     assert model.score(ROWS, y) > 0.8
     both = np.stack([y, -y], axis=1)
-    found = SequenceRegressor(**QUICK, spread=True).fit(ROWS, both)
+    found = SequenceRegressor(**QUICK, std=True).fit(ROWS, both)
     mean, spread = found.predict_distribution(ROWS)
     assert mean.shape == spread.shape == (24, 2) and (spread > 0).all()
     every = [row[:, :1] for row in ROWS]
@@ -90,7 +90,7 @@ def test_the_spread_of_a_distribution_is_the_spread_of_the_noise():
     rng = np.random.default_rng(1)
     x = rng.uniform(0, 1, (400, 1, 1))
     y = 5 + (1 + 3 * x[:, 0, 0]) * rng.standard_normal(400)
-    model = SequenceRegressor(hidden=8, epochs=40, spread=True, learning_rate=0.02).fit(x, y)
+    model = SequenceRegressor(hidden=8, epochs=40, std=True, learning_rate=0.02).fit(x, y)
     _, spread = model.predict_distribution(np.array([[[0.0]], [[1.0]]]))
     assert spread == pytest.approx([1, 4], rel=0.3)
 
@@ -111,7 +111,7 @@ def test_numbers_are_written_by_a_decoder():
     assert model.predict(x).shape == (16, 4, 1)
     assert model.score(x, y) > 0.9
     X, Y = [row[: 1 + i % 3] for i, row in enumerate(y)], y[:, :2]
-    mean, spread = SequenceTranslator(**QUICK, spread=True).fit(X, Y).predict_distribution(X)
+    mean, spread = SequenceTranslator(**QUICK, std=True).fit(X, Y).predict_distribution(X)
     assert mean.shape == spread.shape == (16, 2, 1)
 
 
@@ -132,7 +132,7 @@ def test_a_generator_writes_by_class_and_draws_by_seed():
     [
         (SequenceClassifier(**QUICK, pool="mean"), ROWS, CLASSES),
         (SequenceClassifier(**QUICK), np.zeros((4, 3, 2)), [0, 1, 0, 1]),
-        (SequenceRegressor(**QUICK, spread=True), ROWS, np.arange(24.0)),
+        (SequenceRegressor(**QUICK, std=True), ROWS, np.arange(24.0)),
         (SequenceTagger(**QUICK), [["a", "b"], ["b"]] * 3, [["x", "y"], ["y"]] * 3),
         (SequenceTranslator(**QUICK, attention="additive"), ["ab", "c"] * 3, ["x", "yz"] * 3),
         (SequenceGenerator(**QUICK), ["p", "q"] * 3, ["x", "yz"] * 3),
@@ -170,17 +170,17 @@ def test_a_damaged_run_is_refused(tmp_path):
         (lambda: SequenceClassifier().fit([[1.0], [2.0]], ["a", "a"]), "only one class"),
         (lambda: SequenceClassifier().fit([[1.0], [2.0]], ["a"]), "2 sequences and 1 labels"),
         (lambda: SequenceClassifier().fit([[1.0], [2.0]]), "target y is None"),
-        (lambda: SequenceClassifier().fit([[1.0], [np.nan]], [0, 1]), "sequence 1, step 0"),
+        (lambda: SequenceClassifier().fit([[1.0], [np.nan]], [0, 1]), "sequence 2, step 1"),
         (
             lambda: SequenceClassifier().fit([np.ones((2, 2)), np.ones((2, 3))], [0, 1]),
-            "sequence 1 has shape",
+            "sequence 2 has shape",
         ),
         (lambda: SequenceClassifier().fit([], []), "not one sequence"),
         (lambda: SequenceClassifier().predict([[1.0]]), "not fitted yet"),
         (lambda: SequenceClassifier(cell="rnn").fit([[1.0], [2.0]], [0, 1]), "cell is 'rnn'"),
         (lambda: SequenceClassifier(patience=3).fit([[1.0], [2.0]], [0, 1]), "patience needs rows set aside"),
         (lambda: SequenceClassifier(**QUICK).fit(ROWS, CLASSES).predict(np.zeros((2, 3, 4))), "4 channels"),
-        (lambda: SequenceTagger().fit([["a", "b"]], [["x"]]), "sequence 0 has 2 steps"),
+        (lambda: SequenceTagger().fit([["a", "b"]], [["x"]]), "sequence 1 has 2 steps"),
         (lambda: SequenceTranslator().fit(["a", "b"], ["x"]), "2 inputs and 1 targets"),
         (lambda: SequenceClassifier().set_params(depth=3), "no argument 'depth'"),
     ],

@@ -7,7 +7,7 @@ from safetensors.torch import load_file as load_torch_file
 from safetensors.torch import save_file as save_torch_file
 
 import torch
-from cases import CELLS, INPUTS, config_of
+from cases import INPUTS, TORCH_CELLS, config_of
 from unspool.errors import FileError, InputError
 from unspool.model.network import Model
 from unspool.torch.state_dict import from_torch, gradient_to_torch, load_torch, save_torch, to_torch
@@ -34,7 +34,7 @@ def random_model(config):
 
 
 @pytest.mark.parametrize(("layers", "both"), PLACES)
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", TORCH_CELLS)
 def test_names_and_shapes_are_pytorchs(cell, layers, both):
     config = config_for(cell, layers, both)
     theirs = {name: tuple(value.shape) for name, value in module_of(config).state_dict().items()}
@@ -44,7 +44,7 @@ def test_names_and_shapes_are_pytorchs(cell, layers, both):
 
 
 @pytest.mark.parametrize(("layers", "both"), PLACES)
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", TORCH_CELLS)
 def test_parameters_survive_a_trip_to_pytorch_and_back(cell, layers, both, tmp_path):
     config = config_for(cell, layers, both)
     model = random_model(config)
@@ -58,7 +58,7 @@ def test_parameters_survive_a_trip_to_pytorch_and_back(cell, layers, both, tmp_p
             assert np.array_equal(back[name], model.parameters[name]), name
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", TORCH_CELLS)
 def test_a_module_that_was_given_our_parameters_computes_what_we_compute(cell):
     config = config_for(cell, 2, True)
     model, module = random_model(config), module_of(config)
@@ -69,7 +69,7 @@ def test_a_module_that_was_given_our_parameters_computes_what_we_compute(cell):
     assert np.allclose(model.forward(x).h, theirs.numpy(), atol=2e-6)
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("cell", TORCH_CELLS)
 def test_both_biases_count_and_missing_ones_are_zero(cell):
     config = config_for(cell, 1, False)
     state = {name: value.numpy() for name, value in module_of(config).state_dict().items()}
@@ -215,7 +215,7 @@ def check_equal_outputs(model, module, x):
 
 WHOLE = [
     config_of(cell, kind, 6, layers=layers, bidirectional=both)
-    for cell in CELLS
+    for cell in TORCH_CELLS
     for kind in INPUTS
     for layers, both in ((1, False), (2, True))
 ]

@@ -37,7 +37,7 @@ FITS = {
     "classify, no validation": (lambda: SequenceClassifier(epochs=3, **SMALL), [t[-1] for t in TEXTS]),
     "tag": (lambda: SequenceTagger(cell="lstm", bidirectional=True, **CHOSEN), [list(t) for t in TEXTS]),
     "translate": (lambda: SequenceTranslator(attention="general", **CHOSEN), [t.upper() for t in TEXTS]),
-    "regress": (lambda: SequenceRegressor(cell="elman", spread=True, **CHOSEN), [len(t) / 2 for t in TEXTS]),
+    "regress": (lambda: SequenceRegressor(cell="elman", std=True, **CHOSEN), [len(t) / 2 for t in TEXTS]),
     "generate": (lambda: SequenceGenerator(**CHOSEN), TEXTS),
 }
 
@@ -132,7 +132,7 @@ def test_other_arguments_other_data_and_runs_without_a_fit_are_refused(tmp_path)
     with pytest.raises(InputError, match="save_every is 0"):
         make().fit_iter(TEXTS, y, run=out, save_every=0)
     make().fit(TEXTS, y).save(tmp_path / "saved")
-    with pytest.raises(InputError, match="holds no fit that could go on"):
+    with pytest.raises(InputError, match="holds no fit to resume"):
         make().fit(TEXTS, y, run=tmp_path / "saved")
     ended = make().fit(TEXTS, y, run=out)
     carry_after = make()
@@ -252,7 +252,7 @@ def test_changed_and_missing_data_is_refused_by_name(tmp_path, monkeypatch):
         with pytest.raises(InputError, match=f"{path.name}: has changed since"):
             run("resume", out)
         path.unlink()
-        with pytest.raises(FileError, match=f"{path.name}: cannot be read: No such file"):
+        with pytest.raises(FileError, match=f"{path.name}: no such file or folder"):
             run("resume", out)
         path.write_text(content)
     assert before == {path: path.read_bytes() for path in out.iterdir()}
@@ -280,10 +280,10 @@ def test_runs_that_hold_no_command_are_refused_in_one_line(tmp_path, monkeypatch
         run("resume", tmp_path / "old")
     make().fit(TEXTS, y).save(tmp_path / "numbers")
     run_folder.write_config(tmp_path / "numbers", "forecast", {})
-    with pytest.raises(InputError, match="of the kind 'forecast' cannot be resumed"):
+    with pytest.raises(InputError, match="it stores no command; use it with unspool forecast predict"):
         run("resume", tmp_path / "numbers")
     _, out = stopped(tmp_path, monkeypatch)
-    with pytest.raises(InputError, match="--tensorboard goes with language models"):
+    with pytest.raises(InputError, match="--tensorboard is for language models only"):
         run("resume", out, "--tensorboard")
     with pytest.raises(FileError, match="unspool resume"):
         run("classify", "fit", tmp_path / "names.csv", "--out", out)

@@ -178,7 +178,7 @@ def test_what_is_wrong_is_said_in_one_line(text: str | dict[str, Any], message: 
 
 
 def test_files_and_names_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError, match="no such file or folder"):
         find(str(tmp_path / "none.json"))
     with pytest.raises(InputError, match="no machine builtin:bb6; expected one of increment"):
         find("builtin:bb6")

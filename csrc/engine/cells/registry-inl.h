@@ -2,6 +2,7 @@
 #pragma once
 #include "engine/cells/elman-inl.h"
 #include "engine/cells/gru-inl.h"
+#include "engine/cells/lnlstm-inl.h"
 #include "engine/cells/lstm-inl.h"
 
 namespace unspool::UNSPOOL_SET {
@@ -10,6 +11,7 @@ static constexpr Cell CELLS[] = {
     elman_cell(),
     lstm_cell(),
     gru_cell(),
+    lnlstm_cell(),
 };
 
 }  // namespace unspool::UNSPOOL_SET

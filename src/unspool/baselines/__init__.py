@@ -4,7 +4,21 @@ from typing import TYPE_CHECKING
 
 from unspool.lazy import lazy_names
 
-if TYPE_CHECKING:
+_TABLE = """
+baselines.autoregression        Autoregression fit_autoregression
+baselines.kneser_ney_smoothing  estimate_discount kneser_ney
+baselines.laplace_smoothing     laplace maximum_likelihood
+baselines.markov                MarkovChain estimate
+baselines.multi_step            error_by_steps predict_ahead
+baselines.ngram_counts          NgramCounts count_ngrams
+baselines.ngram_model           NgramModel generate
+baselines.reverse               both_directions
+baselines.window_network        train_on_numbers train_on_tokens
+baselines.zipf                  ZipfFit fit_zipf frequencies
+"""
+if not TYPE_CHECKING:  # a type checker would take any name for one that exists
+    __getattr__, __dir__ = lazy_names(__name__, _TABLE)
+else:
     from unspool.baselines.autoregression import Autoregression, fit_autoregression
     from unspool.baselines.kneser_ney_smoothing import estimate_discount, kneser_ney
     from unspool.baselines.laplace_smoothing import laplace, maximum_likelihood
@@ -38,29 +52,3 @@ __all__ = [
     "train_on_numbers",
     "train_on_tokens",
 ]
-_MODULES = {
-    "Autoregression": "baselines.autoregression",
-    "MarkovChain": "baselines.markov",
-    "NgramCounts": "baselines.ngram_counts",
-    "NgramModel": "baselines.ngram_model",
-    "ZipfFit": "baselines.zipf",
-    "both_directions": "baselines.reverse",
-    "count_ngrams": "baselines.ngram_counts",
-    "error_by_steps": "baselines.multi_step",
-    "estimate": "baselines.markov",
-    "estimate_discount": "baselines.kneser_ney_smoothing",
-    "fit_autoregression": "baselines.autoregression",
-    "fit_zipf": "baselines.zipf",
-    "frequencies": "baselines.zipf",
-    "generate": "baselines.ngram_model",
-    "kneser_ney": "baselines.kneser_ney_smoothing",
-    "laplace": "baselines.laplace_smoothing",
-    "maximum_likelihood": "baselines.laplace_smoothing",
-    "predict_ahead": "baselines.multi_step",
-    "train_on_numbers": "baselines.window_network",
-    "train_on_tokens": "baselines.window_network",
-}
-"""The module that each public name is imported from at first use."""
-
-if not TYPE_CHECKING:  # a type checker would take any name for one that exists
-    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

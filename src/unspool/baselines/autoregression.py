@@ -10,13 +10,14 @@ b and w are fitted by least squares over all windows of the series.
 ([0.5], [4.0])
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from unspool.data.series.lags import lagged
 from unspool.errors import InputError
 from unspool.kernels.arrays import Real
+from unspool.options import at_least
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,27 @@ def fit_autoregression(x: Real, tau: int) -> Autoregression:
     series = np.asarray(x, np.float64)
     if not np.isfinite(series).all():
         raise InputError("series: holds NaN or infinity; expected finite numbers")
-    X, y = lagged(series, tau)
-    design = np.column_stack([np.ones(len(X)), X])
-    if len(y) < design.shape[1]:
+    at_least("tau", tau, 1)
+    if len(series) <= 2 * tau:
         raise InputError(f"tau is {tau}: got {len(series)} values; expected at least {2 * tau + 1}")
-    solution = np.linalg.lstsq(design, y, rcond=None)[0]
-    rest = y - design @ solution
-    return Autoregression(
-        float(solution[0]), np.asarray(solution[1:], np.float64), float(np.sqrt(np.mean(rest**2)))
-    )
+    return fit_lags(series, range(tau, 0, -1))
+
+
+def fit_lags(x: Real, lags: Sequence[int]) -> Autoregression:
+    """Fit (1) to a series x (n,) with the given lags; the weights of the other lags are 0."""
+    solution, rest = least_squares(x, lags, max(lags))
+    weights = np.zeros(max(lags))
+    weights[-np.asarray(lags)] = solution[1:]
+    return Autoregression(float(solution[0]), weights, float(np.sqrt(np.mean(rest**2))))
+
+
+def least_squares(x: Real, lags: Sequence[int], first: int) -> tuple[Real, Real]:
+    """Return b and the weights of the lags, (1 + lags,), and the residuals of x[first:]."""
+    t = np.arange(first, len(x))
+    if len(t) <= len(lags):
+        raise InputError(
+            f"lags: {len(lags)} lags need more than {len(x)} values; use fewer lags or a longer series"
+        )
+    design = np.column_stack([np.ones(len(t)), *(x[t - lag] for lag in lags)])
+    solution = np.asarray(np.linalg.lstsq(design, x[t], rcond=None)[0], np.float64)
+    return solution, x[t] - design @ solution

@@ -16,15 +16,14 @@ from typing import Protocol
 
 import numpy as np
 
-from unspool.baselines.autoregression import Autoregression
-from unspool.baselines.multi_step import WindowModel
+from unspool.baselines.autoregression import fit_lags, least_squares
+from unspool.baselines.multi_step import WindowModel, predict_after
 from unspool.baselines.window_network import Training, train_on_numbers
 from unspool.data.series.transform import Transform
-from unspool.errors import InputError
 from unspool.kernels.arrays import Real, Whole
 
 
-class Baseline(Protocol):
+class ForecastBaseline(Protocol):
     """Forecasts a series."""
 
     def forecast(self, y: Real, origins: Whole, steps: int) -> Real:
@@ -56,11 +55,7 @@ class Stepwise:
         z = self.change.forward(y)
         w = (self.change.differences(z) - self.mean) / self.std
         at = origins[:, None] - self.change.dropped - self.model.tau + np.arange(self.model.tau)
-        window = w[at]  # n tau
-        found = np.empty((len(origins), steps))
-        for k in range(steps):
-            found[:, k] = self.model.predict(window)
-            window = np.column_stack([window[:, 1:], found[:, k]])
+        found = predict_after(self.model, w[at], steps)
         return self.change.inverse(self.change.undo(found * self.std + self.mean, z, origins))
 
 
@@ -89,29 +84,9 @@ def choose_lags(w: Real, season: int, second: int = 1) -> list[int]:
     return min(sets, key=lambda lags: _criterion(w, lags, first))
 
 
-def fit_lags(w: Real, lags: Sequence[int]) -> Autoregression:
-    """Return (3) fitted with the given lags; the weights of the other lags are 0."""
-    design, y = _design(w, lags, lags[-1])
-    solution = np.linalg.lstsq(design, y, rcond=None)[0]
-    weights = np.zeros(lags[-1])
-    weights[-np.asarray(lags)] = solution[1:]
-    rest = y - design @ solution
-    return Autoregression(float(solution[0]), weights, float(np.sqrt(np.mean(rest**2))))
-
-
 def _criterion(w: Real, lags: Sequence[int], first: int) -> float:
-    design, y = _design(w, lags, first)
-    rest = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
-    return len(y) * float(np.log(np.mean(rest**2) + 1e-300)) + 2 * (len(lags) + 2)
-
-
-def _design(w: Real, lags: Sequence[int], first: int) -> tuple[Real, Real]:
-    t = np.arange(first, len(w))
-    if len(t) <= len(lags):
-        raise InputError(
-            f"lags: {len(lags)} lags need more than {len(w)} values; use fewer lags or a longer series"
-        )
-    return np.column_stack([np.ones(len(t)), *(w[t - lag] for lag in lags)]), w[t]
+    _, rest = least_squares(w, lags, first)
+    return len(rest) * float(np.log(np.mean(rest**2) + 1e-300)) + 2 * (len(lags) + 2)
 
 
 def _scaled(y: Real, change: Transform) -> tuple[Real, float, float]:

@@ -163,8 +163,8 @@ def require_targets(part: Part) -> None:
     """Raise InputError if the validation split has no target."""
     if len(part.ids) < 2:
         raise InputError(
-            f"text too short: its {part.name} part has {len(part.ids)} tokens; expected at least 2: give more "
-            "text, or a text of its own as valid="
+            f"text too short: its {part.name} split has {len(part.ids)} tokens; expected at least 2: give more "
+            "text, or a separate validation text as valid="
         )
 
 

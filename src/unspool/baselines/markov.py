@@ -27,10 +27,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.errors import EmptyInput, InputError
-from unspool.kernels.arrays import Ids, Real
+from unspool.kernels.arrays import Ids, Mask, Real, Whole
 from unspool.options import at_least
 
 LARGEST = 1 << 26
@@ -72,7 +71,7 @@ class MarkovChain:
         x = np.asarray(ids, np.int64)
         k = self.order
         steps = [np.lib.stride_tricks.sliding_window_view(x, k + 1)] if len(x) > k else []
-        terms = [self._start_terms(x[:k])] + [self.transition[tuple(window.T)] for window in steps]
+        terms = [_start_terms(self.initial, x[:k])] + [self.transition[tuple(window.T)] for window in steps]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.concatenate(terms))[given:])
 
@@ -119,9 +118,6 @@ class MarkovChain:
     def reversed(self) -> "MarkovChain":
         """Return the stationary chain in reverse time: the same order, with (3) as its transition."""
         return MarkovChain(self.stationary_joint().T, self.reverse_conditional())
-
-    def _start_terms(self, x: NDArray[np.int64]) -> Real:
-        return _start_terms(self.initial, x)
 
     def probability(self, ids: Sequence[int]) -> float:
         """Return P(x(1), …, x(T)) by (1)."""
@@ -207,17 +203,20 @@ def estimate(ids: Ids, K: int, order: int = 1, add: float = 0.0) -> MarkovChain:
         )
     if len(ids) <= order:
         raise EmptyInput(f"text too short: {len(ids)} tokens, but order {order} needs {order + 1}")
-    windows = np.lib.stride_tricks.sliding_window_view(np.asarray(ids, np.int64), order + 1)
-    flat = windows @ K ** np.arange(order, -1, -1)
-    counts = np.bincount(flat, minlength=K ** (order + 1)).reshape((K,) * (order + 1)) + add
+    initial, counts = (_count(ids, K, n) + add for n in (order, order + 1))
     totals = counts.sum(-1, keepdims=True)
     transition = np.where(totals > 0, counts / np.maximum(totals, 1e-300), 1 / K)
-    starts = np.lib.stride_tricks.sliding_window_view(np.asarray(ids, np.int64), order)
-    initial = np.bincount(starts @ K ** np.arange(order - 1, -1, -1), minlength=K**order) + add
-    return MarkovChain((initial / initial.sum()).reshape((K,) * order), transition)
+    return MarkovChain(initial / initial.sum(), transition)
 
 
-def _start_terms(joint: Real, x: NDArray[np.int64]) -> Real:
+def _count(ids: Ids, K: int, n: int) -> Whole:
+    """Return the counts of all n-grams of a text as an array of n axes."""
+    windows = np.lib.stride_tricks.sliding_window_view(np.asarray(ids, np.int64), n)
+    flat = windows @ K ** np.arange(n - 1, -1, -1)
+    return np.bincount(flat, minlength=K**n).reshape((K,) * n)
+
+
+def _start_terms(joint: Real, x: Whole) -> Real:
     """Return P(x(1)), P(x(2) | x(1)), …, from a joint distribution of at least as many symbols."""
     parts = [joint.sum(tuple(range(t, joint.ndim)))[tuple(x[:t])] for t in range(len(x) + 1)]
     before = np.array(parts[:-1])
@@ -234,7 +233,7 @@ def stationary_states(P: Real) -> Real:
     return np.maximum(p, 0)
 
 
-def _closed_class(step: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _closed_class(step: Mask) -> Whole:
     """Find the states that are never left and that every state comes to; an error if there is no such set."""
     state = 0
     while True:
@@ -249,7 +248,7 @@ def _closed_class(step: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.flatnonzero(forward)
 
 
-def _reach(step: NDArray[np.bool_], state: int) -> NDArray[np.bool_]:
+def _reach(step: Mask, state: int) -> Mask:
     reached = np.zeros(len(step), np.bool_)
     frontier = np.array([state])
     while len(frontier):

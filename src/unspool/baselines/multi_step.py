@@ -41,20 +41,16 @@ def predict_ahead(model: WindowModel, x: Real, k: int) -> Real:
     if k < 1 or len(x) < model.tau + k:
         raise InputError(f"k is {k}; expected 1 … {len(x) - model.tau} steps ahead for {len(x)} values")
     windows = np.lib.stride_tricks.sliding_window_view(x, model.tau)[: len(x) - model.tau - k + 1]
-    window = np.array(windows)  # T tau
-    for _ in range(k):
-        predicted = model.predict(window)
-        window = np.column_stack([window[:, 1:], predicted])
-    return np.asarray(predicted)
+    return predict_after(model, np.array(windows), k)[:, -1]
 
 
-def forecast(model: WindowModel, history: Real, steps: int) -> Real:
-    """Return the next `steps` values after a series, each predicted from the predictions before it."""
-    series = list(history[len(history) - model.tau :])
-    for _ in range(steps):
-        window = np.array(series[len(series) - model.tau :])[None]
-        series.append(float(model.predict(window)[0]))
-    return np.array(series[model.tau :])
+def predict_after(model: WindowModel, window: Real, steps: int) -> Real:
+    """Return the predictions (n, steps) of the values after windows (n, tau): (1)."""
+    found = np.empty((len(window), steps))
+    for k in range(steps):
+        found[:, k] = model.predict(window)
+        window = np.column_stack([window[:, 1:], found[:, k]])
+    return found
 
 
 def error_by_steps(model: WindowModel, x: Real, steps: Sequence[int]) -> Real:

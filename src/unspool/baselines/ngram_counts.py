@@ -11,8 +11,6 @@ found with one search per level.
 >>> counts = count_ngrams(np.array([0, 1, 0, 1, 2]), K=3, order=2)     # a b a b c
 >>> counts.count([0]), counts.count([0, 1]), counts.count([1, 2]), counts.count([2, 2])
 (2, 2, 1, 0)
->>> counts.levels[1].continuations(0)                                  # tokens after a, and their counts
-(array([1]), array([2]))
 """
 
 from collections.abc import Iterator, Sequence
@@ -62,11 +60,6 @@ class Level:
         start, stop = np.searchsorted(self.keys, [context * self.K, (context + 1) * self.K])
         return slice(int(start), int(stop))
 
-    def continuations(self, context: int) -> tuple[Whole, Whole]:
-        """Return the tokens that follow a context, and their counts."""
-        span = self.span(context)
-        return self.keys[span] % self.K, self.counts[span]
-
     def totals(self, counts: NDArray[np.integer]) -> Whole:
         """Return the sums of `counts` per context."""
         return np.bincount(self.prefixes, counts, self.contexts).astype(np.int64)
@@ -95,16 +88,7 @@ class NgramCounts:
 
     def entry(self, ngram: Sequence[int]) -> int:
         """Return the entry of an n-gram in its level, -1 if it is unseen; the empty n-gram has entry 0."""
-        return int(self.entries(np.array([ngram], np.int64).reshape(1, -1).T)[-1][0]) if len(ngram) else 0
-
-    def entries(self, columns: NDArray[np.integer]) -> list[Whole]:
-        """Return the entries of the first 1, 2, … tokens of n-grams; `columns` holds their tokens, (n, number of n-grams)."""
-        entry = np.zeros(columns.shape[1], np.int64)
-        found = []
-        for level, tokens in zip(self.levels, columns, strict=False):
-            entry = level.find(entry, tokens)
-            found.append(entry)
-        return found
+        return int(_contexts(self.levels[: len(ngram)], np.array([*ngram, 0], np.int64))[0])
 
 
 def count_ngrams(ids: Ids, K: int, order: int) -> NgramCounts:
@@ -144,7 +128,7 @@ def count_levels(ids: Ids, K: int, order: int) -> Iterator[Level]:
 
 
 def _contexts(levels: list[Level], tokens: Whole) -> Whole:
-    """Return the entries of the n-1 tokens before each n-gram: one search per level."""
+    """Return the entry of the tokens before the last one of each n-gram, n - 1 = number of levels: one search per level."""
     starts = len(tokens) - len(levels)
     entry = np.zeros(starts, np.int64)
     for i, level in enumerate(levels):

@@ -15,17 +15,15 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.data.series.lags import lagged
 from unspool.errors import InputError
 from unspool.kernels import native
-from unspool.kernels.arrays import Ids, Real
+from unspool.kernels.arrays import Array, Ids, Real
+from unspool.model.linear import Linear, OutputGradient
 from unspool.model.losses import LOSSES
-from unspool.model.output_layer import OutputGradient, OutputLayer
 from unspool.model.parameters import Parameters
 from unspool.optimisers.adam import Adam
 from unspool.optimisers.schedules.cosine import Cosine
@@ -34,7 +32,6 @@ from unspool.training.objectives import LossAndGradient
 
 BLOCK = 1 << 14
 """How many windows are scored at once."""
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ class WindowObjective:
     def __call__(self, batch: tuple[Array, Array], step: int) -> LossAndGradient:
         """Compute the loss of windows x (B …) with targets y, and its gradient."""
         (x, y), p, gradient = batch, self.parameters, self.gradient
-        h, layer = hidden(p, x), OutputLayer.of(p["V"], p["c"], native)
+        h, layer = hidden(p, x), Linear.of(p["V"], p["c"], native)
         into = OutputGradient(gradient["V"], gradient["c"], 1 / len(y), accumulate=False)
         loss = self.loss(layer, h, y, into)
         assert loss.dh is not None
@@ -123,7 +120,7 @@ class WindowRegressor:
     def predict(self, X: Real) -> Real:
         """Predict the number that follows each row of tau numbers."""
         x, p = ((X - self.mean) / self.scale).astype(np.float32), self.parameters
-        o = OutputLayer.of(p["V"], p["c"], native)(hidden(p, x))
+        o = Linear.of(p["V"], p["c"], native)(hidden(p, x))
         return np.asarray(o[:, 0], np.float64) * self.scale + self.mean
 
 

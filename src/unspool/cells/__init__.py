@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from unspool.cells import elman, gru, lstm
+from unspool.cells import elman, gru, lnlstm, lstm
 from unspool.cells.cell import Cell
 from unspool.errors import InputError
 
-CELLS: dict[str, Cell] = {cell.name: cell for cell in (elman.CELL, gru.CELL, lstm.CELL)}
+CELLS: dict[str, Cell] = {cell.name: cell for cell in (elman.CELL, gru.CELL, lnlstm.CELL, lstm.CELL)}
 DEFAULT = lstm.CELL.name
 """The cell of a model."""
 TASK_DEFAULT = gru.CELL.name
@@ -40,7 +40,7 @@ def cell_named(name: str) -> Cell:
 def names_with(attribute: str) -> str:
     """Return the names of the cells of which an attribute is true, for a message.
 
-    >>> names_with("has_cell_state")
-    'lstm'
+    >>> names_with("has_activation")
+    'elman'
     """
     return " or ".join(name for name, cell in CELLS.items() if getattr(cell, attribute))

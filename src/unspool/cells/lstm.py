@@ -17,6 +17,7 @@ that an untrained network remembers. With h' = h(t-1) and s' = s(t-1), one step'
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,8 +42,8 @@ class LSTM(Cell):
     tape = Width(4)
     da = Width(4)
     da_over = "tape"
-    torch = TorchLayer("LSTM")
-    nodes = (
+    torch: ClassVar[TorchLayer | None] = TorchLayer("LSTM")
+    nodes: ClassVar[tuple[GraphNode, ...]] = (
         GraphNode("a", "inner", "affine", (Input("ifgo"), Past("h", "ifgo"), Bias("b", "ifgo")), (0, 0), "a(t) = b + {past} + U {x}", 4),
         GraphNode("i", "gate", "lstm.i", (Now("a"),), (-0.55, 1), "i(t) = sigmoid(a_i(t))"),
         GraphNode("f", "gate", "lstm.f", (Now("a"),), (-1.65, 1), "f(t) = sigmoid(a_f(t))"),

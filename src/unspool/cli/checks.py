@@ -45,11 +45,14 @@ def files_of(data: Path | None) -> list[Path]:
         return []
     check_path(data)
     try:
-        if not data.is_dir():
-            return [data]
-        return folder_files(data)
+        if data.is_dir():
+            return folder_files(data)
+        found = data.exists()
     except OSError as error:
         raise FileError(f"{data}: cannot be read: {why(error)}") from error
+    if not found:
+        raise FileError(f"{data}: no such file or folder")
+    return [data]
 
 
 def note_empty(name: str, sequences: Sequence[Any], *, fit: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Shared by every `fit` of sequences (`classify`, `tag`, …) and `unspool resume`: read, fit into a run, evaluate.
+"""Shared by every `fit` (`classify`, `tag`, `forecast`, …) and `unspool resume`: read, fit into a run, evaluate.
 
 The run stores the options of the command and a hash of every file. To resume it, the same data is read again in the same
 way, and the fit continues from its last checkpoint.
@@ -9,14 +9,14 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, Protocol, TypedDict
 
 from rich.console import Console
 from rich.text import Text
 
 from unspool.cli.checks import check_before, files_of
 from unspool.cli.default_out import default_run
-from unspool.cli.fit_options import FitOptions
+from unspool.cli.fit_options import FitOptions, StoredOptions
 from unspool.cli.options import RunOptions, names_of
 from unspool.cli.output import notes
 from unspool.cli.progress import fit_bar
@@ -28,7 +28,7 @@ from unspool.storage.files import hash_of, hash_of_all
 from unspool.storage.schema import read_as
 from unspool.tasks.estimator import Estimator
 from unspool.training.events import StepDone
-from unspool.training.store import fit_has_ended
+from unspool.training.store import fit_has_ended, saved_step
 
 COMMAND = "command"
 """The key of the command's options and files in the config."""
@@ -64,8 +64,30 @@ class Read(NamedTuple):
     """Fields of the run's config that `predict` needs to read other data."""
 
 
+class Resumable(Protocol):
+    """A command whose fit can be resumed."""
+
+    @property
+    def name(self) -> str:
+        """The name of the command, which is the kind of its runs."""
+
+    @property
+    def options(self) -> type[StoredOptions]:
+        """What its `fit` is given."""
+
+    def fit(self, data: Path, options: Any, console: Console, more: dict[str, Any]) -> None:
+        """Fit into the run `options.out`: a new one with `more` in its config, or from its last checkpoint."""
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The commands that a finished run is used with, RUN for its folder."""
+
+    def resume(self, run: Path, kept: Any) -> None:
+        """Resume a run; `kept` are options that do not decide its result."""
+
+
 class FitCommand(NamedTuple):
-    """The parts of a fit that differ between commands."""
+    """The parts of a fit of sequences that differ between commands."""
 
     name: str
     estimator: type[Estimator]
@@ -73,21 +95,38 @@ class FitCommand(NamedTuple):
     read: Callable[[Path, Any], Read]
     evaluate: Callable[[Console, Any, Any, Any], dict[str, Any]]
     """Print the scores on the held-out data, and return the fields of --json."""
+    to_predict: str = " FILE"
+    """What `predict` needs besides the run."""
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The commands that a finished run is used with."""
+        return (f"{self.name} predict RUN{self.to_predict}",)
+
+    def fit(self, data: Path, options: Any, console: Console, more: dict[str, Any]) -> None:
+        """Fit, and evaluate on the held-out data."""
+        _fit(self, data, options, console, more)
+
+    def resume(self, run: Path, kept: RunOptions) -> None:
+        """Resume a run."""
+        resume_fit(self, run, kept)
 
 
-def start_fit(work: FitCommand, data: Path, options: FitOptions) -> None:
+def start_fit(work: Resumable, data: Path, options: StoredOptions) -> None:
     """Fit into a new run."""
     options = replace(options, out=options.out or default_run([data], work.name))
-    check_before(options.out, options, inputs=[*files_of(data), *files_of(options.test)])
-    test = None if options.test is None else options.test.absolute()
-    files = {str(path): _hash(path) for path in (data.absolute(), test) if path is not None}
-    command = {"options": replace(options, test=test).to_json(), "files": files}
+    test: Path | None = getattr(options, "test", None)
+    check_before(options.out, options, inputs=[*files_of(data), *files_of(test)])
+    files = {str(path.absolute()): _hash(path.absolute()) for path in (data, test) if path is not None}
+    command = {"options": options.to_json(), "files": files}
     more = {"data": str(data.absolute()), COMMAND: command}
-    _fit(work, data, options, notes(options), more)
+    work.fit(data, options, notes(options), more)
 
 
-def resume_fit(work: FitCommand, run: Path, kept: RunOptions) -> None:
+def resume_fit(work: Resumable, run: Path, kept: RunOptions) -> None:
     """Resume a run from its last checkpoint."""
+    if getattr(kept, "tensorboard", False):
+        raise InputError("--tensorboard is for language models only")
     content = run_folder.read_config(run, work.name)
     if COMMAND not in content:
         raise InputError(
@@ -106,7 +145,7 @@ def resume_fit(work: FitCommand, run: Path, kept: RunOptions) -> None:
     passing = {name: getattr(kept, name) for name in names_of(RunOptions)}
     options = work.options.from_json(given, run / run_folder.CONFIG, out=run, **passing)
     console.print(_where(run), soft_wrap=True)
-    _fit(work, Path(command["data"]), options, console, {})
+    work.fit(Path(command["data"]), options, console, {})
 
 
 def _hash(path: Path) -> str:
@@ -125,8 +164,7 @@ def _where(run: Path) -> str:
     if fit_has_ended(run):
         return f"{run}: the fit has ended; it is only evaluated again"
     path = run / run_folder.TRAINING
-    step = read_as(int, tensors.read_arrays(path)[1].get("step"), path, "step")
-    return f"{run}: resuming after update {step:,}"
+    return f"{run}: resuming after update {saved_step(path):,}"
 
 
 def _fit(work: FitCommand, data: Path, options: FitOptions, console: Console, more: dict[str, Any]) -> None:

@@ -40,9 +40,9 @@ class SequenceOptions(ConfigFile):
     """How a network for sequences is fitted and judged."""
 
     test: OfData[Path | None] = None
-    """A file of the same kind to judge by, instead of sequences held out."""
+    """File of the same format for evaluation, instead of held-out sequences."""
     hold_out: OfData[float] = 0.2
-    """The share of the sequences that is judged by and not learned from."""
+    """Fraction of the sequences that is held out for evaluation and not used for training."""
     minutes: float = 2.0
     epochs: int = 60
     steps: int | None = None
@@ -60,7 +60,6 @@ class SequenceOptions(ConfigFile):
     patience: int = 10
     seed: int = 0
     out: OfOutput[Path | None] = None
-    """The folder to create: model, vocabulary, settings, log and checkpoint [default: runs/NAME-COMMAND, NAME from DATA]."""
 
     def arguments(self, names: Iterable[str]) -> dict[str, Any]:
         """Give those arguments of an estimator, of all the names it has, that are options."""
@@ -72,14 +71,17 @@ class SequenceOptions(ConfigFile):
 
 
 @option_class
-class FitOptions(RunOptions, SequenceOptions):
-    """All that fitting commands for sequences have in common."""
+class StoredOptions(RunOptions, ConfigFile):
+    """The options of a fit, which its run stores to be resumed."""
+
+    out: OfOutput[Path | None] = None
+    """The folder to create: model, vocabulary, settings, log and checkpoint [default: runs/NAME-COMMAND, NAME from DATA]."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the options that decide the result, ready for JSON."""
         passing = {*names_of(RunOptions), "out", "config_file"}
         return {
-            name: str(value) if isinstance(value, Path) else value
+            name: str(value.absolute()) if isinstance(value, Path) else value
             for name, value in to_json(self).items()
             if name not in passing
         }
@@ -90,7 +92,7 @@ class FitOptions(RunOptions, SequenceOptions):
         names = {key_of(field): field.name for field in fields(cls) if field.name not in passing}
         hints = get_type_hints(cls)
         if unknown := sorted(set(content) - set(names)):
-            raise FileError(f"{path}: damaged or crafted: unknown field {unknown[0]!r}")
+            raise FileError(f"{path}: damaged or manipulated: unknown field {unknown[0]!r}")
         made = {
             names[key]: read_as(hints[names[key]], value, path, f"command.options.{key}")
             for key, value in content.items()
@@ -98,18 +100,23 @@ class FitOptions(RunOptions, SequenceOptions):
         return cls(**made | passing)
 
 
+@option_class
+class FitOptions(StoredOptions, SequenceOptions):
+    """All that fitting commands for sequences have in common."""
+
+
 @option_class(known=OF_FORECASTS)
 class Forecasting(ConfigFile):
     """What a series is taken for, and how it is learned."""
 
     columns: Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)] = None
-    """The columns to forecast, by name or number from 0 [default: all that have numbers]."""
+    """The columns to forecast, by name or by index counted from 0 [default: all numeric columns]."""
     time: OfData[str | None] = None
-    """The column of times [default: recognised]; none: there is none."""
+    """The column of times; none if there is no such column [default: detected]."""
     missing: OfData[Literal["refuse", "interpolate", "mask"]] = "refuse"
-    """Missing values: refuse, interpolate (and take it for observed) or mask (interpolate to read, never learn)."""
+    """Missing values: refuse (an error), interpolate (linearly; treated as observed) or mask (interpolated as input, excluded from the loss and the scores)."""
     delimiter: OfData[str | None] = None
-    """What stands between the fields [default: guessed]."""
+    """Character between the fields [default: detected]."""
     horizon: int = 12
     season: str = "guess"
     power: forecast.Power = "guess"

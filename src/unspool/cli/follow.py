@@ -1,19 +1,22 @@
 """Show a language model's training for `unspool train` and `unspool resume`; stop on a signal, print how to resume it."""
 
 import shlex
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from unspool.baselines.language import baseline_from_json, baselines_to_plot
 from unspool.cli.options import OutputOptions
+from unspool.cli.output import notes
 from unspool.cli.output_files import output
 from unspool.cli.signals import Stop, finish_fit
 from unspool.cli.views.comparison import best_as_json, rows_of
 from unspool.cli.views.training import View
 from unspool.errors import FileError, MissingExtra
 from unspool.kernels.native import kernel_info
+from unspool.options import option_of
 from unspool.plots.curve import draw_curve
 from unspool.storage import run_folder
 from unspool.storage.files import why
@@ -25,8 +28,8 @@ from unspool.training.events import (
     LeftOut,
     PlanChanged,
     RunConfig,
+    Scoring,
     StepDone,
-    Stopped,
     TrainingPlanned,
 )
 from unspool.training.options import BATCH_SIZE
@@ -34,19 +37,8 @@ from unspool.training.recipe import Recipe
 
 CALLED = {"batch_size": BATCH_SIZE.option}
 """Fields of the recipe whose option has another name."""
-TAKEN = (
-    "batches",
-    "bptt",
-    "recompute",
-    "optimiser",
-    "schedule",
-    "backward",
-    "seed",
-    "validations",
-    "validation_tokens",
-    "order",
-)
-"""Options that are fields of RunConfig."""
+NEEDLESS = ("minutes", "bptt_tolerance")
+"""Fields of RunConfig that do not matter once the recipe is chosen."""
 UNUSUAL = ("activation", "h0", "pattern", "feedback")
 """Options that the repeating command omits at their defaults."""
 
@@ -80,24 +72,23 @@ class Board:
             self._writer.flush()
 
 
-def follow(
-    events: Iterator[Event],
-    out: Path,
-    view: View,
-    stop: Stop,
-    *,
-    shown: OutputOptions,
-    tensorboard: bool,
-) -> None:
+def follow(events: Generator[Event], out: Path, shown: OutputOptions, *, tensorboard: bool) -> None:
     """Show the events of a run; at the end print the result, or how to resume it."""
+    view, stop = View(notes(shown)), Stop()
     board = Board(out / "tensorboard") if tensorboard else None
     content: dict[str, Any] = {"run": str(out), "kernel": kernel_info()}
     with view:
         view.begin(kernel_info())
         try:
-            for event in events:
-                view.show(event)
-                _collect(event, content, view, stop, board)
+            with closing(events):
+                for event in events:
+                    view.show(event)
+                    _collect(event, content, view, stop, board)
+                    if isinstance(event, Scoring) and stop():  # an evaluation has nothing to save
+                        raise KeyboardInterrupt
+                    if isinstance(event, StepDone) and stop():
+                        content["stopped"] = event.step
+                        break
         except KeyboardInterrupt:
             if "config" not in content:  # there is no run yet
                 raise
@@ -123,8 +114,6 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
         case StepDone():
             if board is not None:
                 board.add(event)
-        case Stopped(step, _):
-            content |= {"stopped": step}
         case Evaluated(_, part, judged, best_step):
             content |= {"part": part, "best_step": best_step, "measure": judged.to_json()}
             content["best_baseline"] = best_as_json(rows_of(view.baselines, part), judged)
@@ -132,12 +121,12 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
             content["left_out"] = why
         case list():
             content |= {"baselines": [asdict(each) for each in event], "left_out": None}
-        case CorpusReady():
+        case CorpusReady() | Scoring():
             pass
 
 
 def repeat(config: RunConfig) -> str:
-    """Return the command that repeats a run bit by bit, with every chosen hyper-parameter."""
+    """Return the command that repeats a run bit for bit, with every chosen hyper-parameter."""
     recipe, usual_recipe = config.fixed, Recipe()
     command = ["unspool", "train", *config.sources, "--steps", str(recipe.steps)]
     for name, value in asdict(recipe).items():
@@ -155,9 +144,9 @@ def repeat(config: RunConfig) -> str:
         if value != getattr(usual.settings, name) and name != "reserved":
             flat = value if isinstance(value, tuple) else [value]
             command += [f"--{name.replace('_', '-')}", *(str(v) for v in flat if v is not True)]
-    for name in TAKEN:
+    for name in [field.name for field in fields(RunConfig) if option_of(field) is not None]:
         value = getattr(config, name)
-        if value != getattr(usual, name):
+        if name not in NEEDLESS and value != getattr(usual, name):
             command += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     if config.valid is not None:
         command += ["--valid", *config.valid]

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from unspool.data.formats.timetable import TimeTable, Values, read_timetable
 from unspool.errors import InputError
 from unspool.evaluation.intervals import check_level
 from unspool.kernels.arrays import Real
+from unspool.tasks.forecast.ensemble import Ensemble
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.tasks.forecast.run import ForecastRun
 
@@ -40,6 +42,20 @@ def read_columns(data: Path, options: Forecasting) -> TimeTable:
     """Read the table; a column that is a number goes by its place."""
     chosen = [as_column(column) for column in options.columns] if options.columns else None
     return read_timetable(data, chosen, as_column(options.time), options.missing, options.delimiter)
+
+
+def begin_columns(table: TimeTable, options: Forecasting) -> tuple[ForecastRun, dict[str, Ensemble]]:
+    """Check all columns, and give their forecasters and the networks to train, before the first update."""
+    settings, columns = settings_of(options), table.columns
+    models = {name: Forecaster(**settings) for name in columns}
+    checks = {
+        name: partial(models[name].check, values.y, values.known, options.level)
+        for name, values in columns.items()
+    }
+    check_all(table, checks)
+    ensembles = {name: models[name].begin(values.y, values.known) for name, values in columns.items()}
+    begins = {name: each.begin for name, each in columns.items()}
+    return ForecastRun(models, table.time, table.clock, begins), ensembles
 
 
 @contextmanager
@@ -93,7 +109,7 @@ def _note_level(name: str, level: float, model: Forecaster) -> None:
     reached = model.level_reached(level)
     if reached is not None and reached < level:
         print(
-            f"unspool: column {name!r}: too few errors for a band of level {level:g}; it holds {reached:.3g} at most",
+            f"unspool: column {name!r}: too few errors for a prediction interval of level {level:g}; its level is {reached:.3g} at most",
             file=sys.stderr,
         )
 

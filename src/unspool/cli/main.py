@@ -11,8 +11,10 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from cyclopts import App, CycloptsError
+from cyclopts.help import format_usage
 from rich.console import Console
 
 from unspool import __version__
@@ -23,7 +25,7 @@ from unspool.cli.convert import STRICT
 from unspool.cli.interrupt import interrupt_normally
 from unspool.cli.streams import settle, settle_environment
 from unspool.cli.usage_errors import explain, refuse_absurd_numbers
-from unspool.cli.wording import for_commands
+from unspool.cli.wording import for_commands, note_options
 from unspool.errors import UnspoolError
 
 KERNELS = "unspool.kernels.native"
@@ -36,12 +38,31 @@ def _before_command(*_: object) -> None:
         kernels.heed_environment()
 
 
-app = App(
+class _App(App):
+    """The application; its usage lines have the names of optional arguments, where cyclopts prints [ARGS]."""
+
+    def help_print(self, tokens: Any = None, *, console: Console | None = None) -> None:
+        """Print the help of the command that the tokens name."""
+        chain, apps, _ = self.parse_commands(tokens)
+        command = apps[-1]
+        if command.default_command is not None:
+            arguments = command.assemble_argument_collection()
+            names = [
+                f"[{each.name.lstrip('-')}]"
+                for each in arguments
+                if each.index is not None and not each.required
+            ]
+            usage = format_usage(self, chain, execution_path=apps).plain
+            command.usage = usage.strip().replace("[ARGS]", " ".join(names).upper())
+        super().help_print(tokens, console=console)
+
+
+app = _App(
     name="unspool",
     help="Train, evaluate and inspect recurrent neural networks on a CPU.",
     version=f"unspool {__version__}",
     suppress_keyboard_interrupt=False,
-    config=(_before_command, read_config_file, note_former_names, refuse_absurd_numbers),
+    config=(_before_command, note_options, read_config_file, note_former_names, refuse_absurd_numbers),
     help_format="plaintext",  # <unk> and [default: …] are printed unchanged
     default_parameter=STRICT,
 )

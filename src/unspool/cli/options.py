@@ -124,7 +124,7 @@ class CommonOptions:
     """How a command that only looks does its work."""
 
     threads: int | None = None
-    """How many threads; it changes no bit of the result."""
+    """Number of threads; the results do not depend on it [default: UNSPOOL_THREADS, else OMP_NUM_THREADS, else the CPUs that the process may use]."""
     json: Flag = False
     """Print JSON."""
     quiet: Flag = False
@@ -142,7 +142,7 @@ class OutputOptions(Replacing):
     """How a command works and what it shows."""
 
     threads: OfTime[int | None] = None
-    """How many threads; it changes no bit of the result."""
+    """Number of threads; the results do not depend on it [default: UNSPOOL_THREADS, else OMP_NUM_THREADS, else the CPUs that the process may use]."""
     json: OfOutput[Flag] = False
     """Print the result as JSON, and nothing else."""
     quiet: OfOutput[Flag] = False
@@ -157,7 +157,7 @@ class CheckpointOptions:
     """How a command keeps what it does in a run."""
 
     save_every: OfOutput[int | None] = None
-    """Save the state after every so many updates [default: every half minute]."""
+    """Save a checkpoint every N updates [default: every 30 seconds]."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,10 @@
 """Print results: styled lines, tables and JSON. Text of the user is never read as markup."""
 
 import json
+import math
 import os
 import sys
+from collections.abc import Callable, Sized
 from typing import Any, Protocol
 
 from rich.console import Console
@@ -11,14 +13,15 @@ from rich.text import Text
 
 
 def terminal(*, quiet: bool = False, stderr: bool = False) -> Console:
-    """Return a console that prints text unchanged; without colour and bars in a file, a pipe or with TERM=dumb.
+    """Return a console that prints text unchanged, long lines too; no colour and bars in a file, a pipe or with TERM=dumb.
 
     Rich itself prints no colour if NO_COLOR is set.
     """
     dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
     return Console(
-        highlight=False, markup=False, quiet=quiet, stderr=stderr, force_terminal=False if dumb else None
-    )
+        highlight=False, markup=False, soft_wrap=True, quiet=quiet, stderr=stderr,
+        force_terminal=False if dumb else None,
+    )  # fmt: skip
 
 
 class Shows(Protocol):
@@ -47,6 +50,20 @@ def title(head: str, rest: str = "") -> Text:
     return Text.assemble((head, "bold"), rest)
 
 
+def counted(count: int, what: str) -> str:
+    """Return a number with a noun, in the plural except for 1.
+
+    >>> counted(1, "thread"), counted(2000, "step")
+    ('1 thread', '2,000 steps')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def held_out(rows: Sized | None) -> str:
+    """Return how many rows a fit holds out, as a part of a description; nothing where there is none."""
+    return f", {len(rows):,} held out" if rows else ""
+
+
 def plain_table(*left: str, right: tuple[str, ...] = (), wide: bool = False, gap: int = 2) -> Table:
     """Return a table without lines: columns of text, then columns of numbers; a wide one has a dim header."""
     padding = (0, gap) if wide else (0, gap, 0, 0)
@@ -56,6 +73,15 @@ def plain_table(*left: str, right: tuple[str, ...] = (), wide: bool = False, gap
     for name in right:
         table.add_column(name, justify="right")
     return table
+
+
+def finite(value: Any, instead: Callable[[float], Any] = lambda _: None) -> Any:
+    """Return plain values with infinity and NaN replaced, by null unless told otherwise: JSON has no such numbers."""
+    if isinstance(value, dict):
+        return {key: finite(each, instead) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each, instead) for each in value]
+    return instead(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_json(content: Any) -> None:

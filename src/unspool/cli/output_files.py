@@ -57,7 +57,7 @@ def _check_file(path: Path, *, force: bool) -> None:
     if (run := run_around(path)) is not None:
         raise FileError(f"{path}: cannot be written: it is inside the run {run}, also with --force; {AGAIN}")
     if there and not force:
-        raise FileError(f"{path}: something is there already; {AGAIN}, or --force to replace it")
+        raise FileError(f"{path}: this path already exists; {AGAIN}, or --force to replace it")
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
         raise FileError(f"{path}: cannot be written: there is no folder {Path(path).parent}; {AGAIN}")
@@ -123,15 +123,15 @@ def check_output_folder(folder: Path, *, force: bool, known: Collection[str]) ->
     """Raise unless a folder can be made, or, with force, is one of ours: it holds only files with the known names."""
     check_place(folder)
     if os.path.lexists(folder) and not os.path.isdir(folder):
-        raise FileError(f"{folder}: cannot be made: something else is there already; {AGAIN}")
+        raise FileError(f"{folder}: cannot be made: a file of this name already exists; {AGAIN}")
     if os.path.isdir(folder) and is_run(folder):
-        raise FileError(f"{folder}: a run is there already, and a run is never replaced; {AGAIN}")
+        raise FileError(f"{folder}: a run already exists here, and a run is never replaced; {AGAIN}")
     found = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     foreign = next((name for name in found if name not in known), None)
     if found and not force and foreign is None:
-        raise FileError(f"{folder}: something is there already; {AGAIN}, or --force to replace it")
+        raise FileError(f"{folder}: this path already exists; {AGAIN}, or --force to replace it")
     if foreign is not None:
-        raise FileError(f"{folder}: something else is there already ({foreign}); {AGAIN}")
+        raise FileError(f"{folder}: a file of this name already exists ({foreign}); {AGAIN}")
 
 
 @contextmanager

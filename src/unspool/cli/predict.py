@@ -12,6 +12,7 @@ from unspool.cli.output import Shows, print_json, terminal
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.tasks.registry import load
+from unspool.training.store import saved_step
 
 COLUMNS = ("text", "label", "token", "tag", "sequence", "columns", "delimiter", "by")
 """The options that say how data is read."""
@@ -43,11 +44,17 @@ def load_fitted(run: Path, kind: str) -> Any:
     """Load the model of a run; print a note if its fit has not ended."""
     run_folder.read_config(run, kind)  # refuse a run of another kind
     model = load(run)
-    if (run / run_folder.TRAINING).exists():
-        how = f"; resume with: unspool resume {run}" if COMMAND in run_folder.read_config(run, kind) else ""
-        said = f"the fit has not ended; the predictions are those after update {model.n_iter_:,}"
-        print(f"unspool: {run}: {said}{how}", file=sys.stderr)
+    note_unfinished(run, kind, model)
     return model
+
+
+def note_unfinished(run: Path, kind: str, model: Any) -> None:
+    """Print a note if the fit of a run has not ended."""
+    if (path := run / run_folder.TRAINING).exists():
+        how = f"; resume with: unspool resume {run}" if COMMAND in run_folder.read_config(run, kind) else ""
+        step = getattr(model, "n_iter_", None) or saved_step(path)
+        said = f"the fit has not ended; the predictions are those after update {step:,}"
+        print(f"unspool: {run}: {said}{how}", file=sys.stderr)
 
 
 def columns_of_fit(run: Path, kind: str, data: Path) -> dict[str, Any]:

@@ -10,17 +10,21 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from unspool.cli.options import DECLARED
+from unspool.cli.output import finite
 from unspool.errors import FileError, UnspoolError
 from unspool.storage import run_folder, tensors
 from unspool.storage.files import why
 from unspool.storage.log import read_log
+from unspool.training.store import saved_step
 
 SCORES = "scores.json"
 """The file of a run with its scores on held-out rows."""
 FINISHED, RESUMABLE, DAMAGED = "finished", "resumable", "damaged"
+SHOWN = {"macro_f1": "macro F1", "error_rate": "edits per character"}
+"""How scores are called, if not by their names."""
 UNREADABLE = (UnspoolError, OSError, KeyError, IndexError, TypeError, ValueError, AttributeError)
 """Errors of a file that is damaged, crafted or of another version."""
 PER_RUN = ("batches", "bptt", "memory", "optimiser", "schedule", "backward", "seed", "order")
@@ -31,7 +35,8 @@ FORMER = {old: (each.name, values) for each in DECLARED.values() for old, values
 """Former names, which config.json keeps: the name now, and the values that were called otherwise."""
 
 
-class Figure(NamedTuple):
+@dataclass(frozen=True)
+class Figure:
     """One figure of a model or a baseline on held-out data."""
 
     model: str
@@ -74,7 +79,8 @@ class RunSummary:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain values; infinity and NaN are null."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
+        plain: dict[str, Any] = finite(asdict(self))
+        return plain
 
 
 def as_options(values: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +126,7 @@ def summarise(run: Path) -> RunSummary:
     except UNREADABLE as error:
         found.state, found.error = DAMAGED, _reason(error)
     if not _has_right_types(found):  # a crafted config has a right checksum
-        wrong = found.error or f"{run / run_folder.CONFIG}: damaged or crafted: a field has a wrong type"
+        wrong = found.error or f"{run / run_folder.CONFIG}: damaged or manipulated: a field has a wrong type"
         return RunSummary(str(run), error=wrong, bytes=found.bytes)
     return found
 
@@ -153,7 +159,14 @@ def _language(found: RunSummary, content: dict[str, Any], log: list[dict[str, An
         found.part, found.test = part, Figure("network", "perplexity", _perplexity(judged["nats"]))
     found.figures = [Figure(name, "perplexity", _perplexity(nats)) for name, nats in scored]
     if found.state == RESUMABLE:
-        found.steps = tensors.read_arrays(run / run_folder.TRAINING)[1]["step"]
+        found.steps = saved_step(run / run_folder.TRAINING)
+
+
+def _read_state(found: RunSummary, run: Path) -> None:
+    """Read whether a fit has ended: only then there is no training state."""
+    found.state = RESUMABLE if (run / run_folder.TRAINING).exists() else FINISHED
+    if found.state == RESUMABLE:
+        found.steps = saved_step(run / run_folder.TRAINING)
 
 
 def _sequences(found: RunSummary, content: dict[str, Any], log: list[dict[str, Any]], run: Path) -> None:
@@ -162,9 +175,7 @@ def _sequences(found: RunSummary, content: dict[str, Any], log: list[dict[str, A
     found.cell, found.hidden = network["cell"], network["hidden"]
     found.options = as_options(arguments)
     _read_curve(found, log, content["fit"]["steps"])
-    found.state = RESUMABLE if (run / run_folder.TRAINING).exists() else FINISHED
-    if found.state == RESUMABLE:
-        found.steps = tensors.read_arrays(run / run_folder.TRAINING)[1]["step"]
+    _read_state(found, run)
     if (run / SCORES).exists():
         scores = tensors.read_json(run / SCORES)
         found.figures, found.part = list(_figures(scores)), "held out"
@@ -176,8 +187,19 @@ def _forecast(found: RunSummary, content: dict[str, Any], log: list[dict[str, An
     first = next(iter(columns.values()))
     found.data = [content["data"]] if "data" in content else []
     found.cell, found.hidden = first["network"]["cell"], first["network"]["hidden"]
-    found.options = dict(first["arguments"]) | {"members": first["members"], "columns": ", ".join(columns)}
-    found.state = FINISHED
+    change, noise = first["layout"]["change"], first["arguments"]["noise"]
+    found.options = first["arguments"] | {
+        "season": change["season"],
+        "power": change["power"],
+        "differences": f"{change['d']},{change['D']}",
+        "window": first["layout"]["length"],
+        "hidden": found.hidden,
+        "members": first["members"],
+        "steps": first["arguments"]["steps"] or None,
+        "noise": None if noise < 0 else noise,
+        "columns": ", ".join(columns),
+    }
+    _read_state(found, run)
     for name, scores in (content.get("scores") or {}).items():
         for model, row in scores["models"].items():
             found.figures.append(
@@ -207,12 +229,9 @@ def _figures(scores: dict[str, Any]) -> Iterator[Figure]:
                     several = len(scores["targets"]) > 1 and f"{target['name']}: "
                     yield Figure(model, f"{several or ''}RMSE", row["rmse"])
         return
-    shown = {"accuracy": "accuracy", "exact": "exact", "perplexity": "perplexity", "macro_f1": "macro F1",
-             "error_rate": "edits per character"}  # fmt: skip
-    order = ("perplexity", "accuracy", "exact", "macro_f1", "error_rate")
-    for name in order:
+    for name in ("perplexity", "accuracy", "exact", "macro_f1", "error_rate"):
         if scores.get(name) is not None:
-            yield Figure("network", shown[name], scores[name])
+            yield Figure("network", SHOWN.get(name, name), scores[name])
     if "ngram_nats" in scores:
         yield Figure("n-grams", "perplexity", _perplexity(scores["ngram_nats"]))
 
@@ -240,13 +259,3 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, OSError):
         return why(error)
     return f"damaged or of another version ({type(error).__name__}: {error})"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple) and not isinstance(value, Figure):
-        return [_plain(each) for each in value]
-    if isinstance(value, Figure):
-        return {key: _plain(each) for key, each in value._asdict().items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value

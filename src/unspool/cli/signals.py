@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -23,16 +22,6 @@ class Stop:
     def __call__(self) -> bool:
         """Return whether a signal has come."""
         return self.signal is not None
-
-    def checked(self, progress: Callable[[int, int], None]) -> Callable[[int, int], None]:
-        """Return a progress callback that raises after a signal: an evaluation has nothing to save."""
-
-        def check(done: int, total: int) -> None:
-            if self():
-                raise KeyboardInterrupt
-            progress(done, total)
-
-        return check
 
     def listen(self) -> None:
         """Handle the signals from now on, and a closed terminal, unless nohup has it ignored; only a main thread can."""

@@ -34,7 +34,7 @@ class Reading:
 
     tokens: str = "char"
     valid: OfText[str | None] = None
-    """A file that is the validation part; TEXT is the training part then."""
+    """A separate file for the validation split; TEXT is then used for training."""
     split: data.Split | None = None
     clean: bool = False
     min_freq: int = 0

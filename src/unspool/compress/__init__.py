@@ -4,7 +4,15 @@ from typing import TYPE_CHECKING
 
 from unspool.lazy import lazy_names
 
-if TYPE_CHECKING:
+_TABLE = """
+compress.codec                CompressionResult compress decompress identity model_within
+compress.container            Container
+compress.integer_frequencies  frequencies
+compress.range_coder          Decoder Encoder
+"""
+if not TYPE_CHECKING:  # a type checker would take any name for one that exists
+    __getattr__, __dir__ = lazy_names(__name__, _TABLE)
+else:
     from unspool.compress.codec import CompressionResult, compress, decompress, identity, model_within
     from unspool.compress.container import Container
     from unspool.compress.integer_frequencies import frequencies
@@ -21,18 +29,3 @@ __all__ = [
     "identity",
     "model_within",
 ]
-_MODULES = {
-    "CompressionResult": "compress.codec",
-    "Container": "compress.container",
-    "Decoder": "compress.range_coder",
-    "Encoder": "compress.range_coder",
-    "compress": "compress.codec",
-    "decompress": "compress.codec",
-    "frequencies": "compress.integer_frequencies",
-    "identity": "compress.codec",
-    "model_within": "compress.codec",
-}
-"""The module that each public name is imported from at first use."""
-
-if not TYPE_CHECKING:  # a type checker would take any name for one that exists
-    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -99,7 +99,7 @@ def decompress(
             "compressed with another model, or with an earlier state of this one; pass the run that compressed it"
         )
     elif container.tokens > container.length + 1:
-        raise FileError("damaged: it claims more tokens than bytes; restore it from a copy")
+        raise FileError("damaged: its header gives more tokens than bytes; restore it from a copy")
     else:
         try:
             data = decode(

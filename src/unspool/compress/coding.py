@@ -21,16 +21,15 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unspool.compress.integer_frequencies import Whole, frequencies
+from unspool.compress.integer_frequencies import frequencies
 from unspool.compress.literals import Interval, LiteralCoder, tokenize
 from unspool.compress.range_coder import Decoder, Encoder
 from unspool.errors import FileError
 from unspool.evaluation.language import WINDOW, no_progress
 from unspool.evaluation.metrics import measure
 from unspool.evaluation.read import read_windows, require_text_model
-from unspool.kernels.arrays import Ids, Real
+from unspool.kernels.arrays import Ids, Mask, Real, Whole
 from unspool.model.network import Model
 from unspool.model.stream import Stream
 from unspool.tasks.language.text_model import TextModel
@@ -104,9 +103,7 @@ def encode(model: TextModel, data: bytes, *, on_progress: OnProgress = no_progre
     return Coded(payload, mode, len(ids), nats, int(unknown.sum()), spelled_bits, first_bits, each)
 
 
-def _write(
-    model: TextModel, tokens: list[str], unknown: NDArray[np.bool_], modes: list[Choices]
-) -> tuple[bytes, Real]:
+def _write(model: TextModel, tokens: list[str], unknown: Mask, modes: list[Choices]) -> tuple[bytes, Real]:
     """Return the bytes of all choices and of the literals of unknown tokens, and the bits of each literal."""
     spelling, encoder, spelled = LiteralCoder(model.tokenizer), Encoder(), np.zeros(len(tokens))
     rows = [zip(*(field.tolist() for field in choices), strict=True) for choices in modes]
@@ -180,13 +177,13 @@ def _choices(f: Whole, ids: Ids) -> tuple[Whole, Whole, Whole, Whole]:
     return ends[rows, ids] - size, size, ends[:, -1].copy(), f[:, 0].copy()  # copies, so that f can be freed
 
 
-def without_unknown(choices: Choices, of_unknown: Whole, unknown: NDArray[np.bool_]) -> Choices:
+def without_unknown(choices: Choices, of_unknown: Whole, unknown: Mask) -> Choices:
     """Return the intervals among the known tokens; unknown tokens get an interval of probability 1."""
     known = Choices(choices.start - of_unknown, choices.size, choices.total - of_unknown)
     return Choices(*(np.where(unknown, same, each) for same, each in zip((0, 1, 1), known, strict=True)))
 
 
-def flags_of(unknown: NDArray[np.bool_]) -> Choices:
+def flags_of(unknown: Mask) -> Choices:
     """Return the intervals of the flags "is unknown", with counts after known and after unknown tokens."""
     before = np.concatenate([[False], unknown[:-1]])[: len(unknown)]
     a, n = np.zeros(len(unknown), np.int64), np.zeros(len(unknown), np.int64)

@@ -78,11 +78,11 @@ class Container:
             raise FileError(DAMAGED) from error
         if found.tokens > found.length + 1:  # every token has at least one byte, except an empty last one
             raise FileError(
-                f"damaged or crafted: {found.tokens:,} tokens in {found.length:,} bytes; restore it from a copy"
+                f"damaged or manipulated: {found.tokens:,} tokens in {found.length:,} bytes; restore it from a copy"
             )
         if NEEDED * found.length > (free := available()):
             raise FileError(
-                f"it claims {found.length:,} bytes, for which {NEEDED * found.length:,} bytes of memory are needed, and "
+                f"the header gives {found.length:,} bytes as the original size, for which {NEEDED * found.length:,} bytes of memory are needed, and "
                 f"{free:,} are free: decompress it on a machine with more memory, or restore it from a copy if it was smaller"
             )
         return found

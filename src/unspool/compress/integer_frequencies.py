@@ -17,12 +17,9 @@ array([1073741825, 1073741825,  536870913,          1])
 from math import isfinite, isqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.errors import InputError
-from unspool.kernels.arrays import Floats
-
-Whole = NDArray[np.int64]
+from unspool.kernels.arrays import Floats, Whole
 
 SHIFT = 11
 STEPS = 1 << SHIFT

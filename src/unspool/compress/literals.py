@@ -33,7 +33,7 @@ def tokenize(tokenizer: Tokenizer, data: bytes) -> list[str]:
     """Return the tokens of bytes; raise InputError if joining them would not restore the bytes."""
     if not tokenizer.lossless:
         raise InputError(
-            f"tokens of the kind {tokenizer.kind!r} lose blanks, so the file could not be restored; "
+            f"tokens of the kind {tokenizer.kind!r} lose spaces, so the file could not be restored; "
             "use a run that was trained with tokens='char' or 'byte'"
         )
     tokens = tokenizer.encode_bytes(data)

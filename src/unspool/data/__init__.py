@@ -4,7 +4,34 @@ from typing import TYPE_CHECKING
 
 from unspool.lazy import lazy_names
 
-if TYPE_CHECKING:
+_TABLE = """
+data.batches.examples      SequenceBatch
+data.batches.text_windows  Batch random_batches sequential_batches
+data.formats.conditioned   Conditioned read_conditioned
+data.formats.images        image_sequences
+data.formats.labelled      Labelled read_classes read_labelled
+data.formats.npz           read_ragged write_ragged
+data.formats.numeric       Columns Measured read_measured
+data.formats.pairs         Pairs read_pairs
+data.formats.table         Table read_table
+data.formats.tagged        Tagged read_tagged
+data.formats.timetable     TimeTable read_timetable
+data.formats.ts            read_ts
+data.series.lags           noisy_sine read_series
+data.series.season         guess_season
+data.split                 split_random split_stratified
+data.text.clean            clean_lines
+data.text.corpus           Corpus encode_text open_corpus prepare read_part
+data.text.decoding         read_text
+data.text.settings         TextConfig
+data.text.source           text_source
+data.tokens.base           Tokenizer
+data.tokens.registry       make_tokenizer
+data.tokens.vocab          Vocab
+"""
+if not TYPE_CHECKING:  # a type checker would take any name for one that exists
+    __getattr__, __dir__ = lazy_names(__name__, _TABLE)
+else:
     from unspool.data.batches.examples import SequenceBatch
     from unspool.data.batches.text_windows import Batch, random_batches, sequential_batches
     from unspool.data.formats.conditioned import Conditioned, read_conditioned
@@ -72,50 +99,3 @@ __all__ = [
     "text_source",
     "write_ragged",
 ]
-_MODULES = {
-    "Batch": "data.batches.text_windows",
-    "Columns": "data.formats.numeric",
-    "Conditioned": "data.formats.conditioned",
-    "Corpus": "data.text.corpus",
-    "Labelled": "data.formats.labelled",
-    "Measured": "data.formats.numeric",
-    "Pairs": "data.formats.pairs",
-    "SequenceBatch": "data.batches.examples",
-    "Table": "data.formats.table",
-    "Tagged": "data.formats.tagged",
-    "TextConfig": "data.text.settings",
-    "TimeTable": "data.formats.timetable",
-    "Tokenizer": "data.tokens.base",
-    "Vocab": "data.tokens.vocab",
-    "clean_lines": "data.text.clean",
-    "encode_text": "data.text.corpus",
-    "guess_season": "data.series.season",
-    "image_sequences": "data.formats.images",
-    "make_tokenizer": "data.tokens.registry",
-    "noisy_sine": "data.series.lags",
-    "open_corpus": "data.text.corpus",
-    "prepare": "data.text.corpus",
-    "random_batches": "data.batches.text_windows",
-    "read_classes": "data.formats.labelled",
-    "read_conditioned": "data.formats.conditioned",
-    "read_labelled": "data.formats.labelled",
-    "read_measured": "data.formats.numeric",
-    "read_pairs": "data.formats.pairs",
-    "read_part": "data.text.corpus",
-    "read_ragged": "data.formats.npz",
-    "read_series": "data.series.lags",
-    "read_table": "data.formats.table",
-    "read_tagged": "data.formats.tagged",
-    "read_text": "data.text.decoding",
-    "read_timetable": "data.formats.timetable",
-    "read_ts": "data.formats.ts",
-    "sequential_batches": "data.batches.text_windows",
-    "split_random": "data.split",
-    "split_stratified": "data.split",
-    "text_source": "data.text.source",
-    "write_ragged": "data.formats.npz",
-}
-"""The module that each public name is imported from at first use."""
-
-if not TYPE_CHECKING:  # a type checker would take any name for one that exists
-    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -15,14 +15,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from unspool.data.series.checks import LARGEST
 from unspool.data.text.sources import refuse_file_names
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Floats, Ids
 
-LARGEST = 1e150
-"""Largest absolute value whose square is finite."""
 RESERVED = ("<bos>", "<eos>")
 
 
@@ -70,7 +69,7 @@ class TokenEncoder:
 def _token_lists(X: Any, tokens: str) -> list[list[str]]:
     tokenizer = make_tokenizer(tokens)
     rows = list[list[str]]()
-    for number, each in enumerate(X):
+    for number, each in enumerate(X, 1):
         if isinstance(each, str):
             rows.append(list(tokenizer.encode_text(each)))
         elif isinstance(each, list | tuple | np.ndarray) and all(isinstance(t, str) for t in each):
@@ -97,7 +96,7 @@ class IdEncoder:
     def encode(self, X: Any) -> list[Ids]:
         """Return ids as int32; raise InputError for an id that the training split did not have."""
         rows = _id_rows(X)
-        for number, row in enumerate(rows):
+        for number, row in enumerate(rows, 1):
             if row.size and (row.min() < 0 or row.max() >= self.size):
                 raise InputError(f"sequence {number} has an id outside 0 … {self.size - 1}")
         return [np.ascontiguousarray(row, np.int32) for row in rows]
@@ -109,7 +108,7 @@ class IdEncoder:
 
 def _id_rows(X: Any) -> list[Any]:
     rows = [np.asarray(each) for each in X]
-    for number, row in enumerate(rows):
+    for number, row in enumerate(rows, 1):
         if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
             raise InputError(f"sequence {number} is {_describe(row)}; expected ids, whole numbers in one row")
     return [row.astype(np.int64) for row in rows]
@@ -267,15 +266,11 @@ def holds_tokens(X: Any) -> bool:
 def _value_rows(X: Any, channels: int | None = None, name: str = "X") -> Any:
     """Return float64 (n, tau, X), or a list of (tau, X) if lengths differ; raise InputError for invalid numbers."""
     if isinstance(X, np.ndarray) and X.dtype != object:
-        if X.ndim == 4:
-            raise InputError(
-                f"{name} has shape {X.shape}; expected (n, tau) or (n, tau, channels). Images (n, h, w, c) become sequences "
-                "by unspool.tasks.image_sequences(images, by='rows') or by='pixels'"
-            )
         if X.ndim not in (2, 3):
+            images = "Images (n, h, w, c) become sequences by unspool.data.image_sequences(images, by='rows') or by='pixels'"
+            one = "Reshape your data: X.reshape(1, -1) makes one sequence of one channel"
             raise InputError(
-                f"{name} has shape {X.shape}; expected (n, tau) or (n, tau, channels). "
-                "Reshape your data: X.reshape(1, -1) makes one sequence of one channel"
+                f"{name} has shape {X.shape}; expected (n, tau) or (n, tau, channels). {images if X.ndim == 4 else one}"
             )
         rows = _finite(X if X.ndim == 3 else X[:, :, None], name)
         if not len(rows):
@@ -291,7 +286,7 @@ def _value_rows(X: Any, channels: int | None = None, name: str = "X") -> Any:
 
 
 def _ragged(X: Any, name: str, channels: int | None) -> Any:
-    rows = [_finite(np.asarray(each), name, number) for number, each in enumerate(X)]
+    rows = [_finite(np.asarray(each), name, number) for number, each in enumerate(X, 1)]
     if not rows:
         raise EmptyInput("there is not one sequence: 0 samples")
     filled = [row for row in rows if row.size]
@@ -299,9 +294,9 @@ def _ragged(X: Any, name: str, channels: int | None) -> Any:
     wide = channels or 1 if not filled else wide  # empty sequences fit any number of channels
     shaped = [row[:, None] if row.ndim == 1 and row.size else row for row in rows]
     shaped = [row if row.size else np.zeros((0, wide)) for row in shaped]
-    for number, row in enumerate(shaped):
+    for number, (row, given) in enumerate(zip(shaped, rows, strict=True), 1):
         if row.ndim != 2 or row.shape[1] != wide:
-            raise InputError(f"sequence {number} has shape {rows[number].shape}; expected (tau, {wide})")
+            raise InputError(f"sequence {number} has shape {given.shape}; expected (tau, {wide})")
     if len({len(row) for row in shaped}) == 1:
         return np.stack(shaped)
     return shaped
@@ -317,7 +312,7 @@ def _finite(values: Any, name: str, number: int | None = None) -> Any:
         raise InputError(f"{where} holds something that is not a number: {error}") from error
     if not np.isfinite(numbers).all():
         at = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
-        position = at if number is None else (number, *at)
+        position = [i + 1 for i in at] if number is None else [number, *(i + 1 for i in at)]
         names = ", ".join(
             f"{axis} {i}" for axis, i in zip(("sequence", "step", "channel"), position, strict=False)
         )

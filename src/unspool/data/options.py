@@ -11,12 +11,12 @@ _data: Any = partial(Option, group="Data")
 
 TOKENS: Option[str] = _data(
     "tokens",
-    "Tokens: char, word, byte, space (text already split into tokens), jieba, subword:N or subword:FILE.",
+    "char, word, byte, space (text already split into tokens), jieba, subword:N or subword:FILE.",
 )
 SPLIT: Option[Split] = _text(
     "split",
     "Fractions of the tokens for train, valid and test, in this order "
-    "[default: 0.9 0.05 0.05, of fewer than 100,000 tokens 0.9 0.1 0].",
+    "[default: 0.9 0.05 0.05; for fewer than 100,000 tokens 0.9 0.1 0].",
     single=True,
 )
 CLEAN: Option[bool] = _text(
@@ -25,7 +25,9 @@ CLEAN: Option[bool] = _text(
 MIN_FREQ: Option[int] = _text(
     "min_freq", "Tokens rarer than this in the training split become <unk>.", whole(0)
 )
-ERRORS: Option[str] = _text("errors", "Bytes that are not UTF-8: strict stops, replace reads U+FFFD.")
+ERRORS: Option[str] = _text(
+    "errors", "Bytes that are not UTF-8: strict ends with an error, replace substitutes U+FFFD."
+)
 NEWLINES: Option[str] = _text("newlines", "Line ends: keep, or lf to turn CRLF and CR into LF.")
 RESERVED: Option[tuple[str, ...]] = _text("reserved", "Tokens that have ids though no text contains them.")
 INPUTS: Option[str] = _data(

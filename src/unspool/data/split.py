@@ -6,7 +6,7 @@ import numpy as np
 
 from unspool.errors import InputError
 from unspool.kernels.arrays import Whole
-from unspool.options import at_least
+from unspool.options import FRACTION, at_least
 
 
 def split_stratified(labels: list[str], share: float, seed: int) -> tuple[list[int], list[int]]:
@@ -15,10 +15,7 @@ def split_stratified(labels: list[str], share: float, seed: int) -> tuple[list[i
     >>> split_stratified(["a"] * 5 + ["b"] * 5, 0.2, seed=0)
     ([0, 1, 3, 4, 5, 6, 7, 8], [2, 9])
     """
-    if not 0 <= share < 1:
-        raise InputError(f"hold-out is {share}; expected a share of at least 0 and below 1")
-    at_least("seed", seed, 0)
-    rng = np.random.default_rng(seed)
+    rng = _generator(share, seed)
     judged = set[int]()
     rows_of = defaultdict[str, list[int]](list)
     for i, label in enumerate(labels):
@@ -36,12 +33,14 @@ def split_random(n: int, share: float, seed: int) -> tuple[list[int], list[int]]
     >>> split_random(5, 0.4, seed=0)
     ([0, 1, 3], [2, 4])
     """
-    if not 0 <= share < 1:
-        raise InputError(f"hold-out is {share}; expected a share of at least 0 and below 1")
-    at_least("seed", seed, 0)
-    order = np.random.default_rng(seed).permutation(n).tolist()
+    order = _generator(share, seed).permutation(n).tolist()
     kept = min(round(share * n), n - 1)
     return sorted(order[kept:]), sorted(order[:kept])
+
+
+def _generator(share: float, seed: int) -> np.random.Generator:
+    FRACTION("hold-out", share)
+    return np.random.default_rng(at_least("seed", seed, 0))
 
 
 def split_validation(n: int, share: float, seed: int) -> tuple[Whole, Whole]:

@@ -16,7 +16,7 @@ n-gram models.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,12 +44,19 @@ def log_prob(
     Shapes: ids (n,), result (n - 1,). After each window, `on_progress` is called with the number of scored targets and their total.
     """
     _check_length(ids)
-    found, targets = [np.zeros(0)], len(ids) - 1
-    for read in read_windows(model, ids[:-1, None], ids[1:, None], window=window, what="evaluate"):
-        loss = model.loss(read.output, read.y, weights=read.weights)
-        found.append(-loss.per_target[:, 0])
-        on_progress(min(read.begin + window, targets), targets)
+    found, done = [np.zeros(0)], 0
+    for part in log_prob_windows(model, ids, window=window):
+        found.append(part)
+        done += len(part)
+        on_progress(done, len(ids) - 1)
     return np.concatenate(found)
+
+
+def log_prob_windows(model: Model, ids: Ids, *, window: int = WINDOW) -> Iterator[Real]:
+    """Yield what `log_prob` returns, window by window."""
+    _check_length(ids)
+    for read in read_windows(model, ids[:-1, None], ids[1:, None], window=window, what="evaluate"):
+        yield -model.loss(read.output, read.y, weights=read.weights).per_target[:, 0]
 
 
 def _check_length(ids: Ids) -> None:

@@ -133,7 +133,12 @@ def edits(a: Sequence[Any], b: Sequence[Any]) -> int:
     return before[-1]
 
 
-def error_rate(truth: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -> float:
-    """Return all edits over all characters of the truth."""
-    total = sum(map(len, truth))
-    return sum(edits(a, b) for a, b in zip(truth, answers, strict=True)) / max(1, total)
+def score_texts(truth: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -> dict[str, float]:
+    """Return the share of answers that are exactly right, and all edits over all characters of the truth.
+
+    >>> score_texts(["abc", "d"], ["abc", "e"])
+    {'exact': 0.5, 'error_rate': 0.25}
+    """
+    pairs = list(zip(truth, answers, strict=True))
+    exact = sum(a == b for a, b in pairs) / len(pairs)
+    return {"exact": exact, "error_rate": sum(edits(a, b) for a, b in pairs) / max(1, sum(map(len, truth)))}

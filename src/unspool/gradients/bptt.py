@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -138,7 +137,7 @@ class _Window(NamedTuple):
         _, d_initial_state = self.model.backward(
             output, loss.dh, gradient, d_final_state=arriving, weights=self.weights, xi=xi, consume=True
         )
-        return replace(loss, dh=None), d_initial_state  # it has been used up
+        return Loss(loss.sum, loss.count, loss.per_target, None), d_initial_state  # dh has been used up
 
 
 def _recomputed(

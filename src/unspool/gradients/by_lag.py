@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unspool.cells import cell_named
 from unspool.errors import InputError
 from unspool.kernels import reference
 from unspool.kernels.arrays import Floats, Ids
@@ -36,16 +37,22 @@ class ByLag:
     """A window's gradient, ordered by lag."""
 
     norms: dict[str, list[float]]
-    """For W of every layer, the norm of G(lag), lag from 0 on."""
+    """For W of every layer, or U of a cell without W, the norm of G(lag), lag from 0 on."""
     bias: list[float]
     """For K from 0 on: the norm of the missing part when the gradient looks back K steps, divided by its norm."""
     full: float
     """The norm of the whole gradient, over all parameters of the recurrence."""
 
-    def contributions(self, name: str = "layer0.W") -> list[float]:
-        """Return the norms of the parts of a W as fractions of their sum."""
-        total = sum(self.norms[name]) or 1.0
-        return [norm / total for norm in self.norms[name]]
+    @property
+    def letter(self) -> str:
+        """W, or U of a cell without W: the matrix of `norms`."""
+        return next(iter(self.norms))[-1]
+
+    def contributions(self, name: str | None = None) -> list[float]:
+        """Return the norms of the parts of one of these matrices, by default layer 0's, as fractions of their sum."""
+        norms = next(iter(self.norms.values())) if name is None else self.norms[name]
+        total = sum(norms) or 1.0
+        return [norm / total for norm in norms]
 
     def steps_for(self, bias: float) -> int | None:
         """Return the fewest steps K to look back from which on the bias stays at or below this fraction.
@@ -83,7 +90,7 @@ def gradient_by_lag(
         raise InputError("gradients by lag need a model that reads in one direction")
     refuse_feedback(model.config)
     model, y = with_output_every_step(as_hidden(model.on(reference)), y, tau)
-    window = _Window(model, x, y, state)
+    window = _LagWindow(model, x, y, state)
     rest = window.whole()
     full = float(np.linalg.norm(rest))
     bias, found = [1.0], []
@@ -95,7 +102,7 @@ def gradient_by_lag(
     return ByLag({name: [norms[name] for norms in found] for name in found[0]}, bias, full)
 
 
-class _Window:
+class _LagWindow:
     """The losses of all steps, backpropagated in parallel: after `lag` steps the gradient of L(t) is at h(t - lag)."""
 
     def __init__(self, model: Model, x: Floats | Ids, y: Ids, state: State | None) -> None:
@@ -111,9 +118,10 @@ class _Window:
             name for layer in layers for name in model.parameters if name.startswith(prefix(layer, False))
         ]
         self.names = [name for name in self.names if not name.endswith(("h0", "s0"))]
+        self.matrix = ".W" if cell_named(model.config.cell).has_W else ".U"
 
     def step(self, lag: int) -> tuple[dict[str, float], Floats]:
-        """Go one step back; return the norm of each layer's part of ∇W, and the parts of all parameters."""
+        """Go one step back; return the norm of each layer's part of ∇W (or ∇U), and the parts of all parameters."""
         n, gradient = len(self.output.h) - lag, self.model.gradient()  # steps 0 … n-1 are `lag` before a loss
         dh = self.dh if lag == 0 else None
         for layer in reversed(range(self.model.config.layers)):
@@ -137,9 +145,8 @@ class _Window:
             )
             dh = None if dx is None else dx.reshape(*shape[:2], -1)
         self.model.fold_input_tables(gradient, self.weights)
-        norms = {
-            name: float(np.linalg.norm(gradient.values[name])) for name in self.names if name.endswith(".W")
-        }
+        matrices = (name for name in self.names if name.endswith(self.matrix))
+        norms = {name: float(np.linalg.norm(gradient.values[name])) for name in matrices}
         return norms, self._flat(gradient)
 
     def whole(self) -> Floats:

@@ -196,7 +196,7 @@ def by_torch(model: Model, x: Floats | Ids, y: Ids) -> Gradients:
             read = [_torch_layer(torch, config, p, h, layer, reverse) for _, reverse in own]
             h, end = (torch.cat([part[i] for part in read], dim=-1) for i in (0, 1))
         h = end if config.pattern == "last" else h
-    o = h @ p["E" if config.tied else "V"].T + p["c"]
+    o = h @ p[config.output_matrix].T + p["c"]
     loss = torch.nn.functional.cross_entropy(
         o.reshape(-1, config.outputs), torch.tensor(y).long().reshape(-1)
     )
@@ -210,7 +210,7 @@ def _activation(torch: Any, name: str) -> Any:
 
 def _torch_feedback(torch: Any, config: ModelConfig, p: Any, x: Any) -> Any:
     """Feed o(t-1) back, step by step; return all states."""
-    V, states, act = p["E" if config.tied else "V"], [], _activation(torch, config.activation)
+    V, states, act = p[config.output_matrix], [], _activation(torch, config.activation)
     h = p["layer0.h0" if config.learn_h0 else "layer0.b"].expand(x.shape[1], config.hidden)
     h = h if config.learn_h0 else torch.zeros_like(h)
     for x_t in x:

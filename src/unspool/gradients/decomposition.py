@@ -75,7 +75,7 @@ class GradientDecomposition:
         return self.model.loss(self.output, self.y, weights=self.weights).per_target
 
     def a(self, layer: int = 0, reverse: bool = False) -> Floats:
-        """a(t) = b + W h(t-1) + U x(t), tau B G*H; the GRU's third block is b_n + U_n x(t) + r q."""
+        """a(t) = b + W h(t-1) + U x(t), tau B G*H; the GRU's third block is b_n + U_n x(t) + r q; without W, b + U x(t)."""
         of, made = self.weights.layers[layer][reverse], self.output.tape[layer]
         tape, p = made.directions[reverse], input_part(of, made.x)
         from_x: Floats = p.table[p.ids] if isinstance(p, Lookup) else p
@@ -115,7 +115,7 @@ class GradientDecomposition:
         if not 0 <= t < tau:
             raise InputError(f"step {t} is beyond the window; expected 0 to {tau - 1}")
         gradient, here = self.model.gradient(), slice(t, t + 1)
-        dV, dc = gradient.accumulator("E" if self.model.config.tied else "V"), gradient.accumulator("c")
+        dV, dc = gradient.accumulator(self.model.config.output_matrix), gradient.accumulator("c")
         self.weights.output.backward(self.h[here], self.do[here], dV, dc)  # 10.22, 10.24
         for layer, reverse in layer_directions(self.model.config):
             if not (name.startswith(prefix(layer, reverse)) or self.model.config.feeds_logits):

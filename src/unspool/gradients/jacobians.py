@@ -23,7 +23,7 @@ from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Tape
 from unspool.model.equivalent import as_hidden, refuse_feedback
 from unspool.model.network import Model
-from unspool.model.values import State
+from unspool.model.values import State, rows_of
 
 EXACT = 256
 """Up to this many values a state, products of Jacobians are made."""
@@ -88,9 +88,9 @@ def influence(
     if not 0 <= row < x.shape[1]:
         raise InputError(f"row is {row}; this window has {x.shape[1]}, counted from 0")
     exact = width <= EXACT if exact is None else exact
-    exact_model = as_hidden(model.on(reference))
+    rows, exact_model = slice(row, row + 1), as_hidden(model.on(reference))
     weights = exact_model.weights().layers[layer][0]
-    tape = exact_model.forward(x[:, row : row + 1], _row(state, row)).tape[layer].directions[0]
+    tape = exact_model.forward(x[:, rows], state and rows_of(state, rows)).tape[layer].directions[0]
     ends = sorted({int(t) for t in np.linspace(wanted[-1] - 1, tau - 1, places)}) if wanted[-1] else [tau - 1]
     measure = _by_products if exact else _by_vectors
     rng = np.random.default_rng(seed)
@@ -102,12 +102,6 @@ def influence(
     tiny = np.finfo(np.float64).tiny
     norm, mean = np.exp(np.log(np.maximum(np.array(found), tiny)).mean(axis=0))
     return Influence(wanted, norm.tolist(), mean.tolist(), exact, len(ends))
-
-
-def _row(state: State | None, row: int) -> State | None:
-    if state is None:
-        return None
-    return [(h[row : row + 1], None if s is None else s[row : row + 1]) for h, s in state]
 
 
 def _check_lags(lags: list[int], tau: int, width: int) -> None:

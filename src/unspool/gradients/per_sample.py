@@ -35,7 +35,7 @@ from unspool.model.inputs import as_int32, check_input, describe
 from unspool.model.network import Model
 from unspool.model.packed import Weights
 from unspool.model.parameters import TRANSPOSED, Parameters, Shapes
-from unspool.model.values import Masks, Output, State
+from unspool.model.values import Masks, Output, State, rows_of
 
 ROWS = 64
 """Rows that are read at once: enough for whole tiles of the kernels."""
@@ -93,7 +93,7 @@ def per_sample_gradients(
     x        int32 (tau, B) or float32 (tau, B, X): the window; y int32 (tau, B) or (B,): the targets
     state    the state before the first step; without it h(0), which has a gradient where it is learned
     """
-    window = _Window(model, x, y, state, **more)
+    window = _SampleWindow(model, x, y, state, **more)
     B, size = x.shape[1], model.parameters.flat.size
     needed, free = 4 * B * size, available()
     if needed > free:
@@ -118,7 +118,7 @@ def per_sample_norms(
 
     At most 256 MiB of gradients are stored at a time, or one.
     """
-    window = _Window(model, x, y, state, **more)
+    window = _SampleWindow(model, x, y, state, **more)
     B = x.shape[1]
     most = max(1, min(ROWS, B, ROOM // (4 * model.parameters.flat.size)))
     made = [model.gradient() for _ in range(most)]
@@ -134,7 +134,7 @@ def per_sample_norms(
 
 
 @dataclass
-class _Window:
+class _SampleWindow:
     """A batch of windows, read some rows at a time."""
 
     model: Model
@@ -160,7 +160,7 @@ class _Window:
         masks = self.masks and Masks(*(part and [mask[rows] for mask in part] for part in self.masks))
         output = model.forward(
             np.ascontiguousarray(self.x[:, rows]),
-            self.state and [(h[rows], None if s is None else s[rows]) for h, s in self.state],
+            self.state and rows_of(self.state, rows),
             lengths=None if self.lengths is None else self.lengths[rows],
             masks=masks,
             weights=self.weights,
@@ -174,8 +174,7 @@ class _Window:
         )
         for b, each in enumerate(gradients):
             if self.state is None:
-                own = [(h[b : b + 1], None if s is None else s[b : b + 1]) for h, s in starts]
-                model.add_initial_state_gradient(own, each)
+                model.add_initial_state_gradient(rows_of(starts, slice(b, b + 1)), each)
             model.fold_input_tables(each, self.weights)
         return losses
 

@@ -250,7 +250,9 @@ class CarriedState:
 
 def begins_anew(window: Window) -> bool:
     """Return whether the state starts anew before this window, in all rows together."""
-    reset = np.asarray(window.reset)
-    if reset.any() != reset.all():
-        raise InputError("fresh: the rows of a window begin anew together or not at all")
-    return bool(reset.all())
+    count = np.count_nonzero(window.reset)
+    if 0 < count < np.size(window.reset):
+        raise InputError(
+            "fresh: mixes True and False; expected one value for all rows: reset all rows of a window together"
+        )
+    return bool(count)

@@ -4,7 +4,22 @@ from typing import TYPE_CHECKING
 
 from unspool.lazy import lazy_names
 
-if TYPE_CHECKING:
+_TABLE = """
+inspect.graph.build      fold
+inspect.graph.export     from_json to_dot to_json to_mermaid
+inspect.graph.picture    save_graph
+inspect.graph.structure  At Folded Unfolded
+inspect.graph.systems    driven g plain
+inspect.graph.trace      Trace trace
+inspect.memory           MemoryReport look_back
+inspect.probes           Probe probe
+inspect.properties       Property properties_of
+inspect.report           InspectReport inspect
+inspect.units            Unit choose_units find_units
+"""
+if not TYPE_CHECKING:  # a type checker would take any name for one that exists
+    __getattr__, __dir__ = lazy_names(__name__, _TABLE)
+else:
     from unspool.inspect.graph.build import fold
     from unspool.inspect.graph.export import from_json, to_dot, to_json, to_mermaid
     from unspool.inspect.graph.picture import save_graph
@@ -44,34 +59,3 @@ __all__ = [
     "to_mermaid",
     "trace",
 ]
-_MODULES = {
-    "At": "inspect.graph.structure",
-    "Folded": "inspect.graph.structure",
-    "InspectReport": "inspect.report",
-    "MemoryReport": "inspect.memory",
-    "Probe": "inspect.probes",
-    "Property": "inspect.properties",
-    "Trace": "inspect.graph.trace",
-    "Unfolded": "inspect.graph.structure",
-    "Unit": "inspect.units",
-    "choose_units": "inspect.units",
-    "driven": "inspect.graph.systems",
-    "find_units": "inspect.units",
-    "fold": "inspect.graph.build",
-    "from_json": "inspect.graph.export",
-    "g": "inspect.graph.systems",
-    "inspect": "inspect.report",
-    "look_back": "inspect.memory",
-    "plain": "inspect.graph.systems",
-    "probe": "inspect.probes",
-    "properties_of": "inspect.properties",
-    "save_graph": "inspect.graph.picture",
-    "to_dot": "inspect.graph.export",
-    "to_json": "inspect.graph.export",
-    "to_mermaid": "inspect.graph.export",
-    "trace": "inspect.graph.trace",
-}
-"""The module that each public name is imported from at first use."""
-
-if not TYPE_CHECKING:  # a type checker would take any name for one that exists
-    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -8,14 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.kernels import native
-from unspool.kernels.arrays import Floats
+from unspool.kernels.arrays import Floats, Real
 
 DIRECTIONS, ROUNDS = 8, 60
 """Number of directions and of iterations: the error decays with the ratio of the ninth to the second eigenvalue."""
-Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -75,10 +75,10 @@ def last_states(network: Network, sequences: list[Ids]) -> Real:
     """Return the last layer's state after each sequence, n width; the LSTM's cell state stands behind h."""
     weights = network.weights()
     found: list[Real | None] = [None] * len(sequences)
-    for batch in Examples(sequences).batches(256, aligned=False):
-        read = network.read(batch, weights)
+    for batch in Examples(sequences).batches(256, per_step=False):
+        encoded = network.encode(batch, weights)
         D = network.encoder.config.directions
-        parts = [part for state in read.output.state[-D:] for part in state if part is not None]
+        parts = [part for state in encoded.state[-D:] for part in state if part is not None]
         for b, row in enumerate(batch.rows.tolist()):
             found[row] = np.concatenate([part[b] for part in parts]).astype(np.float64)
     return np.stack([each for each in found if each is not None])

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+
+from unspool.kernels.arrays import Whole
 
 Row = tuple[tuple[bool, ...], tuple[int, ...]]
 """Yes-or-no properties and positions of a token."""
@@ -26,7 +27,7 @@ class Property:
     """The value of a property at each token."""
 
     name: str
-    values: NDArray[np.int64]
+    values: Whole
     """int64 (T,)."""
     ranged: bool
     """Whether the values are ranges of a position instead of no and yes."""
@@ -39,13 +40,15 @@ def properties_of(pieces: list[str]) -> list[Property]:
     ['a blank or line end', 'a capital letter', 'a vowel', 'punctuation']
     """
     marks = _Marks()
-    rows = [marks.read(piece) for piece in pieces]
+    rows, after = [marks.read(piece) for piece in pieces], [*pieces[1:], ""]
     found = []
     for i, name in enumerate(_Marks.yes_or_no):
         found.append(Property(name, np.array([row[0][i] for row in rows], np.int64), False))
     found += [
         Property("the word ends here", _word_ends(rows), False),
-        Property("the line ends here", _line_ends(pieces), False),
+        Property(
+            "the line ends here", np.array([piece.startswith("\n") for piece in after], np.int64), False
+        ),
     ]
     for i, name in enumerate(_Marks.positions):
         found.append(Property(name, _ranges([row[1][i] for row in rows]), True))
@@ -120,24 +123,19 @@ def _toggled(now: str, char: str, pairs: dict[str, str], straight: str) -> str:
     return pairs.get(char, char if straight and char in straight else "")
 
 
-def _word_ends(rows: list[Row]) -> NDArray[np.int64]:
+def _word_ends(rows: list[Row]) -> Whole:
     """Return where a word ends: inside a word now, outside at the next token."""
     inside = [row[1][1] > 0 for row in rows]
     return np.array([now and not then for now, then in pairwise([*inside, False])], np.int64)
 
 
-def _line_ends(pieces: list[str]) -> NDArray[np.int64]:
-    after = [piece.startswith("\n") for piece in pieces[1:]] + [False]
-    return np.array(after, np.int64)
-
-
-def _ranges(values: list[int]) -> NDArray[np.int64]:
+def _ranges(values: list[int]) -> Whole:
     """Return the range of each value, with about equally many tokens per range."""
     numbers = np.array(values)
     edges = np.unique(np.quantile(numbers, np.linspace(0, 1, RANGES + 1)[1:-1]))
     return np.searchsorted(edges, numbers, side="left").astype(np.int64)
 
 
-def _varies(values: NDArray[np.int64]) -> bool:
+def _varies(values: Whole) -> bool:
     most = np.bincount(values).max() / len(values)
     return bool(1 - most >= LEAST)

@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.data.tokens.registry import Tokenizer
 from unspool.errors import InputError
 from unspool.evaluation.read import read_windows
-from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.arrays import Floats, Ids, Real, Whole
 from unspool.model.network import Model
 
 WINDOW = 256
@@ -32,11 +31,11 @@ class Reading:
     """What each token adds to the text."""
     states: dict[str, Floats]
     """By layer and letter, T H: layer0.h, layer0.s …"""
-    surprise: NDArray[np.float64]
+    surprise: Real
     """Nats; NaN at the first token."""
     expected: Ids
     """The tokens most expected in this place, T k; -1 at the first."""
-    shares: NDArray[np.float64]
+    shares: Real
     """Their probabilities, T k."""
 
     @property
@@ -86,14 +85,14 @@ def read(model: Model, ids: Ids, pieces: list[str], *, window: int = WINDOW) -> 
     return Reading(ids, pieces, states, surprise, expected, shares)
 
 
-def _largest(p: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+def _largest(p: Real, k: int) -> Whole:
     """Return the places of the k largest of each row, the largest first."""
     some = np.sort(np.argpartition(-p, k - 1, axis=1)[:, :k], axis=1)
     order = np.argsort(-np.take_along_axis(p, some, axis=1), axis=1, kind="stable")
     return np.take_along_axis(some, order, axis=1)
 
 
-def _softmax(o: Floats) -> NDArray[np.float64]:
+def _softmax(o: Floats) -> Real:
     e = np.exp(o.astype(np.float64) - o.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
 

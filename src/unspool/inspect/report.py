@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from unspool.data.text.clean import Cleaner
+from unspool.data.text.corpus import as_read
 from unspool.data.text.decoding import read_text
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.sources import Text, as_sources
@@ -79,10 +79,11 @@ def inspect(
 ) -> InspectReport:
     """Run a model on a text (a str is the text itself, a Path a file) and return the results; `note` is called at each stage."""
     note("reading")
-    tokens = _tokens(source, _read(text, source.settings))
+    tokenizer, settings = source.tokenizer, source.settings
+    tokens = tokenizer.encode_text(as_read(_read(text, settings), tokenizer, settings))
     if len(tokens) < 2:
         raise InputError(f"{name}: {len(tokens)} tokens; expected two or more")
-    pieces = pieces_of(source.tokenizer, tokens)
+    pieces = pieces_of(tokenizer, tokens)
     ids = in_reading_order(np.array(source.vocab[tokens], np.int32), source.backward)
     reading = read(source.model, ids, pieces)
     if source.backward:
@@ -90,7 +91,7 @@ def inspect(
     note("comparing units with the text")
     found = properties_of(pieces)
     chosen = find_units(reading.states, found, units) if units else choose_units(reading.states, found, UNITS)
-    note("looking back")
+    note("measuring the memory")
     back = look_back(source.model, ids)
     note("unfolding")
     steps = min(STEPS, len(ids) - 1)
@@ -114,21 +115,15 @@ def _read(text: Text, settings: TextConfig) -> str:
     return text if isinstance(text, str) else read_text(sources, settings.errors, settings.newlines)
 
 
-def _tokens(source: TextModel, text: str) -> list[str]:
-    if source.settings.clean:
-        text = "".join(Cleaner(source.tokenizer.line_joint).clean([text]))
-    return source.tokenizer.encode_text(text)
-
-
 def _in_text_order(reading: Reading) -> Reading:
     """Return the results of a backward model in the order of the text."""
-    return Reading(
-        reading.ids[::-1],
-        reading.pieces,
-        {name: values[::-1] for name, values in reading.states.items()},
-        reading.surprise[::-1],
-        reading.expected[::-1],
-        reading.shares[::-1],
+    return replace(
+        reading,
+        ids=reading.ids[::-1],
+        states={name: values[::-1] for name, values in reading.states.items()},
+        surprise=reading.surprise[::-1],
+        expected=reading.expected[::-1],
+        shares=reading.shares[::-1],
     )
 
 

@@ -13,18 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.errors import InputError
 from unspool.inspect.properties import Property
 from unspool.kernels import native
-from unspool.kernels.arrays import Floats
+from unspool.kernels.arrays import Floats, Real
 
 RANGES = 10
 SHIFTS = 8
 UNITS = 128
 """Number of units per block, which bounds the memory of their tables."""
-Table = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Unit:
         ]
 
 
-def normalised_information(states: Floats, found: list[Property]) -> tuple[Table, Table]:
+def normalised_information(states: Floats, found: list[Property]) -> tuple[Real, Real]:
     """Return the normalised mutual information of units and properties, (units, properties), minus chance, and the chance level.
 
     >>> p = Property("heads", np.random.default_rng(0).integers(0, 2, 400), False)
@@ -96,7 +94,7 @@ def _columns(found: list[Property], T: int) -> tuple[Floats, list[list[slice]]]:
     return np.concatenate(blocks, axis=1), spans
 
 
-def _normalised_information(joint: Table) -> Table:
+def _normalised_information(joint: Real) -> Real:
     """Return I(u; p) / H(p) of each unit from the joint distribution (range, unit, value)."""
     p = joint.sum(axis=0)[0]
     u = joint.sum(axis=2, keepdims=True)

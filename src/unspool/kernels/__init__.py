@@ -1,1 +1,1 @@
-"""The arithmetic: plain NumPy twins (reference) and the native kernels (ops)."""
+"""The arithmetic, twice under the same names: `native` (C++, float32) and `reference` (plain NumPy, float64)."""

@@ -17,6 +17,12 @@ Whole: TypeAlias = NDArray[np.int64]
 Real: TypeAlias = NDArray[np.float64]
 """Probabilities and other measurements."""
 
+Mask: TypeAlias = NDArray[np.bool_]
+"""One truth value per entry."""
+
+Array: TypeAlias = NDArray[Any]
+"""Numbers of any kind, or strings, as in a file."""
+
 Codes: TypeAlias = NDArray[Any]
 """Code points or provisional ids: unsigned integers of any width."""
 

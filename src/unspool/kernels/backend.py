@@ -131,6 +131,16 @@ class Backend(Protocol):
 BACKENDS: dict[str, Backend] = {"native": native, "reference": reference}
 
 
-def backend_name(backend: Backend) -> str:
-    """Return the name of a backend in BACKENDS; a module cannot be pickled, its name can."""
-    return next(name for name, each in BACKENDS.items() if each is backend)
+class OnBackend:
+    """An object that computes on a backend. It is copied and pickled with the backend's name: a module cannot be pickled."""
+
+    backend: Backend
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, with the name of the backend."""
+        name = next(name for name, each in BACKENDS.items() if each is self.backend)
+        return self.__dict__ | {"backend": name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the attributes of a copied or unpickled object."""
+        self.__dict__.update(state | {"backend": BACKENDS[state["backend"]]})

@@ -1,4 +1,4 @@
-"""tanh, sigmoid and softmax of any array, with the bits of the kernels on every machine.
+"""tanh, softmax and its logarithm of any array, in the precision of a backend: native has the same bits on every machine.
 
 >>> tanh(np.array([0.0, 1.0], np.float32))
 array([0.       , 0.7615942], dtype=float32)
@@ -10,35 +10,45 @@ import numpy as np
 
 from unspool.kernels import native
 from unspool.kernels.arrays import Activation, Floats
+from unspool.kernels.backend import Backend
 
 
-def tanh(x: Floats) -> Floats:
+def tanh(x: Floats, backend: Backend = native) -> Floats:
     """Return tanh(x)."""
-    return _activated(x, "tanh")
+    return _activated(x, "tanh", backend)
 
 
-def sigmoid(x: Floats) -> Floats:
-    """Return 1 / (1 + exp(-x))."""
-    return _activated(x, "sigmoid")
+def _activated(x: Floats, activation: Activation, backend: Backend) -> Floats:
+    return backend.activate(x.astype(backend.DTYPE) + backend.DTYPE(0), activation)  # +0: -0 becomes 0
 
 
-def _activated(x: Floats, activation: Activation) -> Floats:
-    return native.activate(x.astype(np.float32) + np.float32(0), activation)  # +0: -0 becomes 0
+def _exp(x: Floats, backend: Backend) -> Floats:
+    """Return exp(x) = sigmoid(x) / (1 - sigmoid(x)), which loses nothing where x is not above zero."""
+    s = _activated(x, "sigmoid", backend).astype(np.float64)
+    return s / (1 - s)
 
 
-def softmax(o: Floats) -> Floats:
+def softmax(o: Floats, backend: Backend = native) -> Floats:
     """Return exp(o) / Σ exp(o) along the last axis, summed from the first to the last.
-
-    exp(x) = sigmoid(x) / (1 - sigmoid(x)), which loses nothing where x is not above zero.
 
     >>> softmax(np.zeros((1, 4), np.float32)).tolist()
     [[0.25, 0.25, 0.25, 0.25]]
     """
     if not o.size:
-        return o.astype(np.float32)
-    below = sigmoid(o - o.max(axis=-1, keepdims=True)).astype(np.float64)
-    e = below / (1 - below)
-    result: Floats = (e / np.cumsum(e, axis=-1)[..., -1:]).astype(np.float32)
+        return o.astype(backend.DTYPE)
+    e = _exp(o - o.max(axis=-1, keepdims=True), backend)
+    result: Floats = (e / np.cumsum(e, axis=-1)[..., -1:]).astype(backend.DTYPE)
+    return result
+
+
+def log_softmax(o: Floats, backend: Backend = native) -> Floats:
+    """Return log softmax(o) along the last axis, in float64.
+
+    >>> log_softmax(np.zeros((1, 4), np.float32)).round(4).tolist()
+    [[-1.3863, -1.3863, -1.3863, -1.3863]]
+    """
+    below = o.astype(np.float64) - o.max(axis=-1, keepdims=True)
+    result: Floats = below - np.log(np.cumsum(_exp(below, backend), axis=-1)[..., -1:])
     return result
 
 

@@ -77,14 +77,14 @@ def matmul(
     """
     if transpose_a:
         if isinstance(b, Packed) or transpose_b or start is not None:
-            raise InputError("with transpose_a, b must be an array as it is, and sums go to `out`")
+            raise InputError("with transpose_a, b must be a plain array, and sums go to `out`")
         onto = None if out is None else as_written(out, "out")
         c = _native.outer_product(
             as_rows(a, "a"), as_rows(b, "b"), onto, accumulate, None, None, True, 0, 0, None, True
         )
         return c if onto is None else onto
     if out is not None:
-        raise InputError("`out` goes with transpose_a; pass `start` to begin a product from values")
+        raise InputError("`out` requires transpose_a; pass `start` to begin a product from values")
     return _native.rows_product(
         as_rows(a, "a"), pack(b, transposed=transpose_b), maybe_floats(start, "start")
     )

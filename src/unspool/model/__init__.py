@@ -1,1 +1,1 @@
-"""The network: config, values ─▶ parameters ─▶ packed ─▶ unroll, bptt ─▶ network ─▶ stream, generate."""
+"""The networks: config, parameters ─▶ packed ─▶ layer, stack ─▶ network ─▶ attention, sequence_network ─▶ decode, stream, generate."""

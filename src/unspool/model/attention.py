@@ -19,52 +19,29 @@ block: sums over decoder steps run from the last block to the first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.backend import Backend
 from unspool.kernels.elementwise import softmax, tanh
+from unspool.model.linear import Linear
 from unspool.model.parameters import Parameters
 
 
-@dataclass
 class AttentionWeights:
     """Attention's parameters, laid out for the kernels once an update."""
 
-    p: Parameters
-
-    @property
-    def additive(self) -> bool:
-        """Whether the score is (2) rather than (1)."""
-        return "P" in self.p.shapes
-
-    @property
-    def scale(self) -> float:
-        """What divides the scores of (1)."""
-        return 1.0 if self.additive else float(self.p["A"].shape[0]) ** -0.5
-
-    @cached_property
-    def A(self) -> tuple[native.Packed, native.Packed]:
-        """The encoder's side of the score, forwards and backwards."""
-        return _both(self.p["A"])
-
-    @cached_property
-    def C(self) -> tuple[native.Packed, native.Packed]:
-        """The matrix of (4), forwards and backwards."""
-        return _both(self.p["C"])
-
-    @cached_property
-    def P(self) -> tuple[native.Packed, native.Packed]:
-        """The decoder's side of (2), forwards and backwards."""
-        return _both(self.p["P"])
-
-
-def _both(matrix: Floats) -> tuple[native.Packed, native.Packed]:
-    return native.pack(matrix, transposed=True), native.pack(matrix)
+    def __init__(self, p: Parameters, backend: Backend) -> None:
+        self.backend, self.additive = backend, "P" in p.shapes
+        self.A, self.C = Linear.of(p["A"], None, backend), Linear.of(p["C"], p["a"], backend)
+        self.scale = 1.0
+        """What the scores are multiplied by: 1/√H in (1)."""
+        if self.additive:
+            self.P, self.v = Linear.of(p["P"], None, backend), p["v"]
+        else:
+            self.scale = float(p["A"].shape[0]) ** -0.5
 
 
 SCORES, MIXED = 2**21, 2**24
@@ -90,28 +67,28 @@ class AttentionTape(NamedTuple):
     queries: Floats  # tau_d B H
     joined: Floats  # tau_d B We+H
     out: Floats  # tau_d B H
-    read: Ids  # B, the steps of every row in the encoder
-    written: Ids  # B, and in the decoder
+    lengths: Ids  # B, the steps of every row in the encoder
+    target_lengths: Ids  # B, and in the decoder
     only: Block | None  # where there is just one
 
 
 def attend(
-    weights: AttentionWeights, e: Floats, h: Floats, read: Ids, written: Ids
+    weights: AttentionWeights, e: Floats, h: Floats, lengths: Ids, target_lengths: Ids
 ) -> tuple[Floats, AttentionTape]:
-    """Return h̃(t), tau_d B H; row b has read[b] steps in the encoder and written[b] in the decoder."""
-    keys = _rows_product(e, weights.A[0])
-    queries = _rows_product(h, weights.P[0]) if weights.additive else h
-    rows, z = _row_first(e), np.zeros((e.shape[1], h.shape[0], e.shape[2]), np.float32)
+    """Return h̃(t), tau_d B H; row b has lengths[b] steps in the encoder and target_lengths[b] in the decoder."""
+    backend = weights.backend
+    keys, queries = weights.A(e), weights.P(h) if weights.additive else h
+    rows, z = _row_first(e), np.zeros((e.shape[1], h.shape[0], e.shape[2]), e.dtype)
     edges, block = _edges(weights, queries, keys), None
     for begin, end in edges:
-        block = _block(weights, queries, keys, read, written, begin, end)
+        block = _block(weights, queries, keys, lengths, target_lengths, begin, end)
         for b, (T, L) in enumerate(block.live):
             if L and T:
-                z[b, begin : begin + T] = native.matmul(block.alpha[b, :T, :L], rows[b, :L])
+                z[b, begin : begin + T] = backend.matmul(block.alpha[b, :T, :L], rows[b, :L])
     joined = np.concatenate([z.swapaxes(0, 1), h], axis=2)
-    out = tanh(_rows_product(joined, weights.C[0], weights.p["a"]))  # (4)
+    out = tanh(weights.C(joined), backend)  # (4)
     only = block if len(edges) == 1 else None
-    return out, AttentionTape(e, h, keys, queries, joined, out, read, written, only)
+    return out, AttentionTape(e, h, keys, queries, joined, out, lengths, target_lengths, only)
 
 
 def attention_weights(weights: AttentionWeights, tape: AttentionTape) -> Floats:
@@ -133,43 +110,49 @@ def _blocks(weights: AttentionWeights, tape: AttentionTape) -> Iterator[Block]:
         yield tape.only
         return
     for begin, end in reversed(_edges(weights, tape.queries, tape.keys)):
-        yield _block(weights, tape.queries, tape.keys, tape.read, tape.written, begin, end)
+        yield _block(weights, tape.queries, tape.keys, tape.lengths, tape.target_lengths, begin, end)
 
 
 def _block(
-    weights: AttentionWeights, queries: Floats, keys: Floats, read: Ids, written: Ids, begin: int, end: int
+    weights: AttentionWeights,
+    queries: Floats,
+    keys: Floats,
+    lengths: Ids,
+    target_lengths: Ids,
+    begin: int,
+    end: int,
 ) -> Block:
     """Compute the scores and weights of some decoder steps."""
-    steps = np.clip(written - begin, 0, end - begin)
-    live = list(zip(steps.tolist(), read.tolist(), strict=True))
+    steps = np.clip(target_lengths - begin, 0, end - begin)
+    live = list(zip(steps.tolist(), lengths.tolist(), strict=True))
     scores = _additive if weights.additive else _general
     score, mixed = scores(weights, queries[begin:end], keys, live)
     inside = (np.arange(end - begin)[:, None] < steps[:, None, None]) & (
-        np.arange(len(keys)) < read[:, None, None]
+        np.arange(len(keys)) < lengths[:, None, None]
     )
     # What stands for a step that is not there: so little that its weight is zero.
-    least = np.where(inside.any(axis=2, keepdims=True), np.float32(-np.inf), np.float32(0))
-    alpha = np.where(inside, softmax(np.where(inside, score, least)), np.float32(0))  # (3)
+    least = np.where(inside.any(axis=2, keepdims=True), -np.inf, 0).astype(score.dtype)
+    alpha = np.where(inside, softmax(np.where(inside, score, least), weights.backend), 0)  # (3)
     return Block(begin, end, live, alpha, mixed)
 
 
 def _general(
     weights: AttentionWeights, queries: Floats, keys: Floats, live: list[tuple[int, int]]
 ) -> tuple[Floats, None]:
-    score = np.zeros((len(live), len(queries), len(keys)), np.float32)
+    score = np.zeros((len(live), len(queries), len(keys)), keys.dtype)
     q, k = _row_first(queries), _row_first(keys)
     for b, (T, L) in enumerate(live):
         if T and L:
-            score[b, :T, :L] = native.matmul(q[b, :T], k[b, :L], transpose_b=True)
-    return score * np.float32(weights.scale), None  # (1)
+            score[b, :T, :L] = weights.backend.matmul(q[b, :T], k[b, :L], transpose_b=True)
+    return score * weights.scale, None  # (1)
 
 
 def _additive(
     weights: AttentionWeights, queries: Floats, keys: Floats, live: list[tuple[int, int]]
 ) -> tuple[Floats, Floats]:
-    mixed = tanh(queries[:, :, None] + keys.swapaxes(0, 1)[None])  # tau_d B tau_e H
+    mixed = tanh(queries[:, :, None] + keys.swapaxes(0, 1)[None], weights.backend)  # tau_d B tau_e H
     T, B, L, H = mixed.shape
-    score = native.matmul(mixed.reshape(-1, H), weights.p["v"][:, None].copy()).reshape(T, B, L)
+    score = weights.backend.matmul(mixed.reshape(-1, H), weights.v[:, None].copy()).reshape(T, B, L)
     return np.ascontiguousarray(score.swapaxes(0, 1)), mixed  # (2)
 
 
@@ -180,42 +163,41 @@ def attend_backward(
 
     Beyond a row's end in the decoder `dout` must be zero.
     """
-    do = dout * (np.float32(1) - tape.out * tape.out)
-    djoined = _through(tape.joined, do, weights.C[1], gradient["C"])
-    native.column_sum(_flat(do), out=gradient["a"])
+    do = dout * (1 - tape.out * tape.out)
+    djoined = weights.C.backward(tape.joined, do, gradient["C"], gradient["a"])
     We = tape.e.shape[2]
     dz, dh = _row_first(djoined[:, :, :We]), djoined[:, :, We:].copy()
-    e, de = _row_first(tape.e), np.zeros((tape.e.shape[1], tape.e.shape[0], We), np.float32)
+    e, de = _row_first(tape.e), np.zeros((tape.e.shape[1], tape.e.shape[0], We), tape.e.dtype)
     dqueries, dkeys = np.zeros_like(tape.queries), np.zeros_like(tape.keys)
     for block in _blocks(weights, tape):
-        ds = _scores_backward(block, e, dz, de)
+        ds = _scores_backward(weights.backend, block, e, dz, de)
         if weights.additive:
             _additive_backward(weights, block, ds, dqueries, dkeys, gradient)
         else:
             _general_backward(weights, tape, block, ds, dqueries, dkeys)
     if weights.additive:
-        dh += _through(tape.h, dqueries, weights.P[1], gradient["P"])
+        dh += weights.P.backward(tape.h, dqueries, gradient["P"])
     else:
         dh += dqueries
-    return de.swapaxes(0, 1) + _through(tape.e, dkeys, weights.A[1], gradient["A"]), dh
+    return de.swapaxes(0, 1) + weights.A.backward(tape.e, dkeys, gradient["A"]), dh
 
 
-def _scores_backward(block: Block, e: Floats, dz: Floats, de: Floats) -> Floats:
+def _scores_backward(backend: Backend, block: Block, e: Floats, dz: Floats, de: Floats) -> Floats:
     """Add a block's part of the gradient of e through (3) to `de`; return that of its scores, B end-begin tau_e."""
     dalpha = np.zeros_like(block.alpha)
     for b, (T, L) in enumerate(block.live):
         if T and L:
             own = np.ascontiguousarray(dz[b, block.begin : block.begin + T])
-            native.matmul(block.alpha[b, :T, :L], own, transpose_a=True, out=de[b, :L])
-            dalpha[b, :T, :L] = native.matmul(own, e[b, :L], transpose_b=True)
+            backend.matmul(block.alpha[b, :T, :L], own, transpose_a=True, out=de[b, :L])
+            dalpha[b, :T, :L] = backend.matmul(own, e[b, :L], transpose_b=True)
     inner = np.cumsum(block.alpha.astype(np.float64) * dalpha, axis=2)[:, :, -1:]
-    return (block.alpha * (dalpha - inner)).astype(np.float32)  # (5)
+    return (block.alpha * (dalpha - inner)).astype(dalpha.dtype)  # (5)
 
 
 def _general_backward(
     weights: AttentionWeights, tape: AttentionTape, block: Block, ds: Floats, dqueries: Floats, dkeys: Floats
 ) -> None:
-    ds = ds * np.float32(weights.scale)
+    ds = ds * weights.scale
     for b, (T, L) in enumerate(block.live):
         if T and L:
             own, steps = ds[b, :T, :L], slice(block.begin, block.begin + T)
@@ -223,9 +205,9 @@ def _general_backward(
                 np.ascontiguousarray(tape.queries[steps, b]),
                 np.ascontiguousarray(tape.keys[:L, b]),
             )
-            dqueries[steps, b] = native.matmul(own, keys)
+            dqueries[steps, b] = weights.backend.matmul(own, keys)
             so_far = np.ascontiguousarray(dkeys[:L, b])
-            dkeys[:L, b] = native.matmul(own, queries, transpose_a=True, out=so_far)
+            dkeys[:L, b] = weights.backend.matmul(own, queries, transpose_a=True, out=so_far)
 
 
 def _additive_backward(
@@ -234,31 +216,17 @@ def _additive_backward(
     assert block.mixed is not None
     T, B, L, H = block.mixed.shape
     ds = np.ascontiguousarray(ds.swapaxes(0, 1))  # end-begin B tau_e
-    native.matmul(
+    weights.backend.matmul(
         ds.reshape(-1, 1), block.mixed.reshape(-1, H), transpose_a=True, out=gradient["v"].reshape(1, H)
     )
-    da = ds[..., None] * weights.p["v"] * (np.float32(1) - block.mixed * block.mixed)
+    da = ds[..., None] * weights.v * (1 - block.mixed * block.mixed)
     so_far = _row_first(dkeys)  # B tau_e H
-    native.column_sum(da.reshape(T, -1), out=so_far.reshape(-1))
+    weights.backend.column_sum(da.reshape(T, -1), out=so_far.reshape(-1))
     dkeys[:] = so_far.swapaxes(0, 1)
-    over_read = native.column_sum(np.ascontiguousarray(np.moveaxis(da, 2, 0)).reshape(L, -1))
+    over_read = weights.backend.column_sum(np.ascontiguousarray(np.moveaxis(da, 2, 0)).reshape(L, -1))
     dqueries[block.begin : block.end] = over_read.reshape(T, B, H)
 
 
 def _row_first(x: Floats) -> Floats:
     """Swap time and row: what belongs to a row lies together."""
     return np.ascontiguousarray(x.swapaxes(0, 1))
-
-
-def _rows_product(x: Floats, W: native.Packed, start: Floats | None = None) -> Floats:
-    return native.matmul(_flat(x), W, start=start).reshape(*x.shape[:-1], -1)
-
-
-def _through(x: Floats, dy: Floats, W: native.Packed, dW: Floats) -> Floats:
-    """Add Σ dy xᵀ to dW, and return Wᵀ dy."""
-    native.matmul(_flat(dy), _flat(x), transpose_a=True, out=dW)
-    return native.matmul(_flat(dy), W).reshape(x.shape)
-
-
-def _flat(x: Floats) -> Floats:
-    return np.ascontiguousarray(x).reshape(-1, x.shape[-1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from unspool.cells import DEFAULT, CellName, cell_named, names_with
@@ -10,7 +10,7 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import Activation
 from unspool.model import options
 from unspool.model.values import Feedback, Pattern
-from unspool.options import check_fields, declared, to_json
+from unspool.options import check_fields, declared, from_json, to_json
 
 INPUT_TABLE_LIMIT = 1024
 """Up to this many tokens the whole table E Uᵀ + b is computed once an update; beyond, rows in use only."""
@@ -55,10 +55,14 @@ class ModelConfig:
         check_fields(self)
         if self.activation != "tanh" and not cell_named(self.cell).has_activation:
             raise InputError(
-                f"activation={self.activation!r} goes with cell={names_with('has_activation')!r}; the {self.cell} has its own"
+                f"activation={self.activation!r} requires cell={names_with('has_activation')!r}; the {self.cell} cell has a fixed one"
+            )
+        if self.recurrent_dropout and not cell_named(self.cell).has_W:
+            raise InputError(
+                f"recurrent_dropout={self.recurrent_dropout} needs a cell with W: {names_with('has_W')}; the {self.cell} has none, use dropout"
             )
         if self.dense and (self.embedding or self.tied):
-            raise InputError("embedding and tied go with tokens; leave them out where dense=True")
+            raise InputError("embedding and tied need tokens; leave them out where dense=True")
         if self.tied and self.embedding != self.width:
             raise InputError(
                 f"tied=True needs embedding={self.width} (the width of the last layer); got {self.embedding}"
@@ -70,13 +74,13 @@ class ModelConfig:
         if self.pattern == "output":
             self._check_feedback()
         elif self.feedback != "token":
-            raise InputError(f"feedback={self.feedback!r} goes with pattern='output' (10.4)")
+            raise InputError(f"feedback={self.feedback!r} requires pattern='output' (10.4)")
 
     def _check_feedback(self) -> None:
         """Where the output is the only way back, there is no state to gate, drop, learn or read backwards."""
         if not cell_named(self.cell).reads_output:
             raise InputError(
-                f"pattern='output' (10.4) goes with cell={names_with('reads_output')!r}; the {self.cell} is made of its own state"
+                f"pattern='output' (10.4) requires cell={names_with('reads_output')!r}; the {self.cell} cell reads its state"
             )
         for name, plain in (("layers", 1), ("bidirectional", False), ("recurrent_dropout", 0.0)):
             if getattr(self, name) != plain:
@@ -85,7 +89,7 @@ class ModelConfig:
                 )
         if self.learn_h0 and self.feeds_tokens:
             raise InputError(
-                "pattern='output' (10.4) with feedback='token' has no h(0) to learn (learn_h0, h0='learned'): nothing comes "
+                "pattern='output' (10.4) with feedback='token' has no h(0) to learn (h0='learned'): nothing comes "
                 "before the first token; use feedback='logits'"
             )
 
@@ -98,6 +102,11 @@ class ModelConfig:
     def width(self) -> int:
         """The width of a layer's output."""
         return self.hidden * self.directions
+
+    @property
+    def output_matrix(self) -> str:
+        """The name of the matrix of the output: V, or E where tied."""
+        return "E" if self.tied else "V"
 
     @property
     def feeds_tokens(self) -> bool:
@@ -135,11 +144,4 @@ class ModelConfig:
     @staticmethod
     def from_json(content: dict[str, Any]) -> ModelConfig:
         """Make a config from plain values; an unknown field is an error."""
-        known = {field.name for field in fields(ModelConfig)}
-        if unknown := sorted(set(content) - known):
-            raise InputError(
-                f"unknown model field {unknown[0]!r}; expected some of {', '.join(sorted(known))}"
-            )
-        if missing := sorted({"inputs", "outputs"} - set(content)):
-            raise InputError(f"the model field {missing[0]!r} is missing")
-        return ModelConfig(**content)
+        return from_json(ModelConfig, content)

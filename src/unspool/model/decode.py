@@ -14,11 +14,11 @@ import numpy as np
 
 from unspool.data.batches.examples import SequenceBatch
 from unspool.kernels.arrays import Floats, Ids
-from unspool.kernels.elementwise import sigmoid, softmax
+from unspool.kernels.elementwise import log_softmax, softmax
 from unspool.model.attention import attend
 from unspool.model.sequence_config import BOS, EOS, UNK
 from unspool.model.sequence_network import Network, NetworkWeights
-from unspool.model.values import State
+from unspool.model.values import State, rows_of
 
 UNWRITTEN = [UNK, BOS]
 
@@ -31,7 +31,7 @@ class Hypothesis(NamedTuple):
 
 
 @dataclass
-class Decoder:
+class StepDecoder:
     """The decoder of a batch between two steps."""
 
     network: Network
@@ -41,10 +41,10 @@ class Decoder:
     state: State
 
     @staticmethod
-    def of(network: Network, batch: SequenceBatch, weights: NetworkWeights) -> Decoder:
+    def of(network: Network, batch: SequenceBatch, weights: NetworkWeights) -> StepDecoder:
         """Read the input; the decoder stands before its first step."""
-        read = network.read(batch, weights)
-        return Decoder(network, weights, read.output.h, batch.lengths, network.initial_state(read))
+        encoded = network.encode(batch, weights)
+        return StepDecoder(network, weights, encoded.h, batch.lengths, network.decoder_state(encoded))
 
     def step(self, before: Floats | Ids) -> Floats:
         """Read what was written last, B or B O; return o, B K."""
@@ -60,7 +60,7 @@ class Decoder:
     def choose(self, rows: Ids) -> None:
         """Go on with these rows, each any number of times."""
         self.e, self.lengths = np.ascontiguousarray(self.e[:, rows]), self.lengths[rows]
-        self.state = [(h[rows].copy(), None if s is None else s[rows].copy()) for h, s in self.state]
+        self.state = rows_of(self.state, rows)
 
 
 def beam(
@@ -68,7 +68,7 @@ def beam(
 ) -> list[Hypothesis]:
     """Write tokens by the `width` most probable beginnings at a time; 1 is greedy."""
     B, K = batch.B, network.config.outputs
-    decoder = Decoder.of(network, batch, weights)
+    decoder = StepDecoder.of(network, batch, weights)
     decoder.choose(np.repeat(np.arange(B), width).astype(np.int32))
     scores = np.full((B, width), -np.inf)
     scores[:, 0] = 0
@@ -76,7 +76,7 @@ def beam(
     ended = np.zeros((B, width), bool)
     tokens = np.zeros((B, width, 0), np.int32)
     for _ in range(max_length):
-        log_p = log_softmax(decoder.step(last)).reshape(B, width, K)
+        log_p = log_softmax(decoder.step(last), network.backend).reshape(B, width, K)
         log_p[:, :, UNWRITTEN] = -np.inf
         log_p[ended] = -np.inf  # what has ended goes on at no cost, in one way
         log_p[ended, EOS] = 0
@@ -105,7 +105,7 @@ def sample(
     seed: int,
 ) -> list[Hypothesis]:
     """Draw tokens from the distribution, made sharper by a temperature below 1; by seed and row only."""
-    decoder = Decoder.of(network, batch, weights)
+    decoder = StepDecoder.of(network, batch, weights)
     rngs = [np.random.default_rng([seed, row]) for row in batch.rows.tolist()]
     last = np.full(batch.B, BOS, np.int32)
     tokens, scores = [last], np.zeros(batch.B)
@@ -114,11 +114,13 @@ def sample(
         o = decoder.step(last)
         can = o.copy()
         can[:, UNWRITTEN] = -np.inf
-        p = softmax(can / np.float32(temperature)).astype(np.float64)
+        p = softmax(can / o.dtype.type(temperature), network.backend).astype(np.float64)
         u = np.array([rng.random() for rng in rngs])
         sums = np.cumsum(p, axis=1)
         last = np.minimum((sums <= u[:, None] * sums[:, -1:]).sum(axis=1), o.shape[1] - 1).astype(np.int32)
-        scores += np.where(ended, 0.0, np.take_along_axis(log_softmax(o), last[:, None], axis=1)[:, 0])
+        scores += np.where(
+            ended, 0.0, np.take_along_axis(log_softmax(o, network.backend), last[:, None], axis=1)[:, 0]
+        )
         tokens.append(np.where(ended, EOS, last).astype(np.int32))
         ended |= last == EOS
         if ended.all():
@@ -129,8 +131,8 @@ def sample(
 
 def roll_out(network: Network, batch: SequenceBatch, weights: NetworkWeights, *, steps: int) -> Floats:
     """Write numbers: each step reads the mean of the one before. Return o, steps B K."""
-    decoder, numbers = Decoder.of(network, batch, weights), network.config.outputs
-    last, made = np.zeros((batch.B, numbers), np.float32), []
+    decoder, numbers = StepDecoder.of(network, batch, weights), network.config.outputs
+    last, made = np.zeros((batch.B, numbers), network.backend.DTYPE), []
     for _ in range(steps):
         made.append(decoder.step(last))
         last = made[-1][:, :numbers]
@@ -145,16 +147,3 @@ def until_end(tokens: Ids) -> Ids:
     """
     ends = np.flatnonzero(tokens == EOS)
     return tokens[: ends[0]] if len(ends) else tokens
-
-
-def log_softmax(o: Floats) -> Floats:
-    """Return log softmax(o) along the last axis, in float64.
-
-    >>> log_softmax(np.zeros((1, 4), np.float32)).round(4).tolist()
-    [[-1.3863, -1.3863, -1.3863, -1.3863]]
-    """
-    below = o.astype(np.float64) - o.max(axis=-1, keepdims=True)
-    s = sigmoid(below.astype(np.float32)).astype(np.float64)
-    total = np.cumsum(s / (1 - s), axis=-1)[..., -1:]
-    result: Floats = below - np.log(total)
-    return result

@@ -37,7 +37,7 @@ from unspool.kernels.backend import Backend
 from unspool.kernels.tape import Backward, Tape
 from unspool.model.gradient import Gradient, Gradients, by_rows
 from unspool.model.layer import LayerWeights, add_input_gradient, table_gradient, values_without_padding
-from unspool.model.output_layer import OutputLayer
+from unspool.model.linear import Linear
 from unspool.model.parameters import Parameters, prefix
 
 AT = prefix(0, False)
@@ -47,13 +47,13 @@ SMALLER = 0.1
 """R of a fresh network that feeds logits back, as a share of what other matrices begin with."""
 
 
-def shift_right(y: Ids, first: Ids) -> Ids:
-    """Return y(t-1) for every step, tau B: the targets, one step later.
+def shift_right(y: Floats | Ids, first: Floats | Ids) -> Floats | Ids:
+    """Return y(t-1) for every step, tau B: the targets one step later, in the type of the first value.
 
     >>> shift_right(np.array([[3], [1], [2]]), np.array([-1])).tolist()
     [[-1], [3], [1]]
     """
-    return np.concatenate([first[None], y[:-1]]).astype(np.int32) if len(y) else y.astype(np.int32)
+    return np.concatenate([first[None], y[:-1]])[: len(y)].astype(first.dtype)
 
 
 def unroll_feedback(
@@ -86,7 +86,7 @@ def free_running(
     first: Ids,
     lengths: Ids | None,
     mask: Floats | None,
-    output: OutputLayer,
+    output: Linear,
     y: Ids | None = None,
     sampled_mask: NDArray[np.bool_] | None = None,
 ) -> tuple[Tape, Ids, Ids]:
@@ -122,7 +122,7 @@ def centre_feedback(p: Parameters) -> None:
 
 def fold_feedback(p: Parameters, gradient: Gradient, backend: Backend) -> None:
     """Turn the gradients of W = R V and b + R c, summed over all windows, into those of R, V and c: (2)."""
-    values, output = gradient.values, "E" if gradient.config.tied else "V"
+    values, output = gradient.values, gradient.config.output_matrix
     R, V, c, db = p.stored(AT + "R"), p[output], p["c"], values[AT + "b"]
     dR = values.stored(AT + "R")
     dR[:] = c[:, None] * db

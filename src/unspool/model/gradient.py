@@ -56,7 +56,7 @@ class Gradient:
 
     def accumulators(self, *names: str) -> tuple[list[Floats], bool]:
         """Return the stored gradients of parameters, and whether to add to them; else the caller overwrites them."""
-        if any(name in self.written for name in names):
+        if not self.written.isdisjoint(names):
             return [self.accumulator(name) for name in names], True
         self.written.update(names)
         return [self.values.stored(name) for name in names], False

@@ -10,7 +10,6 @@ takes the tape and the gradient of the output. The backend computes: `native` in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from unspool.cells import cell_named
 from unspool.errors import InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
-from unspool.kernels.backend import BACKENDS, Backend, backend_name
+from unspool.kernels.backend import Backend, OnBackend
 from unspool.kernels.tape import Loss
 from unspool.model.config import ModelConfig
 from unspool.model.feedback import (
@@ -35,30 +34,39 @@ from unspool.model.gradient import Gradient, Gradients, by_rows
 from unspool.model.heads.classes import Classes
 from unspool.model.inputs import as_int32, check_input, check_state, without_padding
 from unspool.model.layer import add_layer_gradient, fold_input_tables
-from unspool.model.output_layer import OutputGradient
+from unspool.model.layer_names import layer_directions
+from unspool.model.linear import OutputGradient
 from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters, initialise, prefix
-from unspool.model.pooling import POOLS
-from unspool.model.stack import FinalGradients, LayerGradient, backward_layers, forward_layers
-from unspool.model.values import LayerTape, Masks, Output, State
+from unspool.model.pooling import EVERY_STEP, POOLS, Pooling
+from unspool.model.stack import LayerGradient, backward_layers, forward_layers
+from unspool.model.values import FinalGradients, LayerTape, Masks, Output, State
 from unspool.options import at_least
 
 
-class Model:
+class Model(OnBackend):
     """A config and parameters, and the forward and backward pass through them.
 
     >>> model = Model.initialise(ModelConfig(cell="elman", inputs=5, outputs=5, hidden=8), seed=1)
     >>> out = model.forward(np.array([[0], [3], [1]], np.int32))
     >>> out.h.shape, out.h.dtype, len(out.state)
     ((3, 1, 8), dtype('float32'), 1)
-    >>> model.on(BACKENDS["reference"]).forward(np.array([[0], [3], [1]], np.int32)).h.dtype
+    >>> from unspool.kernels import reference
+    >>> model.on(reference).forward(np.array([[0], [3], [1]], np.int32)).h.dtype
     dtype('float64')
     """
 
-    def __init__(self, config: ModelConfig, parameters: Parameters, backend: Backend = native) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        parameters: Parameters,
+        backend: Backend = native,
+        pooling: Pooling | None = None,
+    ) -> None:
         self.config = config
         self.parameters = parameters
         self.backend = backend
+        self.pooling = pooling or POOLS.get(config.pattern, EVERY_STEP)
         self.head = Classes(config.outputs)
 
     @staticmethod
@@ -68,11 +76,7 @@ class Model:
 
     def on(self, backend: Backend) -> Model:
         """Return a model with a copy of the parameters on another backend, in its precision."""
-        return Model(self.config, self.parameters.astype(backend.DTYPE), backend)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle the name of the backend: a module cannot be pickled."""
-        return _restored, (self.config, self.parameters, backend_name(self.backend))
+        return Model(self.config, self.parameters.astype(backend.DTYPE), backend, self.pooling)
 
     def weights(self) -> Weights:
         """Return the current parameters in the layout of the kernels."""
@@ -96,11 +100,10 @@ class Model:
         if self.config.feeds_tokens:
             return [(np.full(B, NOTHING, np.int32), None)]
         cell_state, state = cell_named(self.config.cell).has_cell_state, State()
-        for layer in range(self.config.layers):
-            for reverse in range(self.config.directions):
-                at = prefix(layer, bool(reverse))
-                s0 = self._initial(at + "s0", B) if cell_state else None
-                state.append((self._initial(at + "h0", B), s0))
+        for layer, reverse in layer_directions(self.config):
+            at = prefix(layer, reverse)
+            s0 = self._initial(at + "s0", B) if cell_state else None
+            state.append((self._initial(at + "h0", B), s0))
         return state
 
     def _initial(self, name: str, B: int) -> Floats:
@@ -164,7 +167,7 @@ class Model:
         y: Ids | None,
         sampled_mask: NDArray[np.bool_] | None,
     ) -> Output:
-        (layer,), (first, _) = weights.layers[0], state[0]
+        (layer,), first = weights.layers[0], np.asarray(state[0][0], np.int32)
         R, mask = self.parameters.stored(AT + "R"), masks.outputs[0] if masks and masks.outputs else None
         if y is not None and y.shape != x.shape[:2]:
             raise InputError(
@@ -208,14 +211,12 @@ class Model:
 
     def output_gradient(self, gradient: Gradient, scale: float = 1.0) -> OutputGradient:
         """Return where the gradients of V (of E, if tied) and c go, each of `scale` times the sum of the losses."""
-        (dV, dc), held = gradient.accumulators("E" if self.config.tied else "V", "c")
+        (dV, dc), held = gradient.accumulators(self.config.output_matrix, "c")
         return OutputGradient(dV, dc, scale, held)
 
     def head_input(self, output: Output) -> Floats:
-        """Return the input of the output layer: h (tau, B, width), or the final state (B, width) with pattern="last"."""
-        if self.config.pattern == "last":
-            return POOLS["last"].forward(output, None, self.backend)
-        return output.h
+        """Return the input of the head: h (tau, B, width), or one vector per row (B, width), with pattern="last" the final state."""
+        return self.pooling.forward(output, self.backend)
 
     def logits(self, output: Output, weights: Weights | None = None) -> Floats:
         """Return o = c + V h, (tau, B, K) or (B, K)."""
@@ -228,7 +229,7 @@ class Model:
         h = self.head_input(output)
         if np.shape(do) != (*h.shape[:-1], self.config.outputs):
             raise InputError(f"do has shape {np.shape(do)}; expected {(*h.shape[:-1], self.config.outputs)}")
-        dV, dc = gradient.accumulator("E" if self.config.tied else "V"), gradient.accumulator("c")
+        dV, dc = gradient.accumulator(self.config.output_matrix), gradient.accumulator("c")
         return (weights or self.weights()).output.backward(h, do, dV, dc)
 
     def backward(
@@ -281,27 +282,16 @@ class Model:
     ) -> Iterator[LayerGradient]:
         """Backpropagate through the layers, the last first; yield each one's gradients. For arguments see `backward`."""
         weights = weights or self.weights()
-        dh, d_ends = self._to_states(output, dh, d_final_state)
-        return backward_layers(weights, output, dh, d_ends, xi=xi, want_dx=want_dx, consume=consume)
-
-    def _to_states(
-        self, output: Output, dh: Floats | None, d_final_state: State | None
-    ) -> tuple[Floats | None, FinalGradients]:
-        """Return the gradients of h(t) and of all final states from that of the head's input."""
-        config = self.config
-        if dh is not None and np.shape(dh) != (expected := self.head_input(output).shape):
-            raise InputError(f"dh has shape {np.shape(dh)}; expected {expected}")
+        d_ends: FinalGradients = [(None, None)] * (self.config.layers * self.config.directions)
         if d_final_state is not None:
-            check_state(config, d_final_state, "d_final_state")
-        ends: FinalGradients = [(None, None)] * (config.layers * config.directions)
-        ends = ends if d_final_state is None else list(d_final_state)
-        if config.pattern != "last" or dh is None:
-            return dh, ends
-        last = POOLS["last"].backward(output, None, dh)
-        for at, d_end in enumerate(last.d_ends or [], len(ends) - config.directions):
-            later, ds = ends[at]
-            ends[at] = (d_end if later is None else d_end + later, ds)
-        return last.dh, ends
+            check_state(self.config, d_final_state, "d_final_state")
+            d_ends = list(d_final_state)
+        if dh is not None:
+            expected = output.h.shape if self.pooling.every_step else output.h.shape[1:]
+            if np.shape(dh) != expected:
+                raise InputError(f"dh has shape {np.shape(dh)}; expected {expected}")
+            dh, d_ends = self.pooling.backward(output, dh, d_ends)
+        return backward_layers(weights, output, dh, d_ends, xi=xi, want_dx=want_dx, consume=consume)
 
     def _add_embedded(self, output: Output, dx: Floats | None, gradient: Gradients) -> None:
         if self.config.gathers:
@@ -315,8 +305,8 @@ class Model:
         """Add the gradient of the initial state to that of the learned h(0)."""
         if not self.config.learn_h0:
             return
-        for i, (dh0, ds0) in enumerate(d_initial):
-            at = prefix(i // self.config.directions, bool(i % self.config.directions))
+        for (layer, reverse), (dh0, ds0) in zip(layer_directions(self.config), d_initial, strict=True):
+            at = prefix(layer, reverse)
             self.backend.column_sum(dh0, out=gradient.accumulator(at + "h0"))
             if ds0 is not None:
                 self.backend.column_sum(ds0, out=gradient.accumulator(at + "s0"))
@@ -328,11 +318,6 @@ class Model:
         fold_input_tables(gradient, E, weights.layers[0])
         if self.config.feeds_logits:
             fold_feedback(self.parameters, gradient, self.backend)
-
-
-def _restored(config: ModelConfig, parameters: Parameters, backend: str) -> Model:
-    """Return a copied or unpickled model."""
-    return Model(config, parameters, BACKENDS[backend])
 
 
 def _stream(step: int, place: int, kind: int) -> int:

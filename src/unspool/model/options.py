@@ -35,7 +35,7 @@ RECURRENT_DROPOUT: Option[float] = _network(
     FRACTION,
 )
 ACTIVATION: Option[Activation] = _network(
-    "activation", "Activation of the Elman cell; all but tanh need the cell elman.", choices=get_args(Activation)
+    "activation", "Activation of the Elman cell; the other cells accept only tanh.", choices=get_args(Activation)
 )  # fmt: skip
 H0: Option[InitialState] = _network(
     "h0", "State before the first step: zero, or learned with the other parameters.",
@@ -43,12 +43,13 @@ H0: Option[InitialState] = _network(
 )  # fmt: skip
 PATTERN: Option[str] = _network(
     "pattern",
-    "Figure of the textbook: 10.3, h(t) reads h(t-1); 10.4, h(t) reads only the previous output (needs the cell elman).",
+    "Recurrence, numbered as the figures in Goodfellow et al., Deep Learning: 10.3, hidden to hidden; 10.4, output to "
+    "hidden (needs the cell elman).",
 )
 FEEDBACK: Option[Feedback] = _network(
     "feedback",
-    "Input that pattern 10.4 feeds back: token, the previous target (teacher forcing; in a text the last token alone), "
-    "or logits, the real-valued o(t-1), which gradients pass through.",
+    "Input that pattern 10.4 feeds back: token, the previous target (teacher forcing; in a language model this is the current "
+    "input, so that h(t) depends on one token only), or logits, the real-valued o(t-1), which gradients pass through.",
     choices=get_args(Feedback),
 )
 POOL: Option[Pool] = _network(
@@ -66,21 +67,21 @@ CHRONO_STEPS: Option[int] = _network(
 )
 PRIOR_CORRECTION: Option[float] = _network(
     "prior_correction",
-    "Exponent of the class frequencies that is divided out of the probabilities: above 0 helps rare classes.",
+    "Divide each class probability by (frequency of the class)^X and normalise again; X above 0 favours rare classes.",
     UNIT,
     former={"balance": {}},
 )
-SPREAD: Option[bool] = _network(
-    "spread", "Learn the standard deviation of every number as well.", TRUTH, single=True
+STD: Option[bool] = _network(
+    "std", "Also predict a standard deviation for each target.", TRUTH, single=True, former={"spread": {}}
 )
 FLOOR: Option[float] = _network(
     "floor", "Smallest standard deviation, as a fraction of that of the targets.", POSITIVE
 )
 EVERY_STEP: Option[bool] = _network("every_step", "Predict numbers at every step (many-to-many).", TRUTH)
 BEAM: Option[int] = Option("beam", "Beam width; 1 is greedy decoding.", whole(1), group="Output")
-LONGEST: Option[int] = Option(
-    "longest", "Most tokens, or the count of numbers, to write [default: by the training split].", whole(1),
-    group="Output",
+MAX_LENGTH: Option[int] = Option(
+    "max_length", "Most tokens, or the count of numbers, to write [default: by the training split].", whole(1),
+    group="Output", former={"longest": {}},
 )  # fmt: skip
 
 INPUTS: Option[int] = _network("inputs", "Number of tokens, or of values per step if dense.", whole(1))

@@ -13,7 +13,7 @@ from unspool.kernels.backend import Backend
 from unspool.kernels.machine import refuse_copy
 from unspool.model.config import ModelConfig
 from unspool.model.layer import LayerWeights
-from unspool.model.output_layer import OutputLayer
+from unspool.model.linear import Linear
 from unspool.model.parameters import Parameters, prefix
 
 
@@ -25,7 +25,7 @@ def recurrence(config: ModelConfig, p: Parameters, backend: Backend) -> tuple[Fl
     R, b = prefix(0, False) + "R", p[prefix(0, False) + "b"]
     if not config.feeds_logits:
         return p[R], b
-    V = p["E" if config.tied else "V"]
+    V = p[config.output_matrix]
     W = backend.matmul(p.stored(R), V, transpose_a=True)
     return W, backend.matmul(p["c"][None], p.stored(R), start=b)[0]
 
@@ -63,10 +63,10 @@ class Weights:
         return LayerWeights(cell, config.activation, reverse, name, U, W, b, extra, E, self.backend)
 
     @cached_attribute
-    def output(self) -> OutputLayer:
+    def output(self) -> Linear:
         """The output layer, V packed for both passes."""
-        V = self.parameters["E" if self.config.tied else "V"]
-        return OutputLayer.of(V, self.parameters["c"], self.backend)
+        V = self.parameters[self.config.output_matrix]
+        return Linear.of(V, self.parameters["c"], self.backend)
 
 
 for packed in (Weights, LayerWeights):

@@ -20,6 +20,7 @@ from unspool.kernels import native
 from unspool.kernels.arrays import Floats
 from unspool.kernels.memory import require_memory
 from unspool.model.config import ModelConfig
+from unspool.model.layer_names import layer_directions
 
 Shapes = dict[str, tuple[int, ...]]
 TRANSPOSED = (".U", ".R")
@@ -42,14 +43,13 @@ def shapes_of(config: ModelConfig) -> Shapes:
     shapes: Shapes = {}
     if config.embedding:
         shapes["E"] = (config.inputs, config.embedding)
-    for layer in range(config.layers):
-        for reverse in range(config.directions):
-            own = cell.shapes(config.input_width(layer), H)
-            if config.pattern == "output":
-                own = {"U": own["U"], "R": (H, config.outputs), "b": own["b"]}
-            if config.learn_h0:
-                own |= {name: (H,) for name in ("h0", "s0")[: cell.parts]}
-            shapes |= {prefix(layer, bool(reverse)) + name: shape for name, shape in own.items()}
+    for layer, reverse in layer_directions(config):
+        own = cell.shapes(config.input_width(layer), H)
+        if config.pattern == "output":
+            own = {"U": own["U"], "R": (H, config.outputs), "b": own["b"]}
+        if config.learn_h0:
+            own |= {name: (H,) for name in ("h0", "s0")[: cell.parts]}
+        shapes |= {prefix(layer, reverse) + name: shape for name, shape in own.items()}
     if not config.tied:
         shapes["V"] = (config.outputs, config.width)
     shapes["c"] = (config.outputs,)
@@ -155,12 +155,9 @@ def initialise(config: ModelConfig, rng: np.random.Generator) -> Parameters:
         parameters["E"][:] = rng.standard_normal(parameters["E"].shape) * (
             config.embedding**-0.5 if config.tied else 1.0
         )
-    for layer in range(config.layers):
-        for reverse in range(config.directions):
-            if config.pattern == "output":
-                initialise_feedback(parameters.layer(layer, False), rng)
-            else:
-                cell.initialise(parameters.layer(layer, bool(reverse)), rng)
+    for layer, reverse in layer_directions(config):
+        begin = initialise_feedback if config.pattern == "output" else cell.initialise
+        begin(parameters.layer(layer, reverse), rng)
     if not config.tied:
         parameters["V"][:] = rng.standard_normal(parameters["V"].shape) * config.width**-0.5
     return parameters

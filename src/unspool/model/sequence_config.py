@@ -9,7 +9,7 @@ encoder-decoder   x(1) … x(τ) ─▶ y(1) … y(τ')     of another length (f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from unspool.cells import TASK_DEFAULT, CellName, cell_named, names_with
@@ -18,7 +18,7 @@ from unspool.model import options as o
 from unspool.model.config import ModelConfig
 from unspool.model.heads import HEADS
 from unspool.model.heads.base import Head as OutputHead
-from unspool.options import build, check_choice, check_fields, declared, key_of, to_json
+from unspool.options import build, check_choice, check_fields, declared, from_json, to_json
 
 Shape = Literal["one-to-one", "one-to-many", "many-to-one", "many-to-many", "encoder-decoder"]
 if TYPE_CHECKING:
@@ -31,22 +31,10 @@ UNK, BOS, EOS = 0, 1, 2
 """Where a decoder gives tokens: the ids of <unk>, of <bos>, which it reads first, and of <eos>, which ends a row."""
 
 
-@declared(o)
-@dataclass(frozen=True)
-class SequenceConfig:
-    """A network from sequences to answers.
+@dataclass(eq=False, repr=False, kw_only=True)
+class RecurrentFields:
+    """The hyper-parameters of the recurrent layers, for a network and the estimators that make it."""
 
-    >>> SequenceConfig(shape="many-to-one", head="classes", inputs=12, dense=True, outputs=9).decodes
-    False
-    """
-
-    shape: Shape
-    """What goes in and what comes out: see above."""
-    head: Head
-    """classes (cross-entropy), numbers (squared error) or a distribution (mean and spread)."""
-    inputs: int
-    outputs: int
-    dense: bool = False
     cell: CellName = TASK_DEFAULT
     hidden: int = 64
     layers: int = 1
@@ -54,43 +42,61 @@ class SequenceConfig:
     embedding: int = 0
     dropout: float = 0.0
     recurrent_dropout: float = 0.0
+    chrono_steps: int = 0
+
+
+@declared(o)
+@dataclass(unsafe_hash=True)
+class SequenceConfig(RecurrentFields):
+    """A network from sequences to answers.
+
+    >>> SequenceConfig(shape="many-to-one", head="classes", inputs=12, dense=True, outputs=9).has_decoder
+    False
+    """
+
+    shape: Shape
+    """What goes in and what comes out: see above."""
+    head: Head
+    """classes (cross-entropy), numbers (squared error) or a distribution (mean and standard deviation)."""
+    inputs: int
+    outputs: int
+    dense: bool = False
     pool: o.Pool = "last"
     attention: o.Attention = "none"
-    chrono_steps: int = 0
     floor: float = 1e-3
 
     def __post_init__(self) -> None:
         check_choice("shape", self.shape, SHAPES)
         check_choice("head", self.head, HEADS)
         check_fields(self)
-        if self.attention != "none" and not self.decodes:
-            raise InputError(f"attention goes with a decoder, and {self.shape} has none")
+        if self.attention != "none" and not self.has_decoder:
+            raise InputError(f"attention requires a decoder, and {self.shape} has none")
         if self.pool != "last" and self.shape != "many-to-one":
             raise InputError(
-                f"pool={self.pool!r} goes with many-to-one: the other shapes have nothing to pool"
+                f"pool={self.pool!r} requires many-to-one: the other shapes have nothing to pool"
             )
         if self.chrono_steps and not cell_named(self.cell).forget_gate:
             raise InputError(
-                f"chrono_steps goes with the gates of {names_with('forget_gate')}; {self.cell} has none"
+                f"chrono_steps requires the gates of {names_with('forget_gate')}; {self.cell} has none"
             )
         if self.tokens_out and self.outputs <= EOS:
             raise InputError("a decoder of tokens needs <unk>, <bos>, <eos> and at least one token more")
         self.encoder, self.decoder  # noqa: B018 - making them checks the rest
 
     @property
-    def decodes(self) -> bool:
+    def has_decoder(self) -> bool:
         """Whether the answer is a sequence whose length can differ from that of the input."""
         return self.shape in ("one-to-many", "encoder-decoder")
 
     @property
-    def aligned(self) -> bool:
+    def per_step(self) -> bool:
         """Whether there is an answer at every step."""
         return self.shape == "many-to-many"
 
     @property
     def tokens_out(self) -> bool:
         """Whether the decoder gives tokens."""
-        return self.decodes and self.output_head.is_discrete
+        return self.has_decoder and self.output_head.is_discrete
 
     @property
     def output_head(self) -> OutputHead:
@@ -110,7 +116,7 @@ class SequenceConfig:
     @property
     def decoder(self) -> ModelConfig | None:
         """The layers that write; they read what was written before."""
-        return self._layers(self.outputs, dense=not self.tokens_out) if self.decodes else None
+        return self._layers(self.outputs, dense=not self.tokens_out) if self.has_decoder else None
 
     def _layers(self, inputs: int, *, dense: bool, bidirectional: bool = False) -> ModelConfig:
         sizes = {"inputs": inputs, "embedding": 0 if dense else self.embedding}
@@ -119,7 +125,7 @@ class SequenceConfig:
     @property
     def width(self) -> int:
         """How many values the head reads."""
-        return self.hidden if self.decodes else self.encoder.width
+        return self.hidden if self.has_decoder else self.encoder.width
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as plain values."""
@@ -128,9 +134,4 @@ class SequenceConfig:
     @staticmethod
     def from_json(content: dict[str, Any]) -> SequenceConfig:
         """Make a config from plain values; an unknown field is an error."""
-        names = {key_of(field): field.name for field in fields(SequenceConfig)}
-        if unknown := sorted(set(content) - set(names)):
-            raise InputError(f"unknown field {unknown[0]!r}; expected some of {', '.join(sorted(names))}")
-        if missing := sorted({"shape", "head", "inputs", "outputs"} - set(content)):
-            raise InputError(f"the field {missing[0]!r} is missing")
-        return SequenceConfig(**{names[key]: value for key, value in content.items()})
+        return from_json(SequenceConfig, content)

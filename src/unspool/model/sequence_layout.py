@@ -12,6 +12,7 @@ import numpy as np
 from unspool.cells import cell_named
 from unspool.kernels.arrays import Floats
 from unspool.model.config import ModelConfig
+from unspool.model.layer_names import layer_directions
 from unspool.model.parameters import Parameters, Shapes, initialise, prefix, shapes_of
 from unspool.model.sequence_config import SequenceConfig
 
@@ -19,11 +20,11 @@ OUTPUT = ("V", "c")
 """The parameters of a language model's output: a part here has none, the head has its own."""
 
 
-class Part(Parameters):
+class ParameterPart(Parameters):
     """The parameters of a whole whose names begin with a prefix, without that prefix.
 
     >>> whole = Parameters({"encoder.W": (2, 2), "V": (3, 2), "encoder.b": (2,)})
-    >>> part = Part(whole, "encoder.")
+    >>> part = ParameterPart(whole, "encoder.")
     >>> part["W"][:] = 1
     >>> list(part), whole["encoder.W"].tolist()
     (['W', 'b'], [[1.0, 1.0], [1.0, 1.0]])
@@ -39,11 +40,11 @@ class Part(Parameters):
     def astype(self, dtype: type[Any]) -> Parameters:
         """Return this part of a copy of the whole in another precision."""
         whole, at = self._of
-        return Part(whole.astype(dtype), at)
+        return ParameterPart(whole.astype(dtype), at)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle the whole; this stays a view into it."""
-        return Part, self._of
+        return ParameterPart, self._of
 
 
 def shapes_of_network(config: SequenceConfig) -> Shapes:
@@ -75,10 +76,10 @@ def initialise_network(config: SequenceConfig, rng: np.random.Generator) -> Para
         if layers is None:
             continue
         fresh = initialise(layers, rng)
-        for name, stored in Part(whole, at)._stored.items():
+        for name, stored in ParameterPart(whole, at)._stored.items():
             stored[:] = fresh.stored(name)
         if config.chrono_steps:
-            _remember(Part(whole, at), layers, config.chrono_steps, rng)
+            _remember(ParameterPart(whole, at), layers, config.chrono_steps, rng)
     for name, shape in whole.shapes.items():
         if (name.startswith("attention.") and not name.endswith(".a")) or name == "V":
             whole[name][:] = rng.standard_normal(shape) * shape[-1] ** -0.5
@@ -92,10 +93,9 @@ def _remember(part: Parameters, config: ModelConfig, steps: int, rng: np.random.
     (Tallec and Ollivier, 2018). A separate input gate is initialised as 1 - f.
     """
     cell, H = cell_named(config.cell), config.hidden
-    for layer in range(config.layers):
-        for reverse in range(config.directions):
-            b: Floats = part[prefix(layer, bool(reverse)) + "b"]
-            drawn = np.log(rng.uniform(1.0, max(steps - 1.0, 1.0), H))
-            b[cell.block(cell.forget_gate, H)] = drawn
-            if cell.input_gate:
-                b[cell.block(cell.input_gate, H)] = -drawn
+    for layer, reverse in layer_directions(config):
+        b: Floats = part[prefix(layer, reverse) + "b"]
+        drawn = np.log(rng.uniform(1.0, max(steps - 1.0, 1.0), H))
+        b[cell.block(cell.forget_gate, H)] = drawn
+        if cell.input_gate:
+            b[cell.block(cell.input_gate, H)] = -drawn

@@ -15,10 +15,7 @@ from unspool.kernels.tape import Backward
 from unspool.model.feedback import feedback_backward
 from unspool.model.layer import layer_backward, layer_forward
 from unspool.model.packed import Weights
-from unspool.model.values import LayerTape, Masks, Output, State
-
-FinalGradients = list[tuple[Floats | None, Floats | None]]
-"""The gradients of the final (h, s) of every layer and direction."""
+from unspool.model.values import FinalGradients, LayerTape, Masks, Output, State
 
 
 class LayerGradient(NamedTuple):

@@ -16,6 +16,7 @@ from unspool.kernels.arrays import Floats
 from unspool.model.feedback import AT
 from unspool.model.network import Model
 from unspool.model.packed import Weights
+from unspool.model.values import rows_of
 
 
 class Stream:
@@ -43,7 +44,7 @@ class Stream:
             self._after = _native(model, weights, table + model.parameters.stored(AT + "R"))
             self.restore([(np.zeros(config.hidden, np.float32), None)])
         else:
-            self.restore([(h[0], None if s is None else s[0]) for h, s in model.initial_state(1)])
+            self.restore(rows_of(model.initial_state(1), 0))
 
     @property
     def _reader(self) -> native.Stream:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Tape
@@ -15,6 +15,15 @@ Feedback = Literal["token", "logits"]
 
 State = list[tuple[Floats, Floats | None]]
 """(h, s) of every layer and direction, each (B, H); s is the LSTM's and None elsewhere."""
+
+
+def rows_of(state: State, rows: Any) -> State:
+    """Return some rows of a state, by an index, a slice or an array of indices."""
+    return [(h[rows], None if s is None else s[rows]) for h, s in state]
+
+
+FinalGradients = list[tuple[Floats | None, Floats | None]]
+"""The gradients of the final (h, s) of every layer and direction."""
 
 
 class Masks(NamedTuple):

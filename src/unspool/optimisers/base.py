@@ -58,8 +58,9 @@ class Optimiser:
         self.step += 1
         if not self.arrays:
             self.arrays = {name: native.zeros(flat.shape) for name in self.state_arrays}
-        n = parameters.matrices
-        for part, decay in ((slice(0, n), self.decay), (slice(n, None), 0.0)):
+        n = parameters.matrices if self.decay else 0
+        parts = [(slice(0, n), self.decay), (slice(n, None), 0.0)]
+        for part, decay in parts if n else parts[1:]:  # only matrices decay
             arrays = {name: array[part] for name, array in self.arrays.items()}
             self.apply(flat[part], g[part], arrays, rate=self.learning_rate * rate, decay=decay, scale=scale)
         return norm

@@ -9,7 +9,7 @@ __all__ = ["CLIP", "DECAY", "LEARNING_RATE", "OPTIMISER", "SCHEDULE"]
 
 OPTIMISER: Option[str] = Option(
     "optimiser",
-    "adam (AdamW where decay is above 0) or sgd (with momentum 0.9).",
+    "Optimiser; sgd has momentum 0.9.",
     choices=OPTIMISERS,
 )
 SCHEDULE: Option[str] = Option(

@@ -6,7 +6,7 @@ LEARNING_RATE: Option[float] = Option(
     "learning_rate", "Peak learning rate; linear warm-up, then the schedule.", NOT_NEGATIVE
 )
 CLIP: Option[float] = Option("clip", "Largest global norm of a gradient; 0 disables clipping.", NOT_NEGATIVE)
-DECAY: Option[float] = Option("decay", "Weight decay on matrices.", NOT_NEGATIVE)
+DECAY: Option[float] = Option("decay", "Weight decay on matrices; above 0, adam is AdamW.", NOT_NEGATIVE)
 BETA1: Option[float] = Option("beta1", "Decay rate of Adam's mean of the gradient.", FRACTION)
 BETA2: Option[float] = Option("beta2", "Decay rate of Adam's mean of the squared gradient.", FRACTION)
 EPSILON: Option[float] = Option("epsilon", "Added to Adam's denominator.", POSITIVE)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from unspool.kernels.arrays import Whole
-from unspool.plots.figure import GREY, new_axes, save
+from unspool.plots.figure import add_colour_bar, new_axes, save
 
 MOST_COUNTS = 30
 """Most classes for which the counts are written into the cells."""
@@ -19,10 +19,8 @@ def draw_confusion(confusion: Whole, names: Sequence[str], path: str | Path) -> 
     figure, (axes,) = new_axes(width=side + 0.6, height=side)
     fraction = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
     image = axes.imshow(fraction, cmap="Blues", vmin=0, vmax=1)
-    if max(map(len, names)) > 3:
-        axes.set_xticks(range(K), labels=names, rotation=60, ha="right", rotation_mode="anchor", fontsize=8)
-    else:
-        axes.set_xticks(range(K), labels=names, fontsize=8)
+    slanted = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if max(map(len, names)) > 3 else {}
+    axes.set_xticks(range(K), labels=names, fontsize=8, **slanted)
     axes.set_yticks(range(K), labels=names, fontsize=8)
     axes.set(xlabel="answer", ylabel="truth")
     right = float(np.trace(confusion) / max(1, confusion.sum()))
@@ -38,8 +36,5 @@ def draw_confusion(confusion: Whole, names: Sequence[str], path: str | Path) -> 
             if count:
                 colour = "white" if fraction[i, j] > 0.5 else "#222222"
                 axes.text(j, i, f"{count:,}", ha="center", va="center", fontsize=7, color=colour)
-    bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
-    bar.outline.set_visible(False)
-    bar.set_label("share of the true class", fontsize=8, color=GREY)
-    bar.ax.tick_params(labelsize=8, length=0)
+    add_colour_bar(figure, image, axes, "share of the true class", size=8, fraction=0.04, pad=0.02)
     save(figure, path)

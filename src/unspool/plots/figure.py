@@ -43,6 +43,14 @@ def new_axes(columns: int = 1, width: float = 6.4, height: float = 4.4) -> tuple
     return figure, axes
 
 
+def add_colour_bar(figure: Any, image: Any, axes: Any, label: str, *, size: int, **place: float) -> None:
+    """Draw the scale of an image beside it, with a label and numbers of a font size."""
+    bar = figure.colorbar(image, ax=axes, **place)
+    bar.outline.set_visible(False)
+    bar.set_label(label, fontsize=8, color=GREY)
+    bar.ax.tick_params(labelsize=size, length=0)
+
+
 def save(figure: Any, path: str | Path) -> None:
     """Write a figure to a file atomically, in the format of its ending; an existing file is replaced."""
     check_format(path)

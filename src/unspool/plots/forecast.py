@@ -69,7 +69,7 @@ def draw_forecast(
     axes.plot(past, history, color=INK, linewidth=1.1)
     if low is not None and high is not None:
         ends = [np.concatenate([history[-1:], end]) for end in (low, high)]
-        axes.fill_between(joined, *ends, color=BLUE, alpha=0.18, linewidth=0, label=f"{level:.0%} band")
+        axes.fill_between(joined, *ends, color=BLUE, alpha=0.18, linewidth=0, label=f"{level:.0%} interval")
     axes.plot(joined, np.concatenate([history[-1:], forecast]), color=BLUE, linewidth=1.8, label="forecast")
     axes.axvline(len(history) - 0.5, color=GREY, linewidth=0.8, linestyle=":")
     _times(axes, labels)
@@ -92,7 +92,7 @@ def draw_backtest(found: Any, y: Real, path: str | Path, *, labels: Sequence[str
     for number, i in enumerate(shown):
         ahead = int(found.origins[i]) + np.arange(H)
         if found.low is not None:
-            name = f"{found.level:.0%} band" if not number else None
+            name = f"{found.level:.0%} interval" if not number else None
             left.fill_between(
                 ahead, found.low[i], found.high[i], color=BLUE, alpha=0.18, linewidth=0, label=name
             )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.plots.figure import GREY, new_axes, save
+from unspool.plots.figure import GREY, add_colour_bar, new_axes, save
 
 
 def draw_per_step(
@@ -36,8 +36,5 @@ def draw_per_step(
         ends = np.arange(width, p.shape[0] + 1, width)
         right.set_xticks(ends - 0.5, labels=[str(end) for end in ends])
     grid[-1, 1].set_xlabel("pixels read", fontsize=9)
-    bar = figure.colorbar(image, ax=grid[:, 1].tolist(), fraction=0.02, pad=0.01)
-    bar.outline.set_visible(False)
-    bar.set_label("probability", fontsize=8, color=GREY)
-    bar.ax.tick_params(labelsize=7, length=0)
+    add_colour_bar(figure, image, grid[:, 1].tolist(), "probability", size=7, fraction=0.02, pad=0.01)
     save(figure, path)

@@ -161,6 +161,8 @@ def read_bytes(path: str | Path) -> bytes:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return file.read()
             content = file.read(STREAM_LIMIT + 1)
+    except FileNotFoundError as error:
+        raise FileError(f"{path}: no such file or folder") from error
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {why(error)}") from error
     except MemoryError as error:

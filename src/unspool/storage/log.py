@@ -62,7 +62,7 @@ class RunLog:
             return lock(self._file)
         except BlockingIOError:
             place = self.path.parent
-            raise FileError(f"{place}: another process is at work on this run; wait for it to end") from None
+            raise FileError(f"{place}: another process is using this run; wait for it to end") from None
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
@@ -101,7 +101,9 @@ class RunLog:
     def truncate_to(self, mark: Mark) -> None:
         """Remove the entries after a position; refuse a log that was changed before it. A deleted log starts empty."""
         if mark["bytes"] < 0:
-            raise FileError(f"{self.path}: damaged or crafted: the training state says {mark['bytes']} bytes")
+            raise FileError(
+                f"{self.path}: damaged or manipulated: the training state says {mark['bytes']} bytes"
+            )
         with self._reported():
             self._file.seek(0)
             kept = self._file.read()[: mark["bytes"]]
@@ -110,7 +112,7 @@ class RunLog:
             return
         if len(kept) != mark["bytes"] or self._hash.hexdigest() != mark["hash"]:
             raise FileError(
-                f"{self.path}: damaged or changed by hand; restore it from a copy, or delete it to go on without it"
+                f"{self.path}: damaged or changed by hand; restore it from a copy, or delete it to continue without it"
             )
         with self._reported():
             self._file.truncate(mark["bytes"])

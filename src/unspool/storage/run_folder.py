@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from unspool.errors import FileError, InputError
-from unspool.storage.files import UNFINISHED, check_path, read_bytes, why
-from unspool.storage.schema import parse_json, read_as
+from unspool.storage.files import UNFINISHED, check_path, why
+from unspool.storage.schema import read_as
 from unspool.storage.staging import atomic_folder
 from unspool.storage.tensors import read_json, write_json
 
@@ -71,10 +71,11 @@ def require_free_folder(path: str | Path) -> None:
     except OSError as error:
         raise FileError(f"{path}: cannot be made: {why(error)}; choose another path") from error
     if taken and os.path.exists(place / CONFIG):
-        on = "" if _at_once(place) else f", or resume it: unspool resume {path}"
-        raise FileError(f"{path}: a run is there already; choose another path{on}")
+        raise FileError(
+            f"{path}: a run already exists here; choose another path, or resume it: unspool resume {path}"
+        )
     if taken:
-        raise FileError(f"{path}: something is there already; choose another path")
+        raise FileError(f"{path}: this path already exists; choose another path")
     if os.path.isdir(place) and (os.path.samefile(place, ".") or os.path.ismount(place)):
         said = "it is the working directory or a mount point; give the name of a new folder"
         raise FileError(f"{path}: cannot be made: {said}")
@@ -112,15 +113,6 @@ def run_around(path: str | Path) -> Path | None:
     """Return the run that a path lies in, or None."""
     check_path(path)
     return next((each for each in Path(os.path.realpath(path)).parents if is_run(each)), None)
-
-
-def _at_once(run: Path) -> bool:
-    """Return whether a run is of a kind that is written after training, and cannot be resumed."""
-    try:
-        content = parse_json(read_bytes(run / CONFIG), run / CONFIG)
-    except FileError:
-        return False
-    return isinstance(content, dict) and content.get("kind") == "forecast"
 
 
 def check_run(path: str | Path) -> Path:

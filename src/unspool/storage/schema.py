@@ -1,4 +1,4 @@
-"""Validate values read from files that may be damaged or crafted: JSON syntax, depth and field types.
+"""Validate values read from files that may be damaged or manipulated: JSON syntax, depth and field types.
 
     bytes ─▶ parse_json ─▶ plain values ─▶ read_as(kind) ─▶ a dataclass, a TypedDict, a number, a string …
 
@@ -15,7 +15,7 @@ other numbers must be finite. A dataclass also checks its own ranges.
 Point(x=3, label=None)
 >>> read_as(Point, {"x": True}, "p.json")
 Traceback (most recent call last):
-unspool.errors.FileError: p.json: damaged or crafted: x is True; expected a whole number
+unspool.errors.FileError: p.json: damaged or manipulated: x is True; expected a whole number
 """
 
 import dataclasses
@@ -72,9 +72,9 @@ def read_as(kind: type[T], value: Any, path: str | Path, name: str = "") -> T:
     try:
         return cast(T, _convert(kind, value, name))
     except _Wrong as error:
-        raise FileError(f"{path}: damaged or crafted: {error}") from None
+        raise FileError(f"{path}: damaged or manipulated: {error}") from None
     except InputError as error:  # raised by a dataclass: out of range, or in conflict with another field
-        raise FileError(f"{path}: damaged or crafted: {error}") from error
+        raise FileError(f"{path}: damaged or manipulated: {error}") from error
 
 
 def _refuse_constant(word: str) -> None:

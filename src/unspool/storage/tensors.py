@@ -60,7 +60,7 @@ def read_arrays(path: str | Path) -> tuple[dict[str, Floats], dict[str, Any]]:
         raise FileError(f"{path}: not a file of unspool: {error}") from error
     for name, array in arrays.items():
         if array.dtype not in DTYPES:
-            raise FileError(f"{path}: damaged or crafted: {name} is of {array.dtype}")
+            raise FileError(f"{path}: damaged or manipulated: {name} is of {array.dtype}")
     metadata.pop("sha256", None)
     return arrays, metadata
 
@@ -83,9 +83,11 @@ def check_array(
     ):
         wanted = " ".join("n" if n is None else str(n) for n in shape)
         found = "missing" if array is None else f"of shape {array.shape}"
-        raise FileError(f"{path}: damaged or crafted: {name} is {found}; expected ({wanted})")
+        raise FileError(f"{path}: damaged or manipulated: {name} is {found}; expected ({wanted})")
     if array.dtype != dtype or (finite and array.dtype.kind == "f" and not np.isfinite(array).all()):
-        raise FileError(f"{path}: damaged or crafted: {name} must hold finite numbers of {np.dtype(dtype)}")
+        raise FileError(
+            f"{path}: damaged or manipulated: {name} must hold finite numbers of {np.dtype(dtype)}"
+        )
     return array
 
 

@@ -42,7 +42,9 @@ class SequenceClassifier(Estimator):
             )
         self.classes_, ids, counts = np.unique(labels, return_inverse=True, return_counts=True)
         if len(self.classes_) < 2:
-            raise InputError(f"there is only one class, {self.classes_.tolist()[0]!r}: nothing to tell apart")
+            raise InputError(
+                f"there is only one class, {self.classes_.tolist()[0]!r}: nothing to distinguish"
+            )
         self.class_prior_ = counts / counts.sum()
         return ids.astype(np.int32), "classes", len(self.classes_)
 
@@ -56,14 +58,14 @@ class SequenceClassifier(Estimator):
     def predict_proba_steps(self, X: Any) -> list[Floats]:
         """Return the probabilities after every step, one array tau K per sequence."""
         examples, network = self._examples(X), self.network_
-        if network.config.bidirectional or not network.pooling.grows_with_steps:
+        if network.config.bidirectional or not network.encoder.pooling.grows_with_steps:
             raise InputError(
                 "an answer at every step needs one direction and pool='last': the end is not read yet"
             )
         weights, prior = network.weights(), self.prior_correction * np.log(self.class_prior_)
         found = list[Any]([None] * len(examples))
-        for batch in examples.batches(examples.rows_at_once(SCORED), aligned=False):
-            o = weights.output(network.read(batch, weights).output.h)
+        for batch in examples.batches(examples.rows_at_once(SCORED), per_step=False):
+            o = weights.output(network.encode(batch, weights).h)
             for b, row in enumerate(batch.rows.tolist()):
                 own = o[: batch.lengths[b], b].astype(np.float64) - prior
                 found[row] = softmax(own.astype(np.float32)).astype(np.float64)

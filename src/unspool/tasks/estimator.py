@@ -17,14 +17,13 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from unspool.cells import TASK_DEFAULT, CellName
 from unspool.data import options as data
 from unspool.data.batches.examples import Examples
 from unspool.data.encoders import Encoder, ValueEncoder, as_sequences, fit_encoder
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.model import options as network
-from unspool.model.sequence_config import Head, SequenceConfig, Shape
+from unspool.model.sequence_config import Head, RecurrentFields, SequenceConfig, Shape
 from unspool.model.sequence_network import Network
 from unspool.optimisers import options as optimisers
 from unspool.options import Arguments, build, check_values, declared
@@ -36,7 +35,7 @@ from unspool.training import options as training
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
 from unspool.training.provenance import provenance
-from unspool.training.recipe import FitConfig
+from unspool.training.recipe import FitConfig, FitFields
 from unspool.training.sequence_fit import fit_network, plan
 
 SCORED = 256
@@ -45,7 +44,7 @@ SCORED = 256
 
 @declared(network, optimisers, training, data)
 @dataclass(eq=False, repr=False, kw_only=True)
-class Estimator(Arguments):
+class Estimator(Arguments, FitFields, RecurrentFields):
     """The arguments of every estimator."""
 
     shape: ClassVar[Shape]
@@ -54,29 +53,9 @@ class Estimator(Arguments):
     run_kind: ClassVar[str]
     """The kind of its runs."""
 
-    cell: CellName = TASK_DEFAULT
-    hidden: int = 64
-    layers: int = 1
-    bidirectional: bool = False
-    embedding: int = 0
-    dropout: float = 0.0
-    recurrent_dropout: float = 0.0
-    chrono_steps: int = 0
-    epochs: int = 30
-    steps: int | None = None
-    minutes: float | None = None
-    batch_size: int = 32
-    learning_rate: float = 3e-3
-    clip: float = 1.0
-    decay: float = 0.0
-    validation: float = 0.0
-    patience: int = 0
-    seed: int = 0
     inputs: str = "auto"
     tokens: str = "char"
     standardise: bool = True
-    optimiser: str = "adam"
-    schedule: str = "cosine"
 
     def fit(self, X: Any, y: Any = None, *, run: str | Path | None = None) -> Self:
         """Learn from sequences X and targets y; with a run, the same call continues an interrupted fit."""
@@ -198,10 +177,10 @@ class Estimator(Arguments):
         """Return o of every row, in the order of X: K, or tau K."""
         examples, network = self._examples(X), self.network_
         weights, found = network.weights(), list[Any]([None] * len(examples))
-        for batch in examples.batches(examples.rows_at_once(SCORED), aligned=False):
+        for batch in examples.batches(examples.rows_at_once(SCORED), per_step=False):
             o = network.outputs(batch, weights)
             for b, row in enumerate(batch.rows.tolist()):
-                found[row] = o[: batch.lengths[b], b] if network.config.aligned else o[b]
+                found[row] = o[: batch.lengths[b], b] if network.config.per_step else o[b]
         return found
 
     def __sklearn_tags__(self) -> Any:
@@ -257,7 +236,9 @@ def refuse_none(labels: Any, name: str) -> None:
     """Raise where a label is None, or where some are strings and some are not."""
     if labels.dtype == object and any(label is None for label in labels):
         at = next(i for i, label in enumerate(labels) if label is None)
-        raise InputError(f"{name} has None at {at}; expected a label for each: leave out what has none")
+        raise InputError(
+            f"{name} has None at position {at + 1}; expected a label for each: leave out what has none"
+        )
     if labels.dtype == object and len({isinstance(label, str) for label in labels}) > 1:
         odd = next(label for label in labels if not isinstance(label, str))
         raise InputError(f"{name} has {odd!r} among strings; expected labels of one kind")

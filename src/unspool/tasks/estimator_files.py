@@ -30,9 +30,15 @@ from unspool.training.state import TrainingState
 from unspool.training.store import RunWriter, load_network
 
 TARGET_VOCAB = "vocab.target.json"
-LONGEST = 1_000_000
+MAX_LENGTH = 1_000_000
 """The largest length of an output that a run can ask for."""
-LEARNED = ("single_", "longest_", "n_features_in_", "n_iter_")
+LEARNED = {
+    "single_": "single_",
+    "longest_": "max_length_",
+    "n_features_in_": "n_features_in_",
+    "n_iter_": "n_iter_",
+}
+"""Attributes of an estimator by their keys in the file."""
 ARRAYS = ("classes_", "class_prior_")
 PROVENANCE = "provenance_"
 """The attribute of an estimator that records what it was fitted with."""
@@ -74,7 +80,7 @@ class Learned(TypedDict, total=False):
     class_prior_: dict[str, Any]
 
 
-class Config(TypedDict):
+class EstimatorConfig(TypedDict):
     """The fields of a run's config that its estimator is used with."""
 
     kind: str
@@ -113,11 +119,11 @@ def write_estimator(
 def read_estimator(made: type[Any], path: str | Path) -> Any:
     """Read an estimator of a class from a run; refuse a run of another kind."""
     run = run_folder.check_run(path)
-    content = read_as(Config, run_folder.read_config(run, made.run_kind), run / run_folder.CONFIG)
+    content = read_as(EstimatorConfig, run_folder.read_config(run, made.run_kind), run / run_folder.CONFIG)
     estimator = read_as(made, content["arguments"], run / run_folder.CONFIG, "arguments")
     for name, value in content["learned"].items():
         learned = _labels(value, run / run_folder.CONFIG, name) if name in ARRAYS else value
-        setattr(estimator, name, learned)
+        setattr(estimator, LEARNED.get(name, name), learned)
     estimator.coder_ = _coder(content["input"], run, run_folder.VOCAB)
     if "target" in content:
         target = _coder(content["target"], run, TARGET_VOCAB)
@@ -134,7 +140,7 @@ def check_fits(estimator: Any, config: SequenceConfig, path: Path) -> None:
     """Raise where the parts of an estimator do not fit its network: encoders, labels, priors, longest output."""
     coder, target = estimator.coder_, getattr(estimator, "target_coder_", None)
     discrete = config.output_head.is_discrete
-    tagged = discrete and not config.decodes
+    tagged = discrete and not config.has_decoder
     wrong = [
         estimator.shape != config.shape and "network.shape",
         (coder.size, getattr(estimator, "n_features_in_", coder.size)) != (config.inputs, config.inputs)
@@ -143,17 +149,17 @@ def check_fits(estimator: Any, config: SequenceConfig, path: Path) -> None:
         not tagged and (target is None or target.size != config.outputs) and "target",
         not tagged and isinstance(target, ValueEncoder) == discrete and "target",
         not discrete and not hasattr(estimator, "single_") and "single_",
-        config.decodes and not 1 <= getattr(estimator, "longest_", 0) <= LONGEST and "longest_",
-        not 1 <= getattr(estimator, "beam", 1) <= LONGEST and "beam",
+        config.has_decoder and not 1 <= getattr(estimator, "max_length_", 0) <= MAX_LENGTH and "longest_",
+        not 1 <= getattr(estimator, "beam", 1) <= MAX_LENGTH and "beam",
     ]
     if tagged:
         wrong += [getattr(estimator, "classes_", np.zeros(0)).shape != (config.outputs,) and "classes_"]
-    if tagged and not config.aligned:
+    if tagged and not config.per_step:
         prior = getattr(estimator, "class_prior_", np.zeros(0))
         fits = prior.shape == (config.outputs,) and prior.dtype.kind == "f" and bool((prior > 0).all())
         wrong += [not fits and "class_prior_"]
     if name := next((each for each in wrong if each), None):
-        raise FileError(f"{path}: damaged or crafted: {name} does not fit the rest of the run")
+        raise FileError(f"{path}: damaged or manipulated: {name} does not fit the rest of the run")
 
 
 def _coder(fields: Fields, run: Path, vocab: str) -> Encoder:
@@ -164,7 +170,7 @@ def _coder(fields: Fields, run: Path, vocab: str) -> Encoder:
     try:
         return encoder_from_fields(fields, Vocab.load(run / vocab) if of_tokens else None)
     except InputError as error:
-        raise FileError(f"{run / run_folder.CONFIG}: damaged or crafted: {error}") from error
+        raise FileError(f"{run / run_folder.CONFIG}: damaged or manipulated: {error}") from error
 
 
 def _labels(value: Any, path: Path, name: str) -> Any:
@@ -176,7 +182,7 @@ def _labels(value: Any, path: Path, name: str) -> Any:
             raise TypeError(f"dtype {fields['dtype']!r}")
         return np.array(fields["values"], dtype)
     except (TypeError, ValueError, OverflowError) as error:
-        raise FileError(f"{path}: damaged or crafted: learned.{name}: {error}") from error
+        raise FileError(f"{path}: damaged or manipulated: learned.{name}: {error}") from error
 
 
 def _described(estimator: FittedEstimator) -> dict[str, Any]:
@@ -193,7 +199,9 @@ def learned_attributes(estimator: FittedEstimator) -> dict[str, Any]:
     content: dict[str, Any] = {"input": estimator.coder_.to_json()}
     if hasattr(estimator, "target_coder_"):
         content["target"] = estimator.target_coder_.to_json()
-    content["learned"] = {name: getattr(estimator, name) for name in LEARNED if hasattr(estimator, name)}
+    content["learned"] = {
+        key: getattr(estimator, name) for key, name in LEARNED.items() if hasattr(estimator, name)
+    }
     for name in ARRAYS:
         if hasattr(estimator, name):
             array = getattr(estimator, name)

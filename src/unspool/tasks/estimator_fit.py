@@ -18,7 +18,7 @@ from unspool.storage.schema import read_as
 from unspool.tasks.estimator_files import FittedEstimator, encoders, learned_attributes, write_estimator
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
-from unspool.training.fit import save_checkpoint
+from unspool.training.fit import ending
 from unspool.training.recipe import FitConfig
 from unspool.training.sequence_fit import fit_network, initial_state
 from unspool.training.store import RunWriter, fit_has_ended, load_network, remove_state, restore_state
@@ -40,7 +40,7 @@ def load_plan(estimator: FittedEstimator, examples: Examples, path: str | Path) 
     content = run_folder.read_config(path, estimator.run_kind)
     if EXAMPLES not in content:
         raise InputError(
-            f"{path}: it holds no fit that could go on: it was saved when fitted; give another run"
+            f"{path}: the run holds no fit to resume: it was saved after the fit; choose another run"
         )
     given = json.loads(json.dumps(to_json(estimator), default=tensors.as_plain))
     arguments = read_as(dict[str, Any], content.get("arguments"), Path(path) / run_folder.CONFIG, "arguments")
@@ -49,7 +49,7 @@ def load_plan(estimator: FittedEstimator, examples: Examples, path: str | Path) 
         if given.get(name) != value:
             raise InputError(
                 f"{path}: it was begun with {name}={value!r}, not {given.get(name)!r}; "
-                "go on with the same arguments, or give another run"
+                "resume with the same arguments, or choose another run"
             )
     if content[EXAMPLES] != _hash(estimator, examples):
         raise InputError(
@@ -73,15 +73,13 @@ def fit_in_run(
             return
         restore_state(state, run, log)
         writer = RunWriter(run, log)
-        for event in fit_network(network, examples, config, state, writer, policy):
-            if event.valid is not None:
-                entry = {"step": event.step, "train": event.train, "seconds": event.seconds}
-                writer.add(entry | {"valid": event.valid, "best": event.best})
-            try:
+        events = fit_network(network, examples, config, state, writer, policy)
+        with ending(events):
+            for event in events:
+                if event.valid is not None:
+                    entry = {"step": event.step, "train": event.train, "seconds": event.seconds}
+                    writer.add(entry | {"valid": event.valid, "best": event.best})
                 yield event
-            except GeneratorExit:
-                save_checkpoint(state, writer)
-                raise
         writer.save_model(network, state.step)
         writer.add({"event": "fitted", "step": state.step, "seconds": state.seconds})
         log.position()

@@ -69,7 +69,7 @@ class SequenceGenerator(SequenceTranslator):
 
         def write(batch: SequenceBatch, weights: NetworkWeights) -> list[Hypothesis]:
             return sample(
-                self.network_, batch, weights, max_length=self.longest_, temperature=temperature, seed=seed
+                self.network_, batch, weights, max_length=self.max_length_, temperature=temperature, seed=seed
             )
 
-        return [(coder.decode(each.tokens), each.log_prob) for each in self._written(X, write)]
+        return [(coder.decode(each.tokens), each.log_prob) for each in self._decode(X, write)]

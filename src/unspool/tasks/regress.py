@@ -34,7 +34,7 @@ class SequenceRegressor(Estimator):
     kind: ClassVar[str] = "regressor"
     run_kind: ClassVar[str] = "regress"
     every_step: bool = False
-    spread: bool = False
+    std: bool = False
     floor: float = 1e-3
     pool: network.Pool = "last"
 
@@ -44,7 +44,7 @@ class SequenceRegressor(Estimator):
         return "many-to-many" if self.every_step else "many-to-one"
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
-        head: Head = "distribution" if self.spread else "numbers"
+        head: Head = "distribution" if self.std else "numbers"
         if self.every_step:
             self.target_coder_ = ValueEncoder.fit(y, name="y")
             refuse_constant(np.concatenate([np.reshape(each, (-1, self.target_coder_.size)) for each in y]))
@@ -64,10 +64,12 @@ class SequenceRegressor(Estimator):
         return self.target_coder_.encode(rows)[:, 0], head, rows.shape[2]
 
     def predict_distribution(self, X: Any) -> tuple[Any, Any]:
-        """Return the mean and the standard deviation of every number; requires a fit with spread=True."""
+        """Return the mean and the standard deviation of every number; requires a fit with std=True."""
         means, spreads = self._parts(X)
         if spreads is None:
-            raise InputError("no spread was learned: fit with spread=True, or ask predict for the mean alone")
+            raise InputError(
+                "no standard deviation was learned: fit with std=True, or ask predict for the mean alone"
+            )
         return means, spreads
 
     def _parts(self, X: Any) -> tuple[Any, Any]:

@@ -26,17 +26,17 @@ class SequenceTagger(Estimator):
         rows = [np.asarray(each) for each in y]
         if len(rows) != len(x):
             raise InputError(f"there are {len(x)} sequences and {len(rows)} rows of labels; expected as many")
-        for number, (row, steps) in enumerate(zip(rows, x, strict=True)):
+        for number, (row, steps) in enumerate(zip(rows, x, strict=True), 1):
             if row.ndim != 1 or len(row) != len(steps):
                 raise InputError(
                     f"sequence {number} has {len(steps)} steps and labels of shape {row.shape}; expected one a step"
                 )
         filled = [row for row in rows if len(row)]
-        for number, row in enumerate(rows):
+        for number, row in enumerate(rows, 1):
             refuse_none(row, f"the labels of sequence {number}")
         self.classes_ = np.unique(np.concatenate(filled)) if filled else np.zeros(0)
         if len(self.classes_) < 2:
-            raise InputError(f"there is only one label, {self.classes_.tolist()}: nothing to tell apart")
+            raise InputError(f"there is only one label, {self.classes_.tolist()}: nothing to distinguish")
         ids = [np.searchsorted(self.classes_, row).astype(np.int32) for row in rows]
         return ids, "classes", len(self.classes_)
 

@@ -39,8 +39,8 @@ class SequenceTranslator(Estimator):
     run_kind: ClassVar[str] = "translate"
     attention: network.Attention = "none"
     beam: int = 1
-    spread: bool = False
-    longest: int | None = None
+    std: bool = False
+    max_length: int | None = None
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         if isinstance(y, str):
@@ -51,12 +51,12 @@ class SequenceTranslator(Estimator):
         if holds_tokens(y):
             self.target_coder_: Encoder = TokenEncoder.fit(y, tokens=self.tokens)
             rows = self.target_ids(y)
-            self.longest_ = 2 * max(map(len, rows)) if self.longest is None else self.longest
+            self.max_length_ = 2 * max(map(len, rows)) if self.max_length is None else self.max_length
             return rows, "classes", self.target_coder_.size
         self.target_coder_ = ValueEncoder.fit(y, name="y")
         rows = list(self.target_coder_.encode(y))
-        self.longest_ = max(map(len, rows)) if self.longest is None else self.longest
-        return rows, "distribution" if self.spread else "numbers", self.target_coder_.size
+        self.max_length_ = max(map(len, rows)) if self.max_length is None else self.max_length
+        return rows, "distribution" if self.std else "numbers", self.target_coder_.size
 
     def predict(self, X: Any) -> Any:
         """Return the output for each input: texts or lists of tokens, or numbers (n, steps, O)."""
@@ -69,28 +69,28 @@ class SequenceTranslator(Estimator):
         coder = self._fitted_coder()
         if not isinstance(coder, TokenEncoder):
             raise InputError("numbers have no log P of tokens: ask predict_distribution")
-        return [(coder.decode(each.tokens), each.log_prob) for each in self._written(X, self._most_probable)]
+        return [(coder.decode(each.tokens), each.log_prob) for each in self._decode(X, self._most_probable)]
 
     def _most_probable(self, batch: SequenceBatch, weights: NetworkWeights) -> list[Hypothesis]:
-        return beam(self.network_, batch, weights, max_length=self.longest_, width=self.beam)
+        return beam(self.network_, batch, weights, max_length=self.max_length_, width=self.beam)
 
     def predict_distribution(self, X: Any) -> tuple[Floats, Floats | None]:
         """Return mean and standard deviation of the output, each (n, steps, O); None where none was learned."""
         coder = self._fitted_coder()
         if not isinstance(coder, ValueEncoder):
-            raise InputError("tokens have no mean and spread: ask predict or predict_scored")
-        o = np.stack(self._written(X, self._numbers))
+            raise InputError("tokens have no mean and standard deviation: ask predict or predict_scored")
+        o = np.stack(self._decode(X, self._numbers))
         head = self.network_.head
         return coder.decode(head.mean(o)), head.std(o) * coder.std if head.has_std else None
 
     def _numbers(self, batch: SequenceBatch, weights: NetworkWeights) -> list[Floats]:
-        return list(roll_out(self.network_, batch, weights, steps=self.longest_).swapaxes(0, 1))
+        return list(roll_out(self.network_, batch, weights, steps=self.max_length_).swapaxes(0, 1))
 
-    def _written(self, X: Any, write: Callable[[SequenceBatch, NetworkWeights], list[Any]]) -> list[Any]:
+    def _decode(self, X: Any, write: Callable[[SequenceBatch, NetworkWeights], list[Any]]) -> list[Any]:
         at_least("beam", self.beam, 1)
         examples, weights = self._examples(X), self.network_.weights()
         found = list[Any]([None] * len(examples))
-        for batch in examples.batches(max(1, examples.rows_at_once(SCORED) // self.beam), aligned=False):
+        for batch in examples.batches(max(1, examples.rows_at_once(SCORED) // self.beam), per_step=False):
             for row, each in zip(batch.rows.tolist(), write(batch, weights), strict=True):
                 found[row] = each
         return found
@@ -103,13 +103,13 @@ class SequenceTranslator(Estimator):
         if self.network_.config.attention == "none":
             raise InputError("this network has no attention: fit one with attention='general'")
         weights = self.network_.weights()
-        batch = self._examples([x]).batch(np.arange(1), aligned=False)
-        written = np.append(self._most_probable(batch, weights)[0].tokens, EOS).astype(np.int32)
-        asked = replace(batch, y=written[:, None], written=np.array([len(written)], np.int32))
+        batch = self._examples([x]).batch(np.arange(1), per_step=False)
+        decoded = np.append(self._most_probable(batch, weights)[0].tokens, EOS).astype(np.int32)
+        asked = replace(batch, y=decoded[:, None], target_lengths=np.array([len(decoded)], np.int32))
         tape = self.network_.forward(asked, weights).attended
         assert tape is not None and weights.attention is not None
         alpha = attention_weights(weights.attention, tape)[0]
-        return alpha, source.vocab.to_tokens(batch.x[:, 0]), target.vocab.to_tokens(written)
+        return alpha, source.vocab.to_tokens(batch.x[:, 0]), target.vocab.to_tokens(decoded)
 
     def _fitted_coder(self) -> Encoder:
         if not hasattr(self, "target_coder_"):

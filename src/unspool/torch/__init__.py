@@ -4,7 +4,12 @@ from typing import TYPE_CHECKING
 
 from unspool.lazy import lazy_names
 
-if TYPE_CHECKING:
+_TABLE = """
+torch.state_dict  from_torch gradient_to_torch load_torch save_torch to_torch
+"""
+if not TYPE_CHECKING:  # a type checker would take any name for one that exists
+    __getattr__, __dir__ = lazy_names(__name__, _TABLE)
+else:
     from unspool.torch.state_dict import from_torch, gradient_to_torch, load_torch, save_torch, to_torch
 
 __all__ = [
@@ -14,14 +19,3 @@ __all__ = [
     "save_torch",
     "to_torch",
 ]
-_MODULES = {
-    "from_torch": "torch.state_dict",
-    "gradient_to_torch": "torch.state_dict",
-    "load_torch": "torch.state_dict",
-    "save_torch": "torch.state_dict",
-    "to_torch": "torch.state_dict",
-}
-"""The module that each public name is imported from at first use."""
-
-if not TYPE_CHECKING:  # a type checker would take any name for one that exists
-    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -56,7 +56,7 @@ def to_torch(
     _refuse_no_counterpart(config)
     result = {f"{embedding}.weight": p["E"].copy()} if config.embedding else {}
     result |= {f"{rnn}.{name}": value for name, value in _layers_to_torch(config, p).items()}
-    result[f"{linear}.weight"] = p["E" if config.tied else "V"].copy()
+    result[f"{linear}.weight"] = p[config.output_matrix].copy()
     result[f"{linear}.bias"] = p["c"].copy()
     return result
 
@@ -137,8 +137,10 @@ def _fill_layers(
         p, suffix = parameters.layer(layer, reverse), torch_suffix(layer, reverse)
         p["U"][:] = _entry(state_dict, f"{prefix}weight_ih_{suffix}", p["U"].shape)
         p["W"][:] = _entry(state_dict, f"{prefix}weight_hh_{suffix}", p["W"].shape)
-        first = _entry(state_dict, f"{prefix}bias_ih_{suffix}", p["b"].shape, missing=0.0)
-        second = _entry(state_dict, f"{prefix}bias_hh_{suffix}", p["b"].shape, missing=0.0)
+        first, second = (
+            _entry(state_dict, f"{prefix}bias_{kind}_{suffix}", p["b"].shape, missing=0.0)
+            for kind in ("ih", "hh")
+        )
         p["b"][:] = first + second
         for name, block in inner.items():
             p["b"][block] = first[block]
@@ -178,11 +180,10 @@ class Modules:
         recurrent = _recurrent_prefix(state_dict, rnn)
         layers = _recurrent_names(config, state_dict, recurrent)
         rest = tuple(name for name in state_dict if name not in layers)
-        shapes = {name[: -len("weight")]: _shape(state_dict[name]) for name in rest if _is_weight(name)}
-        tokens, wide = (
-            (config.inputs, config.embedding) if config.embedding else None,
-            (config.outputs, config.width),
-        )
+        weights = [name for name in rest if name == "weight" or name.endswith(".weight")]
+        shapes = {name[: -len("weight")]: _shape(state_dict[name]) for name in weights}
+        tokens = (config.inputs, config.embedding) if config.embedding else None
+        wide = (config.outputs, config.width)
         no_bias = {each: shape for each, shape in shapes.items() if f"{each}bias" not in rest}
         E = _prefix(no_bias, tokens, "embedding", embedding)
         others = {each: shape for each, shape in shapes.items() if each != E}
@@ -258,10 +259,6 @@ def _prefix(
             f"pass {role}='its name'"
         )
     return fit[0] if fit else None
-
-
-def _is_weight(name: str) -> bool:
-    return name == "weight" or name.endswith(".weight")
 
 
 def _shape(value: Any) -> tuple[int, ...]:

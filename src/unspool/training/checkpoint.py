@@ -1,7 +1,6 @@
-"""When training saves its state, and when it stops."""
+"""When training saves its state."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from unspool.options import at_least
@@ -9,16 +8,12 @@ from unspool.options import at_least
 
 @dataclass(frozen=True)
 class CheckpointPolicy:
-    """When a run saves its state, and when it stops."""
+    """When a run saves its state; where the generator of its events is closed, it saves it as well."""
 
     seconds: float = 30.0
     """Seconds between two saved states."""
     steps: int | None = None
     """Updates between two saved states, instead of seconds."""
-    stop: Callable[[], bool] = lambda: False
-    """Called after every update; training saves its state and stops where it returns True."""
-    on_progress: Callable[[int, int], None] = lambda done, total: None
-    """Called during the evaluation of the trained model with the number of scored targets, and of all targets."""
 
     def __post_init__(self) -> None:
         if self.steps is not None:

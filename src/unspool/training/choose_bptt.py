@@ -98,7 +98,7 @@ def measure_bias(
     tried = [K for K in LENGTHS if tau >= 2 * K]
     if not tried:
         raise InputError(
-            f"text too short for bptt auto: the training part has {len(ids)} tokens; expected {2 * LENGTHS[0] + 1} "
+            f"text too short for bptt auto: the training split has {len(ids)} tokens; expected {2 * LENGTHS[0] + 1} "
             "or more: give more text, or a bptt such as truncated:8"
         )
     windows = sequential_batches(ids, rows, tau, np.random.default_rng(seed))

@@ -47,10 +47,10 @@ class RunConfig:
     optimiser: str = "adam"
     schedule: str = "cosine"
     backward: bool = False
+    seed: int = 0
     validations: int = 12
     validation_tokens: int = 0
     order: int | None = None
-    seed: int = 0
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -97,7 +97,7 @@ class RunConfig:
                 raise InputError("run.recipe is missing")
             check(vars(config.recipe))
         except InputError as error:
-            raise FileError(f"{path}: damaged or crafted: {error}") from error
+            raise FileError(f"{path}: damaged or manipulated: {error}") from error
         return config
 
 
@@ -191,11 +191,12 @@ class PlanChanged:
 
 
 @dataclass(frozen=True)
-class Stopped:
-    """A stop was requested: the update was finished, and the training state is saved."""
+class Scoring:
+    """A part of the evaluation of the best model is done."""
 
-    step: int
-    out: Path | None
+    done: int
+    """How many targets are scored."""
+    total: int
 
 
 @dataclass(frozen=True)
@@ -209,5 +210,5 @@ class Evaluated:
 
 
 Event: TypeAlias = (
-    CorpusReady | list[Baseline] | LeftOut | TrainingPlanned | StepDone | PlanChanged | Stopped | Evaluated
+    CorpusReady | list[Baseline] | LeftOut | TrainingPlanned | StepDone | PlanChanged | Scoring | Evaluated
 )

@@ -14,7 +14,7 @@ from typing import Any
 from unspool.errors import Diverged
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.deadline import StepBudget
-from unspool.training.events import Replanned, StepDone, Stopped
+from unspool.training.events import Replanned, StepDone
 from unspool.training.loop import Report
 from unspool.training.state import TrainingState
 from unspool.training.store import RunWriter, Stopwatch
@@ -35,34 +35,29 @@ def fit(
     patience: int = 0,
     writer: RunWriter | None = None,
     policy: CheckpointPolicy | None = None,
-) -> Generator[StepDone | Replanned | Stopped]:
+) -> Generator[StepDone | Replanned]:
     """Train to the last update; in the end the model has the parameters with the lowest validation loss.
 
     `smooth` is the number of updates that the running mean of the training loss goes over. The state is complete after
-    every event.
+    every event, and closing the generator saves it.
     """
     writer, policy = writer or RunWriter(), policy or CheckpointPolicy()
     clock, saved = Stopwatch(state.seconds), time.monotonic()
-    while not has_ended(state, budget.steps, patience):
-        with _naming_the_best(state, writer, validate is not None):
+    with _naming_the_best(state, writer, validate is not None), _saving_when_closed(state, writer):
+        while not has_ended(state, budget.steps, patience):
             report = next(reports)
             state.train += (report.loss - state.train) / min(report.step, smooth)
             valid, best = None, False
             if validate is not None and report.step in budget.validation_steps:
                 valid = budget.timed(validate)
                 best = _update_best(state, valid, writer)
-        state.seconds = clock()
-        yield StepDone(report, state.seconds, state.train, valid, steps=budget.steps, best=best)
-        if budget.should_replan(state.seconds) and budget.replan(state.step, state.seconds):
-            yield Replanned(budget.steps, budget.plans)
-        stop = policy.stop()
-        if stop or policy.due(report.step, saved) or has_ended(state, budget.steps, patience):
-            with _naming_the_best(state, writer, validate is not None):
+            state.seconds = clock()
+            yield StepDone(report, state.seconds, state.train, valid, steps=budget.steps, best=best)
+            if budget.should_replan(state.seconds) and budget.replan(state.step, state.seconds):
+                yield Replanned(budget.steps, budget.plans)
+            if policy.due(report.step, saved) or has_ended(state, budget.steps, patience):
                 save_checkpoint(state, writer)
-            saved = time.monotonic()
-        if stop:
-            yield Stopped(report.step, writer.out)
-            return
+                saved = time.monotonic()
     state.restore_best()
     state.refuse_infinite()
 
@@ -84,6 +79,27 @@ def save_checkpoint(state: TrainingState[Any], writer: RunWriter) -> None:
     writer.save_state(state)
     if not math.isfinite(state.best):
         writer.save_model(state.model, state.step)
+
+
+@contextmanager
+def _saving_when_closed(state: TrainingState[Any], writer: RunWriter) -> Iterator[None]:
+    """Save the state where the caller closes the generator."""
+    try:
+        yield
+    except GeneratorExit:
+        if writer.out is not None:
+            save_checkpoint(state, writer)
+        raise
+
+
+@contextmanager
+def ending(events: Generator[Any]) -> Iterator[None]:
+    """End a generator as the block that reads it ends: closed, which saves the state, or with an error, which does not."""
+    try:
+        yield
+    except BaseException as error:
+        events.throw(error)
+        raise
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -59,7 +58,7 @@ class TextObjective:
         carried.truncation.check_chain(model.config.feeds_tokens)
         if scheduled_sampling is not None and not model.config.feeds_tokens:
             raise InputError(
-                "own goes with pattern='output' and feedback='token': other models read no output before"
+                "own requires pattern='output' and feedback='token': other models read no output before"
             )
         self.model, self.carried, self.seed, self.recompute = model, carried, seed, recompute
         self.scheduled_sampling, self.gradient = scheduled_sampling, model.gradient()
@@ -109,12 +108,11 @@ class TextObjective:
         return np.asarray(drawn == 0)
 
 
-@dataclass(frozen=True)
 class SequenceObjective:
     """The loss of batches of sequences with their targets."""
 
-    network: Network
-    seed: int = 0
+    def __init__(self, network: Network, seed: int = 0) -> None:
+        self.network, self.seed, self.gradient = network, seed, network.gradient()
 
     @property
     def parameters(self) -> Parameters:
@@ -123,7 +121,8 @@ class SequenceObjective:
 
     def __call__(self, batch: SequenceBatch, step: int) -> LossAndGradient:
         """Compute the loss of a batch and its gradient."""
-        network, gradient = self.network, self.network.gradient_to_write()
+        network, gradient = self.network, self.gradient
+        gradient.clear()
         masks = network.masks(batch.B, seed=self.seed, step=step)
         loss = network.loss(batch, weights=network.weights(), masks=masks, gradient=gradient)
         return LossAndGradient(loss, gradient.values.flat)

@@ -22,7 +22,7 @@ MINUTES: Option[float] = Option(
 )  # fmt: skip
 STEPS: Option[int] = Option(
     "steps",
-    "Number of updates, instead of a time limit: the number that a fit prints repeats it bit for bit.",
+    "Number of updates, instead of a time limit. To repeat a fit bit for bit, pass the number that it printed.",
     whole(1, MOST_STEPS),
     group="Time",
 )
@@ -31,8 +31,8 @@ EPOCHS: Option[int] = Option(
 )
 ORDER: Option[int] = Option(
     "order",
-    "Longest n-grams of the baselines [default: 6 for characters and bytes, 4 for other tokens; fewer if they would "
-    "take more than a tenth of the minutes].",
+    "Highest order of the n-gram baselines [default: 6 for characters and bytes, 4 for other tokens; lower if counting "
+    "would take more than a tenth of the time limit].",
     whole(1, MOST_ORDER),
     group="Time",
 )
@@ -47,14 +47,14 @@ BPTT: Option[str] = Option(
     "bptt",
     "How far back gradients reach: full (the window), truncated:K (an update every K steps), truncated:K1,K2 (an update "
     "every K1 steps, backpropagated through K2), random:P (cut at each step with probability 1-P, unbiased) or auto (truncated:K "
-    "with the shortest window whose measured bias is at most 10 %).",
+    "with the smallest K for which the measured bias of the gradient is at most 10 %).",
 )
 BPTT_TOLERANCE: Option[float] = Option(
     "bptt_tolerance", "Bias that bptt auto accepts, as a fraction of the norm of the gradient.", INSIDE_UNIT
 )
 RECOMPUTE: Option[Recompute] = Option(
     "recompute",
-    "sqrt stores every √tau-th state and recomputes the others in the backward pass: less memory, the same bits.",
+    "sqrt stores every √tau-th state and recomputes the others in the backward pass: less memory, bit-identical gradients.",
     choices=("none", "sqrt"),
     former={"memory": {"full": "none"}},
 )
@@ -64,15 +64,19 @@ WARMUP_FRACTION: Option[float] = Option(
 )
 PLANS: Option[Any] = Option(
     "plans",
-    "To repeat a run that changed its number of updates: 0:STEPS,AFTER:STEPS,… as the run printed them.",
+    "Changes of the number of updates, copied from the command that a run printed: 0:TOTAL,UPDATE:TOTAL,… (from UPDATE on, TOTAL updates are planned).",
 )
 SEED: Option[int] = Option("seed", "Seed of all random numbers.", whole(0))
 BACKWARD: Option[bool] = Option(
-    "backward", "Learn the text in reverse time.", TRUTH, group="Text", single=True
+    "backward",
+    "Train on the reversed text: predict each token from the tokens after it.",
+    TRUTH,
+    group="Text",
+    single=True,
 )
 VALIDATION: Option[float] = Option(
     "validation",
-    "Fraction of the training sequences that chooses the best parameters; 0 keeps the last parameters.",
+    "Fraction of the training sequences used to select the best parameters; 0 keeps the last parameters.",
     FRACTION,
 )
 PATIENCE: Option[int] = Option(
@@ -83,6 +87,6 @@ VALIDATIONS: Option[int] = Option(
 )
 VALIDATION_TOKENS: Option[int] = Option(
     "validation_tokens",
-    "Tokens of the validation split to score during training, in segments spread over it; 0: as many as cost little.",
+    "Tokens of the validation split to score during training, in segments spread over it; 0: as many as take about 4 % of the training time, at least 2,000.",
     whole(0),
 )

@@ -74,10 +74,9 @@ class Recipe:
     feedback: Feedback = "token"
 
 
-@declared(optimisers, o, keys=KEYS)
-@dataclass(frozen=True)
-class FitConfig:
-    """How long and how fast a network for sequences is fitted."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class FitFields:
+    """The hyper-parameters of a fit, for its config and the estimators."""
 
     epochs: int = 30
     steps: int | None = None
@@ -86,13 +85,20 @@ class FitConfig:
     learning_rate: float = 3e-3
     clip: float = 1.0
     decay: float = 0.0
-    warmup_fraction: float = 0.05
     validation: float = 0.0
     patience: int = 0
-    validations: int = 40
     seed: int = 0
     optimiser: str = "adam"
     schedule: str = "cosine"
+
+
+@declared(optimisers, o, keys=KEYS)
+@dataclass(unsafe_hash=True)
+class FitConfig(FitFields):
+    """How long and how fast a network for sequences is fitted."""
+
+    warmup_fraction: float = 0.05
+    validations: int = 40
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -70,7 +70,11 @@ def fit_network(
         validations=lambda steps: {*range(every, steps, every), steps},
     )
     batches = cycle_batches(
-        examples.part(train), config.batch_size, config.seed, aligned=network.config.aligned, done=state.step
+        examples.part(train),
+        config.batch_size,
+        config.seed,
+        per_step=network.config.per_step,
+        done=state.step,
     )
     reports = updates(
         SequenceObjective(network, config.seed), batches, state.optimiser, schedule=budget.schedule
@@ -108,26 +112,28 @@ def plan(network: Network, examples: Examples, config: FitConfig) -> FitConfig:
 def refuse_what_does_not_fit(network: Network, examples: Examples, B: int) -> None:
     """Raise where a batch of rows as long as the longest sequence would need more memory than is free."""
     rows = min(B, len(examples))
-    read, written = [len(each) for each in examples.x], examples.written()
-    tau, tau_written = max(read), max(written, default=0)
-    at, steps = (read.index(tau), tau) if tau >= tau_written else (written.index(tau_written), tau_written)
+    lengths, target_lengths = [len(each) for each in examples.x], examples.target_lengths()
+    tau, tau_target = max(lengths), max(target_lengths, default=0)
+    at, steps = (
+        (lengths.index(tau), tau) if tau >= tau_target else (target_lengths.index(tau_target), tau_target)
+    )
     require_memory(
-        bytes_of_network(network.config, rows, tau, tau_written),
+        bytes_of_network(network.config, rows, tau, tau_target),
         f"sequence {at + 1} has {steps:,} steps, and a batch of {rows:,} such rows",
         "cut it, or choose a smaller batch",
     )
 
 
-def bytes_of_network(config: SequenceConfig, B: int, tau: int, written: int) -> int:
-    """Estimate the memory in bytes to train on B rows of `tau` steps, with outputs of `written` steps.
+def bytes_of_network(config: SequenceConfig, B: int, tau: int, tau_target: int) -> int:
+    """Estimate the memory in bytes to train on B rows of `tau` steps, with outputs of `tau_target` steps.
 
     Attention takes keys and queries, joined states and their gradients, and one block of weights: see `attention`.
     """
     needed = bytes_of_training(config.encoder, B, tau)
     if config.decoder is not None:
-        needed += bytes_of_training(config.decoder, B, written)
+        needed += bytes_of_training(config.decoder, B, tau_target)
     if config.attention != "none":
-        needed += 4 * B * (8 * tau * config.encoder.width + 12 * written * config.hidden)
+        needed += 4 * B * (8 * tau * config.encoder.width + 12 * tau_target * config.hidden)
         mixed = config.hidden if config.attention == "additive" else 1
         needed += 64 * max(SCORES, B * tau) + (24 * max(MIXED, B * tau * mixed) if mixed > 1 else 0)
     return needed
@@ -142,7 +148,7 @@ def per_epoch(n: int, config: FitConfig) -> int:
 def timed_updates(network: Network, examples: Examples, config: FitConfig) -> Iterator[Report]:
     """Train a copy of the network, to measure how long updates take."""
     copy = Network.initialise(network.config, seed=0)
-    batches = cycle_batches(examples, config.batch_size, config.seed, aligned=network.config.aligned)
+    batches = cycle_batches(examples, config.batch_size, config.seed, per_step=network.config.per_step)
     return updates(SequenceObjective(copy), batches, Adam())
 
 
@@ -152,7 +158,7 @@ def evaluate(network: Network, examples: Examples, B: int = 256) -> Loss:
     rows = examples.rows_at_once(B)
     losses = [
         network.loss(batch, weights=weights)
-        for batch in examples.batches(rows, aligned=network.config.aligned)
+        for batch in examples.batches(rows, per_step=network.config.per_step)
     ]
     total = math.fsum(each.sum for each in losses)
     return Loss(total, sum(each.count for each in losses), np.zeros(0), None)

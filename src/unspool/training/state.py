@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
 import numpy as np
@@ -41,9 +41,13 @@ class Saved(TypedDict):
     since: NotRequired[int]
     """The validations since the best one."""
     batches: NotRequired[Position]
+    before: NotRequired[int]
+    """The updates of the networks of an ensemble that are trained already."""
 
 
 ModelT = TypeVar("ModelT", Model, Network)
+FINISHED = "finished."
+"""The prefix of the arrays of networks that are trained already."""
 
 
 @dataclass
@@ -67,6 +71,10 @@ class TrainingState(Generic[ModelT]):
     """The running mean of the training loss."""
     seconds: float = 0.0
     """The duration of the run so far, over all its parts."""
+    finished: dict[str, Floats] = field(default_factory=dict)
+    """Of an ensemble: the parameters of the networks that are trained already, by name."""
+    before: int = 0
+    """The updates of those networks."""
 
     @property
     def step(self) -> int:
@@ -100,6 +108,7 @@ class TrainingState(Generic[ModelT]):
         if self.carried is None and self.best_parameters is not None:
             found["best"] = self.best_parameters
         found |= {name: array for name, array in self.optimiser.state().items() if name != "step"}
+        found |= {FINISHED + name: array for name, array in self.finished.items()}
         return found if self.carried is None else found | self.carried.state()
 
     def metadata(self) -> dict[str, Any]:
@@ -113,28 +122,32 @@ class TrainingState(Generic[ModelT]):
             "loss": self.train,
             "seconds": self.seconds,
         }
+        found |= {"before": self.before} if self.finished else {}
         return found if self.batches is None else found | {"batches": self.batches.state()}
 
     def restore(self, arrays: Mapping[str, Floats], saved: Saved, path: object) -> None:
         """Return to a saved state; raise FileError where its arrays belong to another model."""
         flat = self.model.parameters.flat
-        for name in {"parameters", *(name for name in arrays if not name.startswith("past."))}:
+        for name in {"parameters", *(name for name in arrays if not name.startswith(("past.", FINISHED)))}:
             check_array(arrays, name, flat.shape, path)
         if self.carried is not None and isinstance(self.model, Model):
             check_carried(self.model.config, arrays, path)
         fields: Mapping[str, Any] = saved
         wanted = {"train", "best_step", "batches"} if self.batches is not None else {"loss", "since"}
         if missing := sorted(wanted - fields.keys()):
-            raise FileError(f"{path}: damaged or crafted: {missing[0]} is missing")
+            raise FileError(f"{path}: damaged or manipulated: {missing[0]} is missing")
         since = fields.get("since", 0)
-        if since < 0:
-            raise FileError(f"{path}: damaged or crafted: since is {since}; expected 0 or more")
+        for name in ("since", "before"):
+            if fields.get(name, 0) < 0:
+                raise FileError(
+                    f"{path}: damaged or manipulated: {name} is {fields[name]}; expected 0 or more"
+                )
         try:
             self.optimiser.restore({"step": saved["step"]} | dict(arrays))
             if self.batches is not None:
                 self.batches.restore(fields["batches"])
         except InputError as error:
-            raise FileError(f"{path}: damaged or crafted: {error}") from error
+            raise FileError(f"{path}: damaged or manipulated: {error}") from error
         flat[:] = arrays["parameters"]
         if self.carried is not None:
             self.carried.restore(dict(arrays))
@@ -142,6 +155,10 @@ class TrainingState(Generic[ModelT]):
         self.best_step, self.best_parameters = fields.get("best_step", 0), arrays.get("best")
         self.validations_since_best, self.seconds = since, saved["seconds"]
         self.train = fields.get("train", fields.get("loss", 0.0))
+        self.before = fields.get("before", 0)
+        self.finished = {
+            name.removeprefix(FINISHED): array for name, array in arrays.items() if name.startswith(FINISHED)
+        }
 
 
 def check_size(config: ModelConfig, arrays: Mapping[str, Floats], path: object) -> None:
@@ -174,9 +191,9 @@ def check_carried(config: ModelConfig, arrays: Mapping[str, Floats], path: objec
     wanted = sorted(f"past.{layer}.{part}" for layer in range(config.layers) for part in parts)
     pending = {"past.waiting.x", "past.waiting.y"} & set(names)
     if (states and states != wanted) or len(pending) == 1:
-        raise FileError(f"{path}: damaged or crafted: the carried state is not complete")
+        raise FileError(f"{path}: damaged or manipulated: the carried state is not complete")
 
 
 def _check_ids(config: ModelConfig, ids: Any, name: str, path: object) -> None:
     if ids.size and (ids.min() < 0 or ids.max() >= config.inputs + config.feeds_tokens):
-        raise FileError(f"{path}: damaged or crafted: {name} has an id that the vocabulary does not have")
+        raise FileError(f"{path}: damaged or manipulated: {name} has an id that the vocabulary does not have")

@@ -75,6 +75,12 @@ def restore_state(state: TrainingState[Any], run: Path, log: RunLog) -> None:
     log.truncate_to(saved["journal"])
 
 
+def saved_step(path: Path) -> int:
+    """Return the updates of a saved training state, of an ensemble those of all its networks."""
+    saved = read_as(Saved, read_arrays(path)[1], path)
+    return saved.get("before", 0) + saved["step"]
+
+
 def fit_has_ended(run: Path) -> bool:
     """Return whether the fit of sequences in a run has ended; raise where it has not and cannot be resumed either."""
     if (run / run_folder.TRAINING).exists():
@@ -131,7 +137,7 @@ def network_from(config: SequenceConfig, arrays: Mapping[str, Floats], path: str
 def check_layers(layers: int, arrays: Mapping[str, Floats], path: str | Path) -> None:
     """Raise where a file cannot hold this many layers, before the shapes of all of them are listed."""
     if layers > len(arrays):
-        raise FileError(f"{path}: damaged or crafted: {layers:,} layers, but {len(arrays)} arrays")
+        raise FileError(f"{path}: damaged or manipulated: {layers:,} layers, but {len(arrays)} arrays")
 
 
 def filled(shapes: Shapes, arrays: Mapping[str, Floats], path: str | Path) -> Parameters:

@@ -4,7 +4,21 @@ from typing import TYPE_CHECKING
 
 from unspool.lazy import lazy_names
 
-if TYPE_CHECKING:
+_TABLE = """
+turing.automaton  Automaton
+turing.builtin    find
+turing.compile    compile_machine
+turing.engine     automaton_model machine_model read_states unit_labels
+turing.floating   FirstErrors first_errors
+turing.machine    Configuration Machine simulate
+turing.network    MachineNetwork
+turing.parse      load
+turing.run        Exact exact_states side_by_side
+turing.universal  decode_tape encode_machine
+"""
+if not TYPE_CHECKING:  # a type checker would take any name for one that exists
+    __getattr__, __dir__ = lazy_names(__name__, _TABLE)
+else:
     from unspool.turing.automaton import Automaton
     from unspool.turing.builtin import find
     from unspool.turing.compile import compile_machine
@@ -37,28 +51,3 @@ __all__ = [
     "simulate",
     "unit_labels",
 ]
-_MODULES = {
-    "Automaton": "turing.automaton",
-    "Configuration": "turing.machine",
-    "Exact": "turing.run",
-    "FirstErrors": "turing.floating",
-    "Machine": "turing.machine",
-    "MachineNetwork": "turing.network",
-    "automaton_model": "turing.engine",
-    "compile_machine": "turing.compile",
-    "decode_tape": "turing.universal",
-    "encode_machine": "turing.universal",
-    "exact_states": "turing.run",
-    "find": "turing.builtin",
-    "first_errors": "turing.floating",
-    "load": "turing.parse",
-    "machine_model": "turing.engine",
-    "read_states": "turing.engine",
-    "side_by_side": "turing.run",
-    "simulate": "turing.machine",
-    "unit_labels": "turing.engine",
-}
-"""The module that each public name is imported from at first use."""
-
-if not TYPE_CHECKING:  # a type checker would take any name for one that exists
-    __getattr__, __dir__ = lazy_names(__name__, _MODULES)

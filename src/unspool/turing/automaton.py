@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from unspool.errors import InputError
 from unspool.kernels.arrays import cached_attribute
-from unspool.turing.machine import check_names, check_word
+from unspool.turing.machine import check_complete, check_names, check_word
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,7 @@ class Automaton:
             if state not in self.states:
                 raise InputError(f"the {name} is {state!r}; expected a state with transitions")
         check_names(self.name, self.states, self.symbols)
-        for symbol in self.symbols:
-            for state in self.states:
-                if (state, symbol) not in self.rules:
-                    raise InputError(
-                        f"state {state!r} has no transition at {symbol!r}; add one, or * for all other symbols"
-                    )
+        check_complete(self.rules, self.states, self.symbols)
         for (state, symbol), to in self.rules.items():
             if to not in self.states:
                 raise InputError(

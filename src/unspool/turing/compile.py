@@ -36,7 +36,7 @@ import numpy as np
 
 from unspool.errors import InputError
 from unspool.turing.machine import MOVES, Machine, Move
-from unspool.turing.network import MachineNetwork, Unit
+from unspool.turing.network import MachineNetwork, MachineUnit
 
 MOST_UNITS = 2000
 """Most units; W has the square of this many fractions."""
@@ -45,7 +45,9 @@ MOST_UNITS = 2000
 class Affine:
     """A weighted sum of units plus a constant: the pre-activation of a unit."""
 
-    def __init__(self, weights: Mapping[Unit, Fraction] | None = None, constant: Fraction | int = 0) -> None:
+    def __init__(
+        self, weights: Mapping[MachineUnit, Fraction] | None = None, constant: Fraction | int = 0
+    ) -> None:
         self.weights, self.constant = dict(weights or {}), Fraction(constant)
 
     def __add__(self, other: Affine | int) -> Affine:
@@ -78,9 +80,9 @@ def compile_machine(machine: Machine) -> MachineNetwork:
     base = 1 << (2 * m - 1).bit_length()
     entered = _entered(machine)
     moves = [v for v in MOVES if v in {"L", "S"} | {v for _, v in entered}]
-    units = [Unit("e", v, q, a) for q, v in entered for a in range(m)]
-    units += [Unit("g", v, at=a) for v in moves for a in range(1, m)]
-    units += [Unit("l", v) for v in moves] + [Unit("r", v) for v in moves]
+    units = [MachineUnit("e", v, q, a) for q, v in entered for a in range(m)]
+    units += [MachineUnit("g", v, at=a) for v in moves for a in range(1, m)]
+    units += [MachineUnit("l", v) for v in moves] + [MachineUnit("r", v) for v in moves]
     if len(units) > MOST_UNITS:
         raise InputError(
             f"{machine.name} needs {len(units):,} units; expected at most {MOST_UNITS:,}: use fewer states or symbols"
@@ -103,11 +105,11 @@ def _entered(machine: Machine) -> list[tuple[str, Move]]:
     return [(q, v) for q in machine.states for v in MOVES if (q, v) in pairs]
 
 
-def _updates(machine: Machine, base: int, units: list[Unit]) -> dict[Unit, Affine]:
+def _updates(machine: Machine, base: int, units: list[MachineUnit]) -> dict[MachineUnit, Affine]:
     """Return the pre-activation of each unit by the equations above."""
     number = {symbol: a for a, symbol in enumerate(machine.symbols)}
     of = {kind: [unit for unit in units if unit.kind == kind] for kind in ("e", "g", "l", "r")}
-    control: dict[tuple[str, int], list[Unit]] = {}
+    control: dict[tuple[str, int], list[MachineUnit]] = {}
     for u in of["e"]:
         control.setdefault((u.state, u.at), []).append(u)
     r, l = _total(of["r"]), _total(of["l"])  # (1)  # noqa: E741
@@ -125,7 +127,7 @@ def _updates(machine: Machine, base: int, units: list[Unit]) -> dict[Unit, Affin
     r_after["L"] = (r_after["S"] + d_l) / base  # (8)
     l_after = {"R": (l + d_w) / base, "S": l, "L": l * base - d_l}
     tops = {v: (r_after[v] * base, l_after[v] * base) for v in MOVES}
-    seen: dict[Unit, Affine] = {}
+    seen: dict[MachineUnit, Affine] = {}
     for u in units:
         if u.kind in "lr":
             seen[u] = (l_after if u.kind == "l" else r_after)[u.move] + n[u.move] - 1  # (9)
@@ -138,11 +140,11 @@ def _updates(machine: Machine, base: int, units: list[Unit]) -> dict[Unit, Affin
     return seen
 
 
-def _total(units: Iterable[Unit]) -> Affine:
+def _total(units: Iterable[MachineUnit]) -> Affine:
     return Affine({unit: Fraction(1) for unit in units})
 
 
-def _input(machine: Machine, base: int, unit: Unit, x: int) -> Fraction:
+def _input(machine: Machine, base: int, unit: MachineUnit, x: int) -> Fraction:
     """Return the weight from input x to a unit: symbol number x, or start if x is the last."""
     if unit.move == "R":
         return Fraction({"r": -base, "e": -(base**2) if unit.at else 0}.get(unit.kind, 0))

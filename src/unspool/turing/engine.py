@@ -86,9 +86,7 @@ def machine_model(network: MachineNetwork) -> Model:
     W[:] = np.block([[as_floats(network.W), -as_floats(network.W)]] * 2)  # (2)
     U[:, :inputs] = np.vstack([as_floats(network.U)] * 2)
     b[:] = np.concatenate([as_floats(network.b), as_floats(network.b) - 1])
-    V = np.array(
-        [[u.kind == "e" and not u.at and u.state == q for u in network.units] for q in states], float
-    )
+    V = np.array([[u.is_control and u.state == q for u in network.units] for q in states], float)
     model.parameters["V"][:] = np.hstack([V, -V])
     return model
 

@@ -13,16 +13,16 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from unspool.cells.elman import CELL as ELMAN
-from unspool.kernels import reference
+from unspool.kernels import native, reference
 from unspool.kernels.arrays import Floats
-from unspool.kernels.tape import Lookup
+from unspool.kernels.backend import Backend
 from unspool.turing.engine import machine_model
 from unspool.turing.network import MachineNetwork
 from unspool.turing.run import ExactState
 
 Precision = Literal["float32", "float64"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "float64")
+BACKENDS: dict[Precision, Backend] = {"float32": native, "float64": reference}
 WINDOW = 256
 """Number of steps per window."""
 
@@ -60,7 +60,7 @@ class FloatRun:
         self._states = states(network, word, precision)
         self._stacks = [np.array([unit.kind == kind for unit in network.units]) for kind in "lr"]
         self._controls = {
-            q: np.array([unit.kind == "e" and not unit.at and unit.state == q for unit in network.units])
+            q: np.array([unit.is_control and unit.state == q for unit in network.units])
             for q in network.machine.states
         }
 
@@ -79,20 +79,14 @@ class FloatRun:
 
 def states(network: MachineNetwork, word: str, precision: Precision) -> Iterator[Floats]:
     """Yield the hidden units before the first step and after each step, endlessly: float32 by the native kernels, float64 by the reference."""
-    model, H = machine_model(network), len(network.units)
-    weights, table = model.weights(), model.table()
-    W = model.parameters["layer0.W"].astype(precision)
+    model, H = machine_model(network).on(BACKENDS[precision]), len(network.units)
+    weights = model.weights()
     h = np.zeros((1, 2 * H), precision)
     nothing = [network.start + 1] * WINDOW
     first = network.inputs(word)
     for ids in chain([first], repeat(nothing)):
         x = np.array(ids, np.int32)[:, None]
-        if precision == "float32":
-            hs = model.forward(x, [(h, None)], weights=weights).h
-        else:
-            hs = reference.window_forward(
-                ELMAN, Lookup(table.astype(precision), x), W, h, activation="relu"
-            ).h
+        hs = model.forward(x, [(h, None)], weights=weights).h
         h = hs[-1]
         values = hs[:, 0, :H] - hs[:, 0, H:]
         yield from values[-1:] if ids is first else values

@@ -6,8 +6,9 @@ writes a symbol under the head, moves the head by one cell (L, R) or not (S), an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal, NamedTuple
 
 from unspool.errors import InputError
@@ -75,15 +76,11 @@ class Machine:
             if state in self.halting:
                 raise InputError(f"{at} leaves a halting state; remove it, or the state from halting")
         if self.start not in self.states:
-            raise InputError(
-                f"the start is {self.start!r}; expected one of the states {_listed(self.states)}"
-            )
-        for state in self.states:
-            for symbol in self.symbols:
-                if state not in self.halting and (state, symbol) not in self.rules:
-                    raise InputError(
-                        f"state {state!r} has no transition at {symbol!r}; add one, or * for all other symbols"
-                    )
+            listed = ", ".join(self.states[:8]) + (", …" if len(self.states) > 8 else "")
+            raise InputError(f"the start is {self.start!r}; expected one of the states {listed}")
+        check_complete(
+            self.rules, (state for state in self.states if state not in self.halting), self.symbols
+        )
 
     @cached_attribute
     def states(self) -> tuple[str, ...]:
@@ -115,6 +112,17 @@ def check_word(what: str, word: str, name: str, symbols: Sequence[str]) -> None:
             )
 
 
+def check_complete(
+    rules: Mapping[tuple[str, str], object], states: Iterable[str], symbols: Sequence[str]
+) -> None:
+    """Raise InputError for a state without a transition at one of the symbols."""
+    for state, symbol in product(states, symbols):
+        if (state, symbol) not in rules:
+            raise InputError(
+                f"state {state!r} has no transition at {symbol!r}; add one, or * for all other symbols"
+            )
+
+
 def check_names(name: str, states: Sequence[str], symbols: Sequence[str]) -> None:
     """Raise InputError for a symbol that is not one character, or a name that is not printable."""
     for symbol in symbols:
@@ -140,7 +148,3 @@ def simulate(machine: Machine, word: str) -> Iterator[Configuration]:
             left, right, head = left[:-1], ((left[-1:] or blank) + write + right[1:]).rstrip(blank), head - 1
         else:
             right = (write + right[1:]).rstrip(blank)
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")

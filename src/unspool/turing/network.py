@@ -33,7 +33,7 @@ WRONG = "\uffff"
 """Marks a digit without a symbol; not printable, so never a symbol itself."""
 
 
-class Unit(NamedTuple):
+class MachineUnit(NamedTuple):
     """A hidden unit. Each belongs to one move v and can be nonzero only if the last step made that move.
 
     e: the state is `state` and the top of the right stack is number `at` or higher (0 or 1);
@@ -46,10 +46,15 @@ class Unit(NamedTuple):
     at: int = 0
 
     @property
+    def is_control(self) -> bool:
+        """Whether it is 1 exactly in its state."""
+        return self.kind == "e" and not self.at
+
+    @property
     def label(self) -> str:
         """Its name in pictures and tables.
 
-        >>> Unit("e", "R", "carry", 1).label, Unit("r", "L").label
+        >>> MachineUnit("e", "R", "carry", 1).label, MachineUnit("r", "L").label
         ('e[carry,R,1]', 'r[L]')
         """
         parts = [self.state] * (self.kind == "e") + [self.move] + [str(self.at)] * (self.kind in "eg")
@@ -62,7 +67,7 @@ class MachineNetwork:
 
     machine: Machine
     base: int
-    units: tuple[Unit, ...]
+    units: tuple[MachineUnit, ...]
     W: Rationals  # H H
     U: Rationals  # H m+1: the symbols of the machine, then start
     b: Rationals  # H
@@ -82,7 +87,7 @@ class MachineNetwork:
         left, right = configuration.left[::-1], configuration.right
         tops = [self.machine.symbols.index(stack[:1] or self.machine.blank) for stack in (left, right)]
 
-        def value(unit: Unit) -> Fraction:
+        def value(unit: MachineUnit) -> Fraction:
             if unit.move != last:
                 return Fraction(0)
             if unit.kind == "e":

@@ -12,9 +12,11 @@ In transitions, * stands for all other symbols; as the written symbol, * keeps t
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from unspool.data.formats.base import errors_name
 from unspool.errors import InputError
 from unspool.storage.files import read_bytes
 from unspool.turing.automaton import Automaton
@@ -26,12 +28,12 @@ T = TypeVar("T")
 
 def load(path: Path) -> Machine | Automaton:
     """Return the machine or automaton of a file."""
-    try:
-        return parse(read_bytes(path).decode("utf-8-sig"), path.stem)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 at byte {error.start}; expected JSON") from error
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+    content = read_bytes(path)
+    with errors_name(path):
+        try:
+            return parse(content.decode("utf-8-sig"), path.stem)
+        except UnicodeDecodeError as error:
+            raise InputError(f"is not UTF-8 at byte {error.start}; expected JSON") from error
 
 
 def parse(text: str, name: str) -> Machine | Automaton:
@@ -63,16 +65,16 @@ def from_values(content: Any, name: str) -> Machine | Automaton:
                 "got accepting with halting or blank; expected accepting (automaton), or halting and blank (machine)"
             )
         _check_fields(content, ("start", "accepting", "transitions"))
-        table = {state: _next_states(state, rules) for state, rules in _table(content).items()}
+        table = _table(content, "the next state", lambda rule: isinstance(rule, str))
         rules = _expand_others(table, {symbol for rules in table.values() for symbol in rules})
         return Automaton(_name(content, name), content["start"], _strings(content, "accepting"), rules)
     _check_fields(content, ("blank", "start", "halting", "transitions"))
-    made = {state: _rules(state, rules) for state, rules in _table(content).items()}
-    symbols = {symbol for rules in made.values() for symbol in rules} | {content["blank"]}
-    symbols |= {rule.write for rules in made.values() for rule in rules.values()}
+    table = _table(content, "[write, move, next state]", lambda rule: _are_strings(rule) and len(rule) == 3)
+    symbols = {symbol for rules in table.values() for symbol in rules} | {content["blank"]}
+    symbols |= {write for rules in table.values() for write, _, _ in rules.values()}
     expanded = {
-        (state, symbol): Rule(symbol if rule.write == OTHERS else rule.write, rule.move, rule.to)
-        for (state, symbol), rule in _expand_others(made, symbols).items()
+        (state, symbol): Rule(symbol if write == OTHERS else write, move, to)
+        for (state, symbol), (write, move, to) in _expand_others(table, symbols).items()
     }
     return Machine(
         _name(content, name), content["blank"], content["start"], _strings(content, "halting"), expanded
@@ -89,40 +91,26 @@ def _expand_others(table: dict[str, dict[str, T]], symbols: set[str]) -> dict[tu
     }
 
 
-def _rules(state: str, rules: Any) -> dict[str, Rule]:
-    found = {}
-    for symbol, rule in _pairs(state, rules).items():
-        if not isinstance(rule, list) or len(rule) != 3 or not all(isinstance(each, str) for each in rule):
-            raise InputError(
-                f"the transition of state {state!r} at {symbol!r} is {_describe(rule)}; expected [write, move, next state]"
-            )
-        found[symbol] = Rule(*rule)
-    return found
-
-
-def _next_states(state: str, rules: Any) -> dict[str, str]:
-    pairs = _pairs(state, rules)
-    for symbol, to in pairs.items():
-        if not isinstance(to, str):
-            raise InputError(
-                f"the transition of state {state!r} at {symbol!r} is {_describe(to)}; expected the next state"
-            )
-    return pairs
-
-
-def _pairs(state: str, rules: Any) -> dict[str, Any]:
-    if not isinstance(rules, dict):
-        raise InputError(
-            f"the transitions of state {state!r} are {_describe(rules)}; expected an object by symbol"
-        )
-    return rules
-
-
-def _table(content: dict[str, Any]) -> dict[str, Any]:
+def _table(content: dict[str, Any], expected: str, fits: Callable[[Any], bool]) -> dict[str, dict[str, Any]]:
+    """Return the transitions by state and symbol; raise InputError for one that does not fit."""
     table = content["transitions"]
-    if not isinstance(table, dict):
-        raise InputError(f"transitions is {_describe(table)}; expected an object by state, then by symbol")
-    return table
+    _require(isinstance(table, dict), "transitions is", table, "an object by state, then by symbol")
+    for state, rules in table.items():
+        _require(
+            isinstance(rules, dict), f"the transitions of state {state!r} are", rules, "an object by symbol"
+        )
+        for symbol, rule in rules.items():
+            _require(fits(rule), f"the transition of state {state!r} at {symbol!r} is", rule, expected)
+    return table  # type: ignore[no-any-return]
+
+
+def _require(fits: bool, what: str, value: Any, expected: str) -> None:
+    if not fits:
+        raise InputError(f"{what} {_describe(value)}; expected {expected}")
+
+
+def _are_strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 def _check_fields(content: dict[str, Any], needed: tuple[str, ...]) -> None:
@@ -132,24 +120,21 @@ def _check_fields(content: dict[str, Any], needed: tuple[str, ...]) -> None:
     if unknown := sorted(set(content) - {*needed, "name"}):
         raise InputError(f"unknown field {unknown[0]!r}; expected {', '.join(needed)} and perhaps name")
     for field in ("blank", "start"):
-        if field in needed and not isinstance(content[field], str):
-            raise InputError(f"{field} is {_describe(content[field])}; expected a string")
+        if field in needed:
+            _require(isinstance(content[field], str), f"{field} is", content[field], "a string")
     if content.get("blank") == OTHERS:
         raise InputError(f"blank is {OTHERS}, which stands for all other symbols; expected another character")
 
 
 def _strings(content: dict[str, Any], field: str) -> tuple[str, ...]:
-    value = content[field]
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise InputError(f"{field} is {_describe(value)}; expected a list of states")
-    return tuple(value)
+    _require(_are_strings(content[field]), f"{field} is", content[field], "a list of states")
+    return tuple(content[field])
 
 
 def _name(content: dict[str, Any], default: str) -> str:
     name = content.get("name", default)
-    if not isinstance(name, str):
-        raise InputError(f"name is {_describe(name)}; expected a string")
-    return name
+    _require(isinstance(name, str), "name is", name, "a string")
+    return str(name)
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from unspool.plots.svg import Canvas
@@ -67,7 +68,7 @@ def draw_automaton(
         canvas.text(
             LEFT + wide * (t + 0.5), TOP + 16, word[t - 1], text_anchor="middle", font_size=min(13.0, wide)
         )
-    canvas.text(LEFT - 8, TOP + 16, "read", text_anchor="end", class_="soft", font_size=SMALL)
+    _note(canvas, LEFT - 8, TOP + 16, "read")
     heat_rows(canvas, rows, (LEFT, TOP + 30, wide, 16.0))
     _steps(canvas, count, TOP + 30 + 16 * len(rows), wide, len(states) - count)
     canvas.save(path)
@@ -129,22 +130,20 @@ def _tape(
     every = max(1, round(24 / tall))
     for i in cells:
         if i % every == 0:
-            canvas.text(LEFT - 8, top + (i - cells.start + 0.5) * tall + 4, f"cell {i}", text_anchor="end", class_="soft", font_size=SMALL)  # fmt: skip
+            _note(canvas, LEFT - 8, top + (i - cells.start + 0.5) * tall + 4, f"cell {i}")
 
 
 def _bands(canvas: Canvas, states: Sequence[str], top: float, wide: float) -> None:
     """Write each state above its steps, if there is space."""
     t = 0
-    while t < len(states):
-        end = t
-        while end < len(states) and states[end] == states[t]:
-            end += 1
-        x, room = LEFT + t * wide, (end - t) * wide
+    for state, steps in groupby(states):
+        count = len(list(steps))
+        x, room = LEFT + t * wide, count * wide
         canvas.line(x + 1.5, top - 5, x + room - 1.5, top - 5, style="stroke:var(--purple)", stroke_width=2)
-        if 6.2 * len(states[t]) <= room + 2:
-            canvas.text(x + room / 2, top - 9, states[t], text_anchor="middle", font_size=SMALL, style="fill:var(--purple)")  # fmt: skip
-        t = end
-    canvas.text(LEFT - 8, top - 6, "state", text_anchor="end", class_="soft", font_size=SMALL)
+        if 6.2 * len(state) <= room + 2:
+            canvas.text(x + room / 2, top - 9, state, text_anchor="middle", font_size=SMALL, style="fill:var(--purple)")  # fmt: skip
+        t += count
+    _note(canvas, LEFT - 8, top - 6, "state")
 
 
 def _stacks(
@@ -176,11 +175,11 @@ def _stacks(
             canvas.tag("circle", cx=x, cy=y, r=min(3.2, 0.3 * wide), style=f"fill:var(--{colour})")
     for z in (0.0, 0.25, 0.5, 0.75):
         if z <= most:
-            canvas.text(LEFT - 8, y_of(z) + 4, f"{z:g}", text_anchor="end", class_="soft", font_size=SMALL)
-    for x, label, colour in ((LEFT - 60, "l, left", "blue"), (LEFT - 60, "r, right", "orange")):
-        y = top + tall * (0.38 if colour == "blue" else 0.46)
-        canvas.tag("circle", cx=x - 26, cy=y - 4, r=3.2, style=f"fill:var(--{colour})")
-        canvas.text(x - 18, y, label, font_size=SMALL, style=f"fill:var(--{colour})")
+            _note(canvas, LEFT - 8, y_of(z) + 4, f"{z:g}")
+    for label, colour, share in (("l, left", "blue", 0.38), ("r, right", "orange", 0.46)):
+        y = top + tall * share
+        canvas.tag("circle", cx=LEFT - 86, cy=y - 4, r=3.2, style=f"fill:var(--{colour})")
+        canvas.text(LEFT - 78, y, label, font_size=SMALL, style=f"fill:var(--{colour})")
 
 
 def _band(canvas: Canvas, y_of: Callable[[float], float], between: tuple[float, float], right: float) -> None:
@@ -192,9 +191,13 @@ def _head(canvas: Canvas, y: float, text: str) -> None:
     canvas.text(LEFT, y - 10, text, font_size=12)
 
 
+def _note(canvas: Canvas, x: float, y: float, text: str, anchor: str = "end") -> None:
+    canvas.text(x, y, text, text_anchor=anchor, class_="soft", font_size=SMALL)
+
+
 def _steps(canvas: Canvas, count: int, y: float, wide: float, left_out: int) -> None:
     every = next(k for k in (1, 2, 5, 10, 20, 50, 100) if k * wide >= 20)
     for t in range(0, count, every):
-        canvas.text(LEFT + (t + 0.5) * wide, y + 18, str(t), text_anchor="middle", class_="soft", font_size=SMALL)  # fmt: skip
+        _note(canvas, LEFT + (t + 0.5) * wide, y + 18, str(t), "middle")
     more = f" (the first {count - 1:,}; {left_out:,} more are not drawn)" if left_out else ""
     canvas.text(LEFT + wide * count, y + 36, f"step{more}", text_anchor="end", font_size=12)

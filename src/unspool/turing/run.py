@@ -46,9 +46,7 @@ class Exact:
             kind: [i for i, unit in enumerate(network.units) if unit.kind == kind] for kind in ("l", "r")
         }
         self._controls = [
-            (i, unit.state, unit.move)
-            for i, unit in enumerate(network.units)
-            if unit.kind == "e" and not unit.at
+            (i, unit.state, unit.move) for i, unit in enumerate(network.units) if unit.is_control
         ]
 
     def update(self, before: HiddenState, x: int | None = None) -> HiddenState:
@@ -95,8 +93,8 @@ class Exact:
     def decode(self, hidden: HiddenState, head: int = 0) -> Configuration:
         """Return the configuration that the units encode; they encode the last move, not the position `head`."""
         left, right = (
-            self.network.symbols(sum(hidden.h[i] for i in self._stack_units[kind]), hidden.denominator)
-            for kind in ("l", "r")
+            self.network.symbols(sum(hidden.h[i] for i in units), hidden.denominator)
+            for units in self._stack_units.values()
         )
         assert left is not None and right is not None, "both are numbers of stacks"
         return Configuration(self.control(hidden)[0], left[::-1], right, head)

@@ -16,7 +16,7 @@ def test_every_sequence_is_in_one_batch_as_it_was(lengths: list[int], B: int, se
     sequences = [np.arange(n, dtype=np.int32) + 100 * i for i, n in enumerate(lengths)]
     rng = None if seed is None else np.random.default_rng(seed)
     seen = []
-    for batch in Examples(sequences).batches(B, rng, aligned=False):
+    for batch in Examples(sequences).batches(B, rng, per_step=False):
         assert batch.x.shape == (max(1, batch.lengths.max()), batch.B)
         assert batch.B <= B
         for b, row in enumerate(batch.rows):
@@ -27,16 +27,17 @@ def test_every_sequence_is_in_one_batch_as_it_was(lengths: list[int], B: int, se
 
 
 def test_sequences_of_vectors_keep_their_channels() -> None:
-    batch = next(Examples([np.ones((2, 3)), np.ones((4, 3))]).batches(2, aligned=False))
+    batch = next(Examples([np.ones((2, 3)), np.ones((4, 3))]).batches(2, per_step=False))
     assert batch.x.shape == (4, 2, 3)
     assert batch.x.sum() == 18
 
 
-def test_buckets_save_padding() -> None:
+def test_buckets_save_padding(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = np.random.default_rng(0).integers(1, 100, size=400)
 
     def padding(buckets: int) -> int:
-        groups = group_by_length(lengths, 10, np.random.default_rng(1), buckets)
+        monkeypatch.setattr("unspool.data.batches.examples.BUCKETS", buckets)
+        groups = group_by_length(lengths, 10, np.random.default_rng(1))
         return sum(int((lengths[rows].max() - lengths[rows]).sum()) for rows in groups)
 
     assert padding(8) < 0.35 * padding(1)

@@ -40,9 +40,7 @@ def test_rows_and_pixels_of_an_image_are_the_steps():
     assert image_sequences(images[..., 0], by="pixels").shape == (2, 20, 1)
     with pytest.raises(InputError, match=r"images have shape \(4, 5\) .*expected numbers, \(n, h, w\)"):
         image_sequences(np.zeros((4, 5)))
-    with pytest.raises(
-        InputError, match=r"Images \(n, h, w, c\) become sequences by unspool.tasks.image_seq"
-    ):
+    with pytest.raises(InputError, match=r"Images \(n, h, w, c\) become sequences by unspool.data.image_seq"):
         SequenceClassifier(hidden=4, steps=1).fit(images, ["a", "b"])
 
 

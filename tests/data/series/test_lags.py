@@ -19,7 +19,10 @@ def test_a_column_is_read_by_heading_by_number_or_as_the_last(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("a,b\n1,x\n", "line 2: expected a number, got 'x'"), ("a,b\n1\n", "got 'nothing'")],
+    [
+        ("a,b\n1,2\n\n1,x\n", r"row 2 \(line 4\), column 'b': expected a finite number, got 'x'"),
+        ("a,b\n1\n", r"row 1 \(line 2\) has 1 field; the heading has 2"),
+    ],
 )
 def test_what_is_no_number_is_named_with_its_line(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "a.csv"
@@ -31,7 +34,7 @@ def test_what_is_no_number_is_named_with_its_line(tmp_path: Path, content: str, 
 def test_a_missing_column_or_body_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match="expected one of a, b"):
+    with pytest.raises(InputError, match="no column 'c'; there are 'a', 'b'"):
         read_series(path, "c")
     path.write_text("a,b\n")
     with pytest.raises(EmptyInput):

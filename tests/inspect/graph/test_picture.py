@@ -119,7 +119,7 @@ def graph(*options):
     cli.app(["graph", *map(str, options)], result_action="return_value")
 
 
-def test_figure_10_4_is_drawn_as_in_the_book_with_teacher_forcing_below(tmp_path):
+def test_figure_10_4_is_drawn_as_in_the_book_with_teacher_forcing_below(tmp_path, capsys):
     out = tmp_path / "both.svg"
     graph("--pattern", "10.4", "--tau", 2, "--out", out)
     tree = ElementTree.fromstring(out.read_text())
@@ -127,9 +127,14 @@ def test_figure_10_4_is_drawn_as_in_the_book_with_teacher_forcing_below(tmp_path
     assert [title.rpartition(", ")[2] for title in titles] == ["output fed back", "target fed back"]
     told = [each.text for each in tree.iter(f"{SVG}title")]
     assert any(each.startswith("o(0)") for each in told) and any(each.startswith("y(0)") for each in told)
-    for fed, source in {"logits": "o", "target": "y", "token": "k"}.items():
+    assert capsys.readouterr().err == ""
+    for fed, source in {"logits": "o", "token": "y", "argmax": "k", "target": "y"}.items():
         graph("--pattern", "10.4", "--feedback", fed, "--folded", "--out", tmp_path / f"{fed}.json")
         folded = from_json((tmp_path / f"{fed}.json").read_text())
         assert [(edge.source, edge.target) for edge in folded.edges if edge.delay] == [(source, "layer0.a")]
-    with pytest.raises(InputError, match=r"goes with --pattern 10\.4"):
+    assert capsys.readouterr().err.splitlines() == [
+        "unspool: --feedback token now means teacher forcing, as in train; for the most probable output, use --feedback argmax",
+        "unspool: --feedback target is now --feedback token, as in train",
+    ]
+    with pytest.raises(InputError, match=r"requires --pattern 10\.4"):
         graph("--feedback", "target")

@@ -215,7 +215,7 @@ def test_a_run_gives_back_the_same_bits(tmp_path: Path, fitted: Forecaster) -> N
         Forecaster.load(tmp_path / "run")
     fitted.save(tmp_path / "alone")
     assert (Forecaster.load(tmp_path / "alone").predict() == fitted.predict()).all()
-    with pytest.raises(FileError, match="a run is there already"):
+    with pytest.raises(FileError, match="a run already exists here"):
         ForecastRun({"a": fitted}).save(tmp_path / "run")
     damaged = tmp_path / "run" / "model.safetensors"
     content = bytearray(damaged.read_bytes())

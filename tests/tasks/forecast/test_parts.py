@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from statsmodels.tsa.ar_model import AutoReg
 from statsmodels.tsa.stattools import acf
 
-from unspool.baselines.forecast import Naive, choose_lags, fit_autoregressive, fit_lags, fit_window_mlp
+from unspool.baselines.autoregression import fit_lags
+from unspool.baselines.forecast import Naive, choose_lags, fit_autoregressive, fit_window_mlp
 from unspool.data.series.season import autocorrelation, detrend, guess_season, guess_second_season
 from unspool.data.series.transform import Transform, choose_power, choose_transform
 from unspool.data.series.windows import (

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stopping import stop_after
 from unspool.data.text.settings import TextConfig
 from unspool.errors import Diverged, FileError, InputError
 from unspool.evaluation.language import log_prob, validation_loss
@@ -23,8 +24,8 @@ from unspool.training.events import (
     Evaluated,
     PlanChanged,
     RunConfig,
+    Scoring,
     StepDone,
-    Stopped,
     TrainingPlanned,
 )
 from unspool.training.timing import measure_update_rate
@@ -48,7 +49,7 @@ def changed(config: RunConfig, **given: object) -> RunConfig:
 def test_the_stages_come_in_the_order_of_the_walk(config: RunConfig) -> None:
     events = list(run(config))
     kinds = [type(event) for event in events]
-    assert kinds == [CorpusReady, list, TrainingPlanned, *[StepDone] * 40, Evaluated]
+    assert kinds == [CorpusReady, list, TrainingPlanned, *[StepDone] * 40, Scoring, Evaluated]
     steps = [event for event in events if isinstance(event, StepDone)]
     assert [step.report.step for step in steps] == list(range(1, 41))
     assert (
@@ -142,13 +143,7 @@ def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(
     assert isinstance(whole, Evaluated)
     for stop_at in (1, 7, 13, 22):
         out = tmp_path / f"stopped{stop_at}"
-        seen: list[object] = []
-        events = run(
-            config, out=out, policy=CheckpointPolicy(stop=lambda at=stop_at, seen=seen: len(seen) == at + 3)
-        )
-        for event in events:
-            seen.append(event)
-        assert seen[-1] == Stopped(stop_at, out)
+        assert stop_after(stop_at, run(config, out=out))[-1].step == stop_at
         carry_after = list(resume(out))
         assert isinstance(carry_after[2], TrainingPlanned) and carry_after[2].step == stop_at
         assert isinstance(carry_after[-1], Evaluated) and carry_after[-1].measure == whole.measure
@@ -164,7 +159,7 @@ def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(
 def test_a_finished_run_resumed_is_only_judged_again(config: RunConfig, tmp_path: Path) -> None:
     first = list(run(config, out=tmp_path / "run"))[-1]
     carry_after = list(resume(tmp_path / "run"))
-    assert [type(event) for event in carry_after] == [CorpusReady, list, TrainingPlanned, Evaluated]
+    assert [type(event) for event in carry_after] == [CorpusReady, list, TrainingPlanned, Scoring, Evaluated]
     assert carry_after[-1].measure == first.measure
     assert sum("judged" in entry for entry in read_log(tmp_path / "run" / run_folder.LOG)) == 1
 
@@ -289,7 +284,7 @@ def test_the_rate_is_the_median_and_not_thrown_off_by_a_pause() -> None:
 
 def test_a_stop_at_the_last_update_leaves_the_judging_for_later(config: RunConfig, tmp_path: Path) -> None:
     out, short = tmp_path / "run", changed(config, steps=1)
-    assert isinstance(list(run(short, out=out, policy=CheckpointPolicy(stop=lambda: True)))[-1], Stopped)
+    assert isinstance(stop_after(1, run(short, out=out))[-1], StepDone)
     assert isinstance(list(resume(out))[-1], Evaluated)
 
 

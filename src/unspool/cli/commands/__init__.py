@@ -1,6 +1,8 @@
 """The commands: one module each, registered by one line; the module's docstring is the command's help."""
 
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 COMMANDS = {
     "demo": "demo",
@@ -40,6 +42,11 @@ def module_of(name: str) -> str:
 def import_path(name: str) -> str:
     """Return where cyclopts finds a command when it runs."""
     return f"{__name__}.{module_of(name)}:{COMMANDS[name]}"
+
+
+def fit_of(command: str) -> Any:
+    """Return the value `FIT` of a command's module: how it resumes a run, and what a run is used for (`cli.fit.Resumable`)."""
+    return import_module(f"{__name__}.{module_of(command)}").FIT
 
 
 def help_of(name: str) -> str:

@@ -1,8 +1,9 @@
 """Check the gradients of a model: analytic formulas against finite differences and PyTorch.
 
-The exit code is 0 only if all agree.
+The exit code is 0 only if all gradients agree.
 """
 
+import importlib.util
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from unspool.cells import PLAIN, CellName
 from unspool.cli.options import ConfigFile, Flag, option_class
-from unspool.cli.output import notes, print_json, terminal
+from unspool.cli.output import notes, plain_table, print_json, terminal
 from unspool.errors import InputError
 from unspool.gradients.check import EXACT, FLOAT32, Compared, check_gradients
 from unspool.kernels.arrays import Activation
@@ -21,7 +22,7 @@ from unspool.model import options as network
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.values import Feedback
-from unspool.options import at_least
+from unspool.options import at_least, build
 from unspool.storage import run_folder
 from unspool.training import store
 
@@ -36,37 +37,37 @@ class Options(ConfigFile):
     cell: CellName = PLAIN
     hidden: int = 16
     layers: int = 1
-    pattern: str = network.PATTERN.field("10.3", help="10.3 (hidden), 10.4 (output) or 10.5 (last).")
+    pattern: str = network.PATTERN.field(
+        "10.3",
+        help="Recurrence, numbered as the figures in Goodfellow et al., Deep Learning: 10.3, hidden to hidden; 10.4, output to hidden; 10.5, one output at the end.",
+    )
     feedback: Feedback = "token"
     activation: Activation = "tanh"
     h0: network.InitialState = "zero"
     bidirectional: Flag = network.BIDIRECTIONAL.field(False)
     vocabulary: int = 12
-    """How many tokens."""
+    """Vocabulary size of the untrained model."""
     window: Annotated[int, Parameter(name="--steps")] = 12
     """Steps of the random window."""
     batch_size: Annotated[int, Parameter(name="--rows")] = 3
     """Rows of the random window."""
     values: int = 24
-    """How many values of each parameter are nudged for the differences."""
+    """Number of values per parameter that are perturbed for the finite differences."""
     seed: int = 0
     json: Flag = False
     """Print JSON."""
     quiet: Flag = False
-    """Print only whether all agree."""
+    """Print only whether all gradients agree."""
 
     def fresh(self) -> Model:
         """Make a model of these sizes."""
-        names = ("cell", "hidden", "layers", "pattern", "feedback", "activation", "bidirectional")
-        sizes = {name: getattr(self, name) for name in names} | {"learn_h0": self.h0 == "learned"}
         if self.layers * self.hidden * max(self.hidden, self.vocabulary) > MOST:
             raise InputError(
                 f"layers {self.layers:,}, hidden {self.hidden:,} and vocabulary {self.vocabulary:,} are too large to "
                 "check; choose smaller sizes"
             )
-        return Model.initialise(
-            ModelConfig(inputs=self.vocabulary, outputs=self.vocabulary, **sizes), self.seed
-        )
+        K, learned = self.vocabulary, self.h0 == "learned"
+        return Model.initialise(build(ModelConfig, self, inputs=K, outputs=K, learn_h0=learned), self.seed)
 
 
 def check_command(
@@ -77,7 +78,7 @@ def check_command(
     Parameters
     ----------
     run
-        The folder of a run; without one, a fresh model of the sizes below.
+        The folder of a run [default: an untrained model with the sizes that the options give].
     """
     at_least("seed", options.seed, 0)
     model = options.fresh() if run is None else _trained(run)
@@ -100,7 +101,7 @@ def check_command(
         print_json({"agree": good, "parameters": [each.to_json() for each in found]})
     else:
         console.print(_table(found))
-        terminal().print(_verdict(found, good), soft_wrap=True)
+        terminal().print(_verdict(found, good))
     if not good:
         sys.exit(1)
 
@@ -111,12 +112,9 @@ def _trained(run: Path) -> Model:
 
 
 def _table(found: list[Compared]) -> Table:
-    table = Table(box=None, pad_edge=False, title_justify="left")
-    table.add_column("parameter", no_wrap=True)
-    table.add_column("shape", justify="right")
-    table.add_column("nudged", justify="right")
-    for name in ("hand ~ differences", "hand ~ PyTorch", "twins ~ differences", "twins ~ PyTorch"):
-        table.add_column(name, justify="right")
+    compared = ("float32 ~ differences", "float32 ~ PyTorch", "float64 ~ differences", "float64 ~ PyTorch")
+    table = plain_table("parameter", right=("shape", "nudged", *compared), gap=1)
+    table.columns[0].no_wrap = True
     for each in found:
         errors = (
             (each.native_and_differences, FLOAT32), (each.native_and_torch, FLOAT32),
@@ -134,8 +132,11 @@ def _cell(error: float | None, limit: float) -> Text:
 
 
 def _verdict(found: list[Compared], good: bool) -> str:
-    torch = "" if found and found[0].native_and_torch is not None else "; PyTorch is not installed"
-    limits = f"worst relative error at most {FLOAT32:g} in float32 and {EXACT:g} in float64"
+    torch = ""
+    if not found or found[0].native_and_torch is None:
+        installed = importlib.util.find_spec("torch")
+        torch = "; PyTorch has no such layer" if installed else "; PyTorch is not installed"
+    limits = f"limits of the relative error: {FLOAT32:g} in float32, {EXACT:g} in float64"
     if good:
         return f"all {len(found)} parameters agree ({limits}{torch})"
     wrong = ", ".join(each.name for each in found if not each.agrees)

@@ -1,4 +1,4 @@
-"""Predict the class of a sequence: texts, images, recordings; from a table, a folder, .npz or .ts."""
+"""Train a classifier of sequences (texts, images, recordings) from a table, a folder, .npz or .ts (sktime), and use it."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -22,10 +22,10 @@ from unspool.cli.checks import (
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.options import OfData, OutputOptions, option_class
-from unspool.cli.output import title
+from unspool.cli.output import held_out, title
 from unspool.cli.predict import columns_of_fit, load_fitted, print_predictions
 from unspool.cli.sources import RunFolder
-from unspool.cli.views.scores import draw_scores, show_scores, with_scores
+from unspool.cli.views.scores import draw_scores, report_held_out, with_scores
 from unspool.data.formats.labelled import DefaultColumns, Labelled, may_hold_images, read_labelled
 from unspool.data.split import split_stratified
 from unspool.errors import InputError
@@ -42,13 +42,13 @@ class Columns:
     """Where texts and classes stand in a table."""
 
     text: OfData[Column] = None
-    """The column with the texts: its name, or its number from 0 [default: text]."""
+    """The column with the texts, by name or by index counted from 0 [default: text]."""
     label: OfData[Column] = None
     """The column with the classes [default: label]."""
     delimiter: OfData[str | None] = None
-    """What stands between the fields of a table [default: guessed]."""
+    """Character between the fields of a table [default: detected]."""
     by: OfData[By | None] = None
-    """What a step of an image is: one of its rows, or one of its pixels [default: rows]."""
+    """Read an image row by row or pixel by pixel: one row, or one pixel, per time step [default: rows]."""
 
 
 @option_class
@@ -57,7 +57,7 @@ class Options(FitOptions, Columns):
 
     tokens: str = "char"
     hold_out: OfData[float] = 0.2
-    """The share of each class that is judged by and not learned from."""
+    """Fraction of each class that is held out for evaluation and not used for training."""
     learning_rate: float = 3e-3
     recurrent_dropout: float = 0.0
     chrono_steps: int = 0
@@ -70,13 +70,13 @@ class Asked(OutputOptions, Columns):
     """What `classify predict` is given."""
 
     text: OfData[Column] = None
-    """The column with the texts: its name, or its number from 0 [default: as in the fit]."""
+    """The column with the texts, by name or by index counted from 0 [default: as in the fit]."""
     label: OfData[Column] = None
-    """The column with the classes; none: there is none [default: as in the fit, where it is there]."""
+    """The column with the classes; none if the data has no labels [default: as in the fit, if the column exists]."""
     delimiter: OfData[str | None] = None
-    """What stands between the fields of a table [default: as in the fit, or guessed]."""
+    """Character between the fields of a table [default: as in the fit, or detected]."""
     by: OfData[By | None] = None
-    """What a step of an image is, rows or pixels [default: as in the fit]."""
+    """Read an image row by row or pixel by pixel [default: as in the fit]."""
 
 
 @app.command
@@ -89,7 +89,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
         A table with a text column and a label column (CSV, TSV), a folder with one text file or one folder of images
         per class, .npz, .ts.
     """
-    start_fit(CLASSIFY, data, options)
+    start_fit(FIT, data, options)
 
 
 @app.command
@@ -112,8 +112,7 @@ def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
     answers = [str(name) for name in model.classes_[proba.argmax(axis=1)]]
     refuse_unknown(read.labels or (), read.locations, [str(name) for name in model.classes_])
     scores = None if read.labels is None else score(read.labels, answers, model.classes_.tolist())
-    if options.plot is not None and scores is not None:
-        draw_scores(scores, options.plot, force=options.force)
+    draw_scores(scores, options)
     rows = [
         {"class": a, "probability": float(p.max()), "probabilities": p.tolist()}
         for a, p in zip(answers, proba, strict=True)
@@ -128,8 +127,7 @@ def _asked(run: Path, data: Path, options: Asked) -> Labelled:
     known = columns_of_fit(run, "classify", data)
     usual = DefaultColumns(as_column(known.get("text", "text")), as_column(known.get("label", "label")))
     options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
-    fitted_by = known.get("by") if may_hold_images(data) else None
-    by = options.by or fitted_by
+    by = options.by or (known.get("by") if may_hold_images(data) else None)
     return read_labelled(data, *_columns(options), need_labels=False, defaults=usual, by=by)
 
 
@@ -156,9 +154,7 @@ def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
     note_empty(learned.name, learned.sequences, fit=True)
     assert learned.labels is not None
     if len(learned.classes) < 2:
-        raise InputError(
-            f"{data}: there is one class only, {learned.classes[0]!r}; expected at least two to tell apart"
-        )
+        raise InputError(f"{data}: there is one class only, {learned.classes[0]!r}; expected at least two")
     refuse_broken(learned.labels, learned.name)
     refuse_numbers(learned.name, learned.labels)
     if options.test is not None:
@@ -172,10 +168,8 @@ def _parts(data: Path, options: Options) -> tuple[Labelled, Labelled | None]:
 
 def _part(data: Labelled, rows: list[int], blank: int = 0) -> Labelled:
     sequences: Any = [data.sequences[i] for i in rows]
-    assert data.labels is not None
-    return Labelled(
-        data.name, sequences, [data.labels[i] for i in rows], [data.locations[i] for i in rows], blank
-    )
+    labels, locations = ([part[i] for i in rows] for part in (data.labels or [], data.locations))
+    return Labelled(data.name, sequences, labels, locations, blank)
 
 
 def _kind(data: Labelled) -> str:
@@ -187,11 +181,10 @@ def _kind(data: Labelled) -> str:
 
 def _described(learned: Labelled, judged: Labelled | None) -> Text:
     lengths = [len(each) for each in learned.sequences]
-    aside = f", {len(judged):,} held out" if judged is not None else ""
     return title(
         learned.name,
         f": {len(learned):,} sequences of {min(lengths)} to {max(lengths)} steps for "
-        f"training{aside}; {len(learned.classes)} classes",
+        f"training{held_out(judged)}; {len(learned.classes)} classes",
     )
 
 
@@ -202,11 +195,7 @@ def _evaluate(
         return {"scores": None}
     assert judged.labels is not None
     scores = score(judged.labels, model.predict(judged.sequences).tolist(), model.classes_.tolist())
-    console.print()
-    show_scores(console, scores, "held out")
-    if options.plot is not None:
-        draw_scores(scores, options.plot, force=options.force)
-    return {"scores": scores.to_json()}
+    return report_held_out(console, scores, options)
 
 
-CLASSIFY = FitCommand("classify", SequenceClassifier, Options, _read, _evaluate)
+FIT = FitCommand("classify", SequenceClassifier, Options, _read, _evaluate)

@@ -2,7 +2,7 @@
 
 bash: unspool completion bash > ~/.local/share/bash-completion/completions/unspool
 
-zsh: unspool completion zsh > FOLDER/_unspool, with a FOLDER of $fpath
+zsh: unspool completion zsh > FOLDER/_unspool, where FOLDER is a directory listed in $fpath
 
 fish: unspool completion fish > ~/.config/fish/completions/unspool.fish
 """

@@ -1,6 +1,6 @@
-"""Compress any file losslessly to the cross-entropy of a language model, and compare with gzip, bzip2 and xz.
+"""Compress any file losslessly with a language model, and compare the size with gzip, bzip2 and xz.
 
-The better the model predicts the file, the smaller the result. `unspool decompress` restores the file from it with
+The size approaches the model's cross-entropy on the file. `unspool decompress` restores the file from it with
 the same model.
 """
 
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
@@ -34,6 +34,24 @@ MANY_UNKNOWN = 0.01
 """The share of a file's tokens outside the vocabulary above which a warning is printed."""
 
 
+class Written(NamedTuple):
+    """A compressed file."""
+
+    run: Path
+    file: Path
+    out: Path
+    result: CompressionResult
+    size: int
+    """Its bytes."""
+    others: dict[str, int]
+    """The bytes that other programs need."""
+
+    @property
+    def header(self) -> int:
+        """The bytes that are neither tokens nor the model."""
+        return self.size - len(self.result.container.payload) - len(self.result.container.model)
+
+
 def compress_command(
     run: Path,
     file: Path,
@@ -50,15 +68,15 @@ def compress_command(
     Parameters
     ----------
     run
-        The folder of the run; its tokens are characters, bytes or sub-words.
+        The folder of a run with lossless tokens: char, byte, jieba or subword (not word or space).
     file
-        The file to compress: text or anything else, read as it is.
+        The file to compress: text or any other bytes.
     out
         The file to write; - is standard output [default: FILE.unspool].
     with_model
-        Put the model into the file too, so that it can be read without the run.
+        Also store the model in the compressed file; decompression then does not need the run.
     plot
-        A picture: bits per byte of the first so many bytes of the file, beside the other programs.
+        Draw bits per byte against the number of bytes compressed, for unspool, gzip, bzip2 and xz, into this file (.png, .svg, .pdf).
     """
     options.apply()
     data = read_bytes(file)
@@ -79,7 +97,16 @@ def compress_command(
     if plot is not None:
         with output(plot, force=replacing.force) as path:
             draw_growth(growth(model, data, packed), path)
-    _report(options, run, file, out, model, data, packed, len(content))
+    if options.quiet and not options.json:
+        return None if is_special(out) else print(out)
+    others = {name: len(press(data)) for name, press in OTHERS.items()}
+    _report(Written(run, file, out, packed, len(content), others), model, data, json=options.json)
+
+
+def _report(written: Written, model: TextModel, data: bytes, *, json: bool) -> None:
+    if json:
+        return print_json(_as_json(written, hashlib.sha256(data).hexdigest()))
+    _print(terminal(stderr=is_standard_output(written.out)), written, reads_alike(model, data))
 
 
 @contextmanager
@@ -88,26 +115,6 @@ def _progress(console: Console) -> Iterator[OnProgress]:
     with counting_bar(console, "{task.completed:,} tokens") as progress:
         task = progress.add_task("", total=None)
         yield lambda done, of: progress.update(task, completed=done, total=of)
-
-
-def _report(
-    options: CommonOptions,
-    run: Path,
-    file: Path,
-    out: Path,
-    model: TextModel,
-    data: bytes,
-    packed: CompressionResult,
-    written: int,
-) -> None:
-    """Print the sizes beside those of the other programs."""
-    if options.quiet and not options.json:
-        return None if is_special(out) else print(out)
-    others = {name: len(press(data)) for name, press in OTHERS.items()}
-    if options.json:
-        return print_json(_as_json(run, file, out, packed, written, others, hashlib.sha256(data).hexdigest()))
-    console = terminal(stderr=is_standard_output(out))
-    _print(console, file, out, packed, written, others, reads_alike(model, data))
 
 
 def refuse_two_on_output(out: Path, *, json: bool) -> None:
@@ -128,20 +135,12 @@ def _warn_of_unknown(run: Path, file: Path, coded: Coded) -> None:
         )
 
 
-def _as_json(
-    run: Path,
-    file: Path,
-    out: Path,
-    packed: CompressionResult,
-    written: int,
-    others: dict[str, int],
-    sha256: str,
-) -> dict[str, Any]:
-    kept, coded = packed.container, packed.coded
+def _as_json(written: Written, sha256: str) -> dict[str, Any]:
+    kept, coded = written.result.container, written.result.coded
     return {
-        "run": str(run),
-        "file": str(file),
-        "out": str(out),
+        "run": str(written.run),
+        "file": str(written.file),
+        "out": str(written.out),
         "way": kept.mode,
         "bytes": kept.length,
         "tokens": coded.tokens,
@@ -152,12 +151,12 @@ def _as_json(
         "spelled_bits": coded.spelled_bits,
         "coded_bytes": len(coded.payload),
         "model_bytes": len(kept.model),
-        "header_bytes": written - len(kept.payload) - len(kept.model),
-        "written_bytes": written,
-        "bits_per_byte": 8 * written / kept.length if kept.length else None,
+        "header_bytes": written.header,
+        "written_bytes": written.size,
+        "bits_per_byte": 8 * written.size / kept.length if kept.length else None,
         "sha256": sha256,
         "model": kept.identity.hex(),
-        "others": others,
+        "others": written.others,
     }
 
 
@@ -168,47 +167,37 @@ def reads_alike(model: TextModel, data: bytes) -> bool:
     return not (settings.clean or mended or data.startswith((BOM, b"\x1f\x8b")))
 
 
-def _print(
-    console: Console,
-    file: Path,
-    out: Path,
-    packed: CompressionResult,
-    written: int,
-    others: dict[str, int],
-    alike: bool,
-) -> None:
-    kept, coded = packed.container, packed.coded
+def _print(console: Console, written: Written, alike: bool) -> None:
+    """Print the sizes beside those of the other programs."""
+    kept, coded = written.result.container, written.result.coded
     table = plain_table("", right=("bytes", "bits/byte", "of the file"))
-    promised = math.ceil(coded.expected_bits / 8)
-    rows = [("the file", kept.length), *others.items(), ("promised by the network", promised)]
-    for name, size in [*rows, ("written", written)]:
+    sizes = {"the file": kept.length, **written.others}
+    sizes |= {"network's cross-entropy": math.ceil(coded.expected_bits / 8), "written": written.size}
+    for name, size in sizes.items():
         shares = (f"{8 * size / kept.length:.4f}", f"{size / kept.length:.2%}") if kept.length else ("", "")
         table.add_row(name, f"{size:,}", *shares, style="bold green" if name == "written" else None)
-    console.print(f"{file}: {kept.length:,} bytes, {coded.tokens:,} tokens", soft_wrap=True)
+    console.print(f"{written.file}: {kept.length:,} bytes, {coded.tokens:,} tokens")
     if coded.tokens > 1:
         says = ", as unspool evaluate prints" if alike else ""
-        console.print(f"{coded.nats:.4f} nats per token{says}", style="dim", soft_wrap=True)
-    console.print()
-    console.print(table)
-    console.print()
-    console.print(_of_what(packed, written), style="dim", soft_wrap=True)
-    console.print(f"saved        {out}", soft_wrap=True)
+        console.print(f"{coded.nats:.4f} nats per token{says}", style="dim")
+    console.print("", table, "", sep="\n")
+    console.print(_of_what(written), style="dim")
+    console.print(f"saved        {written.out}")
 
 
-def _of_what(packed: CompressionResult, written: int) -> str:
+def _of_what(written: Written) -> str:
     """Say what the written bytes are."""
-    kept, coded = packed.container, packed.coded
-    header = written - len(kept.payload) - len(kept.model)
+    kept, coded = written.result.container, written.result.coded
+    header = f"{written.header:,} of header"
     if kept.mode == "stored":
         return (
-            f"written: {kept.length:,} bytes as they are (the network would need {len(coded.payload):,}), "
-            f"{header:,} of header"
+            f"written: {kept.length:,} bytes stored uncompressed (the network would need {len(coded.payload):,}), "
+            f"{header}"
         )
     parts = [f"{math.ceil(coded.token_bits / 8):,} bytes for the tokens{_excess(coded)}"]
     if coded.unknown:
-        parts.append(f"{coded.spelled_bits / 8:,.0f} to spell what is unknown ({coded.unknown:,})")
-    parts.append(f"{header:,} of header")
-    parts += [f"{len(kept.model):,} of model"] if kept.model else []
+        parts.append(f"{coded.spelled_bits / 8:,.0f} to spell the {coded.unknown:,} unknown tokens")
+    parts += [header, *[f"{len(kept.model):,} of model"] * bool(kept.model)]
     return f"written: {', '.join(parts)}"
 
 
@@ -216,4 +205,4 @@ def _excess(coded: Coded) -> str:
     if not coded.expected_bits or coded.mode == "counted":  # what was promised counts <unk> by the network
         return ""
     excess = coded.token_bits / coded.expected_bits - 1
-    return f" ({abs(excess):.3%} {'more' if excess > 0 else 'less'} than promised)"
+    return f" ({abs(excess):.3%} {'more' if excess > 0 else 'less'} than the cross-entropy)"

@@ -32,9 +32,9 @@ def decompress_command(
     file
         The compressed file.
     run
-        The folder of the run that it was made with [default: the model in the file, or the run where it was].
+        The folder of the run that compressed the file [default: the model in the file, or else the run at the path stored in it].
     out
-        The file to write; - is standard output [default: the original's name, beside the compressed file].
+        The file to write; - is standard output [default: the original's name, in the folder of the compressed file].
     """
     options.apply()
     content = read_bytes(file)
@@ -55,7 +55,7 @@ def decompress_command(
     elif options.quiet and not is_special(out):
         print(out)
     else:
-        console.print(f"{out}: {len(data):,} bytes restored: SHA-256 {sha256}", soft_wrap=True)
+        console.print(f"{out}: {len(data):,} bytes restored: SHA-256 {sha256}")
 
 
 def _model(file: Path, container: Container, run: Path | None) -> TextModel | None:

@@ -1,6 +1,6 @@
-"""Run every stage on a small built-in text in about a minute: tokens, training, n-gram baselines, samples.
+"""Train a small model on the help texts of Python in about a minute, compare it with n-grams, and print samples.
 
-The text is the help of Python's standard library, which every installation of Python contains.
+The text is the built-in help on the language (the topics of `help()`), which every installation of Python contains.
 """
 
 import time
@@ -25,16 +25,7 @@ from unspool.model.generate import Sampling, sample
 from unspool.model.network import Model
 from unspool.plots.curve import draw_curve
 from unspool.tasks.language.run import run
-from unspool.training.events import (
-    Baseline,
-    CorpusReady,
-    Evaluated,
-    Event,
-    PlanChanged,
-    RunConfig,
-    StepDone,
-    TrainingPlanned,
-)
+from unspool.training import events
 
 PROMPTS = (("The ", 0.5), ("If the ", 0.7), ("A class ", 0.9))
 LENGTH = 240
@@ -42,7 +33,7 @@ NEXT = (
     ("unspool train YOUR.txt --minutes 3 --out RUN", "a model of your own text"),
     ("unspool generate RUN --prompt …", "generate text"),
     ("unspool demo --seconds 150", "train longer"),
-    ("unspool stats YOUR.txt", "count the tokens of your text"),
+    ("unspool stats YOUR.txt", "print statistics of your text"),
 )
 
 
@@ -60,9 +51,9 @@ def demo(
     Parameters
     ----------
     seconds
-        How long to train; the other stages take a few seconds more.
+        Training time in seconds; the other stages take a few seconds more.
     seed
-        Where all random numbers come from: the same seed and number of updates give the same model.
+        Seed of all random numbers: the same seed and number of updates give the same model.
     json
         Print the result as JSON, and nothing else.
     quiet
@@ -89,10 +80,10 @@ def demo(
         view.end(NEXT)
 
 
-def _config(seconds: float, seed: int) -> RunConfig:
+def _config(seconds: float, seed: int) -> events.RunConfig:
     if not 0 < seconds <= 1e6:
         raise InputError(f"seconds is {seconds}; expected a number above 0 and at most a million")
-    return RunConfig(
+    return events.RunConfig(
         settings=TextConfig(split=(0.9, 0.05, 0.05)),
         minutes=seconds / 60,
         given={"hidden": 256, "dropout": 0.35},  # help texts of many kinds: what is held out is another kind
@@ -108,31 +99,31 @@ class _Record:
     """Data of the events that the samples and --json need."""
 
     corpus: Corpus
-    baselines: list[Baseline]
+    baselines: list[events.Baseline]
     model: Model
     content: dict[str, Any]
 
 
-def _run(config: RunConfig, show: Callable[[Event], None]) -> _Record:
+def _run(config: events.RunConfig, show: Callable[[events.Event], None]) -> _Record:
     content: dict[str, Any] = {"unspool": __version__, "kernel": kernel_info(), "curve": []}
-    baselines = list[Baseline]()
+    baselines = list[events.Baseline]()
     for event in run(config):
         show(event)
         match event:
-            case CorpusReady(corpus):
+            case events.CorpusReady(corpus):
                 content["vocabulary"] = len(corpus.vocab)
                 content["parts"] = {part.name: len(part.ids) for part in corpus.parts}
-            case TrainingPlanned(model, planned, _, _):
+            case events.TrainingPlanned(model, planned, _, _):
                 content["config"] = planned.to_json()
                 content["parameters"] = model.parameters.count
-            case PlanChanged(planned):
+            case events.PlanChanged(planned):
                 content["config"] = planned.to_json()
-            case StepDone(report, spent, train, valid, _):
+            case events.StepDone(report, spent, train, valid, _):
                 if valid is not None:
                     content["curve"].append(
                         {"step": report.step, "seconds": spent, "train": train, "valid": valid}
                     )
-            case Evaluated(model, part, test, _):
+            case events.Evaluated(model, part, test, _):
                 content["network"] = {"name": "network", "test": test.to_json()}
                 content["best_baseline"] = best_as_json(rows_of(baselines, part), test)
             case list():

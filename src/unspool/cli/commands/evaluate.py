@@ -1,4 +1,4 @@
-"""Evaluate a language model on a text: nats, perplexity, bits per character and byte, beside n-gram baselines.
+"""Evaluate a language model on a text: nats, perplexity, bits per character and byte, compared with n-gram baselines.
 
 Every target is scored once; the state is carried from the first token to the last.
 """
@@ -29,8 +29,8 @@ from unspool.storage import run_folder
 from unspool.tasks.language.text_model import TextModel
 
 CAUTION = {
-    "valid": "the validation part also chose the model: its figures are slightly optimistic",
-    "train": "the model was trained on this part: its figures say nothing about other text",
+    "valid": "the validation split also selected the model: its scores are slightly optimistic",
+    "train": "the model was trained on this split: its scores say nothing about other text",
 }
 """What a reader should know about figures on a part of the run's own text."""
 
@@ -51,15 +51,15 @@ def evaluate_command(
     Parameters
     ----------
     text
-        Files, folders, - or builtin:… [default: the part of the run's own text that it was not trained on].
+        Files, folders, - for standard input, builtin:python-docs or builtin:python-source [default: a split of the run's text: see --part].
     part
-        Without a text: which part of the run's own [default: test; where there is none, valid].
+        If TEXT is omitted: the split of the run's text to score [default: test, or valid if there is no test split].
     order
-        Longest n-grams of the baselines, counted on the training part; 0: none [default: 6 for characters and bytes, else 4].
+        Highest order of the n-gram baselines, counted on the training split; 0 for no n-grams [default: 6 for characters and bytes, else 4].
     backward
-        Read in reverse time: for a model that was trained so.
+        Score the text from right to left; required for a model trained with --backward.
     window
-        Steps read at once; it changes no bit of the result.
+        Steps per forward pass; the result does not depend on it.
     """
     options.apply()
     if order is not None:
@@ -79,7 +79,7 @@ def evaluate_command(
     _describe(console, model, judged)
     table = terminal()
     table.print(measures_table(found, result))
-    table.print(verdict(found, result), soft_wrap=True)
+    table.print(verdict(found, result))
 
 
 def _read(run: Path, model: TextModel, text: list[str] | None, part: str | None) -> Part:
@@ -92,16 +92,16 @@ def _read(run: Path, model: TextModel, text: list[str] | None, part: str | None)
         judged = {each.name: each for each in corpus.parts}[part]
     if len(judged.ids) < 2:
         raise InputError(
-            f"the {judged.name} part has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
+            f"the {judged.name} split has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
         )
     return judged
 
 
 def _check_direction(model: TextModel, backward: bool) -> None:
     if backward and not model.backward:
-        raise InputError("--backward: this model was trained forward in time; train one with --backward")
+        raise InputError("--backward: this model was trained without --backward; train one with it")
     if model.backward and not backward:
-        raise InputError("this model was trained in reverse time; say --backward to judge it so")
+        raise InputError("this model was trained with --backward; pass --backward to score it")
 
 
 def _counted(run: Path, model: TextModel, part: Part, order: int | None) -> list[Row]:
@@ -146,21 +146,19 @@ def _as_json(
 def _describe(console: Console, model: TextModel, part: Part) -> None:
     way = "from the last to the first" if model.backward else "from the first to the last"
     K, targets = len(model.vocab), len(part.ids) - 1
-    console.print(f"{part.name}: {targets:,} targets, each once, the state carried {way}", soft_wrap=True)
+    console.print(f"{part.name}: {targets:,} targets, each scored once; the state is carried {way}")
     console.print(
-        f"perplexity lies between 1 (always certain and right) and, for a guess without knowledge, {K:,} tokens"
-        f" (ln = {math.log(K):.4f} nats); below it is knowledge",
+        f"perplexity: 1 for a model that is always certain and right, {K:,} ({math.log(K):.4f} nats) for a uniform guess over "
+        "the vocabulary; lower is better",
         style="dim",
-        soft_wrap=True,
     )
     if part.name in CAUTION:
-        console.print(CAUTION[part.name], style="yellow", soft_wrap=True)
+        console.print(CAUTION[part.name], style="yellow")
     if part.unknown:
         share = part.unknown / len(part.ids)
         console.print(
             f"{part.unknown:,} tokens ({share:.2%}) are not in the vocabulary and are scored as <unk>; "
-            "spelling them out would cost more bits",
+            "coding them character by character would cost more bits",
             style="yellow",
-            soft_wrap=True,
         )
     console.print()

@@ -1,19 +1,20 @@
-"""Forecast time series with prediction intervals, beside simple baselines."""
+"""Forecast time series with prediction intervals, compared with simple baselines."""
 
 import csv
 import sys
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from cyclopts import App, Parameter
+from rich.console import Console
 
 from unspool.cli.checks import check_before
-from unspool.cli.default_out import default_run
-from unspool.cli.fit_options import OF_FORECASTS, Forecasting
+from unspool.cli.fit import resume_fit, start_fit
+from unspool.cli.fit_options import OF_FORECASTS, Forecasting, StoredOptions
 from unspool.cli.forecast_columns import (
     about,
+    begin_columns,
     check_all,
     forecast_columns,
     read_columns,
@@ -21,9 +22,11 @@ from unspool.cli.forecast_columns import (
     settings_of,
     values_of,
 )
-from unspool.cli.options import DATA, Flag, OfData, OfOutput, OutputOptions, option_class
+from unspool.cli.options import DATA, Flag, OfData, OfOutput, OutputOptions, RunOptions, option_class
 from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.output_files import output
+from unspool.cli.predict import note_unfinished
+from unspool.cli.signals import Stop, finish_fit
 from unspool.cli.sources import RunFolder
 from unspool.cli.views.forecast import (
     backtest_as_json,
@@ -36,24 +39,27 @@ from unspool.cli.views.forecast import (
     show_backtest,
     show_fit,
 )
-from unspool.data.formats.timetable import read_timetable
+from unspool.data.formats.timetable import TimeTable, read_timetable
 from unspool.evaluation.intervals import check_level
 from unspool.plots.forecast import draw_backtest
+from unspool.storage import run_folder
 from unspool.tasks.forecast.backtest import Backtesting, holdout_backtest
 from unspool.tasks.forecast.forecaster import Forecaster
-from unspool.tasks.forecast.run import ForecastRun
+from unspool.tasks.forecast.run import ForecastFit, ForecastRun, open_fit
+from unspool.training.checkpoint import CheckpointPolicy
+from unspool.training.store import fit_has_ended
 
 app = App(name="forecast")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(OutputOptions, Forecasting):
+class Options(StoredOptions, Forecasting):
     """What `forecast fit` is given."""
 
     out: OfOutput[Path | None] = None
     """The folder to create [default: runs/NAME-forecast, NAME from DATA]."""
     plot: OfOutput[Path | None] = None
-    """Draw the series, the forecast and its band into this file (.png, .svg, .pdf)."""
+    """Draw the series, the forecast and its prediction interval into this file (.png, .svg, .pdf)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +67,11 @@ class Backtested(OutputOptions, Forecasting):
     """What `forecast backtest` is given."""
 
     test: OfData[str] = "20%"
-    """How many values at the end are forecast, or their share with %."""
+    """Number of values at the end to forecast, or their percentage of the series, for example 20%."""
     stride: OfData[int] = 1
-    """Steps from one origin to the next."""
+    """Number of steps from one origin to the next."""
     plot: OfOutput[Path | None] = None
-    """Draw forecasts over the truth, and the errors by steps ahead, into this file (.png, .svg, .pdf)."""
+    """Draw the forecasts and the true values, and the error for each number of steps ahead, into this file (.png, .svg, .pdf)."""
 
 
 @option_class(known=OF_FORECASTS)
@@ -75,14 +81,14 @@ class Asked(OutputOptions):
     missing: OfData[Literal["refuse", "interpolate", "mask"]] = "refuse"
     """Missing values: refuse, interpolate or mask."""
     delimiter: OfData[str | None] = None
-    """What stands between the fields [default: guessed]."""
+    """Character between the fields [default: detected]."""
     horizon: Annotated[int | None, Parameter(name=["--steps", "--horizon"], group=DATA)] = None
-    """How many steps ahead [default: the horizon of the run]."""
+    """Number of steps to forecast [default: the horizon of the run]."""
     level: float = 0.8
     json: OfOutput[Flag] = False
     """Print JSON instead of CSV."""
     plot: OfOutput[Path | None] = None
-    """Draw the series, the forecast and its band into this file (.png, .svg, .pdf)."""
+    """Draw the series, the forecast and its prediction interval into this file (.png, .svg, .pdf)."""
 
 
 @app.command
@@ -92,51 +98,75 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
     Parameters
     ----------
     data
-        A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
+        A table (CSV, TSV) with one or several numeric columns and optionally a column of times.
     """
-    out = options.out or default_run([data], "forecast")
-    check_before(out, options, inputs=[data])
-    console = notes(options)
-    settings = settings_of(options)
-    table = read_columns(data, options)
-    check_pictures(options, list(table.columns), data)
-    describe(console, table)
-    check_all(
-        table,
-        {
-            name: partial(Forecaster(**settings).check, values.y, values.known, options.level)
-            for name, values in table.columns.items()
-        },
-    )
-    models, judged = {}, {}
-    for name, values in table.columns.items():
-        model = Forecaster(**settings)
+    start_fit(FIT, data, options)
+
+
+class ForecastCommand(NamedTuple):
+    """The fit of forecasters, as `unspool resume` knows it."""
+
+    name: str = "forecast"
+    options: type[StoredOptions] = Options
+    uses: tuple[str, ...] = ("forecast predict RUN",)
+
+    def fit(self, data: Path, options: Any, console: Console, more: dict[str, Any]) -> None:
+        """Fit a forecaster for every column, evaluate it on held-out values, and forecast."""
+        table, out, stop = read_columns(data, options), options.out, Stop()
+        check_pictures(options, list(table.columns), data)
+        describe(console, table)
+        content: dict[str, Any] = {"run": str(out), "level": options.level}
+        if not more and fit_has_ended(out):
+            run, scores = ForecastRun.load(out), run_folder.read_config(out, self.name).get("scores", {})
+        else:
+            run, ensembles = begin_columns(table, options)
+            if more:
+                run.create(out, ensembles, more)
+            try:
+                with open_fit(run, ensembles, out, CheckpointPolicy(steps=options.save_every)) as work:
+                    scores = _fit_columns(console, table, work, stop)
+                    content |= {"stopped": work.step} if scores is None else {}
+            except KeyboardInterrupt:
+                content["stopped"] = None
+        if "stopped" not in content:
+            rows = forecast_columns(run, table, options.level, None)
+            console.print(forecast_table(table, rows, options.level))
+            console.print(f"\nsaved in {out}; try: unspool forecast predict {out}", soft_wrap=True)
+            draw_forecasts(options, table, rows, options.level)
+            content["columns"] = forecasts_as_json(table, run, options.level, rows, scores)
+        finish_fit(content, out, options, stop)
+
+    def resume(self, run: Path, kept: RunOptions) -> None:
+        """Resume a run."""
+        resume_fit(self, run, kept)
+
+
+FIT = ForecastCommand()
+
+
+def _fit_columns(console: Console, table: TimeTable, work: ForecastFit, stop: Stop) -> dict[str, Any] | None:
+    """Fit all columns, and evaluate them when all are fitted; return the scores, or None if a signal came."""
+    stop.listen()
+    for name, model in work.run.forecasters.items():
         with about(table, name):
-            show_fit(console, name, model, model.fit_iter(values.y, values.known))
-        models[name], judged[name] = model, holdout_backtest(model, values.y, values.known)
-    run = ForecastRun(
-        models, table.time, table.clock, {name: each.begin for name, each in table.columns.items()}
-    )
-    scores = {name: backtest_as_json(each) for name, each in judged.items() if each is not None}
-    run.save(out, data=str(data), scores=scores)
-    for name, found in judged.items():
+            if show_fit(console, name, model, work.column(name), stop):
+                return None
+    stop.at_once()
+    scores = {}
+    for name, model in work.run.forecasters.items():
+        values = table.columns[name]
+        found = holdout_backtest(model, values.y, values.known)
         if found is not None:
-            said = f"{name}, the last {len(table.columns[name].y) - int(found.origins[0]):,} values, not trained on"
+            scores[name] = backtest_as_json(found)
+            said = f"{name}, the last {len(values.y) - int(found.origins[0]):,} values, not trained on"
             show_backtest(console, said, found)
-    rows = forecast_columns(run, table, options.level, None)
-    console.print(forecast_table(table, rows, options.level))
-    console.print(f"\nsaved in {out}; try: unspool forecast predict {out}", soft_wrap=True)
-    draw_forecasts(options, table, rows, options.level)
-    if options.json:
-        columns = forecasts_as_json(table, run, options.level, rows, judged)
-        print_json({"run": str(out), "level": options.level, "columns": columns})
-    elif options.quiet:
-        print(out)
+    work.finish(scores)
+    return scores
 
 
 @app.command
 def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
-    """Print forecasts as CSV: after the training series, or after another history of the same columns.
+    """Print forecasts as CSV: the values after the training series, or after the series in DATA.
 
     Parameters
     ----------
@@ -146,6 +176,7 @@ def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Ask
     check_before(None, options, inputs=[data])
     check_level(options.level)
     found = ForecastRun.load(run)
+    note_unfinished(run, "forecast", found)
     if data is None:
         table = remembered(found, str(run))
     else:
@@ -170,14 +201,15 @@ def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Ask
 
 @app.command
 def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
-    """Forecast the end of a series from one origin after another, beside the baselines; nothing is saved.
+    """Forecast the end of a series from several origins, and compare with the baselines; nothing is saved.
 
-    The models are trained once, on the values before the first origin.
+    An origin is the last time whose value a forecast uses; the forecast starts at the next step.
+    The models are trained once, on the values up to the first origin.
 
     Parameters
     ----------
     data
-        A table with one or several columns of numbers, and perhaps one of times (CSV, TSV).
+        A table (CSV, TSV) with one or several numeric columns and optionally a column of times.
     """
     check_before(None, options, inputs=[data])
     console, result = notes(options), terminal(quiet=options.json)
@@ -200,7 +232,7 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
     judged = {}
     for name, work in works.items():
         with about(table, name):
-            show_fit(console, name, work.forecaster, work.steps())
+            show_fit(console, name, work.forecaster, work.steps(), Stop())
         assert work.result is not None
         judged[name] = work.result
         show_backtest(result, f"{name}, the last {work.test:,} values", work.result)

@@ -33,29 +33,29 @@ class Options:
     """What `generate` is given."""
 
     prompt: Annotated[str, Parameter(allow_leading_hyphen=True)] = ""
-    """The text to go on from; what the model does not know is read as <unk>, and said."""
+    """Text to continue. Tokens outside the vocabulary are read as <unk>, and a warning lists them."""
     prompt_file: Path | None = None
-    """A file with the text to go on from."""
+    """A file with the text to continue."""
     length: Annotated[int, Parameter(name=["--length", "--max-new-tokens"])] = 400
-    """How many tokens to write."""
+    """Number of tokens to generate."""
     temperature: float = TEMPERATURE
     """Divides the logits: 1 samples from the model's distribution, below 1 is less random, above 1 more; 0 is greedy."""
     top_k: int = 0
-    """Draw only from so many of the most probable tokens; 0: from all."""
+    """Sample only from the K most probable tokens; 0 keeps all."""
     top_p: float = 1.0
-    """Draw only from the fewest tokens that reach this share together; 1: from all."""
+    """Sample only from the smallest set of tokens whose probabilities sum to at least P; 1 keeps all."""
     greedy: Flag = False
     """Always take the most probable token."""
     seed: int | None = None
-    """Where the random numbers come from: the same seed gives the same text everywhere [default: a new one]."""
+    """Seed of the random numbers: the same seed gives the same text on every machine [default: a random seed]."""
     samples: Annotated[int, Parameter(name=["--samples", "--num-return-sequences"])] = 1
-    """How many texts to write, each from the same prompt with a seed of its own: SEED, SEED + 1, …"""
+    """Number of texts to generate from the prompt, with the seeds SEED, SEED + 1, …"""
     state: Path | None = None
-    """Go on from a saved state instead of from nothing; the prompt, if any, is read after it."""
+    """Start from a saved state instead of the initial state; the prompt, if given, is read after it."""
     save_state: FileOrDash = None
-    """Save the state at the end, to go on from it later; with --force also to the file of --state."""
+    """Save the final state to this file, for a later --state; with --force, it may be the file of --state itself."""
     threads: int | None = None
-    """How many threads; it changes no bit of the result."""
+    """Number of threads; the results do not depend on it [default: UNSPOOL_THREADS, else OMP_NUM_THREADS, else the CPUs that the process may use]."""
     json: Flag = False
     """Print JSON."""
 
@@ -68,7 +68,18 @@ class Options:
         return Sampling(0.0 if self.greedy else self.temperature, self.top_k, self.top_p)
 
 
-def generate(run: RunFolder, /, *, options: Options = Options(), replacing: Replacing = Replacing()) -> None:
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ReplacingState(Replacing):
+    """Whether `generate` replaces files."""
+
+    force: Flag = False
+    """Replace output files that exist. Runs, files in a run and files that the command reads are never replaced, except the file of --state by --save-state."""
+
+
+def generate(
+    run: RunFolder, /, *, options: Options = Options(), replacing: ReplacingState = ReplacingState()
+) -> None:
     """Run `unspool generate`."""
     if options.threads is not None:
         set_threads(options.threads)
@@ -128,7 +139,7 @@ def _say_unknown(model: TextModel, prompt: str) -> None:
     unknown = model.unknown(prompt)
     if unknown:
         shown = " ".join(map(repr, unknown[:8])) + (" …" if len(unknown) > 8 else "")
-        print(f"unspool: the model does not know {shown}: read as <unk>", file=sys.stderr)
+        print(f"unspool: not in the vocabulary, read as <unk>: {shown}", file=sys.stderr)
 
 
 def _seed(seed: int | None, reader: TextGenerator) -> int:

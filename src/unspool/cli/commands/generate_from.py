@@ -1,4 +1,4 @@
-"""Generate text from a class or a vector; trained on examples."""
+"""Train a model that generates text from a class or a vector, and use it."""
 
 import math
 from collections import Counter
@@ -16,14 +16,14 @@ from unspool.cli.checks import refuse_broken, refuse_unknown
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.options import DATA, CommonOptions, OfData, OfOutput, option_class
-from unspool.cli.output import plain_table, title
+from unspool.cli.output import held_out, plain_table, title
 from unspool.cli.predict import Predictions, columns_of_fit, load_fitted, print_predictions
 from unspool.cli.sources import RunFolder
 from unspool.data.formats.conditioned import Conditioned, read_conditioned
 from unspool.data.formats.labelled import DefaultColumns
 from unspool.data.split import split_random
-from unspool.errors import InputError
-from unspool.evaluation.scores import error_rate
+from unspool.errors import FileError, InputError
+from unspool.evaluation.scores import score_texts
 from unspool.model.sequence_config import BOS
 from unspool.options import at_least
 from unspool.storage import run_folder
@@ -51,7 +51,7 @@ class Options(FitOptions):
     features: Names = None
     """The columns of numbers to generate from, instead of a class."""
     delimiter: OfData[str | None] = None
-    """The character between the fields of a table [default: guessed]."""
+    """Character between the fields of a table [default: detected]."""
     tokens: str = "char"
     hold_out: OfData[float] = 0.1
     minutes: float = 3.0
@@ -69,21 +69,21 @@ class Asked(CommonOptions):
     """What `generate-from predict` is given."""
 
     of: Names = None
-    """The classes to generate from, instead of DATA [default: every class that was learned]."""
+    """The classes to generate from, instead of DATA [default: every class of the fit]."""
     text: OfData[Column] = None
-    """The column with texts to compare with; none: there is none [default: as in the fit, if it is there]."""
+    """The column with the true texts, for scores; none if the data has no texts [default: as in the fit, if the column exists]."""
     label: OfData[Column] = None
     """The column with the classes [default: as in the fit]."""
     features: Names = None
-    """The columns of numbers to generate from, in the order of the fit [default: those of the same names]."""
+    """The columns of numbers to generate from, in the order of the fit [default: the columns with the names used in the fit]."""
     delimiter: OfData[str | None] = None
-    """The character between the fields of a table [default: guessed]."""
+    """Character between the fields of a table [default: as in the fit, or detected]."""
     count: OfOutput[int] = 1
-    """How many texts for each row."""
+    """Number of texts per row."""
     temperature: OfOutput[float | None] = None
-    """Below 1 less random, above 1 more random, 0 the most probable text [default: 1 from a class, 0 from a vector]."""
+    """Below 1 less random, above 1 more random; 0 takes the most probable token at every step, or with --beam searches for the most probable text [default: 1 from a class, 0 from a vector]."""
     beam: OfOutput[int | None] = None
-    """Beam width in the search for the most probable text; 1 is greedy. It goes with temperature 0."""
+    """Beam width; 1 is greedy decoding. Requires temperature 0."""
     seed: OfOutput[int] = 0
     """Seed of the random draws: the same seed gives the same texts."""
 
@@ -110,12 +110,12 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
     data
         A table with a text column and a label column or columns of numbers (CSV, TSV), or a folder with one text file per class.
     """
-    start_fit(GENERATE_FROM, data, options)
+    start_fit(FIT, data, options)
 
 
 @app.command
 def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
-    """Generate a text for every row, one per line; without DATA, for every class, with the class before it.
+    """Generate one text per row, one per line; without DATA, one for every class, after the name of the class.
 
     Parameters
     ----------
@@ -139,15 +139,15 @@ def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Ask
     content = {"temperature": temperature, "beam": width, "seed": options.seed, "answers": answers}
     texts = (str(text).replace("\n", "\\n") for text, _ in written)  # a text is one line
     lines = texts if data is not None else (f"{of}\t{text}" for of, text in zip(given, texts, strict=True))
-    show = lambda console: console.print(_scores_line(scores or {}), soft_wrap=True)  # noqa: E731
+    show = lambda console: console.print(_scores_line(scores or {}))  # noqa: E731
     print_predictions(run, options, Predictions(content, lines, scores, show))
 
 
 def _sampling(model: SequenceGenerator, options: Asked) -> tuple[float, int]:
     """Return temperature and beam width; refuse values that do not go together."""
     at_least("count", options.count, 1, MOST_COUNT)
-    if options.beam is not None and not 1 <= options.beam <= WIDEST:
-        raise InputError(f"beam is {options.beam}; expected 1 to {WIDEST:,}")
+    if options.beam is not None:
+        at_least("beam", options.beam, 1, WIDEST)
     if options.beam is not None and options.temperature:
         raise InputError(
             "--beam searches for the most probable text, and --temperature draws one; give one of them"
@@ -163,6 +163,8 @@ def _asked(run: Path, data: Path | None, model: SequenceGenerator, options: Aske
     classes = model.input_classes
     if data is not None and options.of:
         raise InputError("give DATA or --of, not both")
+    if data is not None and classes is not None and not data.exists():
+        raise FileError(f"{data}: no such file or folder; to generate from a class, say --of {data}")
     if data is None:
         if classes is None:
             raise InputError(f"{run}: it generates from vectors; give a table with their columns as DATA")
@@ -186,13 +188,12 @@ def _read(data: Path, options: Options) -> Read:
     if options.plot is not None:
         raise InputError("--plot: generate-from draws nothing; leave it out")
     learned, judged = _parts(data, options)
-    aside = f", {len(judged):,} held out" if judged is not None else ""
     source = (
         f"{len(set(learned.given))} classes"
         if learned.are_classes
         else f"vectors of {', '.join(learned.features)}"
     )
-    said = title(learned.name, f": {len(learned):,} texts for training{aside}; from {source}")
+    said = title(learned.name, f": {len(learned):,} texts for training{held_out(judged)}; from {source}")
     parts = None if judged is None else Parts(learned, judged)
     inputs = "tokens" if learned.are_classes else "values"
     return Read(
@@ -227,15 +228,14 @@ def _parts(data: Path, options: Options) -> tuple[Conditioned, Conditioned | Non
 
 
 def _scores(model: SequenceGenerator, data: Conditioned) -> dict[str, Any]:
-    """Measure nats per token; of vectors also how many of the most probable texts are right."""
+    """Measure nats per token; of vectors also how many of the decoded texts are right."""
     assert data.texts is not None
     nats = model.log_loss(data.given, data.texts)
     scores: dict[str, Any] = {"rows": len(data), "nats": nats, "perplexity": math.exp(min(nats, 700.0))}
     if data.are_classes:
         return scores | {"exact": None, "error_rate": None}
     found = model.predict(data.given)
-    exact = sum(a == b for a, b in zip(found, data.texts, strict=True)) / len(found)
-    return scores | {"exact": exact, "error_rate": error_rate(data.texts, found)}
+    return scores | score_texts(data.texts, found)
 
 
 def _ngram_nats(model: SequenceGenerator, parts: Parts) -> float:
@@ -251,7 +251,9 @@ def _ngram_nats(model: SequenceGenerator, parts: Parts) -> float:
 def _scores_line(scores: dict[str, Any]) -> str:
     line = f"{scores['rows']:,} texts: {scores['nats']:.4f} nats per token, perplexity {scores['perplexity']:.2f}"
     if scores["exact"] is not None:
-        line += f"; {scores['exact']:.4f} exactly right, {scores['error_rate']:.4f} edits per character of the truth"
+        line += (
+            f"; exact-match rate {scores['exact']:.4f}, {scores['error_rate']:.4f} edits per target character"
+        )
     return line
 
 
@@ -262,13 +264,10 @@ def _evaluate(
         return {"scores": None}
     scores = _scores(model, parts.judged)
     counted = _ngram_nats(model, parts)
-    console.print(title("\nheld out", f": {_scores_line(scores)}"), soft_wrap=True)
+    console.print(title("\nheld out", f": {_scores_line(scores)}"))
     better = "" if scores["nats"] < counted else ": lower than the network; train longer, or with more texts"
     source = "class" if parts.judged.are_classes else "vector"
-    console.print(
-        f"  {ORDER}-grams that do not see the {source}: {counted:.4f} nats per token{better}\n",
-        soft_wrap=True,
-    )
+    console.print(f"  {ORDER}-grams that do not see the {source}: {counted:.4f} nats per token{better}\n")
     console.print(_examples(model, parts.judged, options.seed))
     return {"scores": scores | {"ngram_nats": counted}}
 
@@ -289,4 +288,4 @@ def _examples(model: SequenceGenerator, judged: Conditioned, seed: int) -> Table
     return table
 
 
-GENERATE_FROM = FitCommand("generate-from", SequenceGenerator, Options, _read, _evaluate)
+FIT = FitCommand("generate-from", SequenceGenerator, Options, _read, _evaluate, "")

@@ -3,6 +3,7 @@
 With a run and a text, the nodes hold the values and gradients that the network computes for that text.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,15 +25,21 @@ from unspool.inspect.graph.trace import Trace, trace
 from unspool.inspect.reading import pieces_of, visible
 from unspool.kernels.arrays import Activation
 from unspool.model import options as network
-from unspool.model.config import PATTERNS, ModelConfig
+from unspool.model.config import ModelConfig
+from unspool.options import build
 from unspool.tasks.language.text_model import TextModel
 
 SYSTEMS: dict[str, Callable[[], Folded]] = {"plain": plain, "driven": driven}
-OF_SYSTEMS = "plain and driven, the dynamical systems s(t) = f(s(t-1); θ) and f(s(t-1), x(t); θ)."
+OF_SYSTEMS = "a dynamical system: plain, s(t) = f(s(t-1); θ), or driven, s(t) = f(s(t-1), x(t); θ)."
 FEEDBACK = (
-    "What pattern 10.4 feeds back: logits, the output o(t-1) as in the textbook; target, y(t-1) (teacher forcing); token, "
-    "the most probable output k(t-1) (running freely) [default: logits; a picture shows logits and target]."
+    "Input that pattern 10.4 feeds back: logits, the output o(t-1) as in the textbook; token, the previous target y(t-1) "
+    "(teacher forcing); argmax, the most probable output k(t-1) (free-running) [default: logits; a picture shows logits and token]."
 )
+RENAMED = {
+    "target": "is now --feedback token, as in train",
+    "token": "now means teacher forcing, as in train; for the most probable output, use --feedback argmax",
+}
+"""Hints for the values of --feedback that have changed."""
 SUFFIXES = (".svg", ".json", ".dot", ".gv", ".mmd", ".md")
 
 
@@ -41,22 +48,24 @@ class Options(ConfigFile):
     """What `graph` is given."""
 
     out: Path | None = None
-    """File: .svg a picture, .json can be read again, .dot or .gv Graphviz, .mmd or .md Mermaid [default: print Mermaid]."""
+    """Output file; the ending gives the format: .svg (picture), .json, .dot or .gv (Graphviz), .mmd or .md (Mermaid) [default: print Mermaid]."""
     tau: int | None = None
-    """For how many steps it is unfolded [default: 3, or the length of the text]."""
+    """Number of unfolded steps [default: 3, or the length of the text]."""
     text: str | None = None
-    """With a run: what it reads."""
+    """Text for the network to read; requires RUN."""
     cell: Annotated[str | None, Parameter(help=f"{', '.join(CELLS)}; or {OF_SYSTEMS}")] = None
     hidden: int = 128
     inputs: Own[int] = 65
-    """How many tokens there are."""
+    """Vocabulary size."""
     layers: int = 1
     bidirectional: Flag = network.BIDIRECTIONAL.field(False)
     embedding: int = 0
     activation: Activation = "tanh"
     pattern: Own[Literal["10.3", "10.4", "10.5"]] = "10.3"
-    """Figure of the textbook: 10.3, an output at every step; 10.4, only the output comes back; 10.5, one output at the end."""
-    feedback: Annotated[Literal["logits", "target", "token"] | None, Parameter(help=FEEDBACK)] = None
+    """Recurrence, numbered as the figures in Goodfellow et al., Deep Learning: 10.3, hidden to hidden; 10.4, output to hidden; 10.5, one output at the end."""
+    feedback: Annotated[
+        Literal["logits", "token", "argmax", "target"] | None, Parameter(help=FEEDBACK, show_choices=False)
+    ] = None
     folded: Flag = False
     """In JSON, DOT and Mermaid: the folded graph instead of the unfolded one. A picture shows both."""
 
@@ -79,6 +88,8 @@ def graph(
     if out is not None and out.suffix.lower() not in SUFFIXES:
         raise InputError(f"{out}: expected a name that ends with {', '.join(SUFFIXES)}")
     check_outputs(out, force=replacing.force)
+    if options.feedback in RENAMED:
+        print(f"unspool: --feedback {options.feedback} {RENAMED[options.feedback]}", file=sys.stderr)
     labels: dict[At, str] = {}
     made: Folded | Trace
     if run is not None:
@@ -90,7 +101,7 @@ def graph(
     if out is not None and out.suffix.lower() == ".svg":
         with output(out, force=replacing.force) as path:
             if run is None and options.pattern == "10.4" and options.feedback is None:
-                forced = _described(replace(options, feedback="target"))
+                forced = _described(replace(options, feedback="token"))
                 save_graphs([each.unfold(steps) for each in (_described(options), forced)], path)
             else:
                 save_graph(unfolded, path, labels=labels)
@@ -105,30 +116,25 @@ def graph(
 def _described(options: Options) -> Folded:
     """Give the network that the options describe, or a dynamical system."""
     if options.text is not None:
-        raise InputError("--text goes with a run: a network without a vocabulary cannot read")
+        raise InputError("--text requires RUN: a network without a vocabulary cannot read")
     if options.cell in SYSTEMS:
         return SYSTEMS[options.cell]()
     if options.cell not in (None, *CELLS):
         raise InputError(f"cell is {options.cell!r}; expected one of {', '.join((*CELLS, *SYSTEMS))}")
     if options.feedback is not None and options.pattern != "10.4":
         raise InputError(
-            f"--feedback {options.feedback} goes with --pattern 10.4: other patterns feed no output back"
+            f"--feedback {options.feedback} requires --pattern 10.4: other patterns feed no output back"
         )
     fed = options.feedback or "logits"
     return fold(
-        ModelConfig(
+        build(
+            ModelConfig,
+            options,
             cell=options.cell or PLAIN,
-            inputs=options.inputs,
             outputs=options.inputs,
-            hidden=options.hidden,
-            layers=options.layers,
-            bidirectional=options.bidirectional,
-            embedding=options.embedding,
-            activation=options.activation,
-            pattern=PATTERNS[options.pattern],
             feedback="logits" if options.pattern == "10.4" and fed == "logits" else "token",
         ),
-        forced=fed != "token",
+        forced=fed != "argmax",
     )
 
 

@@ -1,7 +1,7 @@
-"""Inspect a language model while it reads a text: surprise, units, states, gradients and graph, on an HTML page.
+"""Inspect a language model while it reads a text: loss per token, units, states, gradients and graph, on an HTML page.
 
-Writes report.html, one file that loads nothing, and its pictures beside it: graph.svg, surprise.svg,
-units.svg, path.svg, influence.svg, bias.svg, states.png, and all numbers in numbers.json.
+Writes report.html, a self-contained page, and in the same folder its pictures: graph.svg, surprise.svg (the loss of each
+token), units.svg, path.svg (the path of the hidden state), influence.svg, bias.svg, states.png; and all numbers in numbers.json.
 """
 
 import json as jsonlib
@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from unspool.cli.default_out import default_report
-from unspool.cli.options import Flag, Replacing
+from unspool.cli.options import CommonOptions, Replacing
 from unspool.cli.output import notes, plain_table, print_json
 from unspool.cli.output_files import check_output_folder, output_folder
 from unspool.cli.progress import stages
@@ -27,7 +27,6 @@ from unspool.inspect.page.lags import bias_chart, influence_chart
 from unspool.inspect.page.page import page
 from unspool.inspect.page.states import states_png
 from unspool.inspect.report import InspectReport, inspect, numbers
-from unspool.kernels.native import set_threads
 from unspool.options import at_least
 from unspool.storage.files import write_atomic
 from unspool.tasks.language.text_model import TextModel
@@ -54,17 +53,17 @@ class Options:
     skip: int = 0
     """Number of characters to leave out first."""
     units: str | None = None
-    """Units to show, instead of the most informative ones: 17,h42,s3,layer1.h5."""
-    threads: int | None = None
-    """Number of threads; the results do not depend on it."""
-    json: Flag = False
-    """Print the numbers as JSON, and nothing else."""
-    quiet: Flag = False
-    """Print only the path of the report."""
+    """Units to show, for example 17,h42,s3,layer1.h5: s is the cell state of an LSTM; 17 is h17; layers count from 0, and a unit without a layer is in the last one [default: the most informative units]."""
 
 
 def inspect_command(
-    run: RunFolder, text: Text, /, *, options: Options = Options(), replacing: Replacing = Replacing()
+    run: RunFolder,
+    text: Text,
+    /,
+    *,
+    options: Options = Options(),
+    common: CommonOptions = CommonOptions(),
+    replacing: Replacing = Replacing(),
 ) -> None:
     """Run `unspool inspect`.
 
@@ -75,15 +74,14 @@ def inspect_command(
     """
     at_least("characters", options.characters, 2)
     at_least("skip", options.skip, 0)
-    if options.threads is not None:
-        set_threads(options.threads)
+    common.apply()
     out = options.out or default_report(run, text)
     check_output_folder(out, force=replacing.force, known=WRITTEN)
-    console = notes(options)
+    console = notes(common)
     report = _inspect(console, run, text, options, out, force=replacing.force)
-    if options.json:
+    if common.json:
         print_json(numbers(report))
-    elif options.quiet:
+    elif common.quiet:
         print(out / REPORT)
     else:
         _print(console, report, out)
@@ -148,23 +146,18 @@ def _print(console: Console, report: InspectReport, out: Path) -> None:
     found: dict[str, Any] = numbers(report)
     console.print(
         f"{report.text}: {found['tokens']:,} tokens, {found['nats']:.4f} nats each, "
-        f"perplexity {found['perplexity']:.2f}",
-        soft_wrap=True,
+        f"perplexity {found['perplexity']:.2f}"
     )
-    table = plain_table("unit", "what it tells", gap=3)
+    table = plain_table("unit", "property", gap=3)
     for unit in report.units:
         table.add_row(pretty(unit.name), describe_unit(unit))
     console.print(table)
     if report.back is not None:
         farthest = report.back.fresh.lags[-1]
         reach = [f"more than {farthest}" if each is None else str(each) for each in report.back.horizons]
-        console.print(
-            f"memory horizon (influence below a hundredth): {', '.join(reach)} steps", soft_wrap=True
-        )
+        console.print(f"memory length (influence stays below 1 %): {', '.join(reach)} steps")
         for bias, steps in report.back.advice.items():
             enough = f"more than {farthest}" if steps is None else f"{steps}"
-            console.print(
-                f"  a gradient that misses at most {bias:.0%} looks back {enough} steps", soft_wrap=True
-            )
+            console.print(f"  for a bias of at most {bias:.0%}, backpropagate through {enough} steps")
     there = [name for name in WRITTEN[:-1] if (out / name).exists()]
-    console.print(f"written: {out / REPORT} and {', '.join(there)}", soft_wrap=True)
+    console.print(f"written: {out / REPORT} and {', '.join(there)}")

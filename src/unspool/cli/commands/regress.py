@@ -1,4 +1,4 @@
-"""Predict numbers from a sequence or a vector; from a table, .npz or .ts."""
+"""Train a model that predicts numbers from a sequence or a vector (table, .npz or .ts (sktime)), and use it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from unspool.cli.checks import check_before, files_of, note_empty, refuse_unlabe
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.options import DATA, Flag, OfData, OfOutput, OutputOptions, option_class
-from unspool.cli.output import title
+from unspool.cli.output import held_out, title
 from unspool.cli.output_files import output
 from unspool.cli.predict import Predictions, columns_of_fit, load_fitted, print_predictions
 from unspool.cli.sources import RunFolder
@@ -62,7 +62,7 @@ class Options(FitOptions):
     """What `regress fit` is given."""
 
     target: Names = None
-    """The columns to predict, by name or number from 0 [default: target]."""
+    """The columns to predict, by name or by index counted from 0 [default: target]."""
     features: Names = None
     """The columns of numbers to read [default: all but the targets]."""
     text: OfData[Column] = None
@@ -70,18 +70,18 @@ class Options(FitOptions):
     series: OfData[Flag] = False
     """Read the features as the steps of one series, oldest first, and not as one vector."""
     delimiter: OfData[str | None] = None
-    """The character between the fields of a table [default: guessed]."""
+    """Character between the fields of a table [default: detected]."""
     by: OfData[By | None] = None
-    """What a step of an image is: one of its rows, or one of its pixels [default: rows]."""
+    """Read an image row by row or pixel by pixel: one row, or one pixel, per time step [default: rows]."""
     tokens: str = "char"
     dropout: float = 0.0
     recurrent_dropout: float = 0.0
     chrono_steps: int = 0
     pool: network.Pool = "last"
-    spread: bool = False
+    std: bool = False
     learning_rate: float = 3e-3
     plot: OfOutput[Path | None] = None
-    """Draw predictions over the truth into this file (.png, .svg, .pdf)."""
+    """Draw predictions against the true values into this file (.png, .svg, .pdf)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,17 +89,17 @@ class Asked(OutputOptions):
     """What `regress predict` is given."""
 
     target: Names = None
-    """The columns with the truth; none: there is none [default: as in the fit, if they are there]."""
+    """The columns with the true values; none if the data has none [default: as in the fit, if the columns exist]."""
     features: Names = None
-    """The columns of numbers to read, in the order of the fit [default: those of the same names]."""
+    """The columns of numbers to read, in the order of the fit [default: the columns with the names used in the fit]."""
     text: OfData[Column] = None
     """The column with the texts to read [default: as in the fit]."""
     delimiter: OfData[str | None] = None
-    """The character between the fields of a table [default: guessed]."""
+    """Character between the fields of a table [default: detected]."""
     by: OfData[By | None] = None
-    """What a step of an image is, rows or pixels [default: as in the fit]."""
+    """Read an image row by row or pixel by pixel [default: as in the fit]."""
     plot: OfOutput[Path | None] = None
-    """Draw predictions over the truth into this file (.png, .svg, .pdf): needs the truth."""
+    """Draw predictions against the true values into this file (.png, .svg, .pdf): needs targets in the data."""
 
 
 class Parts(NamedTuple):
@@ -116,9 +116,9 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
     Parameters
     ----------
     data
-        A table with a column of numbers to predict and columns of numbers or a text to read (CSV, TSV), .npz, .ts.
+        A table (CSV, TSV) with numeric target columns, and numeric columns or a text column as input; or .npz, .ts.
     """
-    start_fit(REGRESS, data, options)
+    start_fit(FIT, data, options)
 
 
 @app.command
@@ -138,7 +138,7 @@ def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
         raise InputError(f"{run}: it predicts numbers at every step; use it from Python")
     note_empty(read.name, read.sequences)
     means, spreads = (
-        model.predict_distribution(read.sequences) if model.spread else (model.predict(read.sequences), None)
+        model.predict_distribution(read.sequences) if model.std else (model.predict(read.sequences), None)
     )
     found = np.reshape(means, (len(read), -1))
     names = _names(run, found.shape[1])
@@ -174,7 +174,7 @@ def _names(run: Path, count: int) -> list[str]:
     ]
     if len(names) != count:
         raise FileError(
-            f"{run / run_folder.CONFIG}: damaged or crafted: columns.names has {len(names)} entries; expected {count}"
+            f"{run / run_folder.CONFIG}: damaged or manipulated: columns.names has {len(names)} entries; expected {count}"
         )
     return names
 
@@ -247,11 +247,10 @@ def _described(learned: Measured, judged: Measured | None) -> Text:
     what = f"sequences of {min(lengths)} to {max(lengths)} steps"
     if learned.kind == "vectors":
         what = f"vectors of {learned.sequences.shape[2]} numbers ({', '.join(map(str, learned.columns.features))})"
-    aside = f", {len(judged):,} held out" if judged is not None else ""
     left = f"\n  left out, no numbers: {', '.join(learned.left_out)}" if learned.left_out else ""
     return title(
         learned.name,
-        f": {len(learned):,} {what} for training{aside}; to predict: {', '.join(learned.names)}{left}",
+        f": {len(learned):,} {what} for training{held_out(judged)}; to predict: {', '.join(learned.names)}{left}",
     )
 
 
@@ -285,4 +284,4 @@ def _evaluate(
     return {"scores": scores}
 
 
-REGRESS = FitCommand("regress", SequenceRegressor, Options, _read, _evaluate)
+FIT = FitCommand("regress", SequenceRegressor, Options, _read, _evaluate)

@@ -1,6 +1,6 @@
-"""List runs: kind, data, size, progress and figures; or compare them.
+"""List runs: kind, data, size, progress and scores; or compare them.
 
-Damaged runs are listed as such. With --compare, the hyper-parameters that differ stand beside the figures.
+Damaged runs are marked. With --compare, each run is a column with its scores and the hyper-parameters that differ.
 """
 
 from dataclasses import dataclass
@@ -36,9 +36,9 @@ class Options:
     """What `runs` is given."""
 
     compare: Flag = False
-    """Show the hyper-parameters that differ, and the figures, one column per run."""
-    sort: By = "path"
-    """Order of the runs: path, date (oldest first), kind, valid (lowest loss first) or size (largest first)."""
+    """Show the hyper-parameters that differ, and the scores, one column per run."""
+    sort: By | None = None
+    """Order of the runs: path, date (oldest first), kind, valid (lowest loss first) or size (largest first) [default: as given]."""
     json: Flag = False
     """Print JSON."""
     plot: Path | None = None
@@ -57,8 +57,9 @@ def runs(
     """
     check_plot(options.plot, force=replacing.force)
     folders = folder or [Path()]
-    paths = dict.fromkeys(find_runs(folders))
-    found = sorted((summarise(each) for each in paths), key=KEYS[options.sort])
+    found = [summarise(each) for each in dict.fromkeys(find_runs(folders))]
+    if options.sort is not None:
+        found.sort(key=KEYS[options.sort])
     if options.plot is not None:
         _draw(found, options.plot, force=replacing.force)
     if options.json:
@@ -68,14 +69,14 @@ def runs(
     console = terminal()
     if not found:
         where = ", ".join(str(each) for each in folders)
-        console.print(f"{where}: no run here or below; make one with: unspool train TEXT", soft_wrap=True)
+        console.print(f"{where}: no run here or below; make one with: unspool train TEXT")
     elif options.compare:
         print_comparison(console, found)
     else:
         print_runs(console, found)
     for each in found:
         if each.state == DAMAGED:
-            console.print(f"{each.run}: {each.error}", style="yellow", soft_wrap=True)
+            console.print(f"{each.run}: {each.error}", style="yellow")
 
 
 def _draw(found: list[RunSummary], plot: Path, *, force: bool) -> None:

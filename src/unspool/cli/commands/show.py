@@ -1,10 +1,10 @@
-"""Show one run: its data, hyper-parameters, learning curve, figures beside baselines, provenance, and the next commands."""
+"""Show one run: its data, hyper-parameters, learning curve, scores compared with baselines, provenance, and the next commands."""
 
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from unspool.cli.commands.resume import WORKS
+from unspool.cli.commands import fit_of
 from unspool.cli.fit import COMMAND
 from unspool.cli.follow import repeat
 from unspool.cli.options import Flag
@@ -15,6 +15,7 @@ from unspool.cli.views.runs import show_run
 from unspool.data.text.settings import TextConfig
 from unspool.storage import run_folder
 from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.tasks.registry import KINDS
 from unspool.training.events import RunConfig
 
 
@@ -48,12 +49,12 @@ def _given(run: Path, found: RunSummary) -> tuple[set[str], str | None]:
                 vars(config) | vars(config.settings), RunConfig, TextConfig
             )
             return given & set(found.options), repeat(config)
-        if found.kind == "forecast":
+        if COMMAND in content:
+            changed = _changed(content[COMMAND]["options"], fit_of(KINDS[found.kind].command).options)
+            return changed & set(found.options), None
+        if found.kind == "forecast":  # of Python code, or of an older version
             first = next(iter(content["columns"].values()))
             return _changed(first["arguments"], Forecaster) & set(found.options), None
-        if COMMAND in content:
-            changed = _changed(content[COMMAND]["options"], WORKS[found.kind].options)
-            return changed & set(found.options), None
     except UNREADABLE:
         pass
     return set(), None
@@ -73,13 +74,5 @@ def _next(found: RunSummary) -> list[str]:
         return []
     if found.state == RESUMABLE:
         return [f"unspool resume {run}"]
-    if found.kind == "language":
-        uses = [
-            f"generate {run} --prompt …",
-            f"evaluate {run} TEXT",
-            f"inspect {run} TEXT",
-            f"compress {run} FILE",
-        ]
-        return [f"unspool {each}" for each in uses]
-    file = "" if found.kind in ("forecast", "generate-from") else " FILE"
-    return [f"unspool {found.kind} predict {run}{file}"]
+    uses = fit_of(KINDS[found.kind].command).uses if found.kind in KINDS else ()
+    return [f"unspool {use.replace('RUN', run)}" for use in uses]

@@ -1,4 +1,4 @@
-"""Count a text: sizes, frequent tokens, Zipf's law, unseen n-grams, and how well n-grams predict it."""
+"""Print statistics of a text: sizes, frequent tokens, Zipf's law, unseen n-grams, and the perplexity of n-grams."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -12,7 +12,7 @@ from rich.table import Table
 from unspool.baselines.statistics import Statistics, describe_corpus
 from unspool.cli.checks import check_plot
 from unspool.cli.options import Flag, OfText, Replacing, option_class
-from unspool.cli.output import plain_table, print_json, terminal
+from unspool.cli.output import finite, plain_table, print_json, terminal
 from unspool.cli.output_files import output
 from unspool.cli.sources import Reading, Sources, files_read
 from unspool.data.options import SPLIT, Split
@@ -30,7 +30,7 @@ class Parts(Reading):
     """How the text is read, and what it is tested by."""
 
     test: OfText[str | None] = None
-    """A file that is the test part; TEXT is the training part then."""
+    """A separate file for the test split; TEXT is then used for training."""
     split: Split = SPLIT.field(
         (0.9, 0.05, 0.05), help="Fractions of the tokens for train, valid and test, in order."
     )
@@ -42,15 +42,15 @@ class Options:
     """What `stats` is given."""
 
     order: int = 3
-    """The longest n-grams."""
+    """Highest order n of the n-grams."""
     eps: Annotated[tuple[float, ...], Parameter(negative="", consume_multiple=True)] = (1.0, 1.0, 1.0)
-    """The weights of Laplace smoothing for n = 1, 2, 3."""
+    """Constants of Laplace smoothing for n = 1, 2, 3, …; the last one holds for higher orders."""
     ranks: Annotated[tuple[int, int] | None, Plain] = None
     """The first and last rank of the Zipf fit [default: 1 and the last with a frequency of at least 5]."""
     top: int = 10
     """Number of the most frequent tokens to print."""
     backward: Flag = False
-    """Predict the test part in reverse time as well."""
+    """Also score n-grams that predict the test split from right to left."""
     cache: Path | None = None
     """A folder that stores the prepared text for the next call."""
     json: Flag = False
@@ -86,7 +86,7 @@ def stats(
     if plot is not None:
         _draw(found, text, plot, force=replacing.force)
     if options.json:
-        print_json(_as_json(corpus, found))
+        print_json(finite(_as_json(corpus, found), str))
     else:
         _print(terminal(), corpus, found)
 
@@ -106,41 +106,31 @@ def _as_json(corpus: Corpus, found: Statistics) -> dict[str, Any]:
         row["bits_per_character"] = score.measure.bits_per_character
         row["bits_per_byte"] = score.measure.bits_per_byte
     settings = asdict(corpus.settings) | {"erased_letters": corpus.erased}
-    finite: dict[str, Any] = _finite({"settings": settings} | content)
-    return finite
-
-
-def _finite(value: Any) -> Any:
-    """Write infinity as a string: JSON has no such number."""
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return {"settings": settings} | content
 
 
 def _print(console: Console, corpus: Corpus, found: Statistics) -> None:
     if corpus.erased:
         console.print(f"cleaning erased {corpus.erased:,} letters that are not A-Z")
-    parts = plain_table("part", right=("tokens", "types", "characters", "bytes", "unknown"))
+    parts = plain_table("split", right=("tokens", "types", "characters", "bytes", "unknown"))
     for part in found.parts:
         sizes = (part.tokens, part.types, part.characters, part.bytes)
         parts.add_row(
             part.name, *(f"{size:,}" for size in sizes), f"{part.unknown:,} ({part.unknown_rate:.2%})"
         )
     console.print(parts)
-    console.print(f"vocabulary of the training part: {found.vocabulary:,} with <unk>")
+    console.print(f"vocabulary of the training split: {found.vocabulary:,} with <unk>")
     frequent = "  ".join(f"{token!r} {count:,}" for token, count in found.most_frequent)
-    console.print(f"most frequent: {frequent}\n", markup=False, soft_wrap=True)
+    console.print(f"most frequent: {frequent}\n")
     console.print(_zipf_table(found), "")
     if not found.scores:
-        console.print("the test part has fewer than two tokens, so there is nothing to predict")
+        console.print("the test split has fewer than two tokens, so there is nothing to predict")
         return
     console.print(_unseen_table(found), "")
     console.print(_score_table(found))
     if corpus.test.unknown:
         console.print(
-            "tokens outside the vocabulary are scored as <unk>; spelling them out would cost more bits"
+            "tokens outside the vocabulary are scored as <unk>; coding them character by character would cost more bits"
         )
 
 
@@ -160,7 +150,7 @@ def _zipf_table(found: Statistics) -> Table:
 
 
 def _unseen_table(found: Statistics) -> Table:
-    table = plain_table("of the test part", right=("n-grams", "never seen", "different", "never seen"))
+    table = plain_table("of the test split", right=("n-grams", "unseen", "distinct", "distinct unseen"))
     for each in found.unseen:
         rates = (each.unseen_tokens / max(each.tokens, 1), each.unseen_types / max(each.types, 1))
         table.add_row(
@@ -170,7 +160,7 @@ def _unseen_table(found: Statistics) -> Table:
 
 
 def _score_table(found: Statistics) -> Table:
-    table = plain_table("on the test part", right=("perplexity", "nats", "bits/character", "bits/byte"))
+    table = plain_table("on the test split", right=("perplexity", "nats", "bits/character", "bits/byte"))
     for score in found.scores:
         name = f"{score.order}-grams, {score.model}" if score.order else score.model
         name += ", backward" if score.backward else ""

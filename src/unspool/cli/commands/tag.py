@@ -1,4 +1,4 @@
-"""Predict a label for every step of a sequence; from columns (CoNLL) or a table."""
+"""Train a tagger, which predicts a label for every step of a sequence (columns as in CoNLL, or a table), and use it."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,10 +19,10 @@ from unspool.cli.checks import (
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
 from unspool.cli.options import OfData, OutputOptions, option_class
-from unspool.cli.output import title
+from unspool.cli.output import held_out, title
 from unspool.cli.predict import columns_of_fit, load_fitted, print_predictions
 from unspool.cli.sources import RunFolder
-from unspool.cli.views.scores import draw_scores, show_scores, with_scores
+from unspool.cli.views.scores import draw_scores, report_held_out, with_scores
 from unspool.data.formats.tagged import DefaultTagColumns, Tagged, read_tagged
 from unspool.data.split import split_random
 from unspool.errors import InputError
@@ -43,7 +43,7 @@ class Columns:
     sequence: OfData[Column] = None
     """In a table: the column that names the sequence [default: sequence]."""
     delimiter: OfData[str | None] = None
-    """What stands between the fields of a table [default: guessed]."""
+    """Character between the fields of a table [default: detected]."""
 
 
 @option_class
@@ -62,11 +62,11 @@ class Asked(OutputOptions, Columns):
     token: OfData[Column] = None
     """The column with the tokens [default: as in the fit]."""
     tag: OfData[Column] = None
-    """The column with the labels; none: there is none [default: as in the fit, where it is there]."""
+    """The column with the labels; none if the data has no labels [default: as in the fit, if the column exists]."""
     sequence: OfData[Column] = None
     """In a table: the column that names the sequence [default: as in the fit]."""
     delimiter: OfData[str | None] = None
-    """What stands between the fields of a table [default: as in the fit, or guessed]."""
+    """Character between the fields of a table [default: as in the fit, or detected]."""
 
 
 @app.command
@@ -79,7 +79,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
         Columns with a blank line between sequences (CoNLL, CoNLL-U), or a table (CSV, TSV) with a column that names
         the sequence of every row.
     """
-    start_fit(TAG, data, options)
+    start_fit(FIT, data, options)
 
 
 @app.command
@@ -101,13 +101,9 @@ def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
     note_empty(read.name, read.tokens)
     _refuse_unknown(read, [str(name) for name in model.classes_])
     answers = [row.tolist() for row in model.predict(read.tokens)]
-    scores = (
-        None
-        if not _flat(read.tags or [])
-        else score(_flat(read.tags or []), _flat(answers), model.classes_.tolist())
-    )
-    if options.plot is not None and scores is not None:
-        draw_scores(scores, options.plot, force=options.force)
+    truth = _flat(read.tags or [])
+    scores = score(truth, _flat(answers), model.classes_.tolist()) if truth else None
+    draw_scores(scores, options)
     content = {"labels": model.classes_.tolist(), "answers": answers}
     lines = (
         "\n" * bool(number) + "\n".join(f"{t}\t{a}" for t, a in zip(tokens, labels, strict=True))
@@ -122,11 +118,10 @@ def _columns(options: Columns) -> tuple[Any, Any, Any, str | None]:
 
 def _read(data: Path, options: Options) -> Read:
     learned, judged = _parts(data, options)
-    aside = f", {len(judged):,} held out" if judged else ""
     said = title(
         str(data),
         f": {len(learned):,} sequences, {sum(map(len, learned.tokens)):,} tokens for "
-        f"training{aside}; {len(_tags(learned))} labels",
+        f"training{held_out(judged)}; {len(_tags(learned))} labels",
     )
     return Read(learned.tokens, learned.tags, judged, said, {"inputs": "tokens"})
 
@@ -154,9 +149,8 @@ def _parts(data: Path, options: Options) -> tuple[Tagged, Tagged | None]:
 
 
 def _part(data: Tagged, rows: list[int]) -> Tagged:
-    assert data.tags is not None
-    tokens, tags, lines = ([part[i] for i in rows] for part in (data.tokens, data.tags, data.lines))
-    return Tagged(data.name, tokens, tags, lines)  # type: ignore[arg-type]
+    parts: Any = ([part[i] for i in rows] for part in (data.tokens, data.tags or (), data.lines))
+    return Tagged(data.name, *parts)
 
 
 def _tags(data: Tagged) -> list[str]:
@@ -175,16 +169,11 @@ def _refuse_unknown(data: Tagged, labels: list[str]) -> None:
 def _evaluate(
     console: Console, model: SequenceTagger, judged: Tagged | None, options: Options
 ) -> dict[str, Any]:
-    if judged is None or not _flat(judged.tags or []):
+    truth = [] if judged is None else _flat(judged.tags or [])
+    if judged is None or not truth:
         return {"scores": None}
-    assert judged.tags is not None
     found = np.concatenate(model.predict(judged.tokens)).tolist()
-    scores = score(_flat(judged.tags), found, model.classes_.tolist())
-    console.print()
-    show_scores(console, scores, "held out", "tokens")
-    if options.plot is not None:
-        draw_scores(scores, options.plot, force=options.force)
-    return {"scores": scores.to_json()}
+    return report_held_out(console, score(truth, found, model.classes_.tolist()), options, "tokens")
 
 
-TAG = FitCommand("tag", SequenceTagger, Options, _read, _evaluate)
+FIT = FitCommand("tag", SequenceTagger, Options, _read, _evaluate)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cyclopts import Group
 
@@ -22,10 +22,7 @@ from unspool.cli.options import (
     names_of,
     option_class,
 )
-from unspool.cli.output import notes
-from unspool.cli.signals import Stop
 from unspool.cli.sources import Reading, Sources, files_read
-from unspool.cli.views.training import View
 from unspool.data.text.settings import TextConfig
 from unspool.errors import InputError
 from unspool.gradients.bptt import Recompute
@@ -34,13 +31,13 @@ from unspool.model import options as network
 from unspool.model.values import Feedback
 from unspool.optimisers.schedules.base import Plans
 from unspool.options import build
-from unspool.tasks.language.run import run
+from unspool.tasks.language.run import resume, run
 from unspool.training import options as o
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import RunConfig
 from unspool.training.recipe import Recipe
 
-CHOSEN = "(what is not given is chosen for the text and the time)"
+CHOSEN = "(defaults depend on the text and the time limit)"
 GROUPS_OF_TRAIN = GROUPS | {
     name: Group(f"{name} {CHOSEN}", sort_key=ORDER[name]) for name in ("Network", "Training")
 }
@@ -57,7 +54,7 @@ class TrainOptions(ConfigFile):
     )
     steps: int | None = o.STEPS.field(
         None,
-        help="Number of updates, instead of minutes: with the other numbers that a run prints, they repeat it bit for bit.",
+        help="Number of updates, instead of --minutes. To repeat a run bit for bit, use the command that it printed.",
     )
     backward: bool = False
     cell: CellName | None = None
@@ -117,7 +114,7 @@ class Options(OutputOptions, CheckpointOptions, TrainOptions):
     plot: OfOutput[Path | None] = None
     """Draw the learning curve against the baselines into this file (.png, .svg, .pdf)."""
     tensorboard: OfOutput[Flag] = False
-    """Write curves for TensorBoard into the run as well (extra `tensorboard`)."""
+    """Also write curves for TensorBoard into the run (extra `tensorboard`)."""
 
 
 def train(text: Sources, /, *, reading: Reading = Reading(), options: Options = Options()) -> None:
@@ -130,10 +127,26 @@ def train(text: Sources, /, *, reading: Reading = Reading(), options: Options = 
     """
     config, out = options.config(text, reading), options.out or default_run(text, "train")
     check_before(out, options, inputs=files_read(text, reading.valid, reading.tokens))
-    view, stop = View(notes(options)), Stop()
-    policy = CheckpointPolicy(steps=options.save_every, stop=stop, on_progress=stop.checked(view.judging))
-    events = run(config, out=out, policy=policy)
-    follow(events, out, view, stop, shown=options, tensorboard=options.tensorboard)
+    events = run(config, out=out, policy=CheckpointPolicy(steps=options.save_every))
+    follow(events, out, options, tensorboard=options.tensorboard)
+
+
+class TrainCommand(NamedTuple):
+    """The training of language models, as `unspool resume` knows it."""
+
+    options: type[Any] = Options
+    uses: tuple[str, ...] = (
+        "generate RUN --prompt …", "evaluate RUN TEXT", "inspect RUN TEXT", "compress RUN FILE",
+    )  # fmt: skip
+
+    def resume(self, run: Path, kept: Any) -> None:
+        """Resume a run."""
+        check_before(None, kept)
+        events = resume(run, policy=CheckpointPolicy(steps=kept.save_every))
+        follow(events, run, kept, tensorboard=kept.tensorboard)
+
+
+FIT = TrainCommand()
 
 
 def _plans(text: str) -> Plans | None:

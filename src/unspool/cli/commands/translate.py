@@ -1,4 +1,4 @@
-"""Translate a text into another text of any length; trained on pairs."""
+"""Train a model on pairs of texts, and translate texts with it (sequence to sequence)."""
 
 import math
 from dataclasses import dataclass
@@ -12,15 +12,16 @@ from unspool.cli.checks import check_before, files_of
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import FitOptions
 from unspool.cli.options import DATA, OfData, OfOutput, OutputOptions, option_class
-from unspool.cli.output import plain_table, title
+from unspool.cli.output import held_out, plain_table, title
 from unspool.cli.output_files import output
 from unspool.cli.predict import Predictions, columns_of_fit, load_fitted, print_predictions
 from unspool.cli.sources import RunFolder
 from unspool.data.formats.pairs import Pairs, read_pairs
 from unspool.data.split import split_random
 from unspool.errors import InputError
-from unspool.evaluation.scores import error_rate
+from unspool.evaluation.scores import score_texts
 from unspool.model import options as network
+from unspool.options import at_least
 from unspool.plots.attention import draw_attention
 from unspool.tasks.translate import SequenceTranslator
 
@@ -35,7 +36,7 @@ class Columns:
     """Where the pairs stand."""
 
     columns: Annotated[tuple[int, int] | None, Parameter(group=DATA, negative="")] = None
-    """Which two columns, counted from 0, where there are more than two."""
+    """Indices of the source and the target column, counted from 0; needed if there are more than two columns."""
 
 
 @option_class
@@ -52,7 +53,7 @@ class Options(FitOptions, Columns):
     validation: float = 0.05
     beam: int = 1
     plot: OfOutput[Path | None] = None
-    """Draw where the decoder looks for the first pair held out (.png, .svg, .pdf): needs attention."""
+    """Draw the attention weights of the first held-out pair into this file (.png, .svg, .pdf): needs attention."""
 
 
 @option_class
@@ -60,12 +61,12 @@ class Asked(OutputOptions, Columns):
     """What `translate predict` is given."""
 
     columns: Annotated[tuple[int, int] | None, Parameter(group=DATA, negative="")] = None
-    """Which two columns, counted from 0, where there are more than two [default: as in the fit]."""
+    """Indices of the source and the target column, counted from 0, if there are more than two columns [default: as in the fit]."""
+    plot: OfOutput[Path | None] = None
+    """Draw the attention weights of the first text into this file (.png, .svg, .pdf): needs attention."""
     beam: int | None = network.BEAM.field(
         None, help="Beam width; 1 is greedy decoding [default: as in the fit]."
     )
-    plot: OfOutput[Path | None] = None
-    """Draw where the decoder looks for the first text (.png, .svg, .pdf): needs attention."""
 
 
 @app.command
@@ -77,7 +78,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
     data
         Pairs, one per line, separated by a tab (TSV).
     """
-    start_fit(TRANSLATE, data, options)
+    start_fit(FIT, data, options)
 
 
 @app.command
@@ -92,8 +93,7 @@ def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
     check_before(None, options, inputs=files_of(data))
     model: SequenceTranslator = load_fitted(run, "translate")
     if options.beam is not None:
-        _refuse_beam(options.beam)
-        model.beam = options.beam
+        model.beam = at_least("beam", options.beam, 1, WIDEST)
     known = columns_of_fit(run, "translate", data).get("columns")
     usual = None if known is None else (known[0], known[1])
     read: Pairs = read_pairs(data, options.columns, need_targets=False, defaults=usual)
@@ -107,9 +107,7 @@ def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
     print_predictions(
         run,
         options,
-        Predictions(
-            content, lines, scores, lambda console: console.print(_scores_line(scores or {}), soft_wrap=True)
-        ),
+        Predictions(content, lines, scores, lambda console: console.print(_scores_line(scores or {}))),
     )
 
 
@@ -118,60 +116,48 @@ def _draw(model: SequenceTranslator, source: str, plot: Path, *, force: bool) ->
         draw_attention(*model.attention_of(source), unfinished)
 
 
-def _refuse_beam(beam: int) -> None:
-    if not 1 <= beam <= WIDEST:
-        raise InputError(
-            f"beam is {beam}; expected 1 to {WIDEST:,}: memory and time grow with the beam width"
-        )
-
-
 def _read(data: Path, options: Options) -> Read:
-    _refuse_beam(options.beam)
+    at_least("beam", options.beam, 1, WIDEST)
     if options.plot is not None and options.attention == "none":
         raise InputError("--plot draws attention, and --attention is none")
-    sources, targets, judged = _parts(data, options)
-    aside = f", {len(judged[0]):,} held out" if judged[0] else ""
-    said = title(str(data), f": {len(sources):,} pairs for training{aside}")
-    return Read(sources, targets, judged if judged[0] else None, said, {})
+    learned, judged = _parts(data, options)
+    said = title(str(data), f": {len(learned):,} pairs for training{held_out(judged)}")
+    return Read(learned.sources, learned.targets, judged, said, {})
 
 
-def _parts(data: Path, options: Options) -> tuple[list[str], list[str], tuple[list[str], list[str]]]:
-    learned = read_pairs(data, options.columns)
-    assert learned.targets is not None
+def _parts(data: Path, options: Options) -> tuple[Pairs, Pairs | None]:
+    whole = read_pairs(data, options.columns)
     if options.test is not None:
-        judged = read_pairs(options.test, options.columns)
-        assert judged.targets is not None
-        return learned.sources, learned.targets, (judged.sources, judged.targets)
-    rows, aside = split_random(len(learned), options.hold_out, options.seed)
-    sources, targets = learned.sources, learned.targets
-    held = ([sources[i] for i in aside], [targets[i] for i in aside])
-    return [sources[i] for i in rows], [targets[i] for i in rows], held
+        return whole, read_pairs(options.test, options.columns)
+    rows, aside = split_random(len(whole), options.hold_out, options.seed)
+    return _part(whole, rows), _part(whole, aside) if aside else None
+
+
+def _part(data: Pairs, rows: list[int]) -> Pairs:
+    parts: Any = ([part[i] for i in rows] for part in (data.sources, data.targets or (), data.lines))
+    return Pairs(data.name, *parts)
 
 
 def _scores(answers: list[str], truth: list[str]) -> dict[str, float]:
-    exact = sum(a == b for a, b in zip(answers, truth, strict=True)) / len(truth)
-    return {"pairs": len(truth), "exact": exact, "error_rate": error_rate(truth, answers)}
+    return {"pairs": len(truth)} | score_texts(truth, answers)
 
 
 def _scores_line(scores: dict[str, float]) -> str:
     return (
-        f"{scores['pairs']:,} pairs: {scores['exact']:.4f} exactly right, "
-        f"{scores['error_rate']:.4f} edits per character of the truth"
+        f"{scores['pairs']:,} pairs: exact-match rate {scores['exact']:.4f}, "
+        f"{scores['error_rate']:.4f} edits per target character"
     )
 
 
 def _evaluate(
-    console: Console,
-    model: SequenceTranslator,
-    judged: tuple[list[str], list[str]] | None,
-    options: Options,
+    console: Console, model: SequenceTranslator, judged: Pairs | None, options: Options
 ) -> dict[str, Any]:
-    if judged is None:
+    if judged is None or judged.targets is None:
         return {"scores": None}
-    sources, targets = judged
+    sources, targets = judged.sources, judged.targets
     written = model.predict_scored(sources)
     scores = _scores([text for text, _ in written], targets)
-    console.print(title("\nheld out", f": {_scores_line(scores)}\n"), soft_wrap=True)
+    console.print(title("\nheld out", f": {_scores_line(scores)}\n"))
     table = plain_table("input", "written", "P", "", wide=True)
     table.columns[2].no_wrap = True
     for source, target, (text, log_prob) in list(zip(sources, targets, written, strict=True))[:SHOWN]:
@@ -182,4 +168,4 @@ def _evaluate(
     return {"scores": scores}
 
 
-TRANSLATE = FitCommand("translate", SequenceTranslator, Options, _read, _evaluate)
+FIT = FitCommand("translate", SequenceTranslator, Options, _read, _evaluate)

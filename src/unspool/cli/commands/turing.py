@@ -2,15 +2,16 @@
 
 A Turing machine becomes h(t) = σ(W h(t-1) + U x(t) + b) with σ(a) = min(1, max(0, a)) and rational weights: one update
 per step, without rounding. A finite automaton becomes an Elman layer with relu, which the engine runs in float32. The exit
-code is 0 only if both agree.
+code is 0 only if the machine and its network agree at every step.
 """
 
 import json as jsonlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 from cyclopts import Parameter
@@ -27,7 +28,6 @@ from unspool.turing.automaton import Automaton
 from unspool.turing.builtin import AUTOMATA, BUILTIN, MACHINES, find
 from unspool.turing.compile import compile_machine
 from unspool.turing.engine import automaton_model, read_states, unit_labels, word_ids
-from unspool.turing.machine import Configuration
 from unspool.turing.network import MachineNetwork, Rationals
 from unspool.turing.picture import MOST, draw_automaton, draw_machine
 from unspool.turing.run import StepPair, side_by_side
@@ -35,14 +35,22 @@ from unspool.turing.run import StepPair, side_by_side
 MANY_STEPS = 2000
 
 
-class Shown(NamedTuple):
-    """How the result is shown."""
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `turing` is given."""
 
-    json: bool
-    quiet: bool
-    picture: Path | None
-    weights: Path | None
-    force: bool
+    steps: int = 1000
+    """Largest number of steps of a Turing machine."""
+    json: Flag = False
+    """Print JSON, with every step."""
+    quiet: Flag = False
+    """Print only the result."""
+    picture: Path | None = None
+    """Draw the tape, the hidden units and the stacks into this file (.svg)."""
+    weights: Path | None = None
+    """Write the units and W, U, b as fractions into this file (.json)."""
+    replacing: Replacing = Replacing()
 
 
 def turing(
@@ -50,12 +58,7 @@ def turing(
     tape: str = "",
     /,
     *,
-    steps: int = 1000,
-    json: Flag = False,
-    quiet: Flag = False,
-    picture: Path | None = None,
-    weights: Path | None = None,
-    replacing: Replacing = Replacing(),
+    options: Options = Options(),
 ) -> None:
     """Run `unspool turing`.
 
@@ -63,35 +66,26 @@ def turing(
     ----------
     machine
         builtin:NAME, or a JSON file: blank, start, halting, transitions; for an automaton start, accepting, transitions
-        [default: show what is built in].
+        [default: list the built-in machines].
     tape
         The word on the tape; the head stands on its first symbol.
-    steps
-        Stop a machine after so many steps if it has not halted.
-    json
-        Print JSON, with every step.
-    quiet
-        Print only the result.
-    picture
-        Draw the tape, the hidden units and the stacks into this file (.svg).
-    weights
-        Write the units and W, U, b as fractions into this file (.json).
     """
-    show = Shown(json, quiet, picture, weights, replacing.force)
     if machine is None:
-        return _list_builtin(json)
-    at_least("steps", steps, 0)
-    _check_name(picture, ".svg")
-    _check_name(weights, ".json")
-    check_outputs(picture, weights, force=replacing.force, inputs=[machine])
+        return _list_builtin(options.json)
+    at_least("steps", options.steps, 0)
+    outputs = {".svg": options.picture, ".json": options.weights}
+    for suffix, path in outputs.items():
+        if path is not None and path.suffix.lower() != suffix:
+            raise InputError(f"{path}: expected a name that ends with {suffix}")
+    check_outputs(*outputs.values(), force=options.replacing.force, inputs=[machine])
     found = find(machine)
-    if isinstance(found, Automaton) and weights is not None:
-        raise InputError("--weights goes with a Turing machine; those of an automaton are 0, 1 and -1")
+    if isinstance(found, Automaton) and options.weights is not None:
+        raise InputError("--weights requires a Turing machine; the weights of an automaton are 0, 1 and -1")
     found.check(tape)
     agree = (
-        _automaton(found, tape, show)
+        _automaton(found, tape, options)
         if isinstance(found, Automaton)
-        else _machine(compile_machine(found), tape, steps, show)
+        else _machine(compile_machine(found), tape, options)
     )
     if not agree:
         sys.exit(1)
@@ -106,25 +100,20 @@ def _list_builtin(json: bool) -> None:
         view.print_known(terminal(), known)
 
 
-def _check_name(path: Path | None, suffix: str) -> None:
-    if path is not None and path.suffix.lower() != suffix:
-        raise InputError(f"{path}: expected a name that ends with {suffix}")
-
-
-def _machine(network: MachineNetwork, tape: str, steps: int, show: Shown) -> bool:
+def _machine(network: MachineNetwork, tape: str, show: Options) -> bool:
     machine, console = network.machine, notes(show)
     view.introduce(console, network, tape)
     if show.weights is not None:
         text = jsonlib.dumps(_weights(network), ensure_ascii=False) + "\n"
-        write_output(show.weights, text.encode("utf-8"), force=show.force)
+        write_output(show.weights, text.encode("utf-8"), force=show.replacing.force)
     followed = Followed(network, tape, most=None if show.json else MOST)
-    for pair in _with_progress(side_by_side(network, tape, steps), steps, show.quiet):
+    for pair in _with_progress(side_by_side(network, tape, show.steps), show.steps, show.quiet):
         followed.add(pair)
     if show.picture is not None:
         on = f"tape {_short(tape)}" if tape else "empty tape"
         title = f"{machine.name}, {on}: {len(network.units)} units"
         first = followed.first[: MOST + 1]
-        with output(show.picture, force=show.force) as path:
+        with output(show.picture, force=show.replacing.force) as path:
             draw_machine(network, first, path, title, followed.steps + 1 - len(first))
     if show.json:
         with _all_digits():
@@ -147,7 +136,7 @@ def _with_progress(pairs: Iterator[StepPair], steps: int, quiet: bool) -> Iterat
             yield pair
 
 
-def _automaton(automaton: Automaton, word: str, show: Shown) -> bool:
+def _automaton(automaton: Automaton, word: str, show: Options) -> bool:
     model = automaton_model(automaton)
     true, read = list(automaton.run(word)), read_states(automaton, model, word)
     if show.picture is not None:
@@ -155,7 +144,7 @@ def _automaton(automaton: Automaton, word: str, show: Shown) -> bool:
         h = model.forward(word_ids(automaton, word[:MOST])).h[:, 0]
         values = np.vstack([model.parameters["layer0.h0"], h]).tolist()
         title = f"{automaton.name}, word {_short(word)}: {len(labels)} units"
-        with output(show.picture, force=show.force) as path:
+        with output(show.picture, force=show.replacing.force) as path:
             draw_automaton(labels, values, word, true, path, title)
     accepted, agree = true[-1] in automaton.accepting, true == read
     if show.json:
@@ -184,9 +173,6 @@ def _all_digits() -> Iterator[None]:
 
 
 def _as_json(network: MachineNetwork, tape: str, followed: Followed) -> dict[str, Any]:
-    def plain(configuration: Configuration) -> dict[str, Any]:
-        return configuration._asdict()
-
     return {
         "machine": network.machine.name,
         "kind": "machine",
@@ -200,7 +186,7 @@ def _as_json(network: MachineNetwork, tape: str, followed: Followed) -> dict[str
         "bits": followed.bits,
         **{precision: watch.first_errors._asdict() for precision, watch in followed.floats.items()},
         "run": [
-            {"machine": plain(pair.machine), "network": plain(pair.network), "l": str(pair.truth.l), "r": str(pair.truth.r)}
+            {"machine": pair.machine._asdict(), "network": pair.network._asdict(), "l": str(pair.truth.l), "r": str(pair.truth.r)}
             for pair in followed.first
         ],
     }  # fmt: skip

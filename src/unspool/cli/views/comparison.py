@@ -12,9 +12,9 @@ from unspool.evaluation.metrics import Metrics
 from unspool.training.events import Baseline, RunConfig
 
 PARTS = {
-    "valid": "the validation part (it also chose the model: slightly optimistic)",
-    "test": "the test part",
-    "train": "the training part",
+    "valid": "validation split (it also selected the model: slightly optimistic)",
+    "test": "test split",
+    "train": "training split",
 }
 """How a part is called where figures on it are shown."""
 

@@ -2,7 +2,8 @@
 
 import math
 import time as clocks
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from unspool.cli.options import OutputOptions
 from unspool.cli.output import plain_table, title
 from unspool.cli.output_files import check_outputs, output
 from unspool.cli.progress import fit_bar
+from unspool.cli.signals import Stop
 from unspool.data.formats.timetable import TimeTable
 from unspool.plots.forecast import draw_forecast
 from unspool.tasks.forecast.backtest import Backtest
@@ -29,18 +31,24 @@ def describe(console: Console, table: TimeTable) -> None:
         title(table.name, f": {table.rows:,} steps{span}; {', '.join(table.columns)}"), soft_wrap=True
     )
     if table.left_out:
-        console.print(f"  left out, no series of numbers: {', '.join(table.left_out)}", soft_wrap=True)
+        console.print(f"  ignored, not numeric: {', '.join(table.left_out)}", soft_wrap=True)
     for name, values in table.columns.items():
         if values.filled:
-            console.print(f"  {name}: {values.filled:,} missing values are read as interpolated, and masked")
+            console.print(
+                f"  {name}: {values.filled:,} missing values are interpolated as input and masked in the loss"
+            )
 
 
-def show_fit(console: Console, name: str, model: Forecaster, reports: Iterator[StepDone]) -> None:
-    """Run a fit to its end with a bar, or a few lines where there is no terminal."""
+def show_fit(
+    console: Console, name: str, model: Forecaster, reports: Generator[StepDone], stop: Stop
+) -> bool:
+    """Run a fit with a bar, or a few lines where there is no terminal; return whether it was stopped by a signal."""
     begin, step = clocks.perf_counter(), 0
-    with fit_bar(console) as bar:
+    with fit_bar(console) as bar, closing(reports):
         task = bar.add_task(name, total=None)
         for report in reports:
+            if not step:
+                console.print(f"  {name}: {_planned(model, report.steps)}", soft_wrap=True)
             step, mean = report.step, report.train
             bar.update(
                 task, completed=report.step, total=report.steps, description=f"{name} · loss {mean:.4f}"
@@ -51,12 +59,25 @@ def show_fit(console: Console, name: str, model: Forecaster, reports: Iterator[S
                 console.print(
                     f"  update {report.step:,} of {report.steps:,} · loss {mean:.4f} · {left:.0f} s left"
                 )
+            if stop():
+                return True
     spent = clocks.perf_counter() - begin
     console.print(f"  {name}: {_chosen(model)}", soft_wrap=True)
-    console.print(f"  {step:,} updates in {spent:.1f} s", soft_wrap=True)
+    if step:
+        console.print(f"  {step:,} updates in {spent:.1f} s", soft_wrap=True)
     if model.errors_ is None:
-        console.print("  no band: the series is too short to keep values aside for it", soft_wrap=True)
+        console.print(
+            "  no prediction interval: the series is too short to hold out values for it", soft_wrap=True
+        )
     console.print()
+    return False
+
+
+def _planned(model: Forecaster, steps: int) -> str:
+    """Say which networks the updates of a fit are for."""
+    members, aside = len(model.fitted_.networks), 0 if model.trial_ is None else len(model.trial_[1].networks)
+    band = f" and {aside} that only measure its errors" if aside else ""
+    return f"{steps:,} updates planned for {members} network{'s' * (members > 1)} of the forecast{band}"
 
 
 def _chosen(model: Forecaster) -> str:
@@ -74,7 +95,7 @@ def _chosen(model: Forecaster) -> str:
 def show_backtest(console: Console, heading: str, found: Backtest) -> None:
     """Print all models of a backtest in one table."""
     covers = any(row.coverage is not None for row in found.rows)
-    figures = ("MASE", "RMSE", "of naive", *[f"in the {found.level:.0%} band"] * covers)
+    figures = ("MASE", "RMSE", "vs naive", *[f"{found.level:.0%} coverage"] * covers)
     table = plain_table(
         f"{len(found.origins):,} origins, {found.horizon} steps ahead", right=figures, wide=True
     )
@@ -97,7 +118,7 @@ def forecast_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
     shown = plain_table(table.time or "step", wide=True)
     for name in rows:
         shown.add_column(name, justify="right")
-        shown.add_column(f"{level:.0%} band", justify="center")
+        shown.add_column(f"{level:.0%} interval", justify="center")
     for k in range(len(next(iter(rows.values()))[0])):
         cells = list[str]()
         for y_hat, low, high in rows.values():
@@ -177,9 +198,9 @@ def forecasts_as_json(
     run: ForecastRun,
     level: float,
     rows: Forecasts,
-    judged: dict[str, Backtest | None] | None = None,
+    scores: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Give forecasts as plain values; of a fit, which has `judged`, also what was chosen and judged."""
+    """Give forecasts as plain values; of a fit, which has scores, also what was chosen and judged."""
     content: dict[str, Any] = {}
     for name, (y_hat, low, high) in rows.items():
         content[name] = {
@@ -189,13 +210,13 @@ def forecasts_as_json(
             "high": None if high is None else high.tolist(),
             "level_reached": run.forecasters[name].level_reached(level),
         }
-        if judged is not None:
+        if scores is not None:
             change = run.forecasters[name].change_
             content[name] |= {
                 "season": change.season,
                 "power": change.power,
                 "differences": [change.d, change.D],
             }
-        if judged is not None and (found := judged.get(name)) is not None:
-            content[name]["not_trained_on"] = backtest_as_json(found)
+        if scores is not None and name in scores:
+            content[name]["not_trained_on"] = scores[name]
     return content

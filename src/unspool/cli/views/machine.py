@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from unspool.cli.output import counted
 from unspool.kernels.memory import require_memory
 from unspool.turing.automaton import Automaton
 from unspool.turing.builtin import AUTOMATA, MACHINES
@@ -80,10 +81,10 @@ def print_known(console: Console, known: Sequence[tuple[str, str, str]]) -> None
 def introduce(console: Console, network: MachineNetwork, tape: str) -> None:
     """Say what the machine and its network are."""
     machine, H = network.machine, len(network.units)
-    states = _counted(len(machine.states), "state")
+    states = counted(len(machine.states), "state")
     _line(console, "machine", f"{machine.name}: {states}, symbols {' '.join(machine.symbols)}{_does(machine.name)}")  # fmt: skip
     _line(console, "network", f"h(t) = σ(W h(t-1) + U x(t) + b), {H} units, base {network.base}; {np.count_nonzero(network.W):,} of the {H * H:,} weights in W are not 0")  # fmt: skip
-    _line(console, "reading", f"{_counted(len(tape) + 1, 'update')}: the tape from its end to its beginning, then start; from then on one update a step")  # fmt: skip
+    _line(console, "reading", f"{counted(len(tape) + 1, 'update')}: the tape from its end to its beginning, then start; from then on one update per step")  # fmt: skip
     console.print()
 
 
@@ -109,7 +110,7 @@ def print_steps(console: Console, followed: Followed) -> None:
 
 def conclude(console: Console, followed: Followed) -> None:
     """Say how it ended, whether both agree, and how long floats would have lasted."""
-    network, end, steps = followed.network, followed.last[-1].machine, _counted(followed.steps, "step")
+    network, end, steps = followed.network, followed.last[-1].machine, counted(followed.steps, "step")
     tape = _near(end, network.machine.blank, NEAR)
     if followed.halted:
         _line(console, "result", f"halted in {end.state} after {steps}: {tape}")
@@ -120,8 +121,8 @@ def conclude(console: Console, followed: Followed) -> None:
     else:
         _line(console, "DISAGREE", f"from step {followed.disagree:,} on")
     each = (network.base - 1).bit_length()
-    digits = _counted(-(-followed.bits // each), "digit")
-    _line(console, "digits", f"the longest stack took {digits} of base {network.base}, {followed.bits:,} bits behind the point")  # fmt: skip
+    digits = counted(-(-followed.bits // each), "digit")
+    _line(console, "digits", f"the longest stack needed {digits} of base {network.base} ({followed.bits:,} bits after the binary point)")  # fmt: skip
     for precision, watch in followed.floats.items():
         _line(console, precision, _describe(watch.first_errors))
 
@@ -135,7 +136,7 @@ def print_automaton(
     read: Sequence[str | None],
 ) -> None:
     """Print the states of an automaton and of its network side by side."""
-    states = _counted(len(automaton.states), "state")
+    states = counted(len(automaton.states), "state")
     _line(console, "machine", f"{automaton.name}: an automaton, {states}, symbols {' '.join(automaton.symbols)}{_does(automaton.name)}")  # fmt: skip
     _line(console, "network", f"h(t) = relu(W h(t-1) + U x(t) + b), {units} units that are 0 or 1, run by the engine in float32")  # fmt: skip
     console.print()
@@ -147,7 +148,7 @@ def print_automaton(
     _columns(console, ("step", "read", "machine", "network"), rows)
     console.print()
     verdict = "accepted" if true[-1] in automaton.accepting else "not accepted"
-    symbols = _counted(len(word), "symbol")
+    symbols = counted(len(word), "symbol")
     _line(console, "result", f"{verdict}: in {true[-1]} after {symbols}")
     wrong = next((t for t in steps if true[t] != read[t]), None)
     if wrong is None:
@@ -185,7 +186,7 @@ def _digits(z: Fraction, base: int, near: int) -> str:
 
 def _describe(found: FirstErrors) -> str:
     if found.tape is None:
-        return "right to the end"
+        return "correct at every step"
     state = "but no state" if found.state is None else f"its state after step {found.state:,}"
     return f"wrong: a part of the tape after step {found.tape:,}, {state}"
 
@@ -195,12 +196,8 @@ def _does(name: str) -> str:
     return f"; {what}" if what else ""
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def _line(console: Console, name: str, what: str) -> None:
-    console.print(Text.assemble((f"{name:{MARGIN}}", "bold cyan"), what), soft_wrap=True)
+    console.print(Text.assemble((f"{name:{MARGIN}}", "bold cyan"), what))
 
 
 def _columns(console: Console, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -211,4 +208,4 @@ def _columns(console: Console, names: Sequence[str], rows: Sequence[Sequence[str
         if names[0] == "step":
             cells[0] = row[0].rjust(widths[0])
         style = "bold" if row is names else "bold red" if row[-1] == "DISAGREE" else ""
-        console.print(Text("  ".join(cells).rstrip(), style), soft_wrap=True)
+        console.print(Text("  ".join(cells).rstrip(), style))

@@ -7,12 +7,12 @@ from rich.console import Console
 from unspool.cli.output import plain_table, title
 from unspool.evaluation.regression import better_models, models_of
 
-CALLED = {"mean": "mean of the training part", "ridge": "ridge regression"}
+CALLED = {"mean": "mean of the training split", "ridge": "ridge regression"}
 
 
 def show_regression(console: Console, scores: dict[str, Any], of: str) -> None:
     """Print RMSE, MAE and R² of every target and model, and say where a simple model is better."""
-    console.print(title(of, f": {scores['rows']:,} rows\n"), soft_wrap=True)
+    console.print(title(of, f": {scores['rows']:,} rows\n"))
     several = len(scores["targets"]) > 1
     table = plain_table(*["target"] * several, "", right=("RMSE", "MAE", "R²"), wide=True)
     for target in scores["targets"]:
@@ -25,8 +25,7 @@ def show_regression(console: Console, scores: dict[str, Any], of: str) -> None:
         if better := better_models(target):
             console.print(
                 f"\n{target['name']}: the {CALLED[better[0]]} has the lower RMSE: use it, or give the network more "
-                "examples or another size",
-                soft_wrap=True,
+                "examples or another size"
             )
 
 

@@ -10,36 +10,57 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from unspool.cli.output import plain_table
+from unspool.cli.output import counted, plain_table
 from unspool.cli.run_summary import DAMAGED, FINISHED, RESUMABLE, RunSummary
 from unspool.cli.views.chart import chart
 
 MARGIN = 12
-WIDE = 100
-"""Columns of a terminal that shows all columns of the list."""
+ROW = 200
+"""Characters of a row in a file, besides the name of the run."""
+LEAST = ("data", "size", "date", "kind", "updates", "model")
+"""Columns of the list that a narrow terminal leaves out, the first of them first."""
 SHORT = {"perplexity": "ppl", "accuracy": "acc"}
 """Names of figures in the list."""
 COLOURS = {FINISHED: "green", RESUMABLE: "cyan", DAMAGED: "yellow"}
 
 
 def print_runs(console: Console, found: Sequence[RunSummary]) -> None:
-    """Print a row per run; a narrow terminal shows neither the data nor the size."""
-    wide = not console.is_terminal or console.width >= WIDE
-    names = ("run", "kind", *["data"] * wide, "model", "updates")
-    table = plain_table(*names, right=("valid", "test", *["size"] * wide), gap=1)
-    table.add_column("date")
-    for column in table.columns[1:]:
-        column.no_wrap = True
-    for each in found:
-        data = ", ".join(name.rstrip("/").rpartition("/")[2] for name in each.data)
-        updates = each.state if each.state == DAMAGED else _updates(each)
-        table.add_row(
-            Text(each.run, overflow="fold"), each.kind, *[data] * wide, _model(each), Text(updates, COLOURS[each.state]),
-            _number(each.valid), _test(each), *[_bytes(each.bytes)] * wide, (each.started or "")[:10],
-        )  # fmt: skip
+    """Print a row per run; a narrow terminal leaves out columns, so that a row stays a line."""
     if not console.is_terminal:  # a row is a line, for grep
-        console.width = max(map(len, (each.run for each in found)), default=0) + 2 * WIDE
+        console.width = max((len(each.run) for each in found), default=0) + ROW
+    rows, unlimited = [_cells(each) for each in found], console.options.update(max_width=10**6)
+    for left_out in range(len(LEAST) + 1):
+        table = _list(rows, set(LEAST[:left_out]))
+        if console.measure(table, options=unlimited).maximum <= console.width:
+            break
     console.print(table)
+
+
+def _cells(run: RunSummary) -> dict[str, str | Text]:
+    updates = run.state if run.state == DAMAGED else _updates(run)
+    return {
+        "run": Text(run.run, overflow="fold"),
+        "kind": run.kind,
+        "data": ", ".join(name.rstrip("/").rpartition("/")[2] for name in run.data),
+        "model": "" if run.cell is None else f"{run.cell} {run.hidden}",
+        "updates": Text(updates, COLOURS[run.state]),
+        "valid": _number(run.valid),
+        "test": _test(run),
+        "size": _bytes(run.bytes),
+        "date": (run.started or "")[:10],
+    }
+
+
+def _list(rows: Sequence[dict[str, str | Text]], hidden: set[str]) -> Table:
+    table = plain_table(gap=1)
+    shown = [name for name in rows[0] if name not in hidden]
+    for name in shown:
+        table.add_column(
+            name, justify="right" if name in ("valid", "test", "size") else "left", no_wrap=name != "run"
+        )
+    for row in rows:
+        table.add_row(*(row[name] for name in shown))
+    return table
 
 
 def differing(found: Sequence[RunSummary]) -> dict[str, list[Any]]:
@@ -63,7 +84,7 @@ def print_comparison(console: Console, found: Sequence[RunSummary]) -> None:
         for name, row in rows:
             cells = "".join(f"{row[i]:>{widths[i]}}" for i in range(start, end))
             style = "bold" if row is names else "bold green" if name == "test" else ""
-            console.print(Text(f"{name:{left}}{cells}".rstrip(), style), soft_wrap=True)
+            console.print(Text(f"{name:{left}}{cells}".rstrip(), style))
         if end < len(found):
             console.print()
 
@@ -118,10 +139,9 @@ def show_run(console: Console, found: RunSummary, given: set[str], commands: Seq
 
 
 def _show_options(console: Console, found: RunSummary, given: set[str]) -> None:
-    if not found.options:
-        return
-    for name, text in (("given", True), ("chosen", False)):
-        pairs = [f"{key} {_value(value)}" for key, value in found.options.items() if (key in given) is text]
+    options = {key: _value(value) for key, value in found.options.items() if value is not None}
+    for name, wanted in (("given", True), ("chosen", False)):
+        pairs = [f"{key} {value}" for key, value in options.items() if (key in given) is wanted]
         if pairs:
             _row(console, name, Text(" · ".join(pairs)))
 
@@ -143,24 +163,22 @@ def _show_curve(console: Console, found: RunSummary) -> None:
     width = max(20, min(60, console.width - MARGIN - 24))
     _row(console, "validation", Text(f"loss over {end:,.0f} updates (square-root scale)"))
     for row in chart(points, lines, end=math.sqrt(end), width=width, height=8):
-        console.print(Text(" " * MARGIN + row.rstrip(), "dim"), soft_wrap=True)
+        console.print(Text(" " * MARGIN + row.rstrip(), "dim"))
 
 
 def _show_figures(console: Console, found: RunSummary) -> None:
     if not found.figures:
         return
-    _row(console, "figures", Text(f"on {found.part or 'valid'}"))
+    _row(console, "scores", Text(f"on {found.part or 'valid'}"))
     width = max(len(each.model) for each in found.figures)
     for each in found.figures:
         line = f"{each.model:{width}}  {each.name} {_number(each.value)}"
-        console.print(
-            Text(" " * MARGIN + line, "bold green" if each.model.endswith("network") else ""), soft_wrap=True
-        )
+        console.print(Text(" " * MARGIN + line, "bold green" if each.model.endswith("network") else ""))
 
 
 def _provenance(made: dict[str, Any]) -> str:
     versions = [f"{name} {made[name]}" for name in ("unspool", "python", "numpy", "isa") if made.get(name)]
-    threads = [f"{made['threads']} threads"] if made.get("threads") else []
+    threads = [counted(made["threads"], "thread")] if made.get("threads") else []
     return ", ".join(
         [*versions, *threads, *(str(made[name]) for name in ("cpu", "started") if made.get(name))]
     )
@@ -170,15 +188,11 @@ def _row(console: Console, name: str, content: Text) -> None:
     """Print a line with a name in the margin; long content is wrapped beside it in a terminal."""
     head = Text(f"{name:{MARGIN}}", "bold cyan")
     if not console.is_terminal:
-        console.print(head + content, soft_wrap=True)
+        console.print(head + content)
         return
     grid = Table.grid(padding=0)
     grid.add_row(head, content)
     console.print(grid)
-
-
-def _model(found: RunSummary) -> str:
-    return "" if found.cell is None else f"{found.cell} {found.hidden}"
 
 
 def _updates(found: RunSummary) -> str:

@@ -1,13 +1,13 @@
 """What a terminal shows of answers that are judged: figures of every class, and what is taken for what."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
+from unspool.cli.options import OutputOptions
 from unspool.cli.output import plain_table, title
 from unspool.cli.output_files import output
 from unspool.cli.predict import Predictions
@@ -24,7 +24,7 @@ LEFT = 16
 
 def scores_table(scores: Scores) -> Table:
     """Make a table of every class."""
-    table = plain_table("class", right=("precision", "recall", "F1", "of"), wide=True)
+    table = plain_table("class", right=("precision", "recall", "F1", "count"), wide=True)
     largest = sorted(scores.classes, key=lambda each: -each.support)[:SHOWN]
     for each in (each for each in scores.classes if each in largest):
         table.add_row(
@@ -82,8 +82,7 @@ def show_scores(console: Console, scores: Scores, of: str, what: str = "sequence
     console.print(
         title(
             of, f": {scores.total:,} {what}, accuracy {scores.accuracy:.4f}, macro F1 {scores.macro_f1:.4f}\n"
-        ),
-        soft_wrap=True,
+        )
     )
     console.print(scores_table(scores))
     room = console.width if console.is_terminal else max(console.width, 100)
@@ -91,7 +90,17 @@ def show_scores(console: Console, scores: Scores, of: str, what: str = "sequence
     if lines:
         console.print("\ntruth in rows, predictions in columns", style="dim")
         for line in lines:
-            console.print(line, soft_wrap=True, markup=False)
+            console.print(line)
+
+
+def report_held_out(
+    console: Console, scores: Scores, options: OutputOptions, what: str = "sequences"
+) -> dict[str, Any]:
+    """Print and draw the scores on held-out data; return the fields of --json."""
+    console.print()
+    show_scores(console, scores, "held out", what)
+    draw_scores(scores, options)
+    return {"scores": scores.to_json()}
 
 
 def with_scores(
@@ -105,8 +114,10 @@ def with_scores(
     )
 
 
-def draw_scores(scores: Scores, path: Path, *, force: bool) -> None:
-    """Draw the confusion matrix into a file; of very many classes, of the most frequent."""
+def draw_scores(scores: Scores | None, options: OutputOptions) -> None:
+    """Draw the confusion matrix into the file of --plot; of very many classes, of the most frequent."""
+    if options.plot is None or scores is None:
+        return
     scores = scores.most_frequent(DRAWN) if len(scores.classes) > DRAWN else scores
-    with output(path, force=force) as unfinished:
+    with output(options.plot, force=options.force) as unfinished:
         draw_confusion(scores.confusion, [each.name for each in scores.classes], unfinished)

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from rich.console import Console, Group
@@ -16,6 +15,7 @@ from rich.text import Text
 
 from unspool.baselines.language import baselines_to_plot
 from unspool.cells import cell_named
+from unspool.cli.output import counted
 from unspool.cli.progress import WIDTH, counting_bar, progress_bar, shows_progress
 from unspool.cli.views.chart import chart
 from unspool.cli.views.comparison import PARTS, chosen_line, crossed, measures_table, rows_of, verdict
@@ -31,8 +31,8 @@ from unspool.training.events import (
     Event,
     LeftOut,
     PlanChanged,
+    Scoring,
     StepDone,
-    Stopped,
     TrainingPlanned,
 )
 
@@ -61,7 +61,7 @@ class View:
         self.curve: list[tuple[float, float]] = []
         self.speed = Speed(0, 0)
         self.first_step = 0
-        self.left_out = ""
+        self.left_out = self.machine = ""
         self.corpus: Corpus | None = None
         self.sample: str | None = None
         self.waiting: Status | None = None
@@ -71,22 +71,22 @@ class View:
     def __enter__(self) -> "View":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._wait(None)
         self._stop()
 
     def begin(self, kernel: dict[str, Any]) -> None:
-        """Say what is about to happen, and on what."""
-        threads = f"{kernel['threads']} thread{'s' if kernel['threads'] > 1 else ''}"
-        self.console.print(Text("unspool", "bold"), "· text in, language model out", soft_wrap=True)
-        self.console.print(f"  {threads}, {kernel['isa']}\n", style="dim", soft_wrap=True)
+        """Start reading; the line about the machine is printed with the first event, so not before an error of the input."""
+        self.machine = f"  {counted(kernel['threads'], 'thread')}, {kernel['isa']}\n"
         self._wait("reading the text")
 
     def show(self, event: Event) -> None:
         """Draw one event."""
         self._wait(None)
+        if self.machine:
+            self.console.print(Text("unspool", "bold"), "· text in, language model out")
+            self.console.print(self.machine, style="dim")
+            self.machine = ""
         match event:
             case CorpusReady(corpus):
                 self.corpus = corpus
@@ -98,18 +98,18 @@ class View:
                 self._step(event)
             case PlanChanged(config):
                 self.speed.change(config.fixed.plans[-1][0], config.fixed.steps)
-            case Stopped():
-                self._stop()
+            case Scoring(done, total):
+                self._scoring(done, total)
             case Evaluated():
                 self._stop()
                 self._judged(event)
             case LeftOut(why):
                 self.left_out = why
-                self._line(Text(why, "yellow"))
+                self._line(why, "yellow")
             case list():
                 self._counted(event)
 
-    def judging(self, done: int, total: int) -> None:
+    def _scoring(self, done: int, total: int) -> None:
         """Show how far the judging of the trained model is."""
         self._stop()
         if self.scored is None and shows_progress(self.console):
@@ -132,7 +132,7 @@ class View:
 
     def repeat(self, command: str) -> None:
         """Say how the same run is made again."""
-        self._line(Text(f"to repeat it bit by bit: {command}", "dim"))
+        self._line(f"to repeat it bit for bit: {command}", "dim")
 
     def kept(self, out: Path) -> None:
         """Say where the model is, and what can be done with it."""
@@ -147,7 +147,7 @@ class View:
     def show_sample(self, each: Sample) -> None:
         """Show a text that the model wrote, its prompt in bold."""
         self.samples += 1
-        how = f"temperature {each.temperature}, {1e6 * each.seconds_per_token:.0f} µs a token"
+        how = f"temperature {each.temperature}, {1e6 * each.seconds_per_token:.0f} µs per token"
         self._stage("samples" if self.samples == 1 else "", how)
         text = Text.assemble((each.prompt, "bold"), each.text.rstrip())
         for line in text.wrap(self.console, max(20, min(self.console.width, 100) - MARGIN - 2)):
@@ -164,29 +164,30 @@ class View:
         text = corpus.decode(corpus.train.ids[:300].tolist())
         characters = sum(part.characters for part in corpus.parts)
         self._stage("text", f"{characters:,} characters")
-        self._line(Text(repr(text[:56]) + " …", "dim"))
+        self._line(repr(text[:56]) + " …", "dim")
         self._stage("tokens", corpus.tokenizer.summary)
         shown = corpus.vocab.to_tokens(corpus.train.ids[4:18].tolist())
-        self._line(Text("  ".join(map(repr, shown)) + "  …", "dim"))
+        self._line("  ".join(map(repr, shown)) + "  …", "dim")
         self._stage(
-            "vocabulary", f"{len(corpus.vocab):,} ids by falling frequency, from the training part only"
+            "vocabulary",
+            f"{len(corpus.vocab):,} ids in order of decreasing frequency, from the training split only",
         )
         if corpus.erased:
-            self._line(Text(f"cleaning erased {corpus.erased:,} letters that are not A-Z", "yellow"))
+            self._line(f"cleaning erased {corpus.erased:,} letters that are not A-Z", "yellow")
         frequent = (f"{token!r} {corpus.vocab[token]}" for token, _ in corpus.vocab.token_freqs[:9])
-        self._line(Text("  ".join(frequent) + "  …", "dim"))
+        self._line("  ".join(frequent) + "  …", "dim")
         parts = [part for part in corpus.parts if len(part.ids)]
-        self._line(Text("  ".join(f"{part.name} {len(part.ids):,}" for part in parts), "dim"))
+        self._line("  ".join(f"{part.name} {len(part.ids):,}" for part in parts), "dim")
         if len(corpus.vocab) >= MANY and corpus.tokenizer.one_symbol:
-            rare = "so many different characters: --min-freq 2 makes those that occur once unknown, and all faster"
-            self._line(Text(rare, "yellow"))
+            rare = "large vocabulary of characters: with --min-freq 2, those that occur once become <unk>, and training is faster"
+            self._line(rare, "yellow")
 
     def _counted(self, baselines: list[Baseline]) -> None:
         self.baselines = baselines
         self._stage(
-            "counting", "perplexity of n-grams (Kneser-Ney) on the validation part: the lines to cross"
+            "counting", "perplexity of n-grams (Kneser-Ney) on the validation split: the baselines to beat"
         )
-        self._line(Text("  ".join(f"{each.name} {each.valid.perplexity:.2f}" for each in baselines), "dim"))
+        self._line("  ".join(f"{each.name} {each.valid.perplexity:.2f}" for each in baselines), "dim")
 
     def _planned(self, planned: TrainingPlanned) -> None:
         model, recipe, first = planned.model, planned.config.fixed, planned.first
@@ -196,27 +197,31 @@ class View:
         )
         if planned.bias is not None:
             self._stage("truncation", chosen_line(planned.config, planned.bias))
-        carried = "the state carried on" if planned.config.batches == "sequential" else "drawn at random"
+        carried = (
+            "state carried from window to window"
+            if planned.config.batches == "sequential"
+            else "drawn at random"
+        )
         self._stage("minibatches", f"{recipe.batch_size} rows, {recipe.window} steps per window, {carried}")
         assert self.corpus is not None
         for name, row in (("x", first.x[:40, 0]), ("y", first.y[:40, 0])):
-            self._line(Text(f"{name} {self.corpus.decode(row.tolist())[:60]!r} …", "dim"))
+            self._line(f"{name} {self.corpus.decode(row.tolist())[:60]!r} …", "dim")
         tape = (
             made.layers
             * bytes_of_tape(cell_named(made.cell), recipe.window, recipe.batch_size, made.hidden)
             / 2**20
         )
         sizes = [f"H = {made.hidden}"] + ([f"{made.layers} layers"] if made.layers > 1 else [])
-        sizes += [f"token table of width {made.embedding}{', tied' * made.tied}"] if made.embedding else []
+        sizes += [f"embedding of width {made.embedding}{', tied' * made.tied}"] if made.embedding else []
         sizes += [made.activation] * (made.activation != "tanh") + ["h(0) learned"] * made.learn_h0
         sizes += [f"figure 10.4, {made.feedback} fed back"] * (made.pattern == "output")
         self._stage(
             "model", f"{made.cell.upper()}, {', '.join(sizes)}, {model.parameters.count:,} parameters"
         )
-        self._line(Text(f"the tape of a window, which the backward pass needs: {tape:.1f} MiB", "dim"))
+        self._line(f"the tape of a window, which the backward pass needs: {tape:.1f} MiB", "dim")
         rest = f", from update {planned.step:,} on" if planned.step else ""
         epochs = recipe.steps * self.speed.tokens / max(len(self.corpus.train.ids), 1)
-        self._stage("training", f"{recipe.steps:,} updates, {epochs:.1f} times through the text{rest}")
+        self._stage("training", f"{recipe.steps:,} updates, {epochs:.1f} epochs{rest}")
         if shows_progress(self.console):
             self._start()
 
@@ -239,20 +244,18 @@ class View:
             self.sample = step.sample
         rate, total = self.speed.line(done, step.seconds), self.speed.total
         if (change := self.speed.lasting_change(done)) is not None:
-            self._line(Text(change, "dim"))
+            self._line(change, "dim")
         if self.live is not None:
             self.progress.update(self.task, completed=done, total=total, rate=rate)
             if step.valid is not None:
                 self.live.update(Group(self.progress, *self._picture(step)))
         elif step.valid is not None:
             self._line(
-                Text(
-                    f"{done:6,}/{total:,}  {rate:31}  train {step.train:.3f}  valid {step.valid:.3f} nats, "
-                    f"perplexity {_perplexity(step.valid):.2f}{crossed(self.baselines, step.valid)}"
-                )
+                f"{done:6,}/{total:,}  {rate:31}  train {step.train:.3f}  valid {step.valid:.3f} nats, "
+                f"perplexity {_perplexity(step.valid):.2f}{crossed(self.baselines, step.valid)}"
             )
         if self.live is None and step.sample is not None:
-            self._line(Text(f"writes: {step.sample[:70]!r}", "dim"))
+            self._line(f"sample: {step.sample[:70]!r}", "dim")
 
     def _picture(self, step: StepDone) -> list[Text]:
         assert step.valid is not None
@@ -272,7 +275,7 @@ class View:
         if self.sample is not None:
             shown.append(
                 Text.assemble(
-                    ("writes: ", "cyan"), (repr(self.sample)[: self.console.width - MARGIN - 10], "dim")
+                    ("sample: ", "cyan"), (repr(self.sample)[: self.console.width - MARGIN - 10], "dim")
                 )
             )
         for row in shown:
@@ -282,25 +285,26 @@ class View:
 
     def _judged(self, event: Evaluated) -> None:
         result, part = event.measure, event.part
-        what = f"{PARTS[part]}, {result.targets:,} targets, each once, the state carried"
-        self._stage("result", f"{what}; the best model is that of update {event.best_step:,}")
+        what = f"{PARTS[part]}, {result.targets:,} targets, each scored once, state carried"
+        self._stage("result", f"{what}; best model: update {event.best_step:,}")
         rows = rows_of(self.baselines, part)
         self._line(measures_table(rows, result))
         self._line(verdict(rows, result))
         if self.left_out:
-            self._line(Text(self.left_out, "yellow"))
+            self._line(self.left_out, "yellow")
 
     def _stage(self, name: str, what: str, more: Text | None = None) -> None:
         head = Text.assemble((f"{name:{MARGIN}}", "bold cyan"), what, more or "")
-        self.console.print(head, soft_wrap=True)
+        self.console.print(head)
 
-    def _line(self, content: Text | Table) -> None:
-        if isinstance(content, Text):
-            self.console.print(_indented(content), soft_wrap=True)
-        else:
+    def _line(self, content: str | Text | Table, style: str = "") -> None:
+        if isinstance(content, Table):
             grid = Table.grid(padding=0)
             grid.add_row(" " * MARGIN, content)
             self.console.print(grid)
+        else:
+            line = Text(content, style) if isinstance(content, str) else content
+            self.console.print(Text(" " * MARGIN) + line)
 
     def _stop(self) -> None:
         if self.live is not None:
@@ -315,10 +319,6 @@ def scoring_bar(console: Console) -> Progress:
 
 def _perplexity(nats: float) -> float:
     return Metrics(1, nats).perplexity
-
-
-def _indented(text: Text) -> Text:
-    return Text(" " * MARGIN) + text
 
 
 def _coloured(row: str) -> Text:

@@ -1,7 +1,7 @@
 """Sequences with their targets, and padded minibatches of them with their lengths.
 
 >>> pairs = Examples([np.array([3, 4], np.int32), np.array([5], np.int32)], np.array([0, 1], np.int32))
->>> batch = pairs.batch(np.array([0, 1]), aligned=False)
+>>> batch = pairs.batch(np.array([0, 1]), per_step=False)
 >>> batch.x.T.tolist(), batch.lengths.tolist(), batch.y.tolist()
 ([[3, 4], [5, 0]], [2, 1], [0, 1])
 """
@@ -15,16 +15,15 @@ from itertools import count, islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Floats, Ids, Whole
+from unspool.options import at_least
 
 BUCKETS = 16
 """The number of batches whose rows are sorted by length together."""
 STEPS = 2**20
 """The largest number of steps that are scored at once."""
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,8 @@ class SequenceBatch:
     x: Floats | Ids  # tau B, or tau B X
     lengths: Ids  # B
     y: Floats | Ids | None  # B …, or tau' B …; -1 or NaN where there is no target
-    written: Ids | None  # B, the lengths of the targets where they are sequences
-    rows: Rows  # B, which of the examples they are
+    target_lengths: Ids | None  # B, the lengths of the targets where they are sequences
+    rows: Whole  # B, which of the examples they are
 
     @property
     def B(self) -> int:
@@ -68,7 +67,7 @@ class Examples:
                 digest.update(f"{array.dtype.str} {array.shape} ".encode() + array.tobytes())
         return digest.hexdigest()
 
-    def written(self) -> list[int]:
+    def target_lengths(self) -> list[int]:
         """Return the lengths of the targets where they are sequences, else nothing."""
         if self.y is None or (isinstance(self.y, np.ndarray) and self.y.ndim < 2):
             return []
@@ -79,51 +78,48 @@ class Examples:
 
         A function of the sequences alone: the sums of a score depend on how rows are grouped.
         """
-        longest = max(max(len(each) for each in self.x), max(self.written(), default=0), 1)
+        longest = max(max(len(each) for each in self.x), max(self.target_lengths(), default=0), 1)
         return max(1, min(most, STEPS // longest))
 
-    def part(self, rows: Rows) -> Examples:
+    def part(self, rows: Whole) -> Examples:
         """Return some of the rows."""
         return Examples(_taken(self.x, rows), None if self.y is None else _taken(self.y, rows))
 
-    def batch(self, rows: Rows, *, aligned: bool) -> SequenceBatch:
-        """Return a batch of rows; where `aligned`, targets must be as long as their inputs."""
+    def batch(self, rows: Whole, *, per_step: bool) -> SequenceBatch:
+        """Return a batch of rows; where `per_step`, targets must be as long as their inputs."""
         x, lengths = pad(_taken(self.x, rows))
-        if self.y is None or (isinstance(self.y, np.ndarray) and not (aligned and self.y.ndim >= 2)):
+        if self.y is None or (isinstance(self.y, np.ndarray) and not (per_step and self.y.ndim >= 2)):
             return SequenceBatch(x, lengths, None if self.y is None else self.y[rows], None, rows)
-        y, written = pad(_taken(self.y, rows), missing=True)
-        if aligned and not np.array_equal(lengths, written):
-            at = int(np.flatnonzero(lengths != written)[0])
+        y, target_lengths = pad(_taken(self.y, rows), missing=True)
+        if per_step and not np.array_equal(lengths, target_lengths):
+            at = int(np.flatnonzero(lengths != target_lengths)[0])
             raise InputError(
-                f"sequence {rows[at]} has {lengths[at]} steps and {written[at]} targets; expected one a step"
+                f"sequence {rows[at] + 1} has {lengths[at]} steps and {target_lengths[at]} targets; expected one a step"
             )
-        return SequenceBatch(x, lengths, y, written, rows)
+        return SequenceBatch(x, lengths, y, target_lengths, rows)
 
     def batches(
-        self, B: int, rng: np.random.Generator | None = None, *, aligned: bool
+        self, B: int, rng: np.random.Generator | None = None, *, per_step: bool
     ) -> Iterator[SequenceBatch]:
         """Yield all rows once, rows of about the same length together; in a random order with `rng`."""
         for rows in group_by_length(np.array([len(x) for x in self.x]), B, rng):
-            yield self.batch(rows, aligned=aligned)
+            yield self.batch(rows, per_step=per_step)
 
 
-def group_by_length(
-    lengths: Whole, B: int, rng: np.random.Generator | None = None, buckets: int = BUCKETS
-) -> list[Whole]:
+def group_by_length(lengths: Whole, B: int, rng: np.random.Generator | None = None) -> list[Whole]:
     """Return groups of at most B rows of about the same length, each row once.
 
-    Without a generator the rows are sorted by length. With one, `buckets` groups of random rows are sorted by length at a
+    Without a generator the rows are sorted by length. With one, `BUCKETS` groups of random rows are sorted by length at a
     time, and the groups are shuffled: more buckets mean less padding and less randomness.
 
     >>> [rows.tolist() for rows in group_by_length(np.array([3, 1, 0, 2]), 2)]
     [[2, 1], [3, 0]]
     """
-    if B < 1 or buckets < 1:
-        raise InputError(f"batches: B is {B} and buckets {buckets}; expected at least 1 each")
+    at_least("B", B, 1)
     if rng is None:
         return _split(np.argsort(lengths, kind="stable"), B)
     order = rng.permutation(len(lengths))
-    pools = [pool[np.argsort(lengths[pool], kind="stable")] for pool in _split(order, B * buckets)]
+    pools = [pool[np.argsort(lengths[pool], kind="stable")] for pool in _split(order, B * BUCKETS)]
     groups = [rng.permutation(rows) for pool in pools for rows in _split(pool, B)]
     return [groups[i] for i in rng.permutation(len(groups))]
 
@@ -133,13 +129,13 @@ def _split(order: Whole, size: int) -> list[Whole]:
 
 
 def cycle_batches(
-    examples: Examples, B: int, seed: int, *, aligned: bool, done: int = 0
+    examples: Examples, B: int, seed: int, *, per_step: bool, done: int = 0
 ) -> Iterator[SequenceBatch]:
     """Yield batches without end, each epoch in another order; the first `done` batches are left out."""
     begin, skipped = divmod(done, -(-len(examples) // B))
     for epoch in count(begin):
         rng = np.random.default_rng([seed, 2, epoch])
-        yield from islice(examples.batches(B, rng, aligned=aligned), skipped, None)
+        yield from islice(examples.batches(B, rng, per_step=per_step), skipped, None)
         skipped = 0
 
 
@@ -157,5 +153,5 @@ def pad(sequences: Sequence[Floats | Ids], *, missing: bool = False) -> tuple[An
     return x, lengths
 
 
-def _taken(values: Any, rows: Rows) -> Any:
+def _taken(values: Any, rows: Whole) -> Any:
     return values[rows] if isinstance(values, np.ndarray) else [values[i] for i in rows.tolist()]

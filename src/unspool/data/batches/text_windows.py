@@ -31,13 +31,12 @@ epoch to epoch, so over epochs nothing is left out.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.errors import InputError
-from unspool.kernels.arrays import Ids, Whole
+from unspool.kernels.arrays import Ids, Mask, Whole
 from unspool.options import at_least
 
 
@@ -47,7 +46,7 @@ class Batch:
 
     x: Ids  # tau B
     y: Ids  # tau B
-    reset: NDArray[np.bool_]  # B
+    reset: Mask  # B
     """The rows whose state is reset."""
 
 
@@ -117,12 +116,11 @@ class Batches:
 
     def restore(self, state: Position) -> None:
         """Return to a saved position."""
-        own = {"kind": self.kind, "tokens": len(self._ids), "B": self._B, "tau": self._tau}
-        found: Mapping[str, Any] = state
-        for name, value in own.items():
-            if found[name] != value:
+        own, found = cast(Mapping[str, Any], self.state()), cast(Mapping[str, Any], state)
+        for name in ("kind", "tokens", "B", "tau"):
+            if found[name] != own[name]:
                 raise InputError(
-                    f"batches: the saved place has {name} {found[name]!r}, these batches {value!r}"
+                    f"batches: the saved place has {name} {found[name]!r}, these batches {own[name]!r}"
                 )
         try:
             self._rng.bit_generator.state = state["generator"]

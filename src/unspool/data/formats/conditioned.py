@@ -16,7 +16,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,8 @@ import numpy as np
 
 from unspool.data.formats.base import ending
 from unspool.data.formats.labelled import TEXT_ENDINGS, DefaultColumns, read_labelled
-from unspool.data.formats.numeric import read_features
 from unspool.data.formats.registry import array_format
-from unspool.data.formats.table import Column, Table, read_table
+from unspool.data.formats.table import Column, read_table
 from unspool.data.text.decoding import read_file
 from unspool.errors import EmptyInput, InputError
 
@@ -59,8 +58,8 @@ class Conditioned:
         """Return some of the rows."""
         assert self.texts is not None
         given = [self.given[i] for i in rows] if self.are_classes else self.given[rows]
-        locations = [self.locations[i] for i in rows]
-        return Conditioned(self.name, given, [self.texts[i] for i in rows], locations, self.features)
+        texts, locations = ([each[i] for i in rows] for each in (self.texts, self.locations))
+        return replace(self, given=given, texts=texts, locations=locations)
 
 
 def read_conditioned(
@@ -85,23 +84,14 @@ def read_conditioned(
             f"{path}: a file of arrays; expected texts in a table (CSV, TSV) or a folder with one text file per class"
         )
     table = read_table(path, delimiter)
-    texts = _texts(table, defaults.text if text is None else text, need_texts or text not in (None, "none"))
-    locations = [f"{table.name}: row {i} (line {line})" for i, line in enumerate(table.lines, 1)]
+    column, needed = defaults.text if text is None else text, need_texts or text not in (None, "none")
+    texts = table.text(column) if needed or table.has(column) else None
     if features:
         table.refuse_missing(features)
-        found = [table.find(column) for column in features]
-        names = tuple(table.names[i] for i in found)
-        return Conditioned(table.name, read_features(table, found), texts, locations, names)
-    at = defaults.label if label is None else label
-    classes = [each.strip() for each in table.text(at)]
-    for i, each in enumerate(classes):
-        if not each:
-            raise InputError(f"{table.location(i, at)}: the class is missing")
-    return Conditioned(table.name, classes, texts, locations)
-
-
-def _texts(table: Table, column: Column, needed: bool) -> list[str] | None:
-    return table.text(column) if needed or table.has(column) else None
+        names = tuple(table.names[table.find(column)] for column in features)
+        return Conditioned(table.name, table.vectors(features), texts, table.locations, names)
+    classes = table.labels(defaults.label if label is None else label, "class")
+    return Conditioned(table.name, classes, texts, table.locations)
 
 
 def _from_folder(path: Path, features: Sequence[Column]) -> Conditioned:

@@ -13,18 +13,17 @@ array([7, 2, 1], dtype=uint8)
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.data.text.decoding import read_bytes
 from unspool.errors import InputError
+from unspool.kernels.arrays import Array
 
 KINDS = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 
 
-def read_idx(path: str | Path) -> NDArray[Any]:
+def read_idx(path: str | Path) -> Array:
     """Read an array from a file, gzipped or not."""
     content = read_bytes(path)
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in KINDS:
@@ -41,7 +40,7 @@ def read_idx(path: str | Path) -> NDArray[Any]:
     return values.astype(dtype.newbyteorder("="))
 
 
-def read_images(images: str | Path, labels: str | Path) -> tuple[NDArray[Any], NDArray[Any]]:
+def read_images(images: str | Path, labels: str | Path) -> tuple[Array, Array]:
     """Read images (n, rows, columns) and their labels (n,)."""
     pixels, classes = read_idx(images), read_idx(labels)
     if pixels.ndim != 3 or classes.ndim != 1:

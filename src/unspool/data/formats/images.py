@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.errors import EmptyInput, FileError, InputError, MissingExtra
+from unspool.kernels.arrays import Array
 from unspool.options import check_choice
 
 IMAGE_STEPS = ("rows", "pixels")
@@ -26,7 +26,7 @@ DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
 """Modes of Pillow with one channel of more than 8 bits."""
 
 
-def image_sequences(images: Any, by: str = "rows") -> NDArray[Any]:
+def image_sequences(images: Any, by: str = "rows") -> Array:
     """Return images (n, h, w) or (n, h, w, c) as sequences (n, tau, X): by rows (n, h, w·c), by pixels (n, h·w, c)."""
     check_choice("by", by, IMAGE_STEPS)
     array = np.asarray(images)
@@ -44,9 +44,9 @@ def image_sequences(images: Any, by: str = "rows") -> NDArray[Any]:
     return values.reshape((n, h, -1) if by == "rows" else (n, h * w, -1))
 
 
-def read_image_files(paths: Sequence[Path], by: str = "rows") -> NDArray[Any]:
+def read_image_files(paths: Sequence[Path], by: str = "rows") -> Array:
     """Read image files of one size and one number of channels as sequences (n, tau, X)."""
-    arrays = list[NDArray[Any]]()
+    arrays = list[Array]()
     for path in paths:
         arrays.append(read_image(path))
         if arrays[-1].shape != arrays[0].shape:
@@ -57,7 +57,7 @@ def read_image_files(paths: Sequence[Path], by: str = "rows") -> NDArray[Any]:
     return image_sequences(np.stack(arrays), by)
 
 
-def read_image(path: Path) -> NDArray[Any]:
+def read_image(path: Path) -> Array:
     """Read one image as (h, w, c), with one channel (grey) or three (red, green, blue)."""
     try:
         from PIL import Image, UnidentifiedImageError
@@ -99,6 +99,6 @@ def image_files(folder: Path) -> dict[str, list[Path]]:
     return {name: paths for name, paths in found.items() if paths}
 
 
-def _size(array: NDArray[Any]) -> str:
+def _size(array: Array) -> str:
     h, w, c = array.shape
     return f"{w} × {h} pixels of {c} channel{'s' * (c > 1)}"

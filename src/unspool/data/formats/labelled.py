@@ -22,14 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
-
 from unspool.data.formats.base import ending
 from unspool.data.formats.images import image_files, is_image, read_image_files
 from unspool.data.formats.registry import array_format
 from unspool.data.formats.table import Column, Table, read_table
 from unspool.data.text.decoding import read_file
 from unspool.errors import EmptyInput, FileError, InputError
+from unspool.kernels.arrays import Array
 from unspool.storage.files import as_path
 
 TEXT_ENDINGS = ("txt", "text")
@@ -41,7 +40,7 @@ class Labelled:
 
     name: str
     """The file, for messages."""
-    sequences: Sequence[str] | Sequence[NDArray[Any]]
+    sequences: Sequence[str] | Sequence[Array]
     labels: list[str] | None
     """One per sequence; None if the file has none and `need_labels` was false."""
     locations: list[str]
@@ -188,13 +187,6 @@ def _from_table(
     if not need_labels and table.lacks(label, at, text):
         labels = None
     else:
-        if table.find(at) == table.find(text):
-            raise InputError(
-                f"{table.name}: text and label are the same column, {table.names[table.find(at)]!r}"
-            )
-        labels = [each.strip() for each in table.text(at)]
-        for i, each in enumerate(labels):
-            if not each:
-                raise InputError(f"{table.location(i, at)}: the label is missing")
-    locations = [f"{table.name}: row {i} (line {line})" for i, line in enumerate(table.lines, 1)]
-    return Labelled(table.name, texts, labels, locations)
+        table.find_two(at, text, "text and label")
+        labels = table.labels(at, "label")
+    return Labelled(table.name, texts, labels, table.locations)

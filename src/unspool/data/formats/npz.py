@@ -30,12 +30,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from unspool.data.formats.base import Sequences
+from unspool.data.formats.base import Sequences, errors_name
 from unspool.data.formats.images import image_sequences
 from unspool.errors import EmptyInput, FileError, InputError
-from unspool.kernels.arrays import Real
+from unspool.kernels.arrays import Array, Real, Whole
 from unspool.storage.files import as_path, write_atomic
 
 KEYS = ("values", "lengths", "images", "labels", "targets")
@@ -55,51 +54,55 @@ LAYOUT = (
 def read_ragged(path: str | Path, by: str | None = None) -> Sequences:
     """Read sequences and, if present, their labels as strings or their targets as float64 (n, O)."""
     arrays = _load(path)
-    if unknown := sorted(set(arrays) - set(KEYS)):
-        raise InputError(f"{path}: an array {unknown[0]!r} in it; {LAYOUT}")
-    if len(found := [key for key in ("values", "images") if key in arrays]) != 1:
-        which = "an array 'values' and an array 'images'" if found else "no array 'values'"
-        raise InputError(f"{path}: {which} in it; {LAYOUT}")
-    images = found == ["images"] or (arrays["values"].ndim in (3, 4) and "lengths" not in arrays)
-    if by is not None and not images:
-        raise InputError(f"{path}: by={by} is for images, and the file has sequences; remove it")
-    sequences = _images(path, arrays, found[0], by or "rows") if images else _cut(path, arrays)
-    labels = _labels(path, arrays.get("labels"), len(sequences))
-    targets = _targets(path, arrays.get("targets"), len(sequences))
+    with errors_name(path):
+        sequences = _images(arrays, by) if _holds_images(arrays) else _cut(arrays, by)
+        labels = _labels(arrays.get("labels"), len(sequences))
+        targets = _targets(arrays.get("targets"), len(sequences))
     locations = [f"{path}: sequence {i}" for i in range(1, len(sequences) + 1)]
     return Sequences(sequences, labels, targets, locations)
 
 
-def _images(path: str | Path, arrays: dict[str, NDArray[Any]], key: str, by: str) -> NDArray[Any]:
+def _holds_images(arrays: dict[str, Array]) -> bool:
+    """Return whether a file has images instead of sequences; raise InputError for unknown or missing arrays."""
+    if unknown := sorted(set(arrays) - set(KEYS)):
+        raise InputError(f"an array {unknown[0]!r} in it; {LAYOUT}")
+    if len(found := [key for key in ("values", "images") if key in arrays]) != 1:
+        which = "an array 'values' and an array 'images'" if found else "no array 'values'"
+        raise InputError(f"{which} in it; {LAYOUT}")
+    return found == ["images"] or (arrays["values"].ndim in (3, 4) and "lengths" not in arrays)
+
+
+def _images(arrays: dict[str, Array], by: str | None) -> Array:
     if "lengths" in arrays:
-        raise InputError(f"{path}: images have no lengths; {LAYOUT}")
-    try:
-        return image_sequences(arrays[key], by)
-    except InputError as error:
-        raise type(error)(f"{path}: {key}: {error}") from error
+        raise InputError(f"images have no lengths; {LAYOUT}")
+    key = "images" if "images" in arrays else "values"
+    with errors_name(key):
+        return image_sequences(arrays[key], by or "rows")
 
 
-def _cut(path: str | Path, arrays: dict[str, NDArray[Any]]) -> list[NDArray[Any]]:
+def _cut(arrays: dict[str, Array], by: str | None) -> list[Array]:
     """Split the values into sequences."""
+    if by is not None:
+        raise InputError(f"by={by} is for images, and the file has sequences; remove it")
     if "lengths" not in arrays:
-        raise InputError(f"{path}: no array 'lengths' in it; {LAYOUT}")
-    values, lengths = _values(path, arrays["values"]), arrays["lengths"]
+        raise InputError(f"no array 'lengths' in it; {LAYOUT}")
+    values, lengths = _values(arrays["values"]), arrays["lengths"]
     if lengths.ndim != 1 or lengths.dtype.kind not in "iu" or (lengths.size and int(lengths.min()) < 0):
-        raise InputError(f"{path}: lengths is {_describe(lengths)}; expected n whole numbers of 0 or more")
+        raise InputError(f"lengths is {_describe(lengths)}; expected n whole numbers of 0 or more")
     if not lengths.size:
-        raise EmptyInput(f"{path}: no sequence in it")
+        raise EmptyInput("no sequence in it")
     if (total := sum(lengths.tolist())) != len(values):
-        raise InputError(f"{path}: lengths add up to {total:,}, but values has {len(values):,} rows")
+        raise InputError(f"lengths add up to {total:,}, but values has {len(values):,} rows")
     ends = np.cumsum(lengths, dtype=np.int64)
-    _require_finite(path, values, ends)
+    _require_finite(values, ends)
     return np.split(values, ends[:-1])
 
 
 def write_ragged(
     path: str | Path,
-    sequences: Sequence[NDArray[Any]],
-    labels: Sequence[str] | Sequence[int] | NDArray[Any] | None = None,
-    targets: Sequence[float] | NDArray[Any] | None = None,
+    sequences: Sequence[Array],
+    labels: Sequence[str] | Sequence[int] | Array | None = None,
+    targets: Sequence[float] | Array | None = None,
 ) -> None:
     """Write sequences in the layout of `read_ragged`; an existing file is replaced.
 
@@ -120,7 +123,7 @@ def write_ragged(
     write_atomic(path, content.getvalue())
 
 
-def _load(path: str | Path) -> dict[str, NDArray[Any]]:
+def _load(path: str | Path) -> dict[str, Array]:
     try:
         with as_path(path).open("rb") as raw:
             magic = raw.read(2)
@@ -143,7 +146,7 @@ def _load(path: str | Path) -> dict[str, NDArray[Any]]:
         raise FileError(f"{path}: cannot be read as .npz: {str(error).splitlines()[0]}") from error
 
 
-def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+def _array(archive: zipfile.ZipFile, name: str) -> Array:
     """Read one array of an archive; raise ValueError for a compressed one that exceeds `LARGEST` bytes."""
     entry = archive.getinfo(name)
     if entry.compress_type != zipfile.ZIP_STORED and entry.file_size > LARGEST:
@@ -151,7 +154,7 @@ def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
     with archive.open(entry) as file:
         _check_claim(file, entry.file_size)
     with archive.open(entry) as file:
-        found: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+        found: Array = np.lib.format.read_array(file, allow_pickle=False)
         return found
 
 
@@ -164,61 +167,59 @@ def _check_claim(file: IO[bytes], size: int) -> None:
         raise ValueError(f"its header claims shape {shape} of {dtype}, in {size:,} bytes")
 
 
-def _image_array(path: str | Path, file: IO[bytes]) -> NDArray[Any]:
+def _image_array(path: str | Path, file: IO[bytes]) -> Array:
     """Read the images of an .npy file."""
     _check_claim(file, os.fstat(file.fileno()).st_size)
     file.seek(0)
-    found: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    found: Array = np.lib.format.read_array(file, allow_pickle=False)
     if found.ndim not in (3, 4):
         raise InputError(f"{path}: one array alone, {_describe(found)}; {LAYOUT} in one .npz")
     return found
 
 
-def _values(path: str | Path, values: NDArray[Any]) -> NDArray[Any]:
+def _values(values: Array) -> Array:
     if values.ndim not in (1, 2) or values.dtype.kind not in "iufb":
-        raise InputError(f"{path}: values is {_describe(values)}; expected numbers, N X or N")
+        raise InputError(f"values is {_describe(values)}; expected numbers, N X or N")
     if values.dtype.kind == "f" and values.ndim == 1:
         return values[:, None]
     return values
 
 
-def _require_finite(path: str | Path, values: NDArray[Any], ends: NDArray[np.int64]) -> None:
+def _require_finite(values: Array, ends: Whole) -> None:
     """Raise InputError for a NaN or infinite value, with its sequence and step, both counted from 1."""
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         at = np.argwhere(~np.isfinite(values))[0]
         row, number = int(at[0]), int(np.searchsorted(ends, at[0], side="right"))
         step = row - (int(ends[number - 1]) if number else 0)
         raise InputError(
-            f"{path}: sequence {number + 1:,}, step {step + 1:,}: the value is {values[tuple(at)]}; "
+            f"sequence {number + 1:,}, step {step + 1:,}: the value is {values[tuple(at)]}; "
             "expected finite numbers: fill or cut what is missing"
         )
 
 
-def _labels(path: str | Path, labels: NDArray[Any] | None, count: int) -> list[str] | None:
+def _labels(labels: Array | None, count: int) -> list[str] | None:
     if labels is None:
         return None
     if labels.shape == (count, 1):
         labels = labels[:, 0]
     if labels.shape != (count,) or labels.dtype.kind not in "iuUb":
-        raise InputError(f"{path}: labels is {_describe(labels)}; expected {count} whole numbers or strings")
+        raise InputError(f"labels is {_describe(labels)}; expected {count} whole numbers or strings")
     return [str(label) for label in labels.tolist()]
 
 
-def _targets(path: str | Path, targets: NDArray[Any] | None, count: int) -> Real | None:
+def _targets(targets: Array | None, count: int) -> Real | None:
     if targets is None:
         return None
     if len(targets.shape) not in (1, 2) or len(targets) != count or targets.dtype.kind not in "iufb":
         raise InputError(
-            f"{path}: targets is {_describe(targets)}; expected numbers, ({count},) or ({count}, numbers)"
+            f"targets is {_describe(targets)}; expected numbers, ({count},) or ({count}, numbers)"
         )
     numbers = targets.reshape(count, -1).astype(np.float64)
     if not np.isfinite(numbers).all() or not numbers.shape[1]:
         row = int(np.argwhere(~np.isfinite(numbers))[0][0]) if numbers.shape[1] else 0
-        raise InputError(
-            f"{path}: targets: row {row + 1:,} has no finite number; expected one for each sequence"
-        )
+        raise InputError(f"targets: row {row + 1:,} has no finite number; expected one for each sequence")
     return numbers
 
 
-def _describe(array: NDArray[Any]) -> str:
+def _describe(array: Array) -> str:
     return f"{array.shape} of {array.dtype}"

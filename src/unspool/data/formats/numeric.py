@@ -16,7 +16,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -75,15 +75,11 @@ class Measured:
     def part(self, rows: list[int]) -> "Measured":
         """Return some of the rows."""
         array = isinstance(self.sequences, np.ndarray)
-        return Measured(
-            self.name,
-            self.sequences[rows] if array else [self.sequences[i] for i in rows],
-            None if self.targets is None else self.targets[rows],
-            self.names,
-            [self.locations[i] for i in rows],
-            self.kind,
-            self.columns,
-            self.left_out,
+        return replace(
+            self,
+            sequences=self.sequences[rows] if array else [self.sequences[i] for i in rows],
+            targets=None if self.targets is None else self.targets[rows],
+            locations=[self.locations[i] for i in rows],
         )
 
 
@@ -120,22 +116,21 @@ def _numbered(targets: Real | None) -> tuple[str, ...]:
 def _from_table(table: Table, columns: Columns, need_targets: bool) -> Measured:
     targets = _target_columns(table, columns.target or (TARGET,), need_targets)
     names = tuple(table.names[i] for i in targets or ())
-    numbers = None if targets is None else np.stack([table.numbers(i) for i in targets], axis=1)
-    locations = [f"{table.name}: row {i} (line {line})" for i, line in enumerate(table.lines, 1)]
+    numbers = None if targets is None else table.vectors(targets)
     if columns.text is not None:
         if columns.features or columns.series:
             raise InputError(f"{table.name}: text or features; expected one of them, got both")
         text = table.find(columns.text)
         _refuse_same(table, targets, [text])
         chosen = Columns(names, (), table.names[text])
-        return Measured(table.name, table.text(text), numbers, names, locations, "texts", chosen)
-    features, left_out = feature_columns(table, columns.features, targets or [], columns.target)
+        return Measured(table.name, table.text(text), numbers, names, table.locations, "texts", chosen)
+    features, left_out = _feature_columns(table, columns.features, targets or [], columns.target)
     _refuse_same(table, targets, features)
-    values = read_features(table, features)
+    values = table.vectors(features)
     chosen = Columns(names, tuple(table.names[i] for i in features), None, columns.series)
     shaped = values[:, :, None] if columns.series else values[:, None, :]  # n tau X
     kind: Literal["vectors", "series"] = "series" if columns.series else "vectors"
-    return Measured(table.name, shaped, numbers, names, locations, kind, chosen, left_out)
+    return Measured(table.name, shaped, numbers, names, table.locations, kind, chosen, left_out)
 
 
 def _target_columns(table: Table, targets: Sequence[Column], need_targets: bool) -> list[int] | None:
@@ -147,8 +142,8 @@ def _target_columns(table: Table, targets: Sequence[Column], need_targets: bool)
     return found
 
 
-def feature_columns(
-    table: Table, given: Sequence[Column], targets: Sequence[int], named: Sequence[Column] = ()
+def _feature_columns(
+    table: Table, given: Sequence[Column], targets: Sequence[int], named: Sequence[Column]
 ) -> tuple[list[int], list[str]]:
     """Return the numeric columns to read, and the names of the others; all except the targets unless some are given."""
     if given:
@@ -162,11 +157,6 @@ def feature_columns(
             f"there are {', '.join(table.names)}"
         )
     return found, [table.names[i] for i in others if i not in found]
-
-
-def read_features(table: Table, features: Sequence[int]) -> Real:
-    """Return numeric columns as one array (n, X)."""
-    return np.stack([table.numbers(i) for i in features], axis=1)
 
 
 def _refuse_same(table: Table, targets: Sequence[int] | None, read: Sequence[int]) -> None:

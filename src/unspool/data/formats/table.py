@@ -77,6 +77,13 @@ class Table:
             return given == "none" and not self.has(given)
         return not self.has(chosen) or self.find(chosen) == self.find(other)
 
+    def find_two(self, one: Column, other: Column, names: str) -> tuple[int, int]:
+        """Return the numbers of two columns; raise InputError if they are the same, with their `names` in the call."""
+        first, second = self.find(one), self.find(other)
+        if first == second:
+            raise InputError(f"{self.name}: {names} are the same column, {self.names[first]!r}")
+        return first, second
+
     def find(self, column: Column) -> int:
         """Return the number of a column; raise InputError with the list of columns if it is missing."""
         self.refuse_missing([column])
@@ -91,6 +98,11 @@ class Table:
             what = f"no column{'s' * (len(missing) > 1)} {', '.join(missing)}"
             raise InputError(f"{self.name}: {what}; there are {there}{how if len(self.names) == 1 else ''}")
 
+    @property
+    def locations(self) -> list[str]:
+        """The location of each row, for messages."""
+        return [f"{self.name}: row {i} (line {line})" for i, line in enumerate(self.lines, 1)]
+
     def location(self, row: int, column: Column) -> str:
         """Return the location of a field for a message; `row` counts from 0, the message from 1."""
         at = self.find(column)
@@ -101,6 +113,13 @@ class Table:
         at = self.find(column)
         return [row[at] for row in self.rows]
 
+    def labels(self, column: Column, what: str) -> list[str]:
+        """Return the fields of a column without outer blanks; raise InputError for an empty one, with `what` is missing."""
+        found = [field.strip() for field in self.text(column)]
+        if "" in found:
+            raise InputError(f"{self.location(found.index(''), column)}: the {what} is missing")
+        return found
+
     def numbers(self, column: Column, missing: str = "refuse") -> Real:
         """Return a column as float64; ``missing``: refuse (an error) or nan (missing values are NaN)."""
         check_choice("missing", missing, ("refuse", "nan"))
@@ -108,14 +127,14 @@ class Table:
         values = np.empty(len(self.rows))
         for i, row in enumerate(self.rows):
             value = as_number(row[at])
-            if value is None or math.isinf(value):
-                raise InputError(
-                    f"{self.location(i, at)}: expected a finite number, got {row[at]!r}{comma_hint(row[at])}"
-                )
-            if math.isnan(value) and missing == "refuse":
-                raise InputError(f"{self.location(i, at)}: the value is missing ({row[at]!r})")
+            if value is None or not math.isfinite(value):
+                value = missing_value(row[at], missing, self.location(i, at))
             values[i] = value
         return values
+
+    def vectors(self, columns: Iterable[Column]) -> Real:
+        """Return numeric columns as one array (n, X)."""
+        return np.stack([self.numbers(column) for column in columns], axis=1)
 
     def is_numeric(self, column: Column) -> bool:
         """Return whether all fields of a column that are not missing are numbers, and at least one is."""
@@ -136,6 +155,16 @@ def as_number(field: str) -> float | None:
         return None if "_" in field else float(field)
     except ValueError:
         return None
+
+
+def missing_value(field: str, missing: str, location: str) -> float:
+    """Return NaN for a missing value, if ``missing`` allows it; raise InputError for any other field."""
+    value = as_number(field)
+    if value is None or math.isinf(value):
+        raise InputError(f"{location}: expected a finite number, got {field!r}{comma_hint(field)}")
+    if missing == "refuse":
+        raise InputError(f"{location}: the value is missing ({field!r})")
+    return value
 
 
 def comma_hint(field: str) -> str:
@@ -167,14 +196,11 @@ def read_table(path: str | Path, delimiter: str | None = None) -> Table:
         raise EmptyInput(f"{name}: no row below its heading")
     for i, (line, row) in enumerate(body, 1):
         if len(row) != len(names):
+            fields = f"{len(row)} field{'s' * (len(row) != 1)}"
             raise InputError(
-                f"{name}: row {i} (line {line}) has {_fields(len(row))}; the heading has {len(names)}: {', '.join(names)}"
+                f"{name}: row {i} (line {line}) has {fields}; the heading has {len(names)}: {', '.join(names)}"
             )
     return Table(name, names, [row for _, row in body], [line for line, _ in body], cut)
-
-
-def _fields(count: int) -> str:
-    return f"{count} field{'s' if count != 1 else ''}"
 
 
 def _headings(name: str, first: Sequence[str]) -> tuple[str, ...]:

@@ -194,8 +194,7 @@ def _from_table(table: Table, wanted: _Wanted) -> Tagged:
     if not need_tags and table.lacks(given.tag, tag, token):
         tags = None
     else:
-        if table.find(token) == table.find(tag):
-            raise InputError(f"{table.name}: token and tag are the same column, {tag!r}")
+        table.find_two(token, tag, "token and tag")
         tags = table.text(tag)
     begins = _begins(names)
     spans = list(zip(begins, [*begins[1:], len(names)], strict=True))

@@ -21,14 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.data.formats.long_table import refuse_blocks, refuse_long, refuse_restarting_count
 from unspool.data.formats.table import Column, Table, as_number, comma_hint, read_table
 from unspool.data.series.time_index import TimeIndex, first_fault, infer_time_index
 from unspool.data.series.times import day_is_unclear, format_of, look_like_times
 from unspool.errors import InputError
-from unspool.kernels.arrays import Real
+from unspool.kernels.arrays import Mask, Real, Whole
 from unspool.options import check_choice
 
 NAMED = (
@@ -58,7 +57,7 @@ class Values:
     """One column: values without gaps, and a mask of the observed ones."""
 
     y: Real
-    known: NDArray[np.bool_]
+    known: Mask
     begin: int
     """The step of its first value: the number of dropped steps before it."""
 
@@ -198,9 +197,7 @@ def _rises(numbers: Sequence[int | None]) -> bool:
     return numbers == list(range(len(numbers)))
 
 
-def _steps(
-    table: Table, at: int | None, clock: TimeIndex | None, missing: str, hint: str
-) -> NDArray[np.int64]:
+def _steps(table: Table, at: int | None, clock: TimeIndex | None, missing: str, hint: str) -> Whole:
     """Return the step of each row; raise InputError for times that do not rise or, unless filled, skip steps."""
     if clock is None or at is None:
         return np.arange(len(table))
@@ -263,7 +260,7 @@ def _refuse_holes(table: Table, read: dict[int, Real], missing: str) -> None:
             )
 
 
-def _values(read: Real, steps: NDArray[np.int64], missing: str) -> Values:
+def _values(read: Real, steps: Whole, missing: str) -> Values:
     y = np.full(int(steps[-1]) + 1, np.nan)
     y[steps] = read
     begin = int(np.flatnonzero(~np.isnan(y))[0])

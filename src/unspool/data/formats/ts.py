@@ -21,48 +21,33 @@ Missing values, ``?`` or ``NaN``, are an error unless ``missing="nan"``. Time st
 """
 
 import math
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from unspool.data.formats.base import Sequences
-from unspool.data.formats.table import as_number
+from unspool.data.formats.table import as_number, missing_value
 from unspool.data.text.decoding import read_file
 from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Real
 from unspool.options import check_choice
 
 
-@dataclass
 class Header:
-    """The lines before @data."""
+    """The lines before @data: fields by lower-case name."""
 
-    words: dict[str, list[str]] = field(default_factory=dict)
-    """Fields by lower-case name."""
-
-    @property
-    def labelled(self) -> bool:
-        """Whether each line ends with a label, a class or a number."""
-        return self._says("classlabel") or self._says("targetlabel")
-
-    @property
-    def numbers(self) -> bool:
+    def __init__(self, words: dict[str, list[str]]) -> None:
+        true = {key for key, values in words.items() if values and values[0].lower() == "true"}
+        self.numbers = "targetlabel" in true
         """Whether each line ends with a number to predict."""
-        return self._says("targetlabel")
-
-    @property
-    def classes(self) -> list[str]:
+        self.labelled = self.numbers or "classlabel" in true
+        """Whether each line ends with a label, a class or a number."""
+        self.classes = words["classlabel"][1:] if "classlabel" in true else []
         """The declared labels; none if the label is a number."""
-        return self.words["classlabel"][1:] if self._says("classlabel") else []
-
-    @property
-    def stamped(self) -> bool:
+        self.stamped = "timestamps" in true
         """Whether values have time stamps."""
-        return self._says("timestamps")
-
-    def _says(self, key: str) -> bool:
-        return [word.lower() for word in self.words.get(key, ())[:1]] == ["true"]
+        self.dimensions = next(iter(words.get("dimensions", words.get("dimension", ()))), "")
+        """The declared number of values per step, as written."""
 
 
 def read_ts(path: str | Path, missing: str = "refuse") -> Sequences:
@@ -78,15 +63,14 @@ def read_ts(path: str | Path, missing: str = "refuse") -> Sequences:
     for number, line in enumerate(lines[begin:], begin + 1):
         if not line or line.startswith("#"):
             continue
-        parts = line.split(":")
+        parts, at = line.split(":"), f"{path}: line {number}"
         if header.labelled:
-            labels.append(_label(path, number, parts.pop().strip(), header.classes))
-        sequences.append(_series(path, number, parts, header, missing))
-        locations.append(f"{path}: line {number}")
+            labels.append(_label(at, parts.pop().strip(), header.classes))
+        sequences.append(_series(at, parts, header, missing))
+        locations.append(at)
         if sequences[-1].shape[1] != sequences[0].shape[1]:
             raise InputError(
-                f"{path}: line {number} has {sequences[-1].shape[1]} dimensions; the first series has "
-                f"{sequences[0].shape[1]}"
+                f"{at} has {sequences[-1].shape[1]} dimensions; the first series has {sequences[0].shape[1]}"
             )
     if not sequences:
         raise EmptyInput(f"{path}: no series below @data")
@@ -104,50 +88,45 @@ def _targets(labels: list[str], locations: list[str]) -> Real:
 
 
 def _header(path: str | Path, lines: list[str]) -> tuple[Header, int]:
-    header = Header()
+    words = dict[str, list[str]]()
     for number, line in enumerate(lines, 1):
         if line.lower() == "@data":
-            return header, number
+            return Header(words), number
         if line.startswith("@"):
             key, *rest = line[1:].split()
-            header.words[key.lower()] = rest
+            words[key.lower()] = rest
         elif line and not line.startswith("#"):
             raise InputError(f"{path}: line {number}: expected @data before the first series")
     raise InputError(f"{path}: no @data in it; is it a .ts file?")
 
 
-def _label(path: str | Path, line: int, label: str, classes: list[str]) -> str:
+def _label(at: str, label: str, classes: list[str]) -> str:
     if not label or (classes and label not in classes):
-        raise InputError(
-            f"{path}: line {line}: label {label!r}; @classLabel has {', '.join(classes) or 'none'}"
-        )
+        raise InputError(f"{at}: label {label!r}; @classLabel has {', '.join(classes) or 'none'}")
     return label
 
 
-def _series(path: str | Path, line: int, parts: list[str], header: Header, missing: str) -> Real:
-    stated = header.words.get("dimensions", header.words.get("dimension", [""]))[0]
+def _series(at: str, parts: list[str], header: Header, missing: str) -> Real:
+    stated = header.dimensions
     if stated.isdecimal() and len(parts) != int(stated):
-        raise InputError(f"{path}: line {line} has {len(parts)} dimensions; @dimensions says {stated}")
+        raise InputError(f"{at} has {len(parts)} dimensions; @dimensions says {stated}")
     if not parts:
-        raise InputError(f"{path}: line {line}: a label and no series")
-    columns = [_values(path, line, i, part, missing) for i, part in enumerate(parts, 1)]
+        raise InputError(f"{at}: a label and no series")
+    columns = [_values(f"{at}, dimension {i}", part, missing) for i, part in enumerate(parts, 1)]
     for i, column in enumerate(columns, 1):
         if len(column) != len(columns[0]):
             raise InputError(
-                f"{path}: line {line}: dimension {i} has {len(column)} values, dimension 1 has {len(columns[0])}"
+                f"{at}: dimension {i} has {len(column)} values, dimension 1 has {len(columns[0])}"
             )
     return np.array(columns, np.float64).T.copy()  # tau X
 
 
-def _values(path: str | Path, line: int, dimension: int, part: str, missing: str) -> list[float]:
+def _values(at: str, part: str, missing: str) -> list[float]:
     fields = part.split(",") if part.strip() else []
-    values = [as_number(each) for each in fields]
     numbers = list[float]()
-    for i, (value, written) in enumerate(zip(values, fields, strict=True), 1):
-        at = f"{path}: line {line}, dimension {dimension}, value {i}"
-        if value is None or math.isinf(value):
-            raise InputError(f"{at}: expected a finite number, got {written.strip()!r}")
-        if math.isnan(value) and missing == "refuse":
-            raise InputError(f"{at}: the value is missing ({written.strip()!r})")
+    for i, each in enumerate(fields, 1):
+        value = as_number(each)
+        if value is None or not math.isfinite(value):
+            value = missing_value(each.strip(), missing, f"{at}, value {i}")
         numbers.append(value)
     return numbers

@@ -16,7 +16,7 @@ def check_series(y: Any, name: str) -> Real:
     """Return a series as float64 (n,); raise InputError if it is not numeric, not finite or constant."""
     if isinstance(y, str | PathLike):
         raise InputError(
-            f"{name} is {str(y)!r}; expected numbers: read a file with read_series({str(y)!r}) from unspool.data.series.lags"
+            f"{name} is {str(y)!r}; expected numbers: read a file with read_series({str(y)!r}) from unspool.data"
         )
     try:
         values = np.asarray(y, np.float64)

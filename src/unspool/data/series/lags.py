@@ -5,13 +5,12 @@
 ([[1.0, 2.0], [2.0, 3.0], [3.0, 4.0]], [3.0, 4.0, 5.0])
 """
 
-import csv
 from pathlib import Path
 
 import numpy as np
 
-from unspool.data.text.decoding import read_text
-from unspool.errors import EmptyInput, InputError
+from unspool.data.formats.table import read_table
+from unspool.errors import InputError
 from unspool.kernels.arrays import Real
 
 
@@ -20,13 +19,7 @@ def read_series(path: str | Path, column: str | int | None = None) -> Real:
 
     A line without a number in that column is an error: skipping it would shift time.
     """
-    rows = list(csv.reader(read_text(path, newlines="lf").splitlines()))
-    heading, body = rows[0], [row for row in rows[1:] if row]
-    if not body:
-        raise EmptyInput(f"{path}: no line below its heading")
-    at = _column(path, heading, column)
-    numbers = [_number(path, line, row, at) for line, row in enumerate(body, 2)]
-    return np.array(numbers)
+    return read_table(path, ",").numbers(-1 if column is None else column)
 
 
 def noisy_sine(length: int, rng: np.random.Generator, period: float = 628.3, noise: float = 0.2) -> Real:
@@ -45,21 +38,3 @@ def lagged(x: Real, tau: int) -> tuple[Real, Real]:
         raise InputError(f"tau is {tau}; expected 1 … {len(x) - 1} for {len(x)} values")
     windows = np.lib.stride_tricks.sliding_window_view(x, tau + 1)  # T-tau tau+1
     return windows[:, :-1], windows[:, -1]
-
-
-def _column(path: str | Path, heading: list[str], column: str | int | None) -> int:
-    if column is None:
-        return len(heading) - 1
-    if isinstance(column, int) and 0 <= column < len(heading):
-        return column
-    if column in heading:
-        return heading.index(str(column))
-    raise InputError(f"{path}: no column {column!r}; expected one of {', '.join(heading)}")
-
-
-def _number(path: str | Path, line: int, row: list[str], at: int) -> float:
-    try:
-        return float(row[at])
-    except (ValueError, IndexError) as error:
-        value = row[at] if at < len(row) else "nothing"
-        raise InputError(f"{path}: line {line}: expected a number, got {value!r}") from error

@@ -85,7 +85,7 @@ _Row: TypeAlias = tuple[int, int, int, int, tuple[int, int], tuple[int, int]]
 """One split: tokens, characters, bytes, unknown tokens; characters and bytes of the first and the last token."""
 
 
-class _Content(TypedDict):
+class _CacheContent(TypedDict):
     """The fields of a prepared corpus."""
 
     tokenizer: TokenizerFields
@@ -95,11 +95,11 @@ class _Content(TypedDict):
     erased: int
 
 
-def _content(folder: Path) -> _Content:
+def _content(folder: Path) -> _CacheContent:
     whole = read_bytes(folder / CORPUS)
     if not checksum_ok(whole):
         raise FileError(f"{folder / CORPUS}: damaged: its SHA-256 does not match its contents")
-    return read_as(_Content, parse_json(whole, folder / CORPUS), folder / CORPUS)
+    return read_as(_CacheContent, parse_json(whole, folder / CORPUS), folder / CORPUS)
 
 
 def _read_whole(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
@@ -108,14 +108,14 @@ def _read_whole(folder: Path) -> tuple[list[Part], Vocab, Tokenizer, int]:
     rows = content["parts"]
     lengths = [row[0] for row in rows]
     if any(number < 0 for row in rows for number in (*row[:4], *row[4], *row[5])) or content["erased"] < 0:
-        raise FileError(f"{folder / CORPUS}: damaged or crafted: a count is below 0")
+        raise FileError(f"{folder / CORPUS}: damaged or manipulated: a count is below 0")
     if vocab.sha256 != content["vocab"] or (folder / IDS).stat().st_size != 4 * sum(lengths):
         raise FileError(f"{folder}: the files do not belong together")
     ids = np.memmap(folder / IDS, "<i4", "r") if sum(lengths) else np.zeros(0, np.int32)
     for at in range(0, len(ids), BLOCK):
         block = ids[at : at + BLOCK]
         if block.min() < 0 or block.max() >= len(vocab):
-            raise FileError(f"{folder / IDS}: damaged or crafted: an id outside the vocabulary")
+            raise FileError(f"{folder / IDS}: damaged or manipulated: an id outside the vocabulary")
     pieces = np.split(ids, np.cumsum(lengths)[:-1])
     parts = [Part(name, piece, *row[1:]) for name, piece, row in zip(PARTS, pieces, rows, strict=True)]
     return parts, vocab, content["tokenizer"].make(), content["erased"]

@@ -30,7 +30,7 @@ import numpy as np
 from unspool.data.text import cache as prepared
 from unspool.data.text.clean import Cleaner
 from unspool.data.text.id_buffer import IdBuffer
-from unspool.data.text.numbering import number_types, translation
+from unspool.data.text.numbering import build_vocab, translation
 from unspool.data.text.parts import (
     PARTS,
     TRAIN,
@@ -43,7 +43,7 @@ from unspool.data.text.parts import (
 from unspool.data.text.reader import TextReader
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.source import Names, Source, resolve, source_names
-from unspool.data.tokens.registry import Indexer, Tokenizer, make_tokenizer
+from unspool.data.tokens.registry import Tokenizer, make_tokenizer
 from unspool.data.tokens.subword import leading
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import EmptyInput
@@ -170,16 +170,15 @@ def open_corpus(folder: Path, settings: TextConfig) -> Corpus:
 
 def read_part(sources: Names, vocab: Vocab, tokenizer: Tokenizer, settings: TextConfig) -> Part:
     """Read a text with an existing vocabulary; unknown tokens become ``<unk>`` and are counted."""
-    group = resolve(sources)
-    reader, indexer, buffer = TextReader(settings, tokenizer), tokenizer.indexer(), IdBuffer()
-    per_piece = _fill(buffer, reader, group, indexer)
-    span = (0, len(buffer))
-    _require_tokens(group, [span], reader.erased)
-    counts = buffer.counts(*span)
-    table, unknown = translation(vocab, indexer, counts)
-    ((characters, octets), *_) = _widths(tokenizer, indexer, [counts], reader, [group], [per_piece], [span])
-    first, last = _end_widths(tokenizer, indexer, buffer, *span)
-    return Part("text", buffer.translate(table), characters, octets, unknown, first, last)
+    text = _Numbered([resolve(sources)], tokenizer, settings)
+    text.fill()
+    span = (0, len(text.buffer))
+    text.require_tokens([span])
+    counts = [text.buffer.counts(*span)]
+    table, (unknown,) = translation(vocab, text.indexer, counts)
+    ((characters, octets),) = text.widths([span], counts)
+    ends = text.end_widths(*span)
+    return Part("text", text.buffer.translate(table), characters, octets, unknown, *ends)
 
 
 def _prepare_into(folder: Path, groups: list[list[Source]], settings: TextConfig) -> Corpus:
@@ -201,19 +200,20 @@ def _with_split(settings: TextConfig, tokens: int) -> TextConfig:
 
 def _prepare(groups: list[list[Source]], settings: TextConfig, path: Path | None) -> Corpus:
     tokenizer = make_tokenizer(settings.tokens, newlines=not settings.clean)
-    reader, indexer, buffer = TextReader(settings, tokenizer), tokenizer.indexer(), IdBuffer(path)
-    learned = _learn(tokenizer, reader, groups, TRAIN if settings.split is None else settings.split[0])
-    per_piece = [_fill(buffer, reader, group, indexer) for group in groups]
-    least = _tokens_of(learned, tokenizer, indexer, buffer) if learned else 0
+    text = _Numbered(groups, tokenizer, settings, path)
+    learned = text.learn(TRAIN if settings.split is None else settings.split[0])
+    text.fill()
+    least, buffer = text.tokens_of(learned) if learned else 0, text.buffer
     settings = _with_split(settings, len(buffer))
     assert settings.split is not None
-    spans = cut_parts(list(accumulate(map(sum, per_piece))), settings.split, least)
-    erased = reader.erased
-    _require_tokens(groups[0], spans, erased)
+    spans = cut_parts(list(accumulate(map(sum, text.lengths))), settings.split, least)
+    erased = text.reader.erased
+    text.require_tokens(spans)
     counts = [buffer.counts(*span) for span in spans]
-    vocab, table, unknown = number_types(tokenizer, indexer, buffer, counts, spans[0][1], settings)
-    widths = _widths(tokenizer, indexer, counts, reader, groups, per_piece, spans)
-    ends = [_end_widths(tokenizer, indexer, buffer, *span) for span in spans]
+    vocab = build_vocab(tokenizer, text.indexer, buffer, counts[0], spans[0][1], settings)
+    table, unknown = translation(vocab, text.indexer, counts)
+    widths = text.widths(spans, counts)
+    ends = [text.end_widths(*span) for span in spans]
     ids = buffer.translate(table)
     train, valid, test = (
         Part(name, ids[start:stop], *width, missed, *end)
@@ -222,70 +222,79 @@ def _prepare(groups: list[list[Source]], settings: TextConfig, path: Path | None
     return Corpus(train, valid, test, vocab, tokenizer, settings, erased)
 
 
-def _end_widths(
-    tokenizer: Tokenizer, indexer: Indexer, buffer: IdBuffer, start: int, stop: int
-) -> list[tuple[int, int]]:
-    """Return characters and bytes of the first and the last token of a split."""
-    return [tokenizer.width(indexer.token(buffer.at(at))) for at in (start, stop - 1) if start < stop]
+class _Numbered:
+    """Groups of sources as provisional ids: one text, or one per split."""
 
-
-def _learn(tokenizer: Tokenizer, reader: TextReader, groups: list[list[Source]], fraction: float) -> int:
-    """Learn the tokens from the training split, if the tokenizer needs it; return the number of characters used.
-
-    With one text to be split, the training split is the first fraction of its characters.
-    """
-    if not tokenizer.needs_learning:
-        return 0
-    characters = sum(map(len, reader.pieces(groups[0])))
-    part = characters if len(groups) > 1 else int(fraction * characters)
-    tokenizer.learn(leading(reader.pieces(groups[0]), part))
-    reader.erased = 0
-    return part
-
-
-def _tokens_of(characters: int, tokenizer: Tokenizer, indexer: Indexer, buffer: IdBuffer) -> int:
-    """Return the number of tokens of the first `characters` characters, all of which belong to the training split."""
-    types = len(buffer.counts(0, len(buffer)))
-    widths = np.array([tokenizer.width(indexer.token(index))[0] for index in range(types)])
-    return buffer.reach(widths, characters)
-
-
-def _fill(buffer: IdBuffer, reader: TextReader, sources: list[Source], indexer: Indexer) -> list[int]:
-    """Append the sources to the buffer; return the number of tokens of each piece."""
-    lengths = []
-    for block in reader.numbered(sources, indexer):
-        buffer.append(block)
-        lengths.append(len(block))
-    return lengths
-
-
-def _require_tokens(sources: list[Source], spans: list[tuple[int, int]], erased: int) -> None:
-    name = source_names(sources)
-    if spans[-1][1] == 0 and erased:
-        raise EmptyInput(
-            f"{name}: cleaning erased all {erased:,} letters, none is A-Z; read it with clean=False"
+    def __init__(
+        self,
+        groups: list[list[Source]],
+        tokenizer: Tokenizer,
+        settings: TextConfig,
+        path: Path | None = None,
+    ) -> None:
+        self.groups, self.tokenizer = groups, tokenizer
+        self.reader, self.indexer, self.buffer = (
+            TextReader(settings, tokenizer),
+            tokenizer.indexer(),
+            IdBuffer(path),
         )
-    if spans[-1][1] == 0:
-        raise EmptyInput(f"{name}: empty, there is no text in it")
-    if spans[0][1] == 0:
-        raise EmptyInput(f"{name}: too short to split: of {spans[-1][1]} tokens none is left for training")
+        self.lengths: list[list[int]] = []
+        """The number of tokens of each piece, per group."""
 
+    def learn(self, fraction: float) -> int:
+        """Learn the tokens from the training split, if the tokenizer needs it; return the number of characters used.
 
-def _widths(
-    tokenizer: Tokenizer,
-    indexer: Indexer,
-    counts: list[Whole],
-    reader: TextReader,
-    groups: list[list[Source]],
-    per_piece: list[list[int]],
-    spans: list[tuple[int, int]],
-) -> list[tuple[int, int]]:
-    """Return the characters and bytes of each split."""
-    if tokenizer.lossless:
-        return widths_by_token(tokenizer, indexer, counts)
-    stops = [[stop for _, stop in spans]] if len(groups) == 1 else [[sum(tokens)] for tokens in per_piece]
-    found = [
-        widths_by_reading(reader.pieces(group), tokens, stop, tokenizer.end_of)
-        for group, tokens, stop in zip(groups, per_piece, stops, strict=True)
-    ]
-    return [width for widths in found for width in widths]
+        With one text to be split, the training split is the first fraction of its characters.
+        """
+        if not self.tokenizer.needs_learning:
+            return 0
+        characters = sum(map(len, self.reader.pieces(self.groups[0])))
+        part = characters if len(self.groups) > 1 else int(fraction * characters)
+        self.tokenizer.learn(leading(self.reader.pieces(self.groups[0]), part))
+        self.reader.erased = 0
+        return part
+
+    def fill(self) -> None:
+        """Append all sources to the buffer."""
+        for group in self.groups:
+            self.lengths.append([])
+            for block in self.reader.numbered(group, self.indexer):
+                self.buffer.append(block)
+                self.lengths[-1].append(len(block))
+
+    def tokens_of(self, characters: int) -> int:
+        """Return the number of tokens of the first `characters` characters, all of which belong to the training split."""
+        types = len(self.buffer.counts(0, len(self.buffer)))
+        widths = np.array([self._width(index)[0] for index in range(types)])
+        return self.buffer.reach(widths, characters)
+
+    def require_tokens(self, spans: list[tuple[int, int]]) -> None:
+        """Raise EmptyInput if there are no tokens, or none in the training split."""
+        name, erased, tokens = source_names(self.groups[0]), self.reader.erased, spans[-1][1]
+        if not tokens and erased:
+            raise EmptyInput(
+                f"{name}: cleaning erased all {erased:,} letters, none is A-Z; read it with clean=False"
+            )
+        if not tokens:
+            raise EmptyInput(f"{name}: empty, there is no text in it")
+        if not spans[0][1]:
+            raise EmptyInput(f"{name}: too short to split: of {tokens} tokens none is left for training")
+
+    def widths(self, spans: list[tuple[int, int]], counts: list[Whole]) -> list[tuple[int, int]]:
+        """Return the characters and bytes of each split."""
+        if self.tokenizer.lossless:
+            return widths_by_token(self.tokenizer, self.indexer, counts)
+        one_text = len(self.groups) == 1
+        stops = [[stop for _, stop in spans]] if one_text else [[sum(tokens)] for tokens in self.lengths]
+        found = [
+            widths_by_reading(self.reader.pieces(group), tokens, stop, self.tokenizer.end_of)
+            for group, tokens, stop in zip(self.groups, self.lengths, stops, strict=True)
+        ]
+        return [width for widths in found for width in widths]
+
+    def end_widths(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Return characters and bytes of the first and the last token of a split."""
+        return [self._width(self.buffer.at(at)) for at in (start, stop - 1) if start < stop]
+
+    def _width(self, index: int) -> tuple[int, int]:
+        return self.tokenizer.width(self.indexer.token(index))

@@ -25,6 +25,7 @@ from typing import TypeVar
 
 from unspool.data.text.source import Names, Source, byte_blocks, resolve, source_names
 from unspool.errors import EmptyInput, FileError, InputError
+from unspool.options import check_choice
 from unspool.storage.files import as_path
 
 BOM = codecs.BOM_UTF8
@@ -100,10 +101,8 @@ def read_file(path: str | os.PathLike[str], newlines: str = "keep") -> str:
 
 def check_reading(errors: str, newlines: str) -> None:
     """Raise InputError for unknown values of `errors` and `newlines`."""
-    if errors not in ("strict", "replace"):
-        raise InputError(f"errors: expected 'strict' or 'replace', got {errors!r}")
-    if newlines not in ("keep", "lf"):
-        raise InputError(f"newlines: expected 'keep' or 'lf', got {newlines!r}")
+    check_choice("errors", errors, ("strict", "replace"))
+    check_choice("newlines", newlines, ("keep", "lf"))
 
 
 def _decode(source: Source, errors: str) -> Iterator[str]:

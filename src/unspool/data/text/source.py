@@ -23,6 +23,7 @@ from typing import IO, TypeAlias, cast
 
 from unspool.data.text.builtin import python_docs, python_source
 from unspool.errors import EmptyInput, FileError, InputError, UnspoolError
+from unspool.storage.files import why
 
 BLOCK = 1 << 18
 TEXT_SUFFIXES = frozenset({".txt", ".text", ".md", ".rst", ".tex", ".py", ".html", ".xml", ".csv", ".tokens"})
@@ -48,11 +49,7 @@ class Source:
             yield _unpacked(self.data)
             return
         assert self.path is not None
-        try:
-            raw = self.path.open("rb", buffering=0)
-        except OSError as error:
-            raise FileError(f"{self.name}: cannot be read: {error.strerror}") from error
-        with raw:
+        with self.path.open("rb", buffering=0) as raw:
             yield _unpacked(raw)
 
 
@@ -97,25 +94,33 @@ def _resolve_one(name: Name) -> list[Source]:
     if text.startswith("builtin:"):
         return _builtin(text)
     path = Path(text)
-    try:
+    with _reported(text):
         if path.is_dir():
             return _folder(path)
         if not path.exists():
             raise FileError(f"{path}: no such file or folder")
-        return [Source(str(path), path)] if path.is_file() else [_pipe(path)]
+        if path.is_file():
+            return [Source(str(path), path)]
+        with path.open("rb") as stream:
+            return [_spooled(str(path), stream)]
+
+
+@contextmanager
+def _reported(name: str) -> Iterator[None]:
+    """Convert OSError to FileError."""
+    try:
+        yield
+    except UnspoolError:
+        raise
     except OSError as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{text}: cannot be read: {error.strerror}") from error
+        raise FileError(f"{name}: cannot be read: {why(error)}") from error
 
 
 def files_in(name: str) -> list[Path]:
     """Return the file of a name, or the text files of a folder, without reading them."""
     path = Path(name)
-    try:
+    with _reported(name):
         return _texts(path) if path.is_dir() else [path]
-    except OSError as error:
-        raise FileError(f"{name}: cannot be read: {error.strerror}") from error
 
 
 def _standard_input() -> Source:
@@ -150,16 +155,6 @@ def _is_text_name(path: Path, folder: Path) -> bool:
     return not hidden and name.suffix.lower() in TEXT_SUFFIXES
 
 
-def _pipe(path: Path) -> Source:
-    try:
-        with path.open("rb") as stream:
-            return _spooled(str(path), stream)
-    except UnspoolError:
-        raise
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
-
-
 def _spooled(name: str, stream: IO[bytes]) -> Source:
     # A pipe can be read once and preparation reads twice: keep a small one in memory, a large one on disk.
     buffer = tempfile.SpooledTemporaryFile(max_size=1 << 26)  # noqa: SIM115 - closed with its source
@@ -186,16 +181,13 @@ def _is_device(stream: IO[bytes]) -> bool:
 
 def byte_blocks(source: Source, size: int = BLOCK) -> Iterator[bytes]:
     """Yield the bytes of one source in blocks."""
-    try:
-        with source.open() as stream:
-            while block := stream.read(size):
-                yield block
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise FileError(f"{source.name}: damaged gzip data: {error}") from error
-    except UnspoolError:
-        raise
-    except OSError as error:
-        raise FileError(f"{source.name}: cannot be read: {error.strerror or error}") from error
+    with _reported(source.name):
+        try:
+            with source.open() as stream:
+                while block := stream.read(size):
+                    yield block
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise FileError(f"{source.name}: damaged gzip data: {error}") from error
 
 
 def stamps(sources: Iterable[Source]) -> list[tuple[int, int] | None]:

@@ -4,7 +4,7 @@ A string that names a file is an error: otherwise a model would be trained or sc
 
 >>> as_sources("timemachine.txt", "text")
 Traceback (most recent call last):
-unspool.errors.InputError: text is 'timemachine.txt', which looks like a file name; a str is the text itself: pass pathlib.Path('timemachine.txt') to read the file, or text_source('timemachine.txt') from unspool.data.text.source
+unspool.errors.InputError: text is 'timemachine.txt', which looks like a file name; a str is the text itself: pass pathlib.Path('timemachine.txt') to read the file, or text_source('timemachine.txt') from unspool.data
 
 Arguments that are documented as names (`resolve`, `read_text`, `prepare`, every `load`, every `read_…`) are not checked here.
 """
@@ -47,7 +47,7 @@ def _as_source(text: Text, name: str) -> Source | Path:
         if is_path(text) or (len(text) <= LONGEST and FILE_NAME.fullmatch(text)):
             raise InputError(
                 f"{name} is {text!r}, which {_why(text)}; a str is the text itself: pass "
-                f"pathlib.Path({text!r}) to read the file, or text_source({text!r}) from unspool.data.text.source"
+                f"pathlib.Path({text!r}) to read the file, or text_source({text!r}) from unspool.data"
             )
         return text_source(text)
     if isinstance(text, PathLike):

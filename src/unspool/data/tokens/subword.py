@@ -136,9 +136,9 @@ def _from_json(library: Any, model: str) -> Any:
     except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:  # the library raises nothing narrower, and sometimes panics
-        raise FileError(f"damaged or crafted: the sub-words cannot be read: {error}") from error
+        raise FileError(f"damaged or manipulated: the sub-words cannot be read: {error}") from error
     if wrong or not isinstance(pieces.pre_tokenizer, library.pre_tokenizers.ByteLevel):
-        raise FileError("damaged or crafted: the sub-words are not byte-level pieces")
+        raise FileError("damaged or manipulated: the sub-words are not byte-level pieces")
     return pieces
 
 

@@ -2,7 +2,7 @@
 
     0            <unk>: every token outside the vocabulary
     1 … r        reserved tokens, in the order given (<pad>, <bos>, <eos> …)
-    r+1 …        tokens by falling frequency; ties by first appearance
+    r+1 …        tokens by decreasing frequency; ties by first appearance
 
 A token is a string, a number, or a tuple of them: an n-gram. Lists and arrays nest, tuples never do. In the file a
 tuple is a JSON array.
@@ -28,7 +28,7 @@ Token: TypeAlias = Any
 """A string, a number, or a tuple of tokens."""
 
 
-class _Content(TypedDict):
+class _VocabContent(TypedDict):
     """The fields of a vocabulary file."""
 
     min_freq: int
@@ -68,7 +68,7 @@ class Vocab:
         min_freq: int = 0,
         reserved_tokens: Iterable[Token] = (),
     ) -> "Vocab":
-        """Return a vocabulary of counted tokens, given by falling frequency.
+        """Return a vocabulary of counted tokens, given by decreasing frequency.
 
         >>> Vocab.from_freqs([("b", 2), ("a", 1)]).idx_to_token
         ['<unk>', 'b', 'a']
@@ -125,7 +125,7 @@ class Vocab:
 
     @property
     def token_freqs(self) -> list[tuple[Token, int]]:
-        """All tokens of the training text with their counts, by falling frequency, including those below `min_freq`."""
+        """All tokens of the training text with their counts, by decreasing frequency, including those below `min_freq`."""
         return self._token_freqs
 
     @property
@@ -147,9 +147,9 @@ class Vocab:
             raise FileError(f"{path}: not a vocabulary of the format {FORMAT}")
         if content.pop("sha256", None) != _digest(content):
             raise FileError(f"{path}: damaged: its SHA-256 does not match its contents")
-        fields = read_as(_Content, content, path)
+        fields = read_as(_VocabContent, content, path)
         if len(fields["tokens"]) != len(fields["freqs"]) or min(fields["freqs"], default=0) < 0:
-            raise FileError(f"{path}: damaged or crafted: expected a count of 0 or more for every token")
+            raise FileError(f"{path}: damaged or manipulated: expected a count of 0 or more for every token")
         tokens, reserved = (
             [_from_json(each, path) for each in fields[name]] for name in ("tokens", "reserved_tokens")
         )
@@ -157,7 +157,7 @@ class Vocab:
         try:
             return cls.from_freqs(freqs, fields["min_freq"], reserved)
         except InputError as error:
-            raise FileError(f"{path}: damaged or crafted: {error}") from error
+            raise FileError(f"{path}: damaged or manipulated: {error}") from error
 
     def _content(self) -> dict[str, Any]:
         tokens, freqs = [token for token, _ in self._token_freqs], [freq for _, freq in self._token_freqs]
@@ -216,7 +216,7 @@ def _from_json(token: Any, path: str | Path) -> Token:
         return tuple(_from_json(each, path) for each in token)
     if not isinstance(token, str | int | float):
         raise FileError(
-            f"{path}: damaged or crafted: expected tokens that are strings, numbers or lists of them"
+            f"{path}: damaged or manipulated: expected tokens that are strings, numbers or lists of them"
         )
     return token
 

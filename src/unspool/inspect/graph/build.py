@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from unspool.cells import cell_named
 from unspool.cells.cell import Cell
 from unspool.cells.graph import Bias, GraphNode, Input, Now
-from unspool.inspect.graph.structure import Edge, Folded, Kind, Node, Parameter
+from unspool.inspect.graph.structure import Edge, Folded, Node, Parameter
 from unspool.model.config import ModelConfig
 from unspool.model.parameters import prefix
 
@@ -28,19 +28,8 @@ class _Draft:
     edges: list[Edge] = field(default_factory=list)
     parameters: dict[str, Parameter] = field(default_factory=dict)
 
-    def add(
-        self,
-        name: str,
-        symbol: str,
-        kind: Kind,
-        size: int,
-        op: str = "",
-        reads: tuple[Edge, ...] = (),
-        biases: tuple[str, ...] = (),
-        equation: str = "",
-        last: bool = False,
-    ) -> None:
-        self.nodes.append(Node(name, symbol, kind, size, op, biases, equation, last))
+    def add(self, node: Node, *reads: Edge) -> None:
+        self.nodes.append(node)
         self.edges.extend(reads)
 
     def share(
@@ -95,19 +84,20 @@ def _side_by_side(names: list[str], H: int) -> list[_Source]:
 
 
 def _input(draft: _Draft, config: ModelConfig) -> list[_Source]:
-    draft.add("x", "x", "input", config.inputs if config.dense else 0)
+    draft.add(Node("x", "x", "input", config.inputs if config.dense else 0))
     if not config.embedding:
         return [_Source("x", config.inputs)]
     draft.share("E", "E", (config.inputs, config.embedding))
     draft.add(
-        "e", "e", "inner", config.embedding, "lookup", (Edge("x", "e", "E"),), (), "e(t) = the row x(t) of E"
+        Node("e", "e", "inner", config.embedding, "lookup", (), "e(t) = the row x(t) of E"),
+        Edge("x", "e", "E"),
     )
     return [_Source("e", config.embedding)]
 
 
 def _output(draft: _Draft, config: ModelConfig, sources: list[_Source], forced: bool) -> None:
     last = config.pattern == "last"
-    V = "E" if config.tied else "V"
+    V = config.output_matrix
     if not config.tied and len(sources) == 1:
         draft.share("V", "V", (config.outputs, config.width))
     reads = []
@@ -124,24 +114,19 @@ def _output(draft: _Draft, config: ModelConfig, sources: list[_Source], forced: 
         reads.append(Edge(source.name, "o", name, end=last))
     draft.share("c", "c", (config.outputs,))
     terms = " + ".join(f"{V}{_prime(bool(i))} h{_prime(bool(i))}(t)" for i in range(len(sources)))
-    draft.add("o", "o", "output", config.outputs, "affine", tuple(reads), ("c",), f"o(t) = c + {terms}", last)
+    K = config.outputs
+    draft.add(Node("o", "o", "output", K, "affine", ("c",), f"o(t) = c + {terms}", last), *reads)
     draft.add(
-        "y_hat",
-        "ŷ",
-        "output",
-        config.outputs,
-        "softmax",
-        (Edge("o", "y_hat"),),
-        (),
-        "ŷ(t) = softmax(o(t))",
-        last,
+        Node("y_hat", "ŷ", "output", K, "softmax", (), "ŷ(t) = softmax(o(t))", last), Edge("o", "y_hat")
     )
-    draft.add("y", "y", "target", 0, last=last)
+    draft.add(Node("y", "y", "target", 0, last=last))
     draft.add(
-        "L", "L", "loss", 1, "loss", (Edge("o", "L"), Edge("y", "L")), (), "L(t) = -log ŷ(t)[y(t)]", last
+        Node("L", "L", "loss", 1, "loss", (), "L(t) = -log ŷ(t)[y(t)]", last), Edge("o", "L"), Edge("y", "L")
     )
     if config.feeds_tokens and not forced:
-        draft.add("k", "k", "output", 0, "argmax", (Edge("o", "k"),), (), "k(t) = the most probable of ŷ(t)")
+        draft.add(
+            Node("k", "k", "output", 0, "argmax", (), "k(t) = the most probable of ŷ(t)"), Edge("o", "k")
+        )
 
 
 def _prime(reverse: bool) -> str:
@@ -181,16 +166,11 @@ class _Layer:
                 name = self._share("W", term.gates) if term.gates else ""
                 edges.append(Edge(self.prefix + term.letter, target, name, self.delay))
         words = self._words()
-        self.draft.add(
-            target,
-            node.letter + self.mark,
-            node.kind,
-            node.blocks * self.config.hidden,
-            node.op.format(**words),
-            tuple(edges),
-            tuple(biases),
-            node.equation.format(**words),
+        size, op, equation = node.blocks * self.config.hidden, node.op.format(**words), node.equation
+        made = Node(
+            target, node.letter + self.mark, node.kind, size, op, tuple(biases), equation.format(**words)
         )
+        self.draft.add(made, *edges)
 
     def _words(self) -> dict[str, str]:
         """Return what stands for the input and for the step before in an equation."""

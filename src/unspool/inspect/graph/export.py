@@ -111,28 +111,24 @@ def to_dot(graph: Folded | Unfolded) -> str:
     folded = graph if isinstance(graph, Folded) else graph.folded
     lines = [f"digraph {_quoted(folded.title)} {{", "  rankdir=BT;", '  node [fontname="Helvetica"];']
     if isinstance(graph, Folded):
+        edges = [(edge.source, edge.target, edge) for edge in graph.edges]
+        bold = ", style=bold, arrowtail=box, dir=both, constraint=false"
         lines += [f"  {_quoted(node.name)} [{_look(node, node.symbol)}];" for node in graph.nodes]
-        for edge in graph.edges:
-            label = folded.parameter[edge.parameter].symbol if edge.parameter else ""
-            delay = ", style=bold, arrowtail=box, dir=both, constraint=false" if edge.delay else ""
-            lines.append(
-                f"  {_quoted(edge.source)} -> {_quoted(edge.target)} [label={_quoted(label)}{delay}];"
-            )
-        return "\n".join([*lines, "}"])
-    for at in graph.starts:
-        lines.append(
-            f"  {_quoted(str(at))} [{_look(folded.node[at.name], shown(folded, at))}, style=dashed];"
-        )
-    for t in range(1, graph.tau + 1):
-        lines.append(f"  subgraph cluster_{t} {{ label={_quoted(f't = {t}')}; color=gray;")
-        lines += [
-            f"    {_quoted(str(at))} [{_look(node, shown(folded, at))}];" for at, node in _step(graph, t)
-        ]
-        lines.append("  }")
-    for source, target, edge in graph.links:
-        label = folded.parameter[edge.parameter].symbol if edge.parameter else ""
-        delay = ", style=bold, constraint=false" if edge.delay else ""
-        lines.append(f"  {_quoted(str(source))} -> {_quoted(str(target))} [label={_quoted(label)}{delay}];")
+    else:
+        edges = [(str(source), str(target), edge) for source, target, edge in graph.links]
+        bold = ", style=bold, constraint=false"
+        for at in graph.starts:
+            look = _look(folded.node[at.name], shown(folded, at))
+            lines.append(f"  {_quoted(str(at))} [{look}, style=dashed];")
+        for t in range(1, graph.tau + 1):
+            lines.append(f"  subgraph cluster_{t} {{ label={_quoted(f't = {t}')}; color=gray;")
+            lines += [
+                f"    {_quoted(str(at))} [{_look(node, shown(folded, at))}];" for at, node in _step(graph, t)
+            ]
+            lines.append("  }")
+    for begin, end, edge in edges:
+        label = _quoted(folded.symbol(edge)) + (bold if edge.delay else "")
+        lines.append(f"  {_quoted(begin)} -> {_quoted(end)} [label={label}];")
     return "\n".join([*lines, "}"])
 
 
@@ -141,21 +137,23 @@ def to_mermaid(graph: Folded | Unfolded) -> str:
     folded = graph if isinstance(graph, Folded) else graph.folded
     lines = ["flowchart LR"]
     if isinstance(graph, Folded):
+        edges = [(_plain(edge.source), _plain(edge.target), edge) for edge in graph.edges]
+        mark = " ■"
         lines += [f"  {_plain(node.name)}{_bracketed(node, node.symbol)}" for node in graph.nodes]
-        for edge in graph.edges:
-            symbol = folded.parameter[edge.parameter].symbol if edge.parameter else ""
-            label = " ".join(part for part in (symbol, "■" if edge.delay else "") if part)
-            lines.append(_arrow(_plain(edge.source), _plain(edge.target), label, bool(edge.delay)))
-        return "\n".join(lines)
-    lines += [f'  start_{_name(at)}(["{shown(folded, at)}"])' for at in graph.starts]
-    for t in range(1, graph.tau + 1):
-        lines.append(f'  subgraph step{t}["t = {t}"]')
-        lines += [f"    {_name(at)}{_bracketed(node, shown(folded, at))}" for at, node in _step(graph, t)]
-        lines.append("  end")
-    for source, target, edge in graph.links:
-        label = folded.parameter[edge.parameter].symbol if edge.parameter else ""
-        begin = _name(source) if graph.inside(source) else f"start_{_name(source)}"
-        lines.append(_arrow(begin, _name(target), label, bool(edge.delay)))
+    else:
+        name = {at: f"{_plain(at.name)}_{at.t}" for at in graph.nodes}
+        name |= {at: f"start_{_plain(at.name)}_{at.t}" for at in graph.starts}
+        edges = [(name[source], name[target], edge) for source, target, edge in graph.links]
+        mark = ""
+        lines += [f'  {name[at]}(["{shown(folded, at)}"])' for at in graph.starts]
+        for t in range(1, graph.tau + 1):
+            lines.append(f'  subgraph step{t}["t = {t}"]')
+            lines += [f"    {name[at]}{_bracketed(node, shown(folded, at))}" for at, node in _step(graph, t)]
+            lines.append("  end")
+    for begin, end, edge in edges:
+        label = (folded.symbol(edge) + (mark if edge.delay else "")).strip()
+        arrow = ("==>" if edge.delay else "-->") + (f"|{label}|" if label else "")
+        lines.append(f"  {begin} {arrow} {end}")
     return "\n".join(lines)
 
 
@@ -182,14 +180,5 @@ def _plain(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
-def _name(at: At) -> str:
-    return f"{_plain(at.name)}_{at.t}"
-
-
 def _bracketed(node: Node, label: str) -> str:
     return BRACKETS.get(node.kind, '("{}")').format(label)
-
-
-def _arrow(source: str, target: str, label: str, delayed: bool) -> str:
-    arrow = "==>" if delayed else "-->"
-    return f"  {source} {arrow}|{label}| {target}" if label else f"  {source} {arrow} {target}"

@@ -56,33 +56,26 @@ class _Picture(Sheet):
             if edge.delay:
                 self._loop(edge)
             else:
-                self._straight(edge, self.left, self.left)
+                self._straight(edge, self.left)
         for node in self.folded.nodes:
             self.node(node, *self.position(node.name, self.left), sup="", title=format_value(node))
 
     def _loop(self, edge: Edge) -> None:
         """Draw a delayed edge as a loop at the side, with a black square."""
         side, number = self.loops[edge]
-        (x1, y1), (x2, y2) = self.position(edge.source, self.left), self.position(edge.target, self.left)
-        (w1, h1), (w2, _) = self.size(self.folded.node[edge.source]), self.size(self.folded.node[edge.target])
+        x1, y1, x2, y2 = self.ends(edge, self.left, self.left)
+        (w1, h1), (w2, _) = self.size(edge.source), self.size(edge.target)
         if edge.source == edge.target:
             out, middle = x1 + side * (w1 + 24), y1 - h1 * 0.6
             x1, y1, y2 = x1 + side * w1 * 0.55, y1 - h1 * (1.0 if self.made else 0.82), y2 + 3
             x2 += side * (w2 + 8)
-            d = (
-                f"M{x1:.1f} {y1:.1f}C{x1:.1f} {y1 - 20:.1f} {out:.1f} {y1 - 22:.1f} {out:.1f} {middle:.1f}"
-                f"C{out:.1f} {y2:.1f} {out:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
-            )
+            bend = (x1, y1 - 20), (out, y1 - 22)
         else:
             out, middle = self.left + side * (self.half + 4 + LOOP * number), (y1 + y2) / 2
             x1, x2 = x1 + side * w1, x2 + side * (w2 + 8)
-            d = (
-                f"M{x1:.1f} {y1:.1f}C{out:.1f} {y1:.1f} {out:.1f} {y1:.1f} {out:.1f} {middle:.1f}"
-                f"C{out:.1f} {y2:.1f} {out:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
-            )
-        colour = self.colour(edge)
-        self.canvas.tag("path", d=d, class_="edge delayed", style=f"stroke:{colour}")
-        self.tip(x2, y2, math.pi if side > 0 else 0, colour)
+            bend = (out, y1), (out, y1)
+        d = _curved((x1, y1), *bend, (out, middle), (out, y2), (out, y2), (x2, y2))
+        self.path(edge, d, (x2, y2), math.pi if side > 0 else 0, "edge delayed")
         self.canvas.tag("rect", x=out - 5, y=middle - 5, width=10, height=10, class_="square")
         self.letter(edge, out + side * 9, middle + 5, "start" if side > 0 else "end")
 
@@ -115,7 +108,7 @@ class _Picture(Sheet):
     def _link(self, link: Link, where: Mapping[int, int]) -> None:
         here = self.x_of(where[link.target.t])
         if not link.edge.delay:
-            self._straight(link.edge, here, here)
+            self._straight(link.edge, here)
         elif link.source.t in where:
             self._curve(link.edge, self.x_of(where[link.source.t]), here)
         else:  # from the dots
@@ -129,7 +122,7 @@ class _Picture(Sheet):
         for name, delay in self.folded.carried.items():
             near, (x, y) = self.x_of(gap - delay), self.position(name, self.x_of(gap))
             edge = next(edge for edge in self.folded.edges if edge.source == name and edge.delay)
-            begin = self.position(name, near)[0] + delay * self.size(self.folded.node[name])[0]
+            begin = self.position(name, near)[0] + delay * self.size(name)[0]
             style = f"stroke:{self.colour(edge)}"
             self.canvas.line(begin, y, x - delay * 20, y, class_="edge delayed faint", style=style)
             self.canvas.text(x, y + 7, "⋯", text_anchor="middle", class_="soft", font_size=22)
@@ -138,49 +131,41 @@ class _Picture(Sheet):
     def _curve(self, edge: Edge, x_from: float, x_to: float, faint: bool = False) -> None:
         """Draw an edge from step to step."""
         side = 1 if edge.delay > 0 else -1
-        (x1, y1), (x2, y2) = self.position(edge.source, x_from), self.position(edge.target, x_to)
-        x1 += side * (20 if faint else self.size(self.folded.node[edge.source])[0])
-        x2 -= side * (self.size(self.folded.node[edge.target])[0] + 8)
+        x1, y1, x2, y2 = self.ends(edge, x_from, x_to)
+        x1 += side * (20 if faint else self.size(edge.source)[0])
+        x2 -= side * (self.size(edge.target)[0] + 8)
         bend = side * max(26.0, abs(x2 - x1) * 0.45)
         if abs(y1 - y2) < 1:
             d = f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"
         else:
-            d = f"M{x1:.1f} {y1:.1f}C{x1 + bend:.1f} {y1:.1f} {x2 - bend:.1f} {y2:.1f} {x2:.1f} {y2:.1f}"
-        colour = self.colour(edge)
-        self.canvas.tag(
-            "path", d=d, class_="edge delayed" + (" faint" if faint else ""), style=f"stroke:{colour}"
-        )
-        self.tip(x2, y2, 0 if side > 0 else math.pi, colour)
+            d = _curved((x1, y1), (x1 + bend, y1), (x2 - bend, y2), (x2, y2))
+        kind = "edge delayed" + (" faint" if faint else "")
+        self.path(edge, d, (x2, y2), 0 if side > 0 else math.pi, kind)
         self.letter(edge, (x1 + x2) / 2, (y1 + y2) / 2 + (-8 if y1 == y2 else 4))
 
-    def _straight(self, edge: Edge, x_from: float, x_to: float) -> None:
+    def _straight(self, edge: Edge, x: float) -> None:
         """Draw an edge within a step."""
-        (x1, y1), (x2, y2) = self.position(edge.source, x_from), self.position(edge.target, x_to)
+        x1, y1, x2, y2 = self.ends(edge, x, x)
         long = abs(y1 - y2) > 1.5 * ROW
-        colour = self.colour(edge)
         if long and abs(x1 - x2) < 0.9 * self.unit:  # around the nodes in between
             side = 0.85 * self.unit + max(x1, x2)
-            w, h = self.size(self.folded.node[edge.target])
+            w, h = self.size(edge.target)
             end = (x2 + w * 0.55 + 4, y2 + h + 5)
-            d = f"M{x1 + 12:.1f} {y1 - 17:.1f}C{side:.1f} {y1 - ROW * 0.9:.1f} {side:.1f} {y2 + ROW * 0.8:.1f} {end[0]:.1f} {end[1]:.1f}"
-            self.canvas.tag("path", d=d, class_="edge", style=f"stroke:{colour}")
-            self.tip(*end, math.atan2(end[1] - (y2 + ROW * 0.8), end[0] - side), colour)
+            d = _curved((x1 + 12, y1 - 17), (side, y1 - ROW * 0.9), (side, y2 + ROW * 0.8), end)
+            self.path(edge, d, end, math.atan2(end[1] - (y2 + ROW * 0.8), end[0] - side))
             middle = (x1 + 0.62 * (side - x1) + 8, y1 - ROW * 0.62)
         else:
             angle = math.atan2(y2 - y1, x2 - x1)
-            start = self.border(self.folded.node[edge.source], x1, y1, angle, 0)
-            end = self.border(self.folded.node[edge.target], x2, y2, angle + math.pi, 8)
-            self.canvas.line(*start, *end, class_="edge", style=f"stroke:{colour}")
-            self.tip(*end, angle, colour)
+            start = self.border(edge.source, x1, y1, angle, 0)
+            end = self.border(edge.target, x2, y2, angle + math.pi, 8)
+            self.canvas.line(*start, *end, class_="edge", style=f"stroke:{self.colour(edge)}")
+            self.tip(*end, angle, self.colour(edge))
             aside = -13 if "_" in edge.parameter and abs(x1 - x2) < 1 else 10
             middle = ((start[0] + end[0]) / 2 + aside, (start[1] + end[1]) / 2 + 5)
         self.letter(edge, *middle)
 
     def _legend(self) -> None:
-        parts = []
-        for parameter in self.folded.parameters:
-            size = "×".join(map(str, parameter.shape))
-            parts.append(f"{parameter.symbol} {size}".strip())
+        parts = [f"{each.symbol} {'×'.join(map(str, each.shape))}".strip() for each in self.folded.parameters]
         line = "shared by all steps: " + ",  ".join(parts[:9]) + (" …" if len(parts) > 9 else "")
         self.canvas.text(MARGIN, 20, self.folded.title, font_weight=600)
         self.canvas.text(MARGIN, 37, line, class_="soft", font_size=11.5)
@@ -190,6 +175,12 @@ class _Picture(Sheet):
             self.canvas.text(
                 MARGIN, 53, f"{what}; blue below zero, orange above", class_="soft", font_size=11.5
             )
+
+
+def _curved(start: tuple[float, float], *points: tuple[float, float]) -> str:
+    """Return the path of cubic curves: for each, two control points and its end."""
+    first, *rest = [f"{x:.1f} {y:.1f}" for x, y in (start, *points)]
+    return f"M{first}" + "".join(f"C{' '.join(rest[i : i + 3])}" for i in range(0, len(rest), 3))
 
 
 def draw_graph(

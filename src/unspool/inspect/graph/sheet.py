@@ -32,15 +32,14 @@ class Sheet:
         self.layout: Layout = lay_out(graph.folded)
         self.unit = HALF * (1.36 if made else 1.0)
         self.half = self.layout.half_width * self.unit
-        self.loops = _loops(graph.folded)
+        self.loops = _loops(graph.folded, self.layout)
         self.steps = _steps(graph.tau)
         outside = {side: sum(way == side for way, _ in self.loops.values()) for side in (-1, 1)}
         self.left = MARGIN + self.half + LOOP * outside[-1] + (20 if outside[-1] else 0)
         self.apart = 2 * self.half + GUTTER
         self.arrow = self.left + self.half + LOOP * outside[1] + 50
-        places = self.layout.places
-        reach = max((places[at.name][0] for at in graph.starts if at.t < 1), default=-self.layout.half_width)
-        least = min((places[at.name][0] for at in graph.starts if at.t < 1), default=0.0)
+        starts = [self.layout.places[at.name][0] for at in graph.starts if at.t < 1]
+        reach, least = max(starts, default=-self.layout.half_width), min(starts, default=0.0)
         first = self.arrow + 64 + (1 - least) * self.unit  # middle of the column of starts
         self.first = first + (reach + 1) * self.unit + GUTTER + self.half  # middle of the first step
         self.before = first
@@ -59,16 +58,20 @@ class Sheet:
         x, y = self.layout.places[name]
         return middle + x * self.unit, self.height - FOOT - (y + 0.5) * ROW
 
-    def size(self, node: Node) -> tuple[float, float]:
+    def ends(self, edge: Edge, x_from: float, x_to: float) -> tuple[float, float, float, float]:
+        """Return x and y of the two nodes of an edge, in columns with these middles."""
+        return *self.position(edge.source, x_from), *self.position(edge.target, x_to)
+
+    def size(self, name: str) -> tuple[float, float]:
         """Return half the width and half the height of a node."""
         if self.made:
             return (28.0, 22.0)
-        return (15.0, 15.0) if node.kind == "gate" else (19.0, 19.0)
+        return (15.0, 15.0) if self.folded.node[name].kind == "gate" else (19.0, 19.0)
 
-    def border(self, node: Node, x: float, y: float, angle: float, more: float) -> tuple[float, float]:
+    def border(self, name: str, x: float, y: float, angle: float, more: float) -> tuple[float, float]:
         """Return the point at which a line from the middle of a node leaves it."""
-        w, h = self.size(node)
-        if self.made or node.kind in ("input", "target"):
+        w, h = self.size(name)
+        if self.made or self.folded.node[name].kind in ("input", "target"):
             reach = min(
                 w / abs(math.cos(angle)) if math.cos(angle) else math.inf,
                 h / abs(math.sin(angle)) if math.sin(angle) else math.inf,
@@ -79,9 +82,12 @@ class Sheet:
 
     def colour(self, edge: Edge) -> str:
         """Return the colour of the parameter of an edge."""
-        if not edge.parameter:
-            return "var(--soft)"
-        return f"var(--{COLOURS.get(self.folded.parameter[edge.parameter].symbol[0], 'soft')})"
+        return f"var(--{COLOURS.get(self.folded.symbol(edge)[:1], 'soft')})"
+
+    def path(self, edge: Edge, d: str, end: tuple[float, float], angle: float, kind: str = "edge") -> None:
+        """Draw an edge along a path, with its tip."""
+        self.canvas.tag("path", d=d, class_=kind, style=f"stroke:{self.colour(edge)}")
+        self.tip(*end, angle, self.colour(edge))
 
     def tip(self, x: float, y: float, angle: float, colour: str) -> None:
         """Draw an arrow tip that ends 7 units beyond the end of the line."""
@@ -92,13 +98,10 @@ class Sheet:
 
     def letter(self, edge: Edge, x: float, y: float, anchor: str = "middle") -> None:
         """Write the letter of an edge: its matrix, or the f of a dynamical system."""
-        if edge.parameter:
-            symbol = self.folded.parameter[edge.parameter].symbol
-        elif self.folded.node[edge.target].op == "f" and edge.delay:
-            symbol = "f"
-        else:
+        system = self.folded.node[edge.target].op == "f" and edge.delay
+        letter, _, below = (self.folded.symbol(edge) or ("f" if system else "")).partition("_")
+        if not letter:
             return
-        letter, _, below = symbol.partition("_")
         inside = escape(letter) + (tag("tspan", escape(below), dy=3, font_size=10) if below else "")
         self.canvas.tag(
             "text", inside, x=x, y=y, class_="math halo", font_size=15, style=f"fill:{self.colour(edge)}", text_anchor=anchor
@@ -106,7 +109,7 @@ class Sheet:
 
     def node(self, node: Node, x: float, y: float, sup: str, title: str, at: At | None = None) -> None:
         """Draw a node; at a step, with its values if there are any."""
-        w, h = self.size(node)
+        w, h = self.size(node.name)
         start = at is not None and not self.graph.inside(at)
         kind = KINDS.get(node.kind, "")
         inside = f"<title>{escape(title)}</title>"
@@ -162,9 +165,9 @@ def _steps(tau: int) -> Sequence[int | None]:
     return [1, 2, 3, None, tau - 1, tau]
 
 
-def _loops(graph: Folded) -> dict[Edge, tuple[int, int]]:
+def _loops(graph: Folded, layout: Layout) -> dict[Edge, tuple[int, int]]:
     """Return the side and the distance of each delayed edge in the folded graph, the shortest innermost."""
-    places = lay_out(graph).places
+    places = layout.places
     delayed = [edge for edge in graph.edges if edge.delay]
     found: dict[Edge, tuple[int, int]] = {}
     counted = {-1: 0, 1: 0}

@@ -114,6 +114,10 @@ class Folded:
         """The parameters by name."""
         return {parameter.name: parameter for parameter in self.parameters}
 
+    def symbol(self, edge: Edge) -> str:
+        """Return the symbol of the parameter of an edge; empty if it has none."""
+        return self.parameter[edge.parameter].symbol if edge.parameter else ""
+
     @cached_property
     def into(self) -> dict[str, list[Edge]]:
         """The edges into each node, in order."""
@@ -151,18 +155,15 @@ class Folded:
     def check(self) -> None:
         """Raise InputError for an edge whose nodes, parameter or delay are invalid."""
         for edge in self.edges:
+            wrong = ""
             if edge.source not in self.node or edge.target not in self.node:
-                raise InputError(
-                    f"the edge {edge.source} -> {edge.target} has an unknown node; expected two nodes of the graph"
-                )
-            if edge.parameter and edge.parameter not in self.parameter:
-                raise InputError(
-                    f"the edge {edge.source} -> {edge.target} has an unknown parameter; expected one of the graph"
-                )
-            if edge.delay not in (-1, 0, 1):
-                raise InputError(
-                    f"the edge {edge.source} -> {edge.target} has a delay of {edge.delay}; expected -1, 0 or 1"
-                )
+                wrong = "an unknown node; expected two nodes of the graph"
+            elif edge.parameter and edge.parameter not in self.parameter:
+                wrong = "an unknown parameter; expected one of the graph"
+            elif edge.delay not in (-1, 0, 1):
+                wrong = f"a delay of {edge.delay}; expected -1, 0 or 1"
+            if wrong:
+                raise InputError(f"the edge {edge.source} -> {edge.target} has {wrong}")
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ def _through_start(made: Trace, model: Model, state: State) -> None:
     """Add to the gradients of V and c what comes through the start o(0) = c + V h(0)."""
     do = made.gradients[At("o", 0)]
     _add(made.shared, "c", do.sum(axis=0))
-    _add(made.shared, "E" if model.config.tied else "V", do.T @ state[0][0])
+    _add(made.shared, model.config.output_matrix, do.T @ state[0][0])
 
 
 def _add(to: dict[Any, Floats], key: Any, part: Floats) -> None:

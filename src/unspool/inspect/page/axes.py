@@ -7,11 +7,9 @@ from collections.abc import Sequence
 
 from unspool.plots.svg import Canvas
 
-SMALL = 11.5
-
 
 class Axes:
-    """Maps values to positions on a canvas; each axis may be logarithmic."""
+    """Maps values to positions on a canvas; the y axis may be logarithmic."""
 
     def __init__(
         self,
@@ -21,36 +19,31 @@ class Axes:
         y: tuple[float, float],
         *,
         log_y: bool = False,
-        log_x: bool = False,
     ) -> None:
-        self.canvas, self.box, self.log_y, self.log_x = canvas, box, log_y, log_x
+        self.canvas, self.box, self.log_y = canvas, box, log_y
         self.x_limits, self.y_limits = x, y
 
     def x(self, value: float) -> float:
         """Return the position of a value on the x axis."""
         left, _, width, _ = self.box
-        return left + width * _share(value, *self.x_limits, self.log_x)
+        return left + width * _share(value, *self.x_limits)
 
     def y(self, value: float) -> float:
         """Return the position of a value on the y axis."""
         _, top, _, height = self.box
         return top + height * (1 - _share(value, *self.y_limits, self.log_y))
 
-    def frame(self, x_label: str, y_label: str, *, x_ticks: int = 6, y_ticks: int = 5) -> None:
+    def frame(self, x_label: str, y_label: str) -> None:
         """Draw the grid, the ticks and the labels of the axes."""
         left, top, width, height = self.box
-        for value in ticks(*self.y_limits, y_ticks, self.log_y):
+        for value in ticks(*self.y_limits, 5, self.log_y):
             y = self.y(value)
             self.canvas.line(left, y, left + width, y, class_="grid")
-            self.canvas.text(
-                left - 7, y + 4, format_tick(value), text_anchor="end", class_="soft", font_size=SMALL
-            )
-        for value in ticks(*self.x_limits, x_ticks, self.log_x):
+            note(self.canvas, left - 7, y + 4, format_tick(value), "end")
+        for value in ticks(*self.x_limits, 6):
             x = self.x(value)
             self.canvas.line(x, top + height, x, top + height + 4, class_="axis")
-            self.canvas.text(
-                x, top + height + 18, format_tick(value), text_anchor="middle", class_="soft", font_size=SMALL
-            )
+            note(self.canvas, x, top + height + 18, format_tick(value), "middle")
         self.canvas.line(left, top + height, left + width, top + height, class_="axis")
         self.canvas.text(left + width, top + height + 34, x_label, text_anchor="end", font_size=12)
         self.canvas.text(left - 7, top - 10, y_label, text_anchor="start", font_size=12)
@@ -61,19 +54,13 @@ class Axes:
         if len(points) > 1:
             self.canvas.path(points, fill="none", style=f"stroke:var(--{colour})", **more)
 
-    def name(self, x: float, y: float, text: str, colour: str, anchor: str = "start") -> None:
-        """Write a label next to a point."""
-        self.canvas.text(
-            self.x(x) + (6 if anchor == "start" else -6),
-            self.y(y) + 4,
-            text,
-            text_anchor=anchor,
-            font_size=12,
-            style=f"fill:var(--{colour})",
-        )
+
+def note(canvas: Canvas, x: float, y: float, text: str, anchor: str | None = None) -> None:
+    """Write a small soft text."""
+    canvas.text(x, y, text, text_anchor=anchor, class_="soft", font_size=11.5)
 
 
-def _share(value: float, low: float, high: float, log: bool) -> float:
+def _share(value: float, low: float, high: float, log: bool = False) -> float:
     if log:
         value, low, high = (math.log(max(each, 1e-300)) for each in (value, low, high))
     return min(max((value - low) / ((high - low) or 1), 0.0), 1.0)

@@ -6,13 +6,12 @@ import unicodedata
 from html import escape
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.inspect.components import Components
-from unspool.inspect.page.axes import Axes
+from unspool.inspect.page.axes import Axes, note
 from unspool.inspect.reading import Reading, visible
 from unspool.inspect.units import Unit
-from unspool.kernels.arrays import Floats
+from unspool.kernels.arrays import Floats, Real
 from unspool.plots.svg import Canvas, diverging, tag
 
 SMOOTH = 25
@@ -26,8 +25,8 @@ KINDS = {
     "other": ("gold", "digit, other"),
 }
 """Kinds of characters, with colour and name."""
-PATH_SIZE = 640, 520
-"""Width and height of `path_chart`."""
+PATH_SIZE, PATH_BOX = (640, 520), (20.0, 30.0, 600, 454)
+"""Width and height of `path_chart`; left, top, width and height of its frame."""
 
 
 def kind_of(piece: str) -> str:
@@ -67,7 +66,7 @@ def surprise_chart(reading: Reading) -> Canvas:
     axes.line(range(2 + span // 2, 2 + span // 2 + len(smooth)), smooth.tolist(), "ink", stroke_width=1.6)
     mean = axes.y(reading.nats)
     canvas.line(44, mean, width - 16, mean, class_="axis", stroke_dasharray="5 4")
-    canvas.text(width - 16, 16, f"mean {reading.nats:.3f} nats (dashed); line: mean of {span} tokens", text_anchor="end", class_="soft", font_size=11.5)  # fmt: skip
+    note(canvas, width - 16, 16, f"mean {reading.nats:.3f} nats (dashed); line: mean of {span} tokens", "end")
     canvas.tag("line", x1=0, x2=0, y1=26, y2=height - 46, class_="cursor", stroke_opacity=0)
     return canvas
 
@@ -76,36 +75,32 @@ def path_chart(reading: Reading, found: Components) -> Canvas:
     """Draw the position of the state after each token, labelled by the token, and the path of some steps."""
     (width, height), steps = PATH_SIZE, 12
     canvas = Canvas(width, height, "The path of the state")
-    positions = found.positions
-    (x0, y0), (x1, y1) = positions.min(axis=0), positions.max(axis=0)
-    pad_x, pad_y = 0.04 * (x1 - x0) or 1.0, 0.04 * (y1 - y0) or 1.0
-    box = (20.0, 30.0, width - 40, height - 66)
-    axes = Axes(canvas, box, (x0 - pad_x, x1 + pad_x), (y0 - pad_y, y1 + pad_y))
-    canvas.tag("rect", x=box[0], y=box[1], width=box[2], height=box[3], rx=6, fill="none", class_="grid")
-    canvas.text(width - 20, height - 14, f"first component: {found.shares[0]:.0%} of the variance →", text_anchor="end", class_="soft", font_size=11.5)  # fmt: skip
-    canvas.text(20, 18, f"↑ second component: {found.shares[1]:.0%}", class_="soft", font_size=11.5)
-    inside = []
-    for piece, (px, py) in zip(reading.pieces, positions, strict=True):
+    x, y, wide, high = PATH_BOX
+    canvas.tag("rect", x=x, y=y, width=wide, height=high, rx=6, fill="none", class_="grid")
+    note(canvas, width - 20, height - 14, f"first component: {found.shares[0]:.0%} of the variance →", "end")
+    note(canvas, 20, 18, f"↑ second component: {found.shares[1]:.0%}")
+    inside, positions = [], [(float(x), float(y)) for x, y in chart_positions(found)]
+    for piece, (x, y) in zip(reading.pieces, positions, strict=True):
         colour = KINDS[kind_of(piece)][0]
-        inside.append(tag("text", escape(visible(piece)[:6]), x=axes.x(px), y=axes.y(py) + 4, style=f"fill:var(--{colour})", font_weight=700 if colour == "green" else None))  # fmt: skip
+        inside.append(tag("text", escape(visible(piece)[:6]), x=x, y=y + 4, style=f"fill:var(--{colour})", font_weight=700 if colour == "green" else None))  # fmt: skip
     canvas.add(tag("g", "".join(inside), class_="glyphs", text_anchor="middle", font_size=11, opacity=0.55))
     first = max(0, min(len(positions) - steps, len(positions) // 3))
-    path = [(axes.x(px), axes.y(py)) for px, py in positions[first : first + steps]]
+    path = positions[first : first + steps]
     canvas.path(path, fill="none", class_="way", style="stroke:var(--ink)", stroke_width=1.3, stroke_opacity=0.6, stroke_linejoin="round")  # fmt: skip
     canvas.tag("circle", cx=path[-1][0], cy=path[-1][1], r=6, class_="now", style="fill:var(--ink);stroke:var(--paper)", stroke_width=2)  # fmt: skip
     return canvas
 
 
-def chart_positions(found: Components) -> NDArray[np.float64]:
+def chart_positions(found: Components) -> Real:
     """Return the positions of `path_chart` on its canvas, (T, 2)."""
-    width, height = PATH_SIZE
+    left, top, wide, tall = PATH_BOX
     low, high = found.positions.min(axis=0), found.positions.max(axis=0)
     pad = np.where(high > low, 0.04 * (high - low), 1.0)
     share = (found.positions - (low - pad)) / ((high + pad) - (low - pad))
-    return np.stack([20 + (width - 40) * share[:, 0], 30 + (height - 66) * (1 - share[:, 1])], axis=1)
+    return np.stack([left + wide * share[:, 0], top + tall * (1 - share[:, 1])], axis=1)
 
 
-def scaled(activation: Floats) -> NDArray[np.float64]:
+def scaled(activation: Floats) -> Real:
     """Return activations scaled to -1 … 1; the lowest and the highest 2 % are clipped.
 
     >>> scaled(np.array([0.0, 5.0, 10.0])).round(1).tolist()
@@ -113,7 +108,7 @@ def scaled(activation: Floats) -> NDArray[np.float64]:
     """
     low, high = np.quantile(activation, [0.02, 0.98])
     middle, half = (low + high) / 2, max((high - low) / 2, 1e-12)
-    level: NDArray[np.float64] = (activation.astype(np.float64) - middle) / half
+    level: Real = (activation.astype(np.float64) - middle) / half
     return np.clip(level, -1, 1)
 
 
@@ -167,7 +162,7 @@ def describe_unit(unit: Unit) -> str:
     if unit.encodes is None:
         return f"moves most: standard deviation {unit.activation.std():.2f}"
     means = [f"{mean:+.2f}".replace("-", "−") for mean in unit.means]
-    what = f"tells {unit.share:.0%} of “{unit.encodes.name}”"
+    what = f"{unit.share:.0%} of the information about “{unit.encodes.name}”"
     if unit.encodes.ranged:
         return f"{what}; mean from {means[0]} (first) to {means[-1]} (last)"
-    return f"{what}; mean {means[-1]} where so, {means[0]} elsewhere"
+    return f"{what}; mean {means[-1]} there, {means[0]} elsewhere"

@@ -19,7 +19,7 @@ def influence_chart(seen: MemoryReport) -> Canvas:
     axes = Axes(
         canvas, (52, 34, WIDTH - 70, HEIGHT - 84), (0, farthest), (low, max(max(every), 1.5)), log_y=True
     )
-    axes.frame("lag k, steps", "‖dh(t)/dh(t−k)‖, largest singular value", y_ticks=5)
+    axes.frame("lag k, steps", "‖dh(t)/dh(t−k)‖, largest singular value")
     threshold = axes.y(FRACTION)
     canvas.line(52, threshold, WIDTH - 18, threshold, class_="axis", stroke_dasharray="5 4")
     canvas.text(58, threshold - 5, "a hundredth", class_="soft", font_size=11)
@@ -33,13 +33,13 @@ def influence_chart(seen: MemoryReport) -> Canvas:
         if reach is not None:
             canvas.tag("circle", cx=axes.x(reach), cy=threshold, r=5, style=f"fill:var(--{colour})")
             end = reach > 0.7 * farthest
-            canvas.text(axes.x(reach) + (-8 if end else 8), threshold + 16, f"horizon {reach}", text_anchor="end" if end else "start", font_size=12, class_="halo")  # fmt: skip
+            canvas.text(axes.x(reach) + (-8 if end else 8), threshold + 16, f"memory length {reach}", text_anchor="end" if end else "start", font_size=12, class_="halo")  # fmt: skip
     _key(canvas, names)
     return canvas
 
 
 def bias_chart(seen: MemoryReport) -> Canvas:
-    """Draw the contribution of each lag to ∇W as bars, and the bias of a gradient truncated after K steps as a line."""
+    """Draw the contribution of each lag to ∇W (or ∇U) as bars, and the bias of a gradient truncated after K steps as a line."""
     canvas = Canvas(WIDTH, HEIGHT, "What a truncated gradient misses")
     contributions = [
         sum(seen.by_lag.norms[name][lag] for name in seen.by_lag.norms)
@@ -64,7 +64,10 @@ def bias_chart(seen: MemoryReport) -> Canvas:
             canvas.text(x + 5, top + 5, f"{allowed:.0%}: K = {steps}", font_size=12, class_="halo")
     _key(
         canvas,
-        [("bias(K), what is missed", "blue"), (f"‖G(k)‖ of ∇W, scaled: the largest is {most:.0%}", "orange")],
+        [
+            ("bias(K), what is missed", "blue"),
+            (f"‖G(k)‖ of ∇{seen.by_lag.letter}, scaled: the largest is {most:.0%}", "orange"),
+        ],
     )
     return canvas
 
@@ -84,7 +87,7 @@ def advice(back: MemoryReport) -> str:
         return f"more than {farthest} steps" if steps is None else f"{steps} steps"
 
     layers = ", ".join(reach(each) for each in back.horizons)
-    horizon = f"<b>Memory horizon</b>, where the influence falls below a hundredth: {layers} (untrained: {reach(back.fresh_horizon)}). "
+    horizon = f"<b>Memory length</b>, the lag beyond which the influence stays below 1 %: {layers} (untrained: {reach(back.fresh_horizon)}). "
     enough = {bias: steps for bias, steps in back.advice.items() if steps is not None}
     if not enough:
         return (

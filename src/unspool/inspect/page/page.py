@@ -186,14 +186,12 @@ def _span_tokens(pieces: list[str]) -> int:
 
 
 def _surprise(report: InspectReport) -> str:
+    picture = surprise_chart(report.reading).inline()
     lead = (
         "The surprise of each token, in nats. It is low where the network predicts the text well, and high at the first "
         "letters of words and names, where the next token is uncertain."
     )
-    return _section(
-        "surprise", "Surprise along the text", lead,
-        f'<figure class="wide">{surprise_chart(report.reading).inline()}</figure>',
-    )  # fmt: skip
+    return _section("surprise", "Surprise along the text", lead, f'<figure class="wide">{picture}</figure>')
 
 
 def _path(report: InspectReport) -> str:
@@ -212,7 +210,7 @@ def _path(report: InspectReport) -> str:
         f'<p id="read" class="tokens">&nbsp;</p><p class="lead">Press <b>read</b>, or point at the text above: the dot is '
         f'<i>h</i><sup>(t)</sup>, and the line where it came from.</p><div class="keys">{keys}</div></div></div>'
     )
-    return _section("path", "The state moving through time", lead, inside)
+    return _section("path", "The path of the state", lead, inside)
 
 
 def _states(report: InspectReport) -> str:
@@ -222,10 +220,8 @@ def _states(report: InspectReport) -> str:
         f"<i>h</i><sup>(t)</sup> of the last layer, one row per unit ({units} units), one column per token; similar units are adjacent. "
         "Blue is below zero, orange above; long stripes are units that hold their value."
     )
-    return _section(
-        "states", "All units at once", lead,
-        f'<img class="heat" alt="hidden states by time" src="data:image/png;base64,{picture}">',
-    )  # fmt: skip
+    heat = f'<img class="heat" alt="hidden states by time" src="data:image/png;base64,{picture}">'
+    return _section("states", "All units at once", lead, heat)
 
 
 def _memory(report: InspectReport) -> str:
@@ -236,7 +232,7 @@ def _memory(report: InspectReport) -> str:
         "Left, the influence of a change of the state <i>k</i> steps later: the norm of "
         "d<i>h</i><sup>(t)</sup>/d<i>h</i><sup>(t−k)</sup>"
         + (f" (for the {cell.title} of <i>h</i> and <i>s</i> together)" if cell.has_cell_state else "")
-        + ", trained and untrained. Right, the contribution of each lag to ∇<i>W</i>, and the bias of backpropagation through "
+        + f", trained and untrained. Right, the contribution of each lag to ∇<i>{back.by_lag.letter}</i>, and the bias of backpropagation through "
         "only <i>K</i> steps."
     )
     pictures = (
@@ -244,9 +240,10 @@ def _memory(report: InspectReport) -> str:
         f"<figure>{bias_chart(back).inline()}</figure></div>"
     )
     radii = ", ".join(f"{radius:.2f} ({gate})" for gate, radius in back.radii.items())
+    spectral = f'<p class="lead">Spectral radius of <i>W</i>: {radii}.</p>' if radii else ""
     return _section(
         "lags", "Memory", lead,
-        f'{pictures}<p class="advice">{advice(back)}</p><p class="lead">Spectral radius of <i>W</i>: {radii}.</p>',
+        f'{pictures}<p class="advice">{advice(back)}</p>{spectral}',
     )  # fmt: skip
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unspool.inspect.page.png import heat
 from unspool.inspect.report import InspectReport
 from unspool.kernels import native
+from unspool.kernels.arrays import Real
 
 MOST_UNITS = 128
 """Most units that are shown, by standard deviation."""
@@ -22,7 +22,7 @@ def states_png(report: InspectReport) -> bytes:
     return heat(shown[:, order].T / max(float(np.quantile(np.abs(shown), 0.99)), 1e-12))
 
 
-def _similarity_order(h: NDArray[np.float64]) -> list[int]:
+def _similarity_order(h: Real) -> list[int]:
     """Return an order of units in which similar ones are adjacent: greedy, starting with the slowest."""
     z = (h - h.mean(axis=0)) / np.maximum(h.std(axis=0), 1e-12)
     rows = z.astype(np.float32)

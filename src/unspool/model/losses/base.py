@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Loss
-from unspool.model.output_layer import OutputGradient, OutputLayer
+from unspool.model.linear import Linear, OutputGradient
 
 
 class LossFunction(ABC):
@@ -24,9 +24,7 @@ class LossFunction(ABC):
         """Return which targets count; the others are masked."""
 
     @abstractmethod
-    def __call__(
-        self, layer: OutputLayer, h: Floats, y: Floats | Ids, into: OutputGradient | None = None
-    ) -> Loss:
+    def __call__(self, layer: Linear, h: Floats, y: Floats | Ids, into: OutputGradient | None = None) -> Loss:
         """Return the sum over all targets and their count.
 
         With `into`, write the gradients of V and c there and return the gradient of h in the loss.
@@ -44,9 +42,7 @@ class NumericLoss(LossFunction):
         """Return which targets count: those that are not NaN."""
         return ~np.isnan(y)
 
-    def __call__(
-        self, layer: OutputLayer, h: Floats, y: Floats | Ids, into: OutputGradient | None = None
-    ) -> Loss:
+    def __call__(self, layer: Linear, h: Floats, y: Floats | Ids, into: OutputGradient | None = None) -> Loss:
         """Return the sum and count; see `LossFunction`."""
         each, do = self.per_target(layer(h), y)
         scored = self.is_scored(y)

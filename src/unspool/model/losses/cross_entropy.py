@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Loss
+from unspool.model.linear import Linear, OutputGradient
 from unspool.model.losses.base import LossFunction
-from unspool.model.output_layer import OutputGradient, OutputLayer
 
 
 class CrossEntropy(LossFunction):
@@ -26,9 +26,7 @@ class CrossEntropy(LossFunction):
         scored: NDArray[np.bool_] = y >= 0
         return scored
 
-    def __call__(
-        self, layer: OutputLayer, h: Floats, y: Floats | Ids, into: OutputGradient | None = None
-    ) -> Loss:
+    def __call__(self, layer: Linear, h: Floats, y: Floats | Ids, into: OutputGradient | None = None) -> Loss:
         """Return the sum in nats and the count; see `LossFunction`."""
         given: dict[str, Any] = {} if into is None else into._asdict()
         return layer.backend.softmax_cross_entropy(h, layer.V, layer.c, y, **given)

@@ -4,9 +4,7 @@
 0.5
 """
 
-from typing import Any
-
-from unspool.optimisers.schedules.base import Schedule
+from unspool.optimisers.schedules.base import Plans, Schedule
 from unspool.optimisers.schedules.constant import Constant
 from unspool.optimisers.schedules.cosine import Cosine
 from unspool.options import check_choice
@@ -22,7 +20,8 @@ def check_schedule(name: str) -> None:
     check_choice("schedule", name, SCHEDULES)
 
 
-def make_schedule(name: str, steps: int, warmup: int, **settings: Any) -> Schedule:
-    """Return a schedule by its name; the warm-up is cut to 1 … steps updates."""
+def make_schedule(name: str, steps: int, warmup: int, plans: Plans = ()) -> Schedule:
+    """Return a schedule by its name; the warm-up is cut to the updates that were planned at first: a new plan keeps it."""
     check_schedule(name)
-    return SCHEDULES[name](steps, max(1, min(warmup, steps)), **settings)
+    planned = plans[0][1] if plans else steps
+    return SCHEDULES[name](steps, max(1, min(warmup, planned)), plans)

@@ -8,13 +8,13 @@ Everything is learned once, from the training part alone: season, log, differenc
 intervals' widths and the scale of MASE. From origin to origin models read the new values and learn nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.baselines.forecast import Baseline, Naive, fit_autoregressive, fit_window_mlp
+from unspool.baselines.forecast import ForecastBaseline, Naive, fit_autoregressive, fit_window_mlp
 from unspool.data.series.checks import check_series
 from unspool.data.series.season import guess_second_season
 from unspool.errors import InputError
@@ -93,7 +93,7 @@ class Backtesting:
     def _origins(self) -> Whole:
         return rolling_origins(len(self.y), self.test, self.forecaster.horizon, self.stride)
 
-    def steps(self) -> Iterator[StepDone]:
+    def steps(self) -> Generator[StepDone]:
         """Fit on the training part, then forecast from every origin."""
         y, origins = check_series(self.y, "the series"), self._origins()
         known = np.ones(len(y), bool) if self.scored is None else np.asarray(self.scored, bool)
@@ -139,7 +139,7 @@ def _judge(
     scale = naive_scale(observed[: origins[0]], model.season_)
     if not scale > 0:
         raise InputError(
-            f"season: the training part repeats itself every {model.season_} steps: no error to scale by"
+            f"season: the training split repeats itself every {model.season_} steps: no error to scale by"
         )
     naive = mase(forecasts["seasonal naive" if model.season_ > 1 else "last value"], truth, scale)
     rows = [
@@ -184,10 +184,10 @@ def rolling_origins(count: int, test: int, horizon: int, stride: int) -> Whole:
     return np.arange(count - test, count - horizon + 1, stride)
 
 
-def fit_baselines(model: Forecaster, train: Real) -> dict[str, Baseline]:
+def fit_baselines(model: Forecaster, train: Real) -> dict[str, ForecastBaseline]:
     """Fit all baselines, on the same transform of the same values."""
     change, second = model.change_, guess_second_season(train, model.season_)
-    found: dict[str, Baseline] = {"last value": Naive(1)}
+    found: dict[str, ForecastBaseline] = {"last value": Naive(1)}
     if model.season_ > 1:
         found["seasonal naive"] = Naive(model.season_)
     found["autoregression"] = fit_autoregressive(train, change, second)

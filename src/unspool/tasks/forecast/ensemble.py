@@ -12,8 +12,11 @@ them, the ⌈level (m + 1)⌉-th smallest, which holds `level` of exchangeable e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +28,19 @@ from unspool.kernels.arrays import Floats, Real, Whole
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.optimisers import make_optimiser
-from unspool.optimisers.schedules import make_schedule
-from unspool.training.loop import Report, updates
+from unspool.training.checkpoint import CheckpointPolicy
+from unspool.training.deadline import StepBudget
+from unspool.training.events import StepDone
+from unspool.training.fit import fit
+from unspool.training.loop import updates
 from unspool.training.objectives import SequenceObjective
+from unspool.training.state import TrainingState
+from unspool.training.store import RunWriter
 
 STEPS_AT_ONCE = 2**18
 """The number of steps that are predicted at once; predictions do not depend on it."""
+SMOOTH = 50
+"""The number of updates that the running mean of the training loss goes over."""
 
 
 @dataclass(frozen=True)
@@ -102,25 +112,79 @@ def fresh_network(recipe: MemberConfig, layout: WindowSpec, seed: int) -> Networ
     return network
 
 
-def train_network(
-    network: Network,
-    recipe: MemberConfig,
-    layout: WindowSpec,
-    units: WindowScale,
-    z: Real,
-    known: NDArray[np.bool_],
-    seed: int,
-) -> Iterator[Report]:
-    """Train a network on all windows of a series, with one report per update."""
-    origins = origins_of(layout, len(z))
-    x, level, spread = read_windows(layout, units, z, origins, 0)
-    y = _scored(read_targets(layout, units, z, origins, level, spread), known, origins).astype(np.float32)
-    optimiser = make_optimiser(recipe.optimiser, learning_rate=recipe.learning_rate, decay=0.05)
-    schedule = make_schedule(recipe.schedule, recipe.steps, recipe.steps // 10)
-    rng = np.random.default_rng([seed, 3])
-    drawn = (rng.integers(len(origins), size=recipe.batch_size) for _ in range(recipe.steps))
-    batches = (_noisy(x, y, rows, layout.fold, recipe.noise, rng) for rows in drawn)
-    return updates(SequenceObjective(network, seed), batches, optimiser, schedule=schedule)
+class Member(NamedTuple):
+    """One network to train, on the first `values` of a series."""
+
+    network: Network
+    recipe: MemberConfig
+    units: WindowScale
+    values: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """The networks of a forecaster in the order of their training, and the series that they learn from."""
+
+    layout: WindowSpec
+    z: Real
+    """The transformed series."""
+    known: NDArray[np.bool_]
+    """Which values were observed."""
+    members: list[Member]
+
+    @property
+    def steps(self) -> int:
+        """The updates of all networks."""
+        return sum(member.recipe.steps for member in self.members)
+
+    def state(
+        self, k: int, name: str = "", before: TrainingState[Network] | None = None
+    ) -> TrainingState[Network]:
+        """Return the state of network k before its first update; `before` is that of the trained network before it."""
+        recipe = self.members[k].recipe
+        optimiser = make_optimiser(recipe.optimiser, learning_rate=recipe.learning_rate, decay=0.05)
+        state = TrainingState(self.members[k].network, optimiser)
+        if before is not None:
+            state.seconds, state.train = before.seconds, before.train if k else 0.0
+            state.before = before.before + before.step
+            state.finished = before.finished | {name: before.model.parameters.flat}
+        return state
+
+    def batches(self, k: int) -> Iterator[SequenceBatch]:
+        """Yield the batches of network k: windows with noise."""
+        layout, (_, recipe, units, n, seed) = self.layout, self.members[k]
+        z, origins = self.z[:n], origins_of(layout, n)
+        x, level, spread = read_windows(layout, units, z, origins, 0)
+        targets = read_targets(layout, units, z, origins, level, spread)
+        y = _scored(targets, self.known, origins).astype(np.float32)
+        rng = np.random.default_rng([seed, 3])
+        for _ in range(recipe.steps):
+            rows = rng.integers(len(origins), size=recipe.batch_size)
+            yield _noisy(x, y, rows, layout.fold, recipe.noise, rng)
+
+
+def fit_member(
+    ensemble: Ensemble,
+    k: int,
+    state: TrainingState[Network],
+    writer: RunWriter | None = None,
+    policy: CheckpointPolicy | None = None,
+) -> Generator[StepDone]:
+    """Train network k from a state on; events count the updates of the whole ensemble."""
+    member, done = ensemble.members[k], sum(each.recipe.steps for each in ensemble.members[:k])
+    recipe = member.recipe
+    budget = StepBudget(
+        recipe.steps, warmup=recipe.steps // 10, schedule=recipe.schedule, validations=lambda _: set()
+    )
+    batches = islice(ensemble.batches(k), state.step, None)
+    objective = SequenceObjective(member.network, member.seed)
+    reports = updates(objective, batches, state.optimiser, schedule=budget.schedule)
+    counted = (report._replace(step=done + report.step) for report in reports)
+    with closing(fit(state, counted, budget, smooth=SMOOTH, writer=writer, policy=policy)) as events:
+        for event in events:
+            assert isinstance(event, StepDone)  # there is no deadline
+            yield replace(event, steps=ensemble.steps)
 
 
 def sizes_of_errors(fitted: FittedMember, z: Real, known: NDArray[np.bool_], count: int) -> Real:

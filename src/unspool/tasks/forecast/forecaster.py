@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -36,29 +36,27 @@ from unspool.kernels.arrays import Real, Whole
 from unspool.kernels.memory import require_memory
 from unspool.model import options as network
 from unspool.model.memory import bytes_of_training, count_parameters
-from unspool.model.sequence_network import Network
 from unspool.optimisers import options as optimisers
 from unspool.options import POSITIVE, Arguments, at_least, build, check_values, declared
 from unspool.tasks.forecast import options as o
 from unspool.tasks.forecast.ensemble import (
+    Ensemble,
     FittedMember,
+    Member,
     MemberConfig,
+    fit_member,
     fresh_network,
     network_config,
     quantiles,
     sizes_of_errors,
-    train_network,
 )
 from unspool.tasks.forecast.store import ALONE, read_forecasters, write_forecasters
 from unspool.training import options as training
 from unspool.training.events import StepDone
 from unspool.training.provenance import provenance, sha256_of
-from unspool.training.store import Stopwatch
 
 FEWEST = 8
 """The smallest number of windows with their targets to learn from."""
-SMOOTH = 50
-"""The number of updates that the running mean of the training loss goes over."""
 
 
 @declared(network, optimisers, training, o)
@@ -102,36 +100,43 @@ class Forecaster(Arguments):
             pass
         return self
 
-    def fit_iter(self, y: Any, scored: Any = None) -> Iterator[StepDone]:
+    def fit_iter(self, y: Any, scored: Any = None) -> Generator[StepDone]:
         """Learn, and yield an event after every update; values that are not `scored` are inputs, but no targets."""
+        ensemble, state = self.begin(y, scored), None
+        for k in range(len(ensemble.members)):
+            state = ensemble.state(k, before=state)
+            yield from fit_member(ensemble, k, state)
+        self.calibrate(ensemble)
+
+    def begin(self, y: Any, scored: Any = None) -> Ensemble:
+        """Choose all that is fixed before the first update; return the networks to train, which are not trained yet."""
         values = check_series(y, "the series")
         known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
         layout = self.plan(values)
         self.provenance_ = provenance(sha256_of([values.tobytes()]))
         self.season_, self.change_ = layout.change.season, layout.change
-        self.history_, self.errors_, self.trial_ = values, None, None
-        filled = layout.change.forward(values)
-        count = self._calibrated(layout, len(values))
+        self.history_ = values
+        self.errors_: Real | None = None
+        self.trial_: tuple[int, FittedMember] | None = None
+        z, count = layout.change.forward(values), self._calibrated(layout, len(values))
         members = self.members or (4 if len(origins_of(layout, len(values))) < 5000 else 2)
-        aside = max(1, members // 2) if count else 0
-        plans = [(count, i) for i in range(aside)] + [(len(values), i) for i in range(members)]
-        total, done = sum(self._recipe(layout, n).steps for n, _ in plans), 0
-        clock, train = Stopwatch(), 0.0
-        made: dict[int, list[Network]] = {}
-        for n, i in plans:
-            units = fit_scale(layout, filled[:n])
-            recipe = self._recipe(layout, n)
-            network = fresh_network(recipe, layout, self.seed + i)
-            reports = train_network(network, recipe, layout, units, filled[:n], known[:n], self.seed + i)
-            for report in reports:
-                done += 1
-                train += (report.loss - train) / min(done, SMOOTH)
-                yield StepDone(report._replace(step=done), clock(), train, steps=total)
-            made.setdefault(n, []).append(network)
-        if count:
-            first = FittedMember(layout, fit_scale(layout, filled[:count]), made[count])
-            self.errors_, self.trial_ = sizes_of_errors(first, filled, known, count), (count, first)
-        self.fitted_ = FittedMember(layout, fit_scale(layout, filled), made[len(values)])
+        first = self._members(layout, z[:count], max(1, members // 2)) if count else []
+        last = self._members(layout, z, members)
+        if first:
+            self.trial_ = count, FittedMember(layout, first[0].units, [each.network for each in first])
+        self.fitted_ = FittedMember(layout, last[0].units, [each.network for each in last])
+        return Ensemble(layout, z, known, first + last)
+
+    def _members(self, layout: WindowSpec, z: Real, count: int) -> list[Member]:
+        units, recipe = fit_scale(layout, z), self._recipe(layout, len(z))
+        seeds = range(self.seed, self.seed + count)
+        return [Member(fresh_network(recipe, layout, seed), recipe, units, len(z), seed) for seed in seeds]
+
+    def calibrate(self, ensemble: Ensemble) -> None:
+        """Measure the errors on values that the first networks were not trained on."""
+        if self.trial_ is not None:
+            count, first = self.trial_
+            self.errors_ = sizes_of_errors(first, ensemble.z, ensemble.known, count)
 
     def predict(self, steps: int | None = None, history: Any = None, phase: int = 0) -> Real:
         """Forecast the next steps of the training series, or of another history."""

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from unspool.model import options as network
+from unspool.optimisers import options as optimisers
 from unspool.options import FRACTION, INSIDE_UNIT, MOST_STEPS, Option, number, whole
 from unspool.training import options as training
 
@@ -15,25 +16,33 @@ _data: Any = partial(Option, group="Data")
 HORIZON: Option[int] = _data("horizon", "Number of steps to forecast.", whole(1))
 SEASON: Option[Any] = _data("season", "Steps per season; 1: no season; guess: from the autocorrelation.")
 POWER: Option[Power] = _data(
-    "power", "Transform of the values: none, root or log; guess: by how the deviation grows with the level.",
+    "power", "Transform of the values: none, root or log; guess: from how the standard deviation grows with the mean.",
     choices=("guess", "none", "root", "log"),
 )  # fmt: skip
 DIFFERENCES: Option[Any] = _data(
-    "differences", "d,D: ordinary and seasonal differences, each 0 or 1; guess: by autocorrelations."
+    "differences", "d,D: ordinary and seasonal differences, each 0 or 1; guess: from the autocorrelations."
 )
 WINDOW = replace(
-    training.WINDOW, help="Values that a network reads; 0: three seasons, or what a second season needs.",
+    training.WINDOW, help="Number of past values that a network reads; 0: three seasons; if the series also has a longer season (168 hours besides 24), one of each; without a season, 24 values.",
     check=whole(0), group="Network",
 )  # fmt: skip
 HIDDEN = replace(
     network.HIDDEN, help="H, the hidden units; 0: 16, 32 or 48, by the number of windows.", check=whole(0)
 )
 STEPS = replace(
-    training.STEPS, help="Updates of each network; 0: six passes over the windows, 400 to 2,400.",
+    training.STEPS,
+    help="Updates of each network; besides the members, there are half as many networks that measure the errors behind the "
+    "prediction intervals. 0: six passes over the windows, at least 400 and at most 2,400 updates.",
     check=whole(0, MOST_STEPS),
 )  # fmt: skip
+OPTIMISER = replace(
+    optimisers.OPTIMISER, help="Optimiser, with weight decay 0.05 on matrices; sgd has momentum 0.9."
+)
 MEMBERS: Option[int] = Option(
-    "members", "Networks to average; 0: 4, or 2 for 5,000 windows and more.", whole(0, 1000), group="Network"
+    "members",
+    "Number of networks to average; 0 chooses 4, or 2 for 5,000 or more windows.",
+    whole(0, 1000),
+    group="Network",
 )
 NOISE: Option[float] = Option(
     "noise", "Standard deviation of the noise on the input in training; below 0: chosen by the length.",

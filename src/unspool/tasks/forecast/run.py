@@ -1,14 +1,26 @@
-"""The forecasters of a table, one per column, as one run."""
+"""The forecasters of a table, one per column, as one run; its fit can be interrupted at any moment and continues to the same bits."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from unspool.data.series.time_index import TimeIndex
+from unspool.errors import FileError
+from unspool.model.sequence_network import Network
+from unspool.storage import run_folder
+from unspool.storage.log import RunLog
+from unspool.storage.tensors import check_array, read_arrays
+from unspool.tasks.forecast.ensemble import Ensemble, fit_member
 from unspool.tasks.forecast.forecaster import Forecaster
-from unspool.tasks.forecast.store import read_forecasters, write_forecasters
+from unspool.tasks.forecast.store import KIND, ForecastWriter, read_forecasters, write_forecasters
+from unspool.training.checkpoint import CheckpointPolicy
+from unspool.training.events import StepDone
+from unspool.training.state import FINISHED, TrainingState
+from unspool.training.store import remove_state, restore_state
 
 
 @dataclass(frozen=True)
@@ -31,8 +43,86 @@ class ForecastRun:
         """Read all forecasters of a run."""
         return cls(*read_forecasters(Forecaster, path))
 
+    def create(self, path: str | Path, ensembles: Mapping[str, Ensemble], more: Mapping[str, Any]) -> None:
+        """Write a new run before the first update; `more` goes into its config."""
+        state = next(iter(ensembles.values())).state(0)
+        write_forecasters(
+            self.forecasters, path, more, time=self.time, clock=self.clock, begins=self.begins, state=state
+        )
+
 
 def load_forecasts(path: str | Path) -> Forecaster | ForecastRun:
     """Read a run: the forecaster of its only column, or all of them."""
     run = ForecastRun.load(path)
     return next(iter(run.forecasters.values())) if len(run.forecasters) == 1 else run
+
+
+@dataclass
+class ForecastFit:
+    """The fit of a run from its saved state on: fit the columns in their order, then call `finish`."""
+
+    run: ForecastRun
+    ensembles: Mapping[str, Ensemble]
+    writer: ForecastWriter
+    policy: CheckpointPolicy
+    state: TrainingState[Network] = field(init=False)
+    """The state of the network in training."""
+
+    def __post_init__(self) -> None:
+        """Read the saved state: networks that are trained already, and the one in training."""
+        assert self.writer.out is not None and self.writer.log is not None
+        path = self.writer.out / run_folder.TRAINING
+        arrays, _ = read_arrays(path)
+        for name, k in self._networks():
+            network, key = self.ensembles[name].members[k].network, FINISHED + self._key(name, k)
+            if key not in arrays:
+                self.state = self.ensembles[name].state(k)
+                break
+            network.parameters.flat[:] = check_array(arrays, key, network.parameters.flat.shape, path)
+        else:
+            raise FileError(f"{path}: damaged or manipulated: no network is left to train")
+        restore_state(self.state, self.writer.out, self.writer.log)
+
+    def _networks(self) -> list[tuple[str, int]]:
+        return [(name, k) for name, each in self.ensembles.items() for k in range(len(each.members))]
+
+    def _key(self, name: str, k: int) -> str:
+        return f"{list(self.ensembles).index(name)}.{k}"
+
+    @property
+    def step(self) -> int:
+        """The updates of all networks so far."""
+        return self.state.before + self.state.step
+
+    def column(self, name: str) -> Generator[StepDone]:
+        """Fit the forecaster of one column; of one that is fitted already, only its errors are measured."""
+        networks, ensemble = self._networks(), self.ensembles[name]
+        for k, member in enumerate(ensemble.members):
+            if self._key(name, k) in self.state.finished:
+                continue
+            if self.state.model is not member.network:
+                last = self._key(*networks[networks.index((name, k)) - 1])
+                self.state = ensemble.state(k, last, self.state)
+            yield from fit_member(ensemble, k, self.state, self.writer, self.policy)
+        self.run.forecasters[name].calibrate(ensemble)
+
+    def finish(self, scores: Mapping[str, Any]) -> None:
+        """Write the fitted forecasters and their scores; the training state is not needed any more."""
+        out, log = self.writer.out, self.writer.log
+        assert out is not None and log is not None
+        self.writer.save_networks()
+        run_folder.write_config(out, KIND, run_folder.read_config(out, KIND) | {"scores": dict(scores)})
+        self.writer.add({"event": "fitted", "step": self.step, "seconds": self.state.seconds})
+        log.position()
+        remove_state(out)
+
+
+@contextmanager
+def open_fit(
+    run: ForecastRun, ensembles: Mapping[str, Ensemble], out: Path, policy: CheckpointPolicy
+) -> Iterator[ForecastFit]:
+    """Open a run whose fit has not ended, for this process alone."""
+    with RunLog(out / run_folder.LOG) as log:
+        if log.locked:
+            run_folder.remove_leftovers(out)
+        yield ForecastFit(run, ensembles, ForecastWriter(out, log, run.forecasters), policy)

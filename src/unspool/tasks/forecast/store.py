@@ -1,14 +1,15 @@
 """Write forecasters into a run, and read them.
 
-RUN/config.json         arguments, and for every column its transform, window and position in time
-    model.safetensors   parameters of all networks, scales, errors behind the intervals, the series itself
-    log.jsonl           one line of JSON per entry
+RUN/config.json           arguments, and for every column its transform, window and position in time
+    model.safetensors     parameters of all networks, scales, errors behind the intervals, the series itself
+    training.safetensors  the training state, until the fit has ended
+    log.jsonl             one line of JSON per entry
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -17,13 +18,16 @@ import numpy as np
 from unspool.data.series.time_index import TimeIndex
 from unspool.data.series.windows import WindowScale, WindowSpec
 from unspool.errors import FileError, InputError
+from unspool.model.network import Model
 from unspool.model.sequence_config import SequenceConfig
+from unspool.model.sequence_network import Network
 from unspool.storage import run_folder, tensors
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
 from unspool.tasks.forecast.ensemble import FittedMember
 from unspool.training.provenance import provenance, sha256_of
-from unspool.training.store import network_from
+from unspool.training.state import TrainingState
+from unspool.training.store import RunWriter, network_from
 
 KIND = "forecast"
 ALONE = "value"
@@ -38,8 +42,12 @@ def write_forecasters(
     time: str | None = None,
     clock: TimeIndex | None = None,
     begins: Mapping[str, int] | None = None,
+    state: TrainingState[Network] | None = None,
 ) -> None:
-    """Write fitted forecasters, by column, as a new run with the times of their series; `more` goes into the config."""
+    """Write forecasters, by column, as a new run with the times of their series; `more` goes into the config.
+
+    With the state before the first update, it is a run to fit.
+    """
     with run_folder.new_run(path) as folder:
         columns = {name: _described(model) for name, model in forecasters.items()}
         content = {
@@ -50,14 +58,33 @@ def write_forecasters(
             "provenance": _provenance(list(forecasters.values())),
         }
         run_folder.write_config(folder, KIND, content | dict(more))
+        with RunLog(folder / run_folder.LOG) as log:
+            writer = ForecastWriter(folder, log, forecasters)
+            writer.save_networks()
+            writer.add({"event": "saved" if state is None else "begun", "columns": list(columns)})
+            if state is not None:
+                writer.save_state(state)
+
+
+@dataclass(frozen=True)
+class ForecastWriter(RunWriter):
+    """Writes the run of some forecasters, by column."""
+
+    forecasters: Mapping[str, Any] = field(default_factory=dict)
+
+    def save_model(self, model: Model | Network, step: int, valid: float | None = None) -> None:
+        """Write all networks as they are now, also those that are not trained yet."""
+        self.save_networks()
+
+    def save_networks(self) -> None:
+        """Write the networks of all forecasters, with their series."""
+        assert self.out is not None
         arrays = {
             f"{i}.{key}": array
-            for i, model in enumerate(forecasters.values())
+            for i, model in enumerate(self.forecasters.values())
             for key, array in _arrays(model).items()
         }
-        tensors.write_arrays(folder / run_folder.MODEL, arrays, {"columns": list(columns)})
-        with RunLog(folder / run_folder.LOG) as log:
-            log.add({"event": "saved", "columns": list(columns)})
+        tensors.write_arrays(self.out / run_folder.MODEL, arrays, {"columns": list(self.forecasters)})
 
 
 class _Units(TypedDict):
@@ -77,7 +104,7 @@ class Column(TypedDict):
     members: int
 
 
-class Config(TypedDict):
+class ForecastConfig(TypedDict):
     """The fields of a forecast run's config."""
 
     time: str | None
@@ -92,7 +119,7 @@ def read_forecasters(
 ) -> tuple[dict[str, Any], str | None, TimeIndex | None, dict[str, int]]:
     """Read forecasters of a class from a run: by column, the column of times, the times, the columns' first values."""
     where, place = Path(path) / run_folder.CONFIG, Path(path) / run_folder.MODEL
-    content = read_as(Config, run_folder.read_config(path, KIND), where)
+    content = read_as(ForecastConfig, run_folder.read_config(path, KIND), where)
     arrays, _ = tensors.read_arrays(place)
     begins, names = content["begins"], list(content["columns"])
     if (
@@ -100,7 +127,7 @@ def read_forecasters(
         or sorted(begins) != sorted(names)
         or not all(0 <= begin < 2**53 for begin in begins.values())
     ):
-        raise FileError(f"{where}: damaged or crafted: columns and begins do not belong together")
+        raise FileError(f"{where}: damaged or manipulated: columns and begins do not belong together")
     found: dict[str, Any] = {}
     for i, (name, column) in enumerate(content["columns"].items()):
         at = f"{i}."
@@ -124,7 +151,7 @@ def check_column(column: Column, horizon: int, arrays: Mapping[str, Any], path: 
         (config.inputs, config.outputs) != (layout.inputs, layout.horizon) and "network",
     ]
     if name := next((each for each in wrong if each), None):
-        raise FileError(f"{path}: damaged or crafted: {name} does not fit the rest of the run")
+        raise FileError(f"{path}: damaged or manipulated: {name} does not fit the rest of the run")
 
 
 def _provenance(models: list[Any]) -> dict[str, Any]:
@@ -162,7 +189,7 @@ def _restored(model: Any, column: Column, arrays: Mapping[str, Any], path: Path)
     history = tensors.check_array(arrays, "history", (None,), path, np.float64)
     sizes = tensors.check_array(arrays, "sizes", (H,), path, np.float64)
     if len(history) < layout.reach or not (sizes > 0).all():
-        raise FileError(f"{path}: damaged or crafted: history or sizes does not fit the rest of the run")
+        raise FileError(f"{path}: damaged or manipulated: history or sizes does not fit the rest of the run")
     errors = None
     if "errors" in arrays:
         errors = tensors.check_array(arrays, "errors", (None, H), path, np.float64, finite=False)

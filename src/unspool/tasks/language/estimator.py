@@ -12,13 +12,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from unspool.cells import CellName
 from unspool.data import options as text
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.sources import Texts, as_sources
-from unspool.errors import InputError
+from unspool.errors import InputError, UnknownArgument
 from unspool.gradients.bptt import Recompute
 from unspool.gradients.truncation import TOLERANCE
 from unspool.kernels.arrays import Activation
@@ -27,7 +27,7 @@ from unspool.model.generate import TEMPERATURE, Sampling
 from unspool.model.values import Feedback
 from unspool.optimisers import options as optimisers
 from unspool.optimisers.schedules.base import Plans
-from unspool.options import Arguments, build, declared
+from unspool.options import Arguments, build, declared, refuse_unknown
 from unspool.storage import run_folder
 from unspool.storage.files import as_path
 from unspool.tasks.language.run import run
@@ -54,7 +54,7 @@ class LanguageModel(Arguments):
     `show` is called with every event of the run.
 
     After `fit`: `text_model_` (the model with its vocabulary), `config_` (every number that was chosen),
-    `curve_` ((updates, nats in training, nats of the validation part)) and `measure_` (the held-out part).
+    `curve_` ((updates, nats in training, nats of the validation split)) and `measure_` (the held-out split).
     """
 
     minutes: float = 1.0
@@ -99,11 +99,16 @@ class LanguageModel(Arguments):
     show: Callable[[Event], object] | None = None
     """Called with every event of the run."""
 
-    def fit(self, text: Texts, y: None = None, *, valid: Texts | None = None) -> Self:
+    def fit(self, text: Texts, y: None = None, *, valid: Texts | None = None, **unknown: Any) -> Self:
         """Train on a text: a string is the text itself, a Path a file or folder, a list several of them.
 
-        The validation part is the text `valid`; without it, `split` says which part of the text it is.
+        The validation split is the text `valid`; without it, `split` says which part of the text it is.
         """
+        if "run" in unknown:
+            raise UnknownArgument(
+                "LanguageModel.fit has no argument 'run'; give the folder as LanguageModel(out=…)"
+            )
+        refuse_unknown("LanguageModel.fit", unknown, ["text", "y", "valid"])
         sources = as_sources(text, "text")
         held_out = None if valid is None else as_sources(valid, "valid")
         curve = list[tuple[int, float, float]]()

@@ -20,7 +20,7 @@ from unspool.tasks.language.text_model import TextModel
 Snapshot = tuple[list[tuple[Floats, Floats]], int | None]
 
 
-class Saved(TypedDict):
+class SavedGenerator(TypedDict):
     """The fields of a saved state, besides its arrays."""
 
     pending: int
@@ -96,10 +96,10 @@ class TextGenerator:
         arrays, metadata = read_arrays(path)
         if metadata.get("model") != self._signature():
             raise FileError(f"{path}: the state of another model; save one with this run first")
-        saved, config = read_as(Saved, metadata, path), self.model.model.config
+        saved, config = read_as(SavedGenerator, metadata, path), self.model.model.config
         pending, seed = saved["pending"], saved["seed"]
         if not 0 <= pending < config.inputs or not 0 <= saved["drawn"] < 2**62 or (seed or 0) < 0:
-            raise FileError(f"{path}: damaged or crafted: pending, drawn or seed is out of range")
+            raise FileError(f"{path}: damaged or manipulated: pending, drawn or seed is out of range")
         parts = [
             (
                 check_array(arrays, f"h.{i}", (config.hidden,), path),

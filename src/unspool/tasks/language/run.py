@@ -8,7 +8,7 @@ With a folder `out` the run is saved there, and `resume` continues it to the sam
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
@@ -22,7 +22,8 @@ from unspool.data.text.corpus import Corpus, open_corpus, prepare
 from unspool.data.text.decoding import iter_bytes
 from unspool.data.text.source import Names, Source, resolve, stamps
 from unspool.errors import FileError
-from unspool.evaluation.language import NetworkScorer, evaluate, in_reading_order, validation_loss
+from unspool.evaluation.language import in_reading_order, log_prob_windows, validation_loss
+from unspool.evaluation.metrics import measure
 from unspool.model.config import ModelConfig
 from unspool.model.generate import sample
 from unspool.model.network import Model
@@ -50,11 +51,11 @@ from unspool.training.events import (
     PlanChanged,
     Replanned,
     RunConfig,
+    Scoring,
     StepDone,
-    Stopped,
     TrainingPlanned,
 )
-from unspool.training.fit import fit
+from unspool.training.fit import ending, fit
 from unspool.training.provenance import provenance, sha256_of
 from unspool.training.state import TrainingState, check_size
 from unspool.training.store import RunWriter, Stopwatch
@@ -70,7 +71,7 @@ LOGGED = 200
 def run(
     config: RunConfig, *, out: Path | None = None, texts: Names | None = None, valid: Names | None = None,
     policy: CheckpointPolicy | None = None,
-) -> Iterator[Event]:  # fmt: skip
+) -> Generator[Event]:  # fmt: skip
     """Train and measure a model of a text; `texts` and `valid` replace the sources that the config names."""
     clock, given = Stopwatch(), config.given if config.recipe is None else {"steps": config.recipe.steps}
     made_with = provenance(None)
@@ -109,14 +110,14 @@ class Shown(TypedDict):
     bptt_bias: NotRequired[dict[str, float] | None]
 
 
-def resume(out: Path, *, policy: CheckpointPolicy | None = None) -> Iterator[Event]:
+def resume(out: Path, *, policy: CheckpointPolicy | None = None) -> Generator[Event]:
     """Continue a run from its last saved state; the result is bit-identical to that of an uninterrupted run."""
     content = run_folder.read_config(out, "language")
     config = RunConfig.from_json(content.get("run"), out / run_folder.CONFIG)
     shown = read_as(Shown, content, out / run_folder.CONFIG)
     found, bias = shown["baselines"], shown.get("bptt_bias")
     if not found or not all(K.isdecimal() and len(K) < 19 for K in bias or ()):
-        raise FileError(f"{out / run_folder.CONFIG}: damaged or crafted: baselines or bptt_bias is wrong")
+        raise FileError(f"{out / run_folder.CONFIG}: damaged or manipulated: baselines or bptt_bias is wrong")
     with RunLog(out / run_folder.LOG) as log:
         if log.locked:
             run_folder.remove_leftovers(out)
@@ -124,12 +125,14 @@ def resume(out: Path, *, policy: CheckpointPolicy | None = None) -> Iterator[Eve
         planned = read_as(ModelConfig, content.get("model"), out / run_folder.CONFIG, "model")
         check_language(planned, corpus.vocab, out)
         if planned != model_config(len(corpus.vocab), config.fixed):
-            raise FileError(f"{out / run_folder.CONFIG}: damaged or crafted: model is not that of the recipe")
+            raise FileError(
+                f"{out / run_folder.CONFIG}: damaged or manipulated: model is not that of the recipe"
+            )
         check_size(planned, tensors.read_arrays(out / run_folder.TRAINING)[0], out / run_folder.TRAINING)
         training = build_state(corpus, config)
         store.restore_state(training, out, log)
         yield CorpusReady(corpus)
-        if not has_test(corpus):  # an older version repeated the validation part here
+        if not has_test(corpus):  # an older version repeated the validation split here
             found = [replace(each, test=None) for each in found]
         if found[0].live is None and math.isfinite(training.best):
             _score_best_again(training, corpus, config, out / run_folder.MODEL)
@@ -182,7 +185,7 @@ def train_and_evaluate(
     writer: RunWriter,
     policy: CheckpointPolicy,
     deadline: float | None = None,
-) -> Iterator[Event]:
+) -> Generator[Event]:
     """Train to the last update and evaluate the best model; with a deadline, in seconds of the run, to keep it."""
     budget = step_budget(config, training.seconds, deadline)
     model, ids = training.model, in_reading_order(corpus.valid.ids, config.backward)
@@ -196,40 +199,37 @@ def train_and_evaluate(
         writer=writer,
         policy=policy,
     )
-    for event in events:
-        match event:
-            case StepDone():
-                if event.step in budget.steps_due(_sample_steps):
-                    event = replace(event, sample=_sample(model, corpus, config))
-                _log_step(writer, event)
-                yield event
-            case Replanned(steps, plans):
-                config = replace(config, recipe=replace(config.fixed, steps=steps, plans=plans))
-                _rewrite_config(writer.out, config)
-                yield PlanChanged(config)
-            case Stopped():
-                yield event
-                return
+    with ending(events):
+        for event in events:
+            match event:
+                case StepDone():
+                    if event.step in budget.steps_due(_sample_steps):
+                        event = replace(event, sample=_sample(model, corpus, config))
+                    _log_step(writer, event)
+                    yield event
+                case Replanned(steps, plans):
+                    config = replace(config, recipe=replace(config.fixed, steps=steps, plans=plans))
+                    _rewrite_config(writer.out, config)
+                    yield PlanChanged(config)
     if training.best_parameters is None:  # the best model was saved before the run was resumed
         assert writer.out is not None
         model = store.load_model(writer.out / run_folder.MODEL)[0]
-    yield _evaluate(model, training, corpus, config, writer, policy)
+    yield from _evaluate(model, training, corpus, config, writer)
 
 
 def _evaluate(
-    model: Model,
-    training: TrainingState[Model],
-    corpus: Corpus,
-    config: RunConfig,
-    writer: RunWriter,
-    policy: CheckpointPolicy,
-) -> Evaluated:
+    model: Model, training: TrainingState[Model], corpus: Corpus, config: RunConfig, writer: RunWriter
+) -> Iterator[Scoring | Evaluated]:
     """Score the held-out part, and write the result into the log."""
     part = corpus.test if has_test(corpus) else corpus.valid
-    metrics = evaluate(NetworkScorer(model, on_progress=policy.on_progress), part, backward=config.backward)
+    ids, found = in_reading_order(part.ids, config.backward), [np.zeros(0)]
+    for scored in log_prob_windows(model, ids):
+        found.append(scored)
+        yield Scoring(sum(map(len, found)), len(ids) - 1)
+    metrics = measure(np.concatenate(found), *part.widths_after_first(config.backward))
     best = {"best_step": training.best_step, "part": part.name}
     writer.add({"judged": metrics.to_json() | best, "seconds": round(training.seconds, 3)})
-    return Evaluated(model, part.name, metrics, training.best_step)
+    yield Evaluated(model, part.name, metrics, training.best_step)
 
 
 def _sample_steps(steps: int) -> set[int]:

@@ -47,7 +47,7 @@ class _Run(TypedDict):
     backward: bool
 
 
-class Config(TypedDict):
+class TextModelConfig(TypedDict):
     """The fields of a run's config that its model is used with."""
 
     run: _Run
@@ -60,11 +60,11 @@ def check_language(config: ModelConfig, vocab: Vocab, run: Path) -> None:
     """Raise unless a network reads and predicts the tokens of a vocabulary, in one direction."""
     if config.dense or config.bidirectional or (config.inputs, config.outputs) != (len(vocab), len(vocab)):
         raise FileError(
-            f"{run / run_folder.CONFIG}: damaged or crafted: the model is not one of the {len(vocab):,} tokens "
+            f"{run / run_folder.CONFIG}: damaged or manipulated: the model is not one of the {len(vocab):,} tokens "
             f"in {run_folder.VOCAB}"
         )
     if not all(isinstance(token, str) for token in vocab.idx_to_token):
-        raise FileError(f"{run / run_folder.VOCAB}: damaged or crafted: expected tokens that are strings")
+        raise FileError(f"{run / run_folder.VOCAB}: damaged or manipulated: expected tokens that are strings")
 
 
 def checked_tokenizer(fields: TokenizerFields, vocab: Vocab, run: Path) -> Tokenizer:
@@ -74,7 +74,7 @@ def checked_tokenizer(fields: TokenizerFields, vocab: Vocab, run: Path) -> Token
         if tokenizer.byte_level:
             tokenizer.decode(vocab.idx_to_token[1 + len(vocab.reserved_tokens) :])
     except (InputError, KeyError, UnicodeError) as error:
-        raise FileError(f"{run / run_folder.CONFIG}: damaged or crafted: tokenizer: {error}") from error
+        raise FileError(f"{run / run_folder.CONFIG}: damaged or manipulated: tokenizer: {error}") from error
     except FileError as error:
         raise FileError(f"{run / run_folder.CONFIG}: {error}") from error
     return tokenizer
@@ -97,7 +97,7 @@ class TextModel:
     def load(run: str | Path) -> "TextModel":
         """Read the best model of a run with its vocabulary, tokenizer and text settings."""
         place = Path(run)
-        content = read_as(Config, run_folder.read_config(run, "language"), place / run_folder.CONFIG)
+        content = read_as(TextModelConfig, run_folder.read_config(run, "language"), place / run_folder.CONFIG)
         vocab = Vocab.load(place / run_folder.VOCAB)
         if vocab.sha256 != content["vocab"]:
             raise FileError(f"{place / run_folder.VOCAB}: the vocabulary of another run")
