@@ -120,12 +120,12 @@ void scatter_add(WrittenMatrix table, Ids ids, Matrix rows, bool accumulate) {
 
 void bind_products(nb::module_& m) {
   nb::class_<Panels>(m, "Panels")
-      .def(nb::init<Matrix, bool, int64_t, bool, int64_t>(), "source"_a.noconvert(), "transposed"_a, "groups"_a, "bf16"_a, "cut"_a)
+      .def(nb::init<Matrix, bool, int64_t, bool, int64_t>(), "source"_a.noconvert(), "transposed"_a, "groups"_a = 1, "bf16"_a = false, "cut"_a = 0)
       .def_prop_ro("shape", [](const Panels& p) { return std::make_tuple(p.shape.K, p.shape.N); });
   m.def("rows_product", &rows_product, "A"_a.noconvert(), "B"_a, "start"_a.noconvert().none());
   m.def("outer_product", &outer_product, "A"_a.noconvert(), "B"_a.noconvert(), "onto"_a.noconvert().none(),
         "accumulate"_a, "table"_a.noconvert().none(), "ids"_a.noconvert().none(), "accumulate_table"_a,
-        "gap_at"_a, "gap"_a, "sum"_a.noconvert().none(), "accumulate_sum"_a, "bf16"_a);
+        "gap_at"_a, "gap"_a, "sum"_a.noconvert().none(), "accumulate_sum"_a, "bf16"_a = false);
   m.def("column_sum", &column_sum, "A"_a.noconvert(), "onto"_a.noconvert().none(), "accumulate"_a);
   m.def("gather", &gather, "table"_a.noconvert(), "ids"_a.noconvert());
   m.def("scatter_add", &scatter_add, "table"_a.noconvert(), "ids"_a.noconvert(), "rows"_a.noconvert(), "accumulate"_a);
