@@ -1,6 +1,7 @@
 """`unspool forecast`: a table in, forecasts out, and one clear line for what is wrong."""
 
 import json
+import os
 import warnings
 from pathlib import Path
 
@@ -158,7 +159,7 @@ def test_other_slips_are_said(data: Path, tmp_path: Path, capsys: pytest.Capture
     assert run("fit", data, "--out", tmp_path / "r", "--columns", "cost", *QUICK) == 0
     capsys.readouterr()
     assert run("fit", data, "--out", tmp_path / "r") == 2
-    assert "a run already exists here; give another --out, or resume it" in capsys.readouterr().err
+    assert "a run already exists here; give another --out\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("act", ["fit", "backtest"])
@@ -322,3 +323,17 @@ def test_a_fit_says_what_its_updates_are_for(
     assert main(["forecast", "fit", str(data), *told]) == 0
     said = "9 updates planned for 2 networks of the forecast and 1 that only measure"
     assert said in capsys.readouterr().out
+
+
+def test_data_from_a_pipe_is_fitted_and_the_run_cannot_be_resumed(tmp_path, capsys):
+    reading, writing = os.pipe()
+    os.write(writing, b"value\n" + b"".join(f"{np.sin(i / 3):.4f}\n".encode() for i in range(80)))
+    os.close(writing)
+    assert run("fit", f"/dev/fd/{reading}", "--out", tmp_path / "r", *QUICK) == 0
+    assert run("predict", tmp_path / "r") == 0
+    capsys.readouterr()
+    assert main(["resume", str(tmp_path / "r")]) == 2
+    assert (
+        "it stores no command (made by Python code, by an older version or from a pipe)"
+        in capsys.readouterr().err
+    )
