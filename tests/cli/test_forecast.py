@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from unspool.cli.main import main
+from unspool.errors import InputError
 from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.tasks.forecast.run import ForecastRun
 
 QUICK = ["--members", "1", "--steps", "20", "--hidden", "4", "--horizon", "6"]
 WAVE = "".join(f"{t},{t % 7},{'{}' if t == 40 else t % 5}\n" for t in range(80))
@@ -305,6 +307,12 @@ def test_an_interrupted_fit_is_resumed_to_the_same_bits(
         assert json.loads(printed.out)["stopped"] == update and f"unspool resume {out}" in printed.err
         assert main(["forecast", "predict", str(out)]) == 0  # it can be loaded at any moment
         assert f"after update {update}; resume with" in capsys.readouterr().err
+        column = ForecastRun.load(out).forecasters["b"]
+        assert column.unfinished_
+        with pytest.raises(InputError, match="has not ended"):
+            column.predict_interval()
+        with pytest.raises(InputError, match="has not ended"):
+            column.save(tmp_path / "other")
         assert main(["resume", str(out), "--json"]) == 0
         again = json.loads(capsys.readouterr().out)
         assert again["columns"] == whole["columns"]
