@@ -58,6 +58,13 @@ def test_a_fit_that_does_not_end_leaves_the_forecaster_as_it_was() -> None:
     assert not model.unfinished_ and (model.predict() == before).all()
 
 
+def test_the_time_of_the_last_save_goes_on_from_network_to_network() -> None:
+    ensemble = Forecaster(horizon=6, **QUICK).begin(series())
+    state = ensemble.state(0)
+    state.saved -= 20
+    assert ensemble.state(1, before=state).saved == state.saved
+
+
 def test_many_origins_at_once_are_each_alone(fitted: Forecaster) -> None:
     y = series()
     together = fitted.predict_at(y, np.array([60, 90, 120]))
