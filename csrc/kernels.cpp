@@ -1,33 +1,43 @@
-// All kernels for one instruction set. Compiled once for each, with UNSPOOL_SET naming the set: everything
+// All kernels for one instruction set, or with UNSPOOL_BF16 its products in bf16. Compiled once for each, with UNSPOOL_SET naming the set: everything
 // lives in that set's namespace, and nothing from the C++ library is instantiated here, so that no code built
 // for a newer machine can be linked into the path of an older one.
 #include "kernels.h"
 
 #include "engine/cells/registry-inl.h"
+#include "engine/softmax-inl.h"
+#if !defined(UNSPOOL_BF16)
 #include "engine/elementwise-inl.h"
 #include "engine/optimisers/registry-inl.h"
 #include "engine/peak-inl.h"
-#include "engine/softmax-inl.h"
-
-#define UNSPOOL_TEXT_(x) #x
-#define UNSPOOL_TEXT(x) UNSPOOL_TEXT_(x)
+#include "engine/sample-inl.h"
+#include "engine/tables-inl.h"
+#endif
 
 namespace unspool::UNSPOOL_SET {
 
+static constexpr Products make_products() {
+  Products p{};
+  p.name = UNSPOOL_NAME;
+  p.cells = CELLS;
+  p.cell_count = sizeof CELLS / sizeof *CELLS;
+  p.pack = pack;
+  p.rows = rows;
+  p.outer = outer;
+  p.softmax = softmax;
+  return p;
+}
+extern const Products products_table;
+constexpr Products products_table = make_products();
+
+#if !defined(UNSPOOL_BF16)
 static constexpr Kernels make_table() {
   Kernels k{};
-  k.name = UNSPOOL_TEXT(UNSPOOL_SET);
-  k.cells = CELLS;
-  k.cell_count = sizeof CELLS / sizeof *CELLS;
+  k.name = UNSPOOL_NAME;
   k.optimisers = OPTIMISERS;
   k.optimiser_count = sizeof OPTIMISERS / sizeof *OPTIMISERS;
-  k.pack = pack;
-  k.rows = rows;
-  k.outer = outer;
   k.column_sum = column_sum;
   k.gather = gather;
   k.scatter_add = scatter_add;
-  k.softmax = softmax;
   k.norm = norm;
   k.drop = drop;
   k.scale_rows = scale_rows;
@@ -39,5 +49,6 @@ static constexpr Kernels make_table() {
 }
 extern const Kernels table;
 constexpr Kernels table = make_table();
+#endif
 
 }  // namespace unspool::UNSPOOL_SET

@@ -12,15 +12,27 @@
 
 namespace unspool {
 
+enum class Precision { FLOAT32, BF16 };
+
+static UNSPOOL_INLINE int64_t padded32(int64_t n) { return (n + 31) / 32 * 32; }
+
 // A matrix (K, N) packed for products A B with A on its left: panels of sixteen columns, each panel K x 16, padded with
-// zeros. The N columns may consist of equal groups (the gates); each group starts a new panel.
+// zeros. The N columns may consist of equal groups (the gates); each group starts a new panel. In bf16, a panel holds pairs of
+// rows, and the rows are padded to a multiple of 32; those from `cut` on, which are multiplied in a product by themselves, begin
+// at such a multiple.
 struct Packed {
   const float* at = nullptr;
   int64_t K = 0, N = 0, groups = 1;
+  Precision precision = Precision::FLOAT32;
+  int64_t cut = 0;
   UNSPOOL_INLINE int64_t width() const { return N / groups; }
   UNSPOOL_INLINE int64_t panels_per_group() const { return (width() + 15) / 16; }
   UNSPOOL_INLINE int64_t panels() const { return panels_per_group() * groups; }
-  UNSPOOL_INLINE int64_t floats() const { return panels() * K * 16; }
+  UNSPOOL_INLINE int64_t depth() const { return padded32(cut) + padded32(K - cut); }  // the rows of a panel in bf16
+  UNSPOOL_INLINE const uint32_t* pairs_at(int64_t panel, int64_t k) const {
+    return (const uint32_t*)at + (panel * depth() + (k < cut ? k : padded32(cut) + k - cut)) / 2 * 16;
+  }
+  UNSPOOL_INLINE int64_t floats() const { return precision == Precision::BF16 ? panels() * depth() * 8 : panels() * K * 16; }
 };
 
 struct PackArgs {
@@ -31,6 +43,11 @@ struct PackArgs {
   Packed shape;
 };
 
+// In bf16, the rows on the left are rounded first: so many at a time, `rounded_stride` apart.
+static const int64_t ROWS_AT_ONCE = 64;
+static UNSPOOL_INLINE int64_t rounded_stride(int64_t K) { return padded32(K) + 16; }  // no power of two: rows in different sets of the L1 cache
+static UNSPOOL_INLINE int64_t rounded_floats(int64_t K) { return ROWS_AT_ONCE * rounded_stride(K); }
+
 struct RowsArgs {  // C__MN = start + A__MK B__KN, each element one chain of fused multiply-adds in rising k
   int64_t M = 0;
   const float* A = nullptr;
@@ -40,6 +57,7 @@ struct RowsArgs {  // C__MN = start + A__MK B__KN, each element one chain of fus
   int64_t start_stride = 0;
   float* C = nullptr;
   int64_t ldc = 0;
+  float* rounded = nullptr;  // bf16: rounded_floats(K) floats for each thread
 };
 
 struct OuterArgs {  // C__MN = start + A__RM^T B__RN, each element one chain over the rows from the last to the first
@@ -128,6 +146,8 @@ struct WindowArgs {
   const float* recurrent_mask__BH;      // nullptr, or a dropout mask on h(t-1) inside the products
   Packed W;                   // forward: (H, G H) by gates; backward: (G H, H); of a cell without W: at is nullptr
   const Parameter* parameters;  // as the cell declares them
+  float* rounded;             // bf16: rounded_floats(K) floats for each thread, K the most rows of a packed matrix
+  int64_t rounded_floats;
 };
 struct ForwardArgs : WindowArgs {
   const float* p__tBP;        // the input's part of the pre-activations, b + U x(t), or x(t) itself for a cell without gates; or
@@ -182,6 +202,7 @@ struct SoftmaxArgs {
   float scale;
   float* o__block_K;    // scratch
   float* scratch;          // outer_scratch(H) floats for each thread
+  float* rounded;          // bf16: rounded_floats(the greater of H and K) floats for each thread
   double* loss__R;      // out: nats
   float* dh__RH;        // out, or nullptr: no gradients at all
   float* dV__KH;
@@ -243,19 +264,24 @@ struct ActivateArgs {  // out = act(x), or act' where x is the value of act
   float* out;
 };
 
-struct Kernels {
-  const char* name;
-  const Cell* cells;  // all instruction sets have the same cells and optimisers in the same order
+// The kernels that multiply matrices, in one precision.
+struct Products {
+  const char* name;   // of the instructions
+  const Cell* cells;  // all instruction sets and precisions have the same cells in the same order
   int cell_count;
-  const Optimiser* optimisers;
-  int optimiser_count;
   void (*pack)(const PackArgs&, Team);
   void (*rows)(const RowsArgs&, Team);
   void (*outer)(const OuterArgs&, Team);
+  void (*softmax)(const SoftmaxArgs&, Team);
+};
+
+struct Kernels {
+  const char* name;
+  const Optimiser* optimisers;  // all instruction sets have the same ones in the same order
+  int optimiser_count;
   void (*column_sum)(const ColumnSumArgs&, Team);
   void (*gather)(const GatherArgs&, Team);
   void (*scatter_add)(const ScatterArgs&, Team);
-  void (*softmax)(const SoftmaxArgs&, Team);
   void (*norm)(const NormArgs&, Team);
   void (*drop)(const DropArgs&, Team);
   void (*scale_rows)(const ScaleRowsArgs&, Team);
@@ -266,6 +292,7 @@ struct Kernels {
 };
 
 const Kernels& kernels();                 // the chosen table
+const Products& products(Precision);      // the products that go with it
 const char* choose_kernels(const char*);  // nullptr on success, else the reason
 const char* available_kernels();          // names, best first, separated by spaces
 

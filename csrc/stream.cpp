@@ -10,21 +10,27 @@
 namespace unspool {
 
 void Stream::prepare() {
+  int64_t deepest = Vt.K;  // the most rows of a packed matrix
   for (auto& layer : layers) {
-    layer.tape = Block(std::max<int64_t>(1, kernels().cells[layer.cell].tape.of(layer.H, layer.P)));
+    const Cell& cell = products(Vt.precision).cells[layer.cell];
+    layer.tape = Block(std::max<int64_t>(1, cell.tape.of(layer.H, layer.P)));
+    deepest = std::max({deepest, layer.H, layer.X});
+    for (int i = 0; i < cell.parameter_count; i++) deepest = std::max(deepest, layer.parameters[i].packed.K);
     layer.h = Block(2 * layer.H);
     layer.s = Block(2 * layer.H);
     layer.p = Block(layer.P);
     std::memset(layer.h.at, 0, (size_t)layer.H * 8);
     std::memset(layer.s.at, 0, (size_t)layer.H * 8);
   }
+  rounded_floats = rounded_stride(deepest);
+  rounded = Block(Vt.precision == Precision::BF16 ? rounded_floats * MOST_THREADS : 1);
   o = Block(K);
   weights = Block(K);
   order.resize((size_t)K);
 }
 
 void Stream::step(int32_t id) {
-  const Kernels& k = kernels();
+  const Products& k = products(Vt.precision);
   Barrier alone(1);
   const Team self{0, 1, &alone};
   const float* x = nullptr;
@@ -37,6 +43,7 @@ void Stream::step(int32_t id) {
     a.activation = layer.activation;
     a.parameters = layer.parameters;
     a.W = layer.W;
+    a.rounded = rounded.at, a.rounded_floats = rounded_floats;
     a.hs__tBH = layer.h.at;
     a.ss__tBH = layer.s.at;
     a.tape__tBT = layer.tape.at;
@@ -50,12 +57,13 @@ void Stream::step(int32_t id) {
       p.B = layer.U;
       p.start = layer.b;
       p.C = layer.p.at, p.ldc = layer.P;
+      p.rounded = rounded.at;
       k.rows(p, self);
       a.p__tBP = layer.p.at;
     } else {
       a.p__tBP = x;
     }
-    const bool large = layer.W.K * layer.W.N * 4 > L2_bytes() / 8 * 5;  // else the barrier costs more than the threads save
+    const bool large = layer.W.floats() * 4 > L2_bytes() / 8 * 5;  // else the barrier costs more than the threads save
     if (large) parallel([&](Team team) { cell.forward(a, team); });
     else cell.forward(a, self);
     std::memcpy(layer.h.at, layer.h.at + layer.H, (size_t)layer.H * 4);
@@ -68,6 +76,7 @@ void Stream::step(int32_t id) {
   logits.B = Vt;
   logits.start = c;
   logits.C = o.at, logits.ldc = K;
+  logits.rounded = rounded.at;
   k.rows(logits, self);
 }
 

@@ -24,7 +24,8 @@ class Stream {
   Packed Vt;
   const float* c = nullptr;
   int64_t K = 0, inputs = 0;  // tokens out, tokens in
-  Block o, weights;
+  Block o, weights, rounded;
+  int64_t rounded_floats = 0;  // of each thread
   std::vector<int32_t> order;
 
   void prepare();

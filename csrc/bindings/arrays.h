@@ -158,23 +158,31 @@ inline Floats without_conversion(nb::handle value, const char* name) {
 
 inline int at_most_threads(double work) { return work < 2e5 ? 1 : 256; }
 
+// Memory for the rounded rows of a product in bf16: so many floats for each thread.
+inline Block rounded_block(Precision precision, int64_t floats, int threads) {
+  return scratch_block(precision == Precision::BF16 ? floats * threads : 1);
+}
+
 // A matrix packed for products with rows on its left.
 struct Panels {
   Block block;
   Packed shape;
-  Panels(Matrix source, bool transposed, int64_t groups) {
+  Panels(Matrix source, bool transposed, int64_t groups, bool bf16, int64_t cut) {
     const int64_t stride = row_stride(source, "W");
     shape.N = (int64_t)source.shape(transposed ? 0 : 1);
     shape.K = (int64_t)source.shape(transposed ? 1 : 0);
     shape.groups = groups;
     require(groups >= 1 && shape.N % groups == 0, "the " + std::to_string(shape.N) + " columns of W cannot be cut into " + std::to_string(groups) + " equal groups");
+    require(cut >= 0 && cut <= shape.K, "cut must be from 0 to " + std::to_string(shape.K) + ", the rows; got " + std::to_string(cut));
+    shape.precision = bf16 ? Precision::BF16 : Precision::FLOAT32;
+    shape.cut = cut;
     block = scratch_block(shape.floats());
     shape.at = block.at;
     PackArgs args;
     args.source = source.data(), args.stride = stride, args.transposed = transposed;
     args.to = block.at, args.shape = shape;
     GilReleased released;
-    parallel([&, body = kernels().pack](Team team) { body(args, team); }, shape.floats() < 16384 ? 1 : 256);
+    parallel([&, body = products(shape.precision).pack](Team team) { body(args, team); }, shape.floats() < 16384 ? 1 : 256);
   }
 };
 

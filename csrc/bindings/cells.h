@@ -10,7 +10,7 @@ inline void check_activation(int activation) {
 
 // The position of a cell in the table: the same for every instruction set.
 inline int find_cell(const std::string& name) {
-  const Kernels& k = kernels();
+  const Products& k = products(Precision::FLOAT32);
   std::string names;
   for (int i = 0; i < k.cell_count; i++) {
     if (name == k.cells[i].name) return i;
@@ -31,7 +31,7 @@ inline void check_W(const Cell& cell, const Panels* W, bool transposed) {
 // The extra parameters of a cell, checked; what `to` points into lives as long as this value.
 class OwnParameters {
  public:
-  OwnParameters(const Cell& cell, const nb::list& values, int64_t H, int64_t P, bool forward, Parameter* to) {
+  OwnParameters(const Cell& cell, const nb::list& values, int64_t H, int64_t P, bool forward, Precision precision, Parameter* to) {
     require((int)values.size() == cell.parameter_count, std::string(cell.name) + " has " + std::to_string(cell.parameter_count) +
                                                             " extra parameters; got " + std::to_string(values.size()));
     for (int i = 0; i < cell.parameter_count; i++) {
@@ -46,6 +46,7 @@ class OwnParameters {
       } else {
         require(nb::isinstance<Panels>(value), std::string(spec.name) + " must be packed");
         to[i].packed = nb::cast<const Panels&>(value).shape;
+        require(to[i].packed.precision == precision, std::string(spec.name) + " must be packed in the precision of W");
         require(to[i].packed.K == (forward ? columns : rows) && to[i].packed.N == (forward ? rows : columns),
                 std::string(spec.name) + " must be packed from shape (" + std::to_string(rows) + ", " + std::to_string(columns) + ")");
         objects.push_back(value);

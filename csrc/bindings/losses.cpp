@@ -3,6 +3,8 @@
 
 #include <nanobind/stl/optional.h>
 
+#include <numeric>
+
 namespace unspool {
 namespace {
 
@@ -33,7 +35,7 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   a.accumulate = accumulate;
   nb::object dh = nb::none();
   if (V) {
-    require(V->shape.K == a.K && V->shape.N == a.H && V->shape.groups == 1, "V must be packed as it is");
+    require(V->shape.K == a.K && V->shape.N == a.H && V->shape.groups == 1 && V->shape.precision == Vt.shape.precision, "V must be packed as it is");
     require(a.dV__KH, "a gradient of h comes with one of V: pass dV");
     a.V = V->shape;
     Array values = array({(size_t)a.R, (size_t)a.H});
@@ -41,20 +43,23 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
     dh = nb::cast(std::move(values));
   }
   // Large blocks for a small vocabulary, little memory for a large one.
-  a.block = std::max<int64_t>(64, std::min<int64_t>(1024, (int64_t(1) << 21) / a.K / 16 * 16));
-  const bool shared = B >= threads() && B <= a.block;  // else threads split each block evenly
-  a.block = shared ? a.block / B * B : a.block;
+  a.block = std::max<int64_t>(64, std::min<int64_t>(1024, (int64_t(1) << 21) / a.K / 32 * 32));
+  const int64_t grain = Vt.shape.precision == Precision::BF16 ? std::lcm<int64_t>(B, 32) : B;  // whole steps, and whole blocks of 32 rows
+  const bool shared = B >= threads() && grain <= a.block;  // else threads split each block evenly
+  a.block = shared ? a.block / grain * grain : a.block;
   a.B = shared ? B : a.block;
   Block o = scratch_block(std::min(a.block, std::max<int64_t>(a.R, 1)) * a.K);
   const int most = threads();
   Block work = scratch_block(a.dh__RH ? outer_scratch(a.H) * most : 1);
+  Block rounded = rounded_block(Vt.shape.precision, rounded_floats(std::max(a.H, a.K)), most);
   auto nats = array<double>({(size_t)a.R});
   a.o__block_K = o.at;
   a.scratch = work.at;
+  a.rounded = rounded.at;
   a.loss__R = nats.data();
   {
     GilReleased released;
-    parallel([&, body = kernels().softmax](Team team) { body(a, team); }, std::min(most, at_most_threads((double)a.R * a.H * a.K)));
+    parallel([&, body = products(Vt.shape.precision).softmax](Team team) { body(a, team); }, std::min(most, at_most_threads((double)a.R * a.H * a.K)));
   }
   double sum = 0.0;  // t rising
   for (int64_t r = 0; r < a.R; r++) sum += a.loss__R[r];

@@ -14,6 +14,7 @@ void bind_machine(nb::module_& m) {
     set_threads((int)n);
   });
   m.def("isa", [] { return std::string(kernels().name); });
+  m.def("isa_bf16", [] { return std::string(products(Precision::BF16).name); });
   m.def("available", [] { return std::string(available_kernels()); });
   m.def("choose_isa", [](const std::string& name) {
     const char* refusal = choose_kernels(name.c_str());

@@ -21,8 +21,11 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
   args.B = B.shape;
   args.start = from, args.start_stride = one_row ? 0 : N;
   args.C = C.data(), args.ldc = N;
+  const int most = threads();
+  Block rounded = rounded_block(B.shape.precision, rounded_floats(K), most);
+  args.rounded = rounded.at;
   GilReleased released;
-  parallel([&, body = kernels().rows](Team team) { body(args, team); }, at_most_threads((double)M * N * K));
+  parallel([&, body = products(B.shape.precision).rows](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * K)));
   return C;
 }
 
@@ -30,7 +33,7 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
 // table, and those beyond the gap are summed into `sum`.
 Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumulate, std::optional<WrittenMatrix> table,
                     std::optional<Ids> ids, bool accumulate_table, int64_t gap_at, int64_t gap, std::optional<Written> sum,
-                    bool accumulate_sum) {
+                    bool accumulate_sum, bool bf16) {
   const int64_t R = (int64_t)A.shape(0), N = (int64_t)B.shape(1), columns = (int64_t)A.shape(1), M = columns - gap;
   require((int64_t)B.shape(0) == R, "the product's sides do not meet: " + std::to_string(R) + " rows against " +
                                         std::to_string(B.shape(0)) + " rows");
@@ -63,7 +66,7 @@ Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumu
     args.ids = copied->data();
   }
   GilReleased released;
-  parallel([&, body = kernels().outer](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * R)));
+  parallel([&, body = products(bf16 ? Precision::BF16 : Precision::FLOAT32).outer](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * R)));
   return C;
 }
 
@@ -117,12 +120,12 @@ void scatter_add(WrittenMatrix table, Ids ids, Matrix rows, bool accumulate) {
 
 void bind_products(nb::module_& m) {
   nb::class_<Panels>(m, "Panels")
-      .def(nb::init<Matrix, bool, int64_t>(), "source"_a.noconvert(), "transposed"_a, "groups"_a = 1)
+      .def(nb::init<Matrix, bool, int64_t, bool, int64_t>(), "source"_a.noconvert(), "transposed"_a, "groups"_a = 1, "bf16"_a = false, "cut"_a = 0)
       .def_prop_ro("shape", [](const Panels& p) { return std::make_tuple(p.shape.K, p.shape.N); });
   m.def("rows_product", &rows_product, "A"_a.noconvert(), "B"_a, "start"_a.noconvert().none());
   m.def("outer_product", &outer_product, "A"_a.noconvert(), "B"_a.noconvert(), "onto"_a.noconvert().none(),
         "accumulate"_a, "table"_a.noconvert().none(), "ids"_a.noconvert().none(), "accumulate_table"_a,
-        "gap_at"_a, "gap"_a, "sum"_a.noconvert().none(), "accumulate_sum"_a);
+        "gap_at"_a, "gap"_a, "sum"_a.noconvert().none(), "accumulate_sum"_a, "bf16"_a = false);
   m.def("column_sum", &column_sum, "A"_a.noconvert(), "onto"_a.noconvert().none(), "accumulate"_a);
   m.def("gather", &gather, "table"_a.noconvert(), "ids"_a.noconvert());
   m.def("scatter_add", &scatter_add, "table"_a.noconvert(), "ids"_a.noconvert(), "rows"_a.noconvert(), "accumulate"_a);

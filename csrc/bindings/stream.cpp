@@ -18,9 +18,9 @@ struct PyStream : Stream {
   std::vector<OwnParameters> own;
 
   PyStream(nb::list specs, const Panels& output, std::optional<Floats> bias, nb::list keep_alive) {
+    Vt = output.shape;
     for (nb::handle item : specs) add_layer(nb::cast<nb::tuple>(item));
     require(!layers.empty(), "a stream needs at least one layer");
-    Vt = output.shape;
     require(Vt.K == layers.back().H && Vt.groups == 1 && Vt.N >= 1, "V does not fit the last layer");
     K = Vt.N;
     c = checked(bias, "c", {K});
@@ -36,7 +36,7 @@ struct PyStream : Stream {
     layer.cell = find_cell(nb::cast<std::string>(spec[0]));
     layer.activation = nb::cast<int>(spec[1]);
     check_activation(layer.activation);
-    const Cell& cell = kernels().cells[layer.cell];
+    const Cell& cell = products(Vt.precision).cells[layer.cell];
     const Panels* W = spec[3].is_none() ? nullptr : &nb::cast<const Panels&>(spec[3]);
     check_W(cell, W, true);
     std::optional<Floats> table;
@@ -46,17 +46,18 @@ struct PyStream : Stream {
     if (W) layer.W = W->shape;
     layer.H = nb::cast<int64_t>(spec[2]);
     require(layer.H >= 1 && (!W || W->shape.K == layer.H), "W does not have " + std::to_string(layer.H) + " hidden units");
+    require(!W || W->shape.precision == Vt.precision, "W and V must have the same precision");
     layer.P = cell.gates ? cell.gates * layer.H : table ? (int64_t)table->shape(1) : below;
     if (table) {
       inputs = (int64_t)table->shape(0);
       layer.table = checked(*table, "table", {inputs, layer.P});
     } else if (cell.gates) {
       layer.U = nb::cast<const Panels&>(spec[5]).shape;
-      require(layer.U.K == below && layer.U.N == layer.P && layer.U.groups == 1, "U does not fit the layer below");
+      require(layer.U.K == below && layer.U.N == layer.P && layer.U.groups == 1 && layer.U.precision == Vt.precision, "U does not fit the layer below");
       layer.b = checked(without_conversion(spec[6], "b"), "b", {layer.P});
       layer.X = below;
     }
-    own.emplace_back(cell, nb::cast<nb::list>(spec[7]), layer.H, layer.P, true, layer.parameters);
+    own.emplace_back(cell, nb::cast<nb::list>(spec[7]), layer.H, layer.P, true, Vt.precision, layer.parameters);
     layers.push_back(std::move(layer));
   }
 

@@ -3,19 +3,10 @@
 //
 //   rows:   C = start + A B        A row-major, B packed into panels; a tile is MR rows x NP panels
 #pragma once
-#include "engine/simd-inl.h"
-#include "kernels.h"
+#include "engine/product-inl.h"
 
 namespace unspool::UNSPOOL_SET {
 
-#if defined(UNSPOOL_AVX512)
-static const int MR = 8, NP = 2, ACCUMULATORS = 24;
-#elif defined(UNSPOOL_AVX2)
-static const int MR = 6, NP = 1, ACCUMULATORS = 6;
-#else
-static const int MR = 6, NP = 1, ACCUMULATORS = 6;
-#endif
-static const bool FINISH_IN_REGISTERS = ACCUMULATORS > 16;  // else the activation is applied after the tile is stored
 static const int64_t KC = 256;  // block of k: two panels of it stay in an L1 cache of 32 KiB
 
 // Data to prefetch: N cache lines, `panel` apart, in every four steps of a tile, then `down` further.
@@ -70,69 +61,6 @@ static inline __attribute__((always_inline)) void tile(const float* a, int64_t l
                                                        V (&acc)[M][N], const Prefetch& prefetch) {
   if (prefetch.at) tile_steps<M, N, PACKED, true>(a, lda, b, down, panel, K, acc, prefetch);
   else tile_steps<M, N, PACKED, false>(a, lda, b, down, panel, K, acc, prefetch);
-}
-
-// The first column of a panel, and the number of its columns.
-struct PanelColumns { int64_t at; int n; };
-static inline PanelColumns panel_columns(const Packed& B, int64_t panel) {
-  const int64_t group = panel / B.panels_per_group(), j = (panel - group * B.panels_per_group()) * LANES;
-  const int64_t rest = B.width() - j;
-  return {group * B.width() + j, (int)(rest < LANES ? rest : LANES)};
-}
-
-// A product with rows on the left, restricted to some panels. Row m starts from start[m], or from zero.
-struct Product {
-  int64_t M = 0;
-  const float* A = nullptr;
-  int64_t lda = 0;
-  Packed B;
-  int64_t first_panel = 0, last_panel = 0;
-  const float* const* start = nullptr;  // nullptr: zero
-  int64_t start_shift = 0;              // added to the column when reading `start`
-  float* C = nullptr;
-  int64_t ldc = 0, shift = 0;           // `shift` is added to the column when writing C
-  int64_t first_k = 0, K = 0;           // the rows of B that take part; A's columns are counted from the first of them
-  bool backwards = false;               // from the last panel to the first
-  bool prefetch = false;                // B exceeds the L2 cache: prefetch its panels
-};
-
-// N panels that are multiplied together; whole: none has fewer than 16 columns.
-template <int N> struct Group {
-  int64_t panel;
-  PanelColumns at[N];
-  bool whole;
-};
-template <int N> static inline Group<N> group_at(const Packed& B, int64_t panel) {
-  Group<N> g;
-  g.panel = panel;
-  g.whole = true;
-  for (int j = 0; j < N; j++) {
-    g.at[j] = panel_columns(B, panel + j);
-    g.whole = g.whole && g.at[j].n == LANES;
-  }
-  return g;
-}
-
-// The function that is applied to a complete sum: here the identity.
-struct NoFinish {
-  static const bool identity = true;
-  template <class T> static inline __attribute__((always_inline)) T of(T v) { return v; }
-};
-
-// Apply it after the tile is stored, two rows at a time: for machines with too few registers for the sums and the constants.
-template <class Finish, int M, int N> static inline void finish_tile(float* to, int64_t ldc, const Group<N>& g) {
-  if constexpr (!Finish::identity)
-    for (int j = 0; j < N; j++) {
-      const int n = g.at[j].n;
-      float* at = to + g.at[j].at;
-      int i = 0;
-      for (; i + 2 <= M; i += 2, at += 2 * ldc) {
-        const Pair done = Finish::of(Pair{get<V>(at, n), get<V>(at + ldc, n)});
-        put(at, n, done.a);
-        put(at + ldc, n, done.b);
-      }
-      if (i < M) put(at, n, Finish::of(get<V>(at, n)));
-    }
 }
 
 template <class Finish, int M, int N> static inline void product_tile(const Product& p, const Group<N>& g, int64_t m, int64_t k, int64_t kc, const Prefetch& prefetch) {
@@ -262,33 +190,6 @@ static void pack(const PackArgs& a, Team team) {
       }
     }
   }
-}
-
-// Some rows of a product, times some panels; a block of rows stays in cache for all panels.
-static inline void rows_between(const RowsArgs& a, Range which, int64_t first_panel, int64_t last_panel) {
-  const int64_t BLOCK = 64;
-  const float* start[BLOCK];
-  for (int64_t m = which.begin; m < which.end; m += BLOCK) {
-    const int64_t n = which.end - m < BLOCK ? which.end - m : BLOCK;
-    for (int64_t i = 0; i < n && a.start; i++) start[i] = a.start + (m + i) * a.start_stride;
-    Product p;
-    p.M = n, p.K = a.B.K;
-    p.A = a.A + m * a.lda, p.lda = a.lda;
-    p.B = a.B, p.first_panel = first_panel, p.last_panel = last_panel;
-    p.start = a.start ? start : nullptr;
-    p.C = a.C + m * a.ldc, p.ldc = a.ldc;
-    product(p);
-  }
-}
-
-// Threads split the rows, or the panels if the rows are few.
-static void rows(const RowsArgs& a, Team team) {
-  const int64_t panels = a.B.panels();
-  if (a.M <= 64 && panels >= 2 * team.count) {
-    const Range mine = partition(panels, 1, team.index, team.count);
-    return rows_between(a, {0, a.M}, mine.begin, mine.end);
-  }
-  rows_between(a, partition(a.M, MR, team.index, team.count), 0, panels);
 }
 
 }  // namespace unspool::UNSPOOL_SET

@@ -1,8 +1,8 @@
-// Sums over rows, from the last row to the first: outer products, column sums and tables.
+// Sums of outer products over rows, from the last row to the first.
 //
 //   outer:  C = start + A^T B      both sides packed block by block; a tile is MR columns of A x NP panels of B
 #pragma once
-#include "engine/gemm-inl.h"
+#include "engine/sums-inl.h"
 
 namespace unspool::UNSPOOL_SET {
 
@@ -77,38 +77,18 @@ template <int N> static inline void outer_panels(const OuterArgs& a, int64_t m, 
   if constexpr (N > 1) outer_panels<N / 2>(a, m, n, Ap, B, R, j, from_zero, queue);
 }
 
-static inline void add_row(float* to, const float* row, int64_t n) {
-  for (int64_t j = 0; j < n; j += LANES) put(to + j, n - j, get<V>(to + j, n - j) + get<V>(row + j, n - j));
-}
-
 static inline void pack_columns(const float* row, int64_t n, float* to, int64_t panel) {
   int64_t i = 0;
   for (; i + MR <= n; i += MR, to += panel) __builtin_memcpy(to, row + i, MR * 4);
   for (int q = 0; i < n && q < MR; q++) to[q] = i + q < n ? row[i + q] : 0.0f;
 }
 
-// Threads split the wider side; each packs the part of both sides that it needs.
+// Each thread packs the part of both sides that it needs.
 static void outer(const OuterArgs& whole, Team team) {
-  OuterArgs a = whole;
-  Range mine = {0, a.M};
-  if (a.M >= a.N) {
-    mine = partition(a.M, LANES, team.index, team.count);
-  } else {
-    const Range columns = partition(a.N, LANES, team.index, team.count);
-    a.N = columns.end - columns.begin;
-    a.B += columns.begin;
-    a.C += columns.begin;
-  }
-  for (int64_t k = 0; a.zero_table && k < a.table_rows; k++)
-    __builtin_memset(a.table + k * a.table_stride + mine.begin, 0, (size_t)(mine.end - mine.begin) * 4);
-  for (int64_t m = mine.begin; a.zero_sum && m < mine.end; m++)
-    if (m >= a.gap_at) a.sum[m - a.gap_at] = 0.0f;
-  if (a.R == 0) {
-    for (int64_t m = mine.begin; !a.accumulate && m < mine.end; m++) __builtin_memset(a.C + m * a.ldc, 0, (size_t)a.N * 4);
-    return;
-  }
-  float* Ap = a.scratch + team.index * outer_scratch(whole.N);
-  float* Bp = Ap + OUTER_A_SCRATCH;
+  const OuterPart part = outer_part(whole, team);
+  const OuterArgs& a = part.a;
+  const Range mine = part.columns;
+  float *Ap = a.scratch, *Bp = Ap + OUTER_A_SCRATCH;
   // Packing does not pay for narrow rows of B and few columns of A: a block of them stays in the L1 cache.
   const bool unpacked = a.N % LANES == 0 && a.ldb <= 64 && mine.end - mine.begin <= 128;
   const int64_t most = unpacked ? OUTER_ROWS / 2 : OUTER_ROWS;
@@ -123,12 +103,7 @@ static void outer(const OuterArgs& whole, Team team) {
     for (int64_t m = mine.begin, n; m < mine.end; m += n) {
       const int64_t end = m < a.gap_at && a.gap_at < mine.end ? a.gap_at : mine.end;
       n = end - m < OUTER_COLUMNS ? end - m : OUTER_COLUMNS;
-      for (int64_t r = 0; r < R; r++) {
-        const float *plain = a.A + (top - 1 - r) * a.lda + m, *row = plain + (m < a.gap_at ? 0 : a.gap);
-        pack_columns(row, n, Ap + r * MR, R * MR);
-        if (a.table) add_row(a.table + a.ids[top - 1 - r] * a.table_stride + m, plain, n);
-        if (a.sum && m >= a.gap_at) add_row(a.sum + m - a.gap_at, row, n);
-      }
+      for (int64_t r = 0; r < R; r++) pack_columns(outer_columns(a, top - 1 - r, m, n), n, Ap + r * MR, R * MR);
       // Prefetch the next block's rows of B while the first columns are multiplied.
       const int64_t next = top - R < most ? 0 : top - R - most, rows = top - R - next;
       PrefetchQueue queue = {a.B + next * a.ldb, a.ldb, rows, a.N / LANES, 0, 0};
@@ -136,47 +111,6 @@ static void outer(const OuterArgs& whole, Team team) {
       if (m > mine.begin || rows == 0) queue.lines = 0;
       outer_panels<NP>(a, m, n, Ap, B, R, 0, from_zero, queue);
     }
-  }
-}
-
-// N panels of columns at a time, with their sums in registers; the rest in smaller groups.
-template <int N> static inline void sum_columns(const ColumnSumArgs& a, int64_t j, int64_t end) {
-  for (; j + (N - 1) * LANES < end; j += N * LANES) {
-    V acc[N];
-    for (int q = 0; q < N; q++) acc[q] = a.accumulate ? load_to(a.s, j + q * LANES, a.N) : zero();
-    if (j + N * LANES <= a.N) {
-      for (int64_t r = a.R - 1; r >= 0; r--)
-#pragma GCC unroll 8
-        for (int q = 0; q < N; q++) acc[q] = acc[q] + load(a.A + r * a.lda + j + q * LANES);
-    } else {
-      for (int64_t r = a.R - 1; r >= 0; r--)
-        for (int q = 0; q < N; q++) acc[q] = acc[q] + load_to(a.A + r * a.lda, j + q * LANES, a.N);
-    }
-    for (int q = 0; q < N; q++) store_to(a.s, j + q * LANES, a.N, acc[q]);
-  }
-  if constexpr (N > 1) sum_columns<N / 2>(a, j, end);
-}
-
-static void column_sum(const ColumnSumArgs& a, Team team) {
-  const Range mine = partition(a.N, LANES, team.index, team.count);
-  sum_columns<8>(a, mine.begin, mine.end);
-}
-
-static void gather(const GatherArgs& a, Team team) {
-  const Range mine = partition(a.R, 1, team.index, team.count);
-  for (int64_t r = mine.begin; r < mine.end; r++)
-    __builtin_memcpy(a.rows + r * a.N, a.table + (int64_t)a.ids[r] * a.table_stride, (size_t)a.N * 4);
-}
-
-// Threads split the columns: no two threads add to the same element.
-static void scatter_add(const ScatterArgs& a, Team team) {
-  const Range mine = partition(a.N, LANES, team.index, team.count);
-  if (a.zero_table)
-    for (int64_t k = 0; k < a.K; k++) __builtin_memset(a.table + k * a.table_stride + mine.begin, 0, (size_t)(mine.end - mine.begin) * 4);
-  for (int64_t r = a.R - 1; r >= 0; r--) {
-    float* to = a.table + (int64_t)a.ids[r] * a.table_stride;
-    const float* from = a.rows + r * a.row_stride;
-    add_row(to + mine.begin, from + mine.begin, mine.end - mine.begin);
   }
 }
 

@@ -1,6 +1,6 @@
 // Parts of every recurrence: the split of a window among threads, and one step forward or backward in time.
 #pragma once
-#include "engine/gemm-inl.h"
+#include "engine/rows-inl.h"
 #include "runtime/caches.h"
 
 namespace unspool::UNSPOOL_SET {
@@ -13,14 +13,18 @@ struct Split {
   Range rows, units;
   bool by_units;
   bool prefetch;  // W exceeds the L2 cache: prefetch its panels
+  float* rounded;  // bf16: of this thread
 };
-static inline Split split_by_rows(const WindowArgs& a, Team team) { return {partition(a.B, 1, team.index, team.count), {0, a.H}, false, false}; }
+static inline float* rounded_of(const WindowArgs& a, Team team) { return a.rounded ? a.rounded + team.index * a.rounded_floats : nullptr; }
+static inline Split split_by_rows(const WindowArgs& a, Team team) {
+  return {partition(a.B, 1, team.index, team.count), {0, a.H}, false, false, rounded_of(a, team)};
+}
 static inline Split split(const WindowArgs& a, Team team) {
-  const int64_t bytes = a.W.K * a.W.N * 4;
+  const int64_t bytes = a.W.floats() * 4;
   const int64_t L2 = L2_bytes();
   const bool large = bytes > L2 + L2 / 2;
   const bool by_units = team.count > 1 && (a.B < team.count ? bytes > L2 / 2 : large && a.B < 32 * team.count);  // as measured
-  if (by_units) return {{0, a.B}, partition(a.H, LANES, team.index, team.count), true, true};
+  if (by_units) return {{0, a.B}, partition(a.H, LANES, team.index, team.count), true, true, rounded_of(a, team)};
   Split rows = split_by_rows(a, team);
   rows.prefetch = large;
   return rows;
@@ -35,7 +39,7 @@ static inline bool alive(const WindowArgs& a, int64_t t, int64_t b) { return !a.
 static inline int64_t before(const WindowArgs& a, int64_t t) { return (a.reverse ? t + 1 : t) * a.B * a.H; }
 static inline int64_t after(const WindowArgs& a, int64_t t) { return (a.reverse ? t : t + 1) * a.B * a.H; }
 
-static const int64_t BLOCK = 64;  // rows per product
+static const int64_t BLOCK = ROWS_AT_ONCE;  // rows per product
 
 // The rows of b + U x(t): the initial values of the pre-activations.
 static inline void start_rows(const ForwardArgs& a, int64_t t, int64_t b, int64_t n, const float** start) {
@@ -79,6 +83,7 @@ static inline Product product_with_W(const ForwardArgs& a, const Split& s, const
   p.A = h, p.lda = a.H;
   p.B = a.W;
   p.backwards = backwards, p.prefetch = s.prefetch;
+  p.rounded = s.rounded;
   return p;
 }
 
@@ -101,6 +106,7 @@ static inline void carry_back(const WindowArgs& a, const Split& s, const float* 
     p.start = from_zero ? nullptr : start;
     p.C = to + b * a.H, p.ldc = a.H;
     p.backwards = backwards, p.prefetch = s.prefetch;
+    p.rounded = s.rounded;
     product(p);
   }
 }

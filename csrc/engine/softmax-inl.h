@@ -6,7 +6,11 @@
 //   do(t) = y_hat(t) - 1_y(t)                                      (10.18)
 #pragma once
 #include "engine/math-inl.h"
+#if defined(UNSPOOL_BF16)
+#include "engine/outer_bf16-inl.h"
+#else
 #include "engine/outer-inl.h"
+#endif
 
 namespace unspool::UNSPOOL_SET {
 
@@ -70,6 +74,7 @@ static inline RowsArgs logits_of(const SoftmaxArgs& a, int64_t n, const float* h
   o.B = a.Vt;
   o.start = a.c__K;
   o.C = a.o__block_K, o.ldc = a.K;
+  o.rounded = a.rounded;
   return o;
 }
 
@@ -80,6 +85,7 @@ static inline RowsArgs dh_of(const SoftmaxArgs& a, int64_t n, float* to) {
   dh.A = a.o__block_K, dh.lda = a.K;
   dh.B = a.V;
   dh.C = to, dh.ldc = a.H;
+  dh.rounded = a.rounded;
   return dh;
 }
 
@@ -112,24 +118,15 @@ static void softmax(const SoftmaxArgs& a, Team team) {
     for (int64_t step = 0; step < n; step += a.B) {
       const Range own = partition(n - step < a.B ? n - step : a.B, 1, team.index, team.count);
       const Range mine = {step + own.begin, step + own.end};
-      rows_between(logits_of(a, n, h), mine, 0, a.Vt.panels());
+      rows_between(logits_of(a, n, h), mine, 0, a.Vt.panels(), team);
       softmax_rows(a, base, mine);
-      if (a.dh__RH) rows_between(dh_of(a, n, a.dh__RH + base * a.H), mine, 0, a.V.panels());
+      if (a.dh__RH) rows_between(dh_of(a, n, a.dh__RH + base * a.H), mine, 0, a.V.panels(), team);
     }
     team.barrier->wait();  // also before o is overwritten: the next block's rows may be split differently
     if (!a.dh__RH) continue;
     add_gradients(a, n, h, a.accumulate || top < a.R, team);
     team.barrier->wait();
   }
-}
-
-// Unnormalised probabilities of one row: exp((o - max o) / temperature), and their sum.
-static double exp_weights(const float* o, int64_t K, float sharpness, float* out) {
-  const V shift = set1(largest(o, K)), by = set1(sharpness);
-  for (int64_t j = 0; j < K; j += LANES) store_to(out, j, K, exp((load_to(o, j, K) - shift) * by));
-  double sum = 0.0;
-  for (int64_t j = 0; j < K; j++) sum += (double)out[j];
-  return sum;
 }
 
 }  // namespace unspool::UNSPOOL_SET

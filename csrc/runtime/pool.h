@@ -6,6 +6,8 @@
 
 namespace unspool {
 
+static const int MOST_THREADS = 256;
+
 int threads();                // threads per call, the caller included
 void set_threads(int count);  // 1 … 256; ends surplus workers, after a call that is under way
 

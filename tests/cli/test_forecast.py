@@ -1,6 +1,7 @@
 """`unspool forecast`: a table in, forecasts out, and one clear line for what is wrong."""
 
 import json
+import os
 import warnings
 from pathlib import Path
 
@@ -161,7 +162,7 @@ def test_other_slips_are_said(data: Path, tmp_path: Path, capsys: pytest.Capture
     assert run("fit", data, "--out", tmp_path / "r", "--columns", "cost", *QUICK) == 0
     capsys.readouterr()
     assert run("fit", data, "--out", tmp_path / "r") == 2
-    assert "a run already exists here; give another --out, or resume it" in capsys.readouterr().err
+    assert "a run already exists here; give another --out\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("act", ["fit", "backtest"])
@@ -361,3 +362,17 @@ def test_the_times_of_a_resumed_fit_are_of_its_own_updates(
     capsys.readouterr()
     assert main(["resume", str(out)]) == 0
     assert "  4 updates in " in capsys.readouterr().out
+
+
+def test_data_from_a_pipe_is_fitted_and_the_run_cannot_be_resumed(tmp_path, capsys):
+    reading, writing = os.pipe()
+    os.write(writing, b"value\n" + b"".join(f"{np.sin(i / 3):.4f}\n".encode() for i in range(80)))
+    os.close(writing)
+    assert run("fit", f"/dev/fd/{reading}", "--out", tmp_path / "r", *QUICK) == 0
+    assert run("predict", tmp_path / "r") == 0
+    capsys.readouterr()
+    assert main(["resume", str(tmp_path / "r")]) == 2
+    assert (
+        "it stores no command (made by Python code, by an older version or from a pipe)"
+        in capsys.readouterr().err
+    )

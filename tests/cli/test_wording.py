@@ -39,3 +39,13 @@ def test_a_missing_file_is_reported_in_the_same_words(tmp_path, command):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_usage_line_names_all_arguments(command):
     assert "[ARGS" not in call(command, "--help").out
+
+
+def test_paths_that_look_like_arguments_stay(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "story.txt").write_text("the sea and the shells\n" * 40)
+    for out in ("seed=3", "runs/hidden=64"):
+        sizes = ["--steps", 1, "--hidden", 4, "--batch", 2, "--window", 4]
+        assert call("train", "story.txt", "--out", out, *sizes, "--quiet").code == 0
+        said = f"unspool: {out}: a run already exists here; give another --out, or resume it: unspool resume {out}\n"
+        assert call("train", "story.txt", "--out", out, *sizes).err == said

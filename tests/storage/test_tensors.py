@@ -92,6 +92,9 @@ def test_what_is_there_is_never_written_over(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="already exists"):
         require_free_folder(tmp_path / "run")
     (tmp_path / "run" / "config.json").write_text("{}")
+    with pytest.raises(FileError, match=r"a run already exists here; choose another path$"):
+        require_free_folder(tmp_path / "run")
+    (tmp_path / "run" / "training.safetensors").write_bytes(b"")
     with pytest.raises(FileError, match="unspool resume"):
         require_free_folder(tmp_path / "run")
     with pytest.raises(FileError, match="already exists"):

@@ -276,11 +276,11 @@ def test_a_run_that_has_ended_says_so_and_is_judged_again(tmp_path, monkeypatch,
 def test_runs_that_hold_no_command_are_refused_in_one_line(tmp_path, monkeypatch):
     make, y = FITS["classify"]
     make().fit(TEXTS, y).save(tmp_path / "old")
-    with pytest.raises(InputError, match="older version or Python code"):
+    with pytest.raises(InputError, match="it stores no command"):
         run("resume", tmp_path / "old")
     make().fit(TEXTS, y).save(tmp_path / "numbers")
     run_folder.write_config(tmp_path / "numbers", "forecast", {})
-    with pytest.raises(InputError, match="it stores no command; use it with unspool forecast predict"):
+    with pytest.raises(InputError, match=r"it stores no command .*; use it with unspool forecast predict"):
         run("resume", tmp_path / "numbers")
     _, out = stopped(tmp_path, monkeypatch)
     with pytest.raises(InputError, match="--tensorboard is for language models only"):

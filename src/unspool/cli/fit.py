@@ -112,9 +112,12 @@ class FitCommand(NamedTuple):
         resume_fit(self, run, kept)
 
 
-def start_fit(work: Resumable, data: Path, options: StoredOptions) -> None:
-    """Fit into a new run."""
+def start_fit(work: Resumable, data: Path, options: StoredOptions, *, streams: bool = False) -> None:
+    """Fit into a new run; with `streams`, also from standard input or a pipe: such a run cannot be resumed."""
     options = replace(options, out=options.out or default_run([data], work.name))
+    if streams and _is_stream(data):
+        check_before(options.out, options)
+        return work.fit(data, options, notes(options), {"data": str(data)})
     test: Path | None = getattr(options, "test", None)
     check_before(options.out, options, inputs=[*files_of(data), *files_of(test)])
     files = {str(path.absolute()): _hash(path.absolute()) for path in (data, test) if path is not None}
@@ -130,7 +133,7 @@ def resume_fit(work: Resumable, run: Path, kept: RunOptions) -> None:
     content = run_folder.read_config(run, work.name)
     if COMMAND not in content:
         raise InputError(
-            f"{run}: cannot be resumed: an older version or Python code made it, and it stores no command; "
+            f"{run}: cannot be resumed: it stores no command (made by Python code, by an older version or from a pipe); "
             f"use it with unspool {work.name} predict, or fit again"
         )
     console = notes(kept)
@@ -152,12 +155,17 @@ def _hash(path: Path) -> str:
     """Return the hash of a file, or of the files of a folder that have classes."""
     if path.is_dir():
         return hash_of_all(files_of(path))
-    passing = str(path).startswith(("/dev/stdin", "/dev/fd/", "/proc/"))
-    if passing or (path.exists() and not path.is_file()):
+    if _is_stream(path):
         raise InputError(
             f"{path}: neither a file nor a folder: a resumed fit reads its data again; write it to a file"
         )
     return hash_of(path)
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether a path can be read only once: standard input, or a pipe."""
+    passing = str(path) == "-" or str(path).startswith(("/dev/stdin", "/dev/fd/", "/proc/"))
+    return passing or (path.exists() and not path.is_file() and not path.is_dir())
 
 
 def _where(run: Path) -> str:

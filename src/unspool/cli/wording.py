@@ -1,5 +1,6 @@
 """Replace the names of Python arguments in errors of the library by options of the command line."""
 
+import os
 import re
 
 from cyclopts import App, ArgumentCollection
@@ -14,7 +15,7 @@ ADVICE = {
 OF_TRAIN = {"errors": "--errors", "tokens": "--tokens"}
 """Options of `unspool train` that errors of other commands name as well: the run would have to be trained with them."""
 ARGUMENT = re.compile(
-    r"\b(?:(as) )?([a-z]\w*)=('[^']*'(?: or '[^']*')*|\([^)]*\)|\[…\]|…|-?[\w.]*\w(?:[:,]\w+)*|(?=[,;\s]|$))"
+    r"(?<![\w/\\.-])(?:(as) )?([a-z]\w*)=('[^']*'(?: or '[^']*')*|\([^)]*\)|\[…\]|…|-?[\w.]*\w(?:[:,]\w+)*|(?=[,;\s]|$))"
 )
 """An argument as Python writes it: clip=0, tokens='char' or 'byte', columns=(0, 1), valid=."""
 _options = dict(OF_TRAIN)
@@ -41,16 +42,17 @@ def for_commands(line: str) -> str:
     'latin.txt: byte 0xe9 is not UTF-8: read it with --errors replace'
     """
     name, colon, rest = line.partition(": ")  # a path of the user comes first: it is not changed
-    head, rest = (name + colon, rest) if colon and not ARGUMENT.match(name) else ("", line)
+    is_path = not ARGUMENT.match(name) or os.path.lexists(name)
+    head, rest = (name + colon, rest) if colon and is_path else ("", line)
     for python, command in ADVICE.items():
         rest = rest.replace(python, command)
     return head + ARGUMENT.sub(_as_option, rest)
 
 
 def _as_option(found: re.Match[str]) -> str:
-    """Return an argument as an option, if the command has one of its name."""
+    """Return an argument as an option, if the command has one of its name; a file or folder called so stays."""
     prefix, name, value = found.groups()
-    if name not in _options:
+    if name not in _options or os.path.lexists(found[0]):
         return found[0]
     option = _options[name]
     if value in ("False", "None"):

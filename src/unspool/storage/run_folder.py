@@ -71,9 +71,9 @@ def require_free_folder(path: str | Path) -> None:
     except OSError as error:
         raise FileError(f"{path}: cannot be made: {why(error)}; choose another path") from error
     if taken and os.path.exists(place / CONFIG):
-        raise FileError(
-            f"{path}: a run already exists here; choose another path, or resume it: unspool resume {path}"
-        )
+        resumable = os.path.exists(place / TRAINING)
+        on = f", or resume it: unspool resume {path}" if resumable else ""
+        raise FileError(f"{path}: a run already exists here; choose another path{on}")
     if taken:
         raise FileError(f"{path}: this path already exists; choose another path")
     if os.path.isdir(place) and (os.path.samefile(place, ".") or os.path.ismount(place)):

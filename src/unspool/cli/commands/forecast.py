@@ -43,6 +43,7 @@ from unspool.data.formats.timetable import TimeTable, read_timetable
 from unspool.evaluation.intervals import check_level
 from unspool.plots.forecast import draw_backtest
 from unspool.storage import run_folder
+from unspool.storage.schema import read_as
 from unspool.tasks.forecast.backtest import Backtesting, holdout_backtest
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.tasks.forecast.run import ForecastFit, ForecastRun, open_fit
@@ -100,7 +101,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
     data
         A table (CSV, TSV) with one or several numeric columns and optionally a column of times.
     """
-    start_fit(FIT, data, options)
+    start_fit(FIT, data, options, streams=True)
 
 
 class ForecastCommand(NamedTuple):
@@ -116,8 +117,10 @@ class ForecastCommand(NamedTuple):
         check_pictures(options, list(table.columns), data)
         describe(console, table)
         content: dict[str, Any] = {"run": str(out), "level": options.level}
+        scores: dict[str, Any] | None
         if not more and fit_has_ended(out):
-            run, scores = ForecastRun.load(out), run_folder.read_config(out, self.name).get("scores", {})
+            run, content_of = ForecastRun.load(out), run_folder.read_config(out, self.name)
+            scores = read_as(dict[str, Any], content_of.get("scores", {}), out / run_folder.CONFIG, "scores")
         else:
             run, ensembles = begin_columns(table, options)
             if more:

@@ -89,7 +89,8 @@ def graph(
         raise InputError(f"{out}: expected a name that ends with {', '.join(SUFFIXES)}")
     check_outputs(out, force=replacing.force)
     if options.feedback in RENAMED:
-        print(f"unspool: --feedback {options.feedback} {RENAMED[options.feedback]}", file=sys.stderr)
+        hint = f"--feedback {options.feedback} {RENAMED[options.feedback]} (this hint ends with 0.2)"
+        print(f"unspool: {hint}", file=sys.stderr)
     labels: dict[At, str] = {}
     made: Folded | Trace
     if run is not None:

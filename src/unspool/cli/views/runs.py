@@ -31,7 +31,7 @@ def print_runs(console: Console, found: Sequence[RunSummary]) -> None:
     rows, unlimited = [_cells(each) for each in found], console.options.update(max_width=10**6)
     for left_out in range(len(LEAST) + 1):
         table = _list(rows, set(LEAST[:left_out]))
-        if console.measure(table, options=unlimited).maximum <= console.width:
+        if not console.is_terminal or console.measure(table, options=unlimited).maximum <= console.width:
             break
     console.print(table)
 

@@ -15,9 +15,10 @@ from unspool.kernels.arrays import Real
 
 
 def read_series(path: str | Path, column: str | int | None = None) -> Real:
-    """Read one column (n,) of a CSV file with a heading, by name, by number from 0, or the last one [default].
+    """Read one column (n,) of a CSV file, by name, by number from 0, or the last one [default].
 
-    A line without a number in that column is an error: skipping it would shift time.
+    A first row of numbers alone is data; any other first row is the heading. A line without a finite number in that
+    column is an error: skipping it would shift time.
     """
     return read_table(path, ",").numbers(-1 if column is None else column)
 

@@ -1,0 +1,87 @@
+// bf16: the upper half of a float32. Two of them share 32 bits: the even one in the lower half, the odd one in the upper.
+#pragma once
+#include "engine/simd-inl.h"
+
+namespace unspool::UNSPOOL_SET {
+
+// Sixteen lanes of 32 bits.
+#if defined(UNSPOOL_AVX512)
+struct Bits { __m512i x; };
+static inline Bits load_bits(const uint32_t* p) { return {_mm512_loadu_si512(p)}; }
+static inline void store_bits(uint32_t* p, Bits b) { _mm512_storeu_si512(p, b.x); }
+static inline Bits bits_of(V v) { return {_mm512_castps_si512(v.x)}; }
+static inline V floats_of(Bits b) { return {_mm512_castsi512_ps(b.x)}; }
+static inline Bits all_bits(uint32_t u) { return {_mm512_set1_epi32((int)u)}; }
+static inline Bits operator+(Bits a, Bits b) { return {_mm512_add_epi32(a.x, b.x)}; }
+static inline Bits operator&(Bits a, Bits b) { return {_mm512_and_si512(a.x, b.x)}; }
+static inline Bits operator|(Bits a, Bits b) { return {_mm512_or_si512(a.x, b.x)}; }
+static inline Bits up16(Bits a) { return {_mm512_slli_epi32(a.x, 16)}; }
+static inline Bits down16(Bits a) { return {_mm512_srli_epi32(a.x, 16)}; }
+#elif defined(UNSPOOL_AVX2)
+struct Bits { __m256i x, y; };
+static inline Bits load_bits(const uint32_t* p) { return {_mm256_loadu_si256((const __m256i*)p), _mm256_loadu_si256((const __m256i*)(p + 8))}; }
+static inline void store_bits(uint32_t* p, Bits b) { _mm256_storeu_si256((__m256i*)p, b.x), _mm256_storeu_si256((__m256i*)(p + 8), b.y); }
+static inline Bits bits_of(V v) { return {_mm256_castps_si256(v.x), _mm256_castps_si256(v.y)}; }
+static inline V floats_of(Bits b) { return {_mm256_castsi256_ps(b.x), _mm256_castsi256_ps(b.y)}; }
+static inline Bits all_bits(uint32_t u) { const __m256i b = _mm256_set1_epi32((int)u); return {b, b}; }
+static inline Bits operator+(Bits a, Bits b) { return {_mm256_add_epi32(a.x, b.x), _mm256_add_epi32(a.y, b.y)}; }
+static inline Bits operator&(Bits a, Bits b) { return {_mm256_and_si256(a.x, b.x), _mm256_and_si256(a.y, b.y)}; }
+static inline Bits operator|(Bits a, Bits b) { return {_mm256_or_si256(a.x, b.x), _mm256_or_si256(a.y, b.y)}; }
+static inline Bits up16(Bits a) { return {_mm256_slli_epi32(a.x, 16), _mm256_slli_epi32(a.y, 16)}; }
+static inline Bits down16(Bits a) { return {_mm256_srli_epi32(a.x, 16), _mm256_srli_epi32(a.y, 16)}; }
+#elif defined(UNSPOOL_NEON)
+struct Bits { uint32x4_t q[4]; };
+#define UNSPOOL_BIT_QUARTERS(expression) \
+  Bits r;                                \
+  for (int i = 0; i < 4; i++) r.q[i] = (expression); \
+  return r
+static inline Bits load_bits(const uint32_t* p) { UNSPOOL_BIT_QUARTERS(vld1q_u32(p + 4 * i)); }
+static inline void store_bits(uint32_t* p, Bits b) { for (int i = 0; i < 4; i++) vst1q_u32(p + 4 * i, b.q[i]); }
+static inline Bits bits_of(V v) { UNSPOOL_BIT_QUARTERS(vreinterpretq_u32_f32(v.q[i])); }
+static inline V floats_of(Bits b) { UNSPOOL_QUARTERS(vreinterpretq_f32_u32(b.q[i])); }
+static inline Bits all_bits(uint32_t u) { UNSPOOL_BIT_QUARTERS(vdupq_n_u32(u)); }
+static inline Bits operator+(Bits a, Bits b) { UNSPOOL_BIT_QUARTERS(vaddq_u32(a.q[i], b.q[i])); }
+static inline Bits operator&(Bits a, Bits b) { UNSPOOL_BIT_QUARTERS(vandq_u32(a.q[i], b.q[i])); }
+static inline Bits operator|(Bits a, Bits b) { UNSPOOL_BIT_QUARTERS(vorrq_u32(a.q[i], b.q[i])); }
+static inline Bits up16(Bits a) { UNSPOOL_BIT_QUARTERS(vshlq_n_u32(a.q[i], 16)); }
+static inline Bits down16(Bits a) { UNSPOOL_BIT_QUARTERS(vshrq_n_u32(a.q[i], 16)); }
+#else
+struct Bits { uint32_t u[16]; };
+#define UNSPOOL_BIT_LANES(expression) \
+  Bits r;                             \
+  for (int i = 0; i < 16; i++) r.u[i] = (expression); \
+  return r
+static inline Bits load_bits(const uint32_t* p) { UNSPOOL_BIT_LANES(p[i]); }
+static inline void store_bits(uint32_t* p, Bits b) { for (int i = 0; i < 16; i++) p[i] = b.u[i]; }
+static inline Bits bits_of(V v) { Bits b; __builtin_memcpy(&b, &v, sizeof b); return b; }
+static inline V floats_of(Bits b) { V v; __builtin_memcpy(&v, &b, sizeof v); return v; }
+static inline Bits all_bits(uint32_t u) { UNSPOOL_BIT_LANES(u); }
+static inline Bits operator+(Bits a, Bits b) { UNSPOOL_BIT_LANES(a.u[i] + b.u[i]); }
+static inline Bits operator&(Bits a, Bits b) { UNSPOOL_BIT_LANES(a.u[i] & b.u[i]); }
+static inline Bits operator|(Bits a, Bits b) { UNSPOOL_BIT_LANES(a.u[i] | b.u[i]); }
+static inline Bits up16(Bits a) { UNSPOOL_BIT_LANES(a.u[i] << 16); }
+static inline Bits down16(Bits a) { UNSPOOL_BIT_LANES(a.u[i] >> 16); }
+#endif
+
+// q(x): +0 where |x| < 2^-56, else the nearest bf16, ties to even; every NaN becomes one NaN. Every product of two such numbers is
+// a multiple of 2^-126, so that no partial sum is denormal: AMX, which flushes denormal numbers, then agrees with ordinary sums.
+static inline V round_bf16(V v) {
+  const V size = abs(v), largest = set1(0x1.fffffep127f);
+  const Bits bits = bits_of(v), even = down16(bits) & all_bits(1);
+  const V rounded = floats_of((bits + all_bits(0x7fff) + even) & all_bits(0xffff0000));
+  const V finite = select(size < set1(0x1p-56f), zero(), rounded);
+  const V infinite = select(largest < size, v, floats_of(all_bits(0x7fc00000)));
+  return select(size < floats_of(all_bits(0x7f800000)), finite, infinite);
+}
+
+// Pairs of rounded numbers.
+static inline Bits pairs_of(V even, V odd) { return down16(bits_of(even)) | bits_of(odd); }
+static inline V even_of(Bits pairs) { return floats_of(up16(pairs)); }
+static inline V odd_of(Bits pairs) { return floats_of(pairs & all_bits(0xffff0000)); }
+
+// The rounded numbers of a row, with zeros up to a multiple of 32.
+static inline void round_row(const float* from, int64_t n, float* to) {
+  for (int64_t j = 0; j < padded32(n); j += LANES) store(to + j, j < n ? round_bf16(load_to(from, j, n)) : zero());
+}
+
+}  // namespace unspool::UNSPOOL_SET

@@ -1,0 +1,164 @@
+// Matrix products of numbers that are rounded to bf16. An element is summed as the instruction TDPBF16PS of AMX sums it: k in
+// blocks of 32 from 0, zeros beyond the end; in a block,
+//
+//   E = the chain of fused multiply-adds over even k from +0
+//   O = the same over odd k
+//   s = s + (E + O)
+//
+// with s = +0 before the first block. The result is start + s: one addition at the end.
+//
+//   rows:   C = start + A B        A is rounded row by row; B is packed into panels of pairs (k, k + 1), rounded
+#pragma once
+#include "engine/bf16-inl.h"
+#include "engine/product-inl.h"
+
+namespace unspool::UNSPOOL_SET {
+
+static const int64_t K_BLOCK = 512;  // a multiple of 32: two panels of it stay in an L1 cache of 32 KiB
+
+// One block of 32: E and O of M rows and N panels. Rows of `a` are lda apart; `next` is the distance from k to k + 2 in a.
+// Both chains at once if there are registers for them.
+template <int M, int N, int CHAINS>
+static inline __attribute__((always_inline)) void add_chains(const float* a, int64_t lda, int64_t next, const uint32_t* b, int64_t down, int64_t panel,
+                                                             int first, V (&sums)[CHAINS][M][N]) {
+#pragma GCC unroll 2
+  for (int c = 0; c < CHAINS; c++)
+#pragma GCC unroll 8
+    for (int i = 0; i < M; i++)
+#pragma GCC unroll 8
+      for (int j = 0; j < N; j++) sums[c][i][j] = zero();
+#pragma GCC unroll 2
+  for (int r = 0; r < 16; r++) {
+    V column[CHAINS][N];
+#pragma GCC unroll 8
+    for (int j = 0; j < N; j++) {
+      const Bits pairs = load_bits(b + r * down + j * panel);
+      if (CHAINS == 2 || first == 0) column[0][j] = even_of(pairs);
+      if (CHAINS == 2 || first == 1) column[CHAINS - 1][j] = odd_of(pairs);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < M; i++)
+#pragma GCC unroll 2
+      for (int c = 0; c < CHAINS; c++) {
+        const V row = set1(a[i * lda + r * next + (CHAINS == 2 ? c : first)]);
+#pragma GCC unroll 8
+        for (int j = 0; j < N; j++) add_product(sums[c][i][j], row, column[c][j]);
+      }
+  }
+}
+
+// s += (E + O) for some blocks of 32; the rows of s are `stride` vectors apart.
+template <int M, int N>
+static inline void bf16_tile(const float* a, int64_t lda, const uint32_t* b, int64_t panel, int64_t blocks, V* s, int64_t stride) {
+  for (int64_t block = 0; block < blocks; block++, a += 32, b += 16 * LANES) {
+    V both[2][M][N];
+    if constexpr (2 * M * N <= ACCUMULATORS) {
+      add_chains<M, N, 2>(a, lda, 2, b, LANES, panel, 0, both);
+    } else {
+      V one[1][M][N];
+      for (int c = 0; c < 2; c++) {
+        if (c == 0) add_chains<M, N, 1>(a, lda, 2, b, LANES, panel, 0, one);
+        else add_chains<M, N, 1>(a, lda, 2, b, LANES, panel, 1, one);
+#pragma GCC unroll 8
+        for (int i = 0; i < M; i++)
+#pragma GCC unroll 8
+          for (int j = 0; j < N; j++) both[c][i][j] = one[0][i][j];
+      }
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < M; i++)
+#pragma GCC unroll 8
+      for (int j = 0; j < N; j++) s[i * stride + j] = s[i * stride + j] + (both[0][i][j] + both[1][i][j]);
+  }
+}
+
+template <int M, int N> static inline void bf16_rows(int rows, const float* a, int64_t lda, const uint32_t* b, int64_t panel, int64_t blocks, V* s, int64_t stride) {
+  if (rows == M) return bf16_tile<M, N>(a, lda, b, panel, blocks, s, stride);
+  if constexpr (M > 1) bf16_rows<M - 1, N>(rows, a, lda, b, panel, blocks, s, stride);
+}
+
+// The rows of a tile and its panels; of a single row, and of a few, more panels: enough chains to hide the latency of a
+// multiply-add.
+#if defined(UNSPOOL_AVX512)
+static const int BF16_ROWS = 6, BF16_PANELS = 2, BF16_PANELS_OF_ONE = 8;
+#else
+static const int BF16_ROWS = 6, BF16_PANELS = 1, BF16_PANELS_OF_ONE = 2;
+#endif
+
+template <class Finish, int N, int ROWS> static inline void bf16_group(const Product& p, int64_t lda, int64_t panel) {
+  const Group<N> g = group_at<N>(p.B, panel);
+  const uint32_t* b = p.B.pairs_at(panel, p.first_k);
+  const int64_t blocks = (p.K + 31) / 32, stride = p.B.depth() / 2 * LANES;
+  V s[ROWS_AT_ONCE * N];
+  for (int64_t i = 0; i < p.M * N; i++) s[i] = zero();
+  for (int64_t block = 0; block < blocks; block += K_BLOCK / 32) {
+    const int64_t n = blocks - block < K_BLOCK / 32 ? blocks - block : K_BLOCK / 32;
+    int64_t tiles = (p.M + ROWS - 1) / ROWS;
+    for (int64_t m = 0; tiles > 0; tiles--) {
+      const int rows = (int)((p.M - m + tiles - 1) / tiles);
+      bf16_rows<ROWS, N>(rows, p.rounded + m * lda + block * 32, lda, b + block * 16 * LANES, stride, n, s + m * N, N);
+      m += rows;
+    }
+  }
+  for (int64_t m = 0; m < p.M; m++)
+#pragma GCC unroll 8
+    for (int j = 0; j < N; j++) {
+      const int n = g.at[j].n;
+      V sum = s[m * N + j];
+      if (p.start) sum = get<V>(p.start[m] + p.start_shift + g.at[j].at, n) + sum;
+      put(p.C + m * p.ldc + p.shift + g.at[j].at, n, Finish::of(sum));
+    }
+}
+
+template <class Finish, int N, int ROWS> static inline void bf16_panels(const Product& p, int64_t lda, int64_t first, int64_t last) {
+  const int64_t whole = (last - first) / N * N;
+  if constexpr (N > 1) {
+    if (p.backwards) bf16_panels<Finish, N / 2, ROWS>(p, lda, first + whole, last);
+  }
+  for (int64_t i = 0; i < whole; i += N) bf16_group<Finish, N, ROWS>(p, lda, first + (p.backwards ? whole - N - i : i));
+  if constexpr (N > 1) {
+    if (!p.backwards) bf16_panels<Finish, N / 2, ROWS>(p, lda, first + whole, last);
+  }
+}
+
+template <class Finish = NoFinish> static inline void product(const Product& p) {
+  if (p.M <= 0) return;
+  const int64_t lda = rounded_stride(p.K);
+  for (int64_t m = 0; m < p.M; m++) round_row(p.A + m * p.lda, p.K, p.rounded + m * lda);
+  if (p.M == 1) bf16_panels<Finish, BF16_PANELS_OF_ONE, 1>(p, lda, p.first_panel, p.last_panel);
+  else if (p.M <= 3) bf16_panels<Finish, 2 * BF16_PANELS, 3>(p, lda, p.first_panel, p.last_panel);
+  else bf16_panels<Finish, BF16_PANELS, BF16_ROWS>(p, lda, p.first_panel, p.last_panel);
+}
+
+// Rows k … k+15 of a panel's columns, as floats; beyond `end`, and beyond the columns, zeros.
+static inline void panel_block(const PackArgs& a, const PanelColumns& at, int64_t k, int64_t end, float* to) {
+  const bool whole = k + LANES <= end && at.n == LANES;
+  if (a.transposed && whole) return transpose_block(a.source + at.at * a.stride + k, a.stride, to);
+  for (int64_t q = 0; q < LANES; q++) {
+    store(to + q * LANES, zero());
+    if (k + q >= end) continue;
+    if (!a.transposed) store(to + q * LANES, get<V>(a.source + (k + q) * a.stride + at.at, at.n));
+    for (int n = 0; a.transposed && n < at.n; n++) to[q * LANES + n] = a.source[(at.at + n) * a.stride + k + q];
+  }
+}
+
+// Panels of pairs of rows: word r of a column holds the rows 2 r and 2 r + 1. Rows from `cut` on begin a new block of 32.
+static void pack(const PackArgs& a, Team team) {
+  const Packed& s = a.shape;
+  const Range mine = partition(s.panels(), 1, team.index, team.count);
+  uint32_t* to = (uint32_t*)a.to + mine.begin * s.depth() / 2 * LANES;
+  for (int64_t panel = mine.begin; panel < mine.end; panel++) {
+    const PanelColumns at = panel_columns(s, panel);
+    for (int part = 0; part < 2; part++) {
+      const int64_t begin = part == 0 ? 0 : s.cut, end = part == 0 ? s.cut : s.K;
+      for (int64_t k = 0; k < padded32(end - begin); k += LANES) {
+        float block[LANES * LANES];
+        panel_block(a, at, begin + k, end, block);
+        for (int q = 0; q < LANES; q += 2, to += LANES)
+          store_bits(to, pairs_of(round_bf16(load(block + q * LANES)), round_bf16(load(block + (q + 1) * LANES))));
+      }
+    }
+  }
+}
+
+}  // namespace unspool::UNSPOOL_SET
