@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from unspool.cli.main import main
+from unspool.errors import InputError
 from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.tasks.forecast.run import ForecastRun
+from unspool.tasks.forecast.store import ForecastWriter
 
 QUICK = ["--members", "1", "--steps", "20", "--hidden", "4", "--horizon", "6"]
 WAVE = "".join(f"{t},{t % 7},{'{}' if t == 40 else t % 5}\n" for t in range(80))
@@ -306,6 +309,12 @@ def test_an_interrupted_fit_is_resumed_to_the_same_bits(
         assert json.loads(printed.out)["stopped"] == update and f"unspool resume {out}" in printed.err
         assert main(["forecast", "predict", str(out)]) == 0  # it can be loaded at any moment
         assert f"after update {update}; resume with" in capsys.readouterr().err
+        column = ForecastRun.load(out).forecasters["b"]
+        assert column.unfinished_
+        with pytest.raises(InputError, match="has not ended"):
+            column.predict_interval()
+        with pytest.raises(InputError, match="has not ended"):
+            column.save(tmp_path / "other")
         assert main(["resume", str(out), "--json"]) == 0
         again = json.loads(capsys.readouterr().out)
         assert again["columns"] == whole["columns"]
@@ -323,6 +332,36 @@ def test_a_fit_says_what_its_updates_are_for(
     assert main(["forecast", "fit", str(data), *told]) == 0
     said = "9 updates planned for 2 networks of the forecast and 1 that only measure"
     assert said in capsys.readouterr().out
+
+
+def test_the_number_of_saves_does_not_grow_with_the_columns(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saves, save = [], ForecastWriter.save_networks
+    monkeypatch.setattr(ForecastWriter, "save_networks", lambda self: (saves.append(1), save(self)))
+    told = ["--members", "2", "--steps", "5"]  # 15 updates of each column
+    for number, columns, every, expected in (
+        (0, ["sales"], [], 3),  # before the first update, after the last, and when it is evaluated
+        (1, ["sales", "cost"], [], 3),
+        (2, ["sales", "cost"], ["--save-every", "8"], 6),  # updates of all columns are counted: 8, 16, 24
+    ):
+        saves.clear()
+        chosen = [part for column in columns for part in ("--columns", column)]
+        assert run("fit", data, "--out", tmp_path / str(number), *told, *every, *chosen) == 0
+        assert len(saves) == expected
+
+
+def test_the_times_of_a_resumed_fit_are_of_its_own_updates(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, asked = tmp_path / "run", iter(range(1, 100))
+    told = ["--members", "2", "--steps", "5", "--columns", "sales", "--out", out]
+    with monkeypatch.context() as signalled:
+        signalled.setattr("unspool.cli.signals.Stop.__call__", lambda _: next(asked) == 11)
+        assert run("fit", data, *told) == 130
+    capsys.readouterr()
+    assert main(["resume", str(out)]) == 0
+    assert "  4 updates in " in capsys.readouterr().out
 
 
 def test_data_from_a_pipe_is_fitted_and_the_run_cannot_be_resumed(tmp_path, capsys):

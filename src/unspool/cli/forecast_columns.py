@@ -53,7 +53,10 @@ def begin_columns(table: TimeTable, options: Forecasting) -> tuple[ForecastRun, 
         for name, values in columns.items()
     }
     check_all(table, checks)
-    ensembles = {name: models[name].begin(values.y, values.known) for name, values in columns.items()}
+    ensembles = {}
+    for name, values in columns.items():
+        with about(table, name):  # the memory that is left may not suffice for the networks of this column
+            ensembles[name] = models[name].begin(values.y, values.known)
     begins = {name: each.begin for name, each in columns.items()}
     return ForecastRun(models, table.time, table.clock, begins), ensembles
 

@@ -14,6 +14,8 @@ class CheckpointPolicy:
     """Seconds between two saved states."""
     steps: int | None = None
     """Updates between two saved states, instead of seconds."""
+    at_end: bool = True
+    """Whether to save after the last update too."""
 
     def __post_init__(self) -> None:
         if self.steps is not None:

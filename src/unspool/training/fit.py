@@ -42,7 +42,7 @@ def fit(
     every event, and closing the generator saves it.
     """
     writer, policy = writer or RunWriter(), policy or CheckpointPolicy()
-    clock, saved = Stopwatch(state.seconds), time.monotonic()
+    clock = Stopwatch(state.seconds)
     with _naming_the_best(state, writer, validate is not None), _saving_when_closed(state, writer):
         while not has_ended(state, budget.steps, patience):
             report = next(reports)
@@ -55,9 +55,9 @@ def fit(
             yield StepDone(report, state.seconds, state.train, valid, steps=budget.steps, best=best)
             if budget.should_replan(state.seconds) and budget.replan(state.step, state.seconds):
                 yield Replanned(budget.steps, budget.plans)
-            if policy.due(report.step, saved) or has_ended(state, budget.steps, patience):
+            due = policy.due(state.before + state.step, state.saved)
+            if due or (policy.at_end and has_ended(state, budget.steps, patience)):
                 save_checkpoint(state, writer)
-                saved = time.monotonic()
     state.restore_best()
     state.refuse_infinite()
 
@@ -79,6 +79,7 @@ def save_checkpoint(state: TrainingState[Any], writer: RunWriter) -> None:
     writer.save_state(state)
     if not math.isfinite(state.best):
         writer.save_model(state.model, state.step)
+    state.saved = time.monotonic()
 
 
 @contextmanager

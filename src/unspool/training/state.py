@@ -7,6 +7,7 @@ training that continues from a saved state ends in the same bits as training tha
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, NotRequired, TypedDict, TypeVar
@@ -75,6 +76,8 @@ class TrainingState(Generic[ModelT]):
     """Of an ensemble: the parameters of the networks that are trained already, by name."""
     before: int = 0
     """The updates of those networks."""
+    saved: float = field(default_factory=time.monotonic)
+    """When it was saved last, or made: a time of this process, which is not saved."""
 
     @property
     def step(self) -> int:

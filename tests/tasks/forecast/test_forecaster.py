@@ -41,6 +41,30 @@ def test_the_same_seed_gives_the_same_bits_and_another_one_others(fitted: Foreca
     assert (Forecaster(horizon=6, seed=1, **QUICK).fit(series()).predict() != fitted.predict()).any()
 
 
+def test_a_fit_that_does_not_end_leaves_the_forecaster_as_it_was() -> None:
+    model = Forecaster(horizon=6, **QUICK)
+    events = model.fit_iter(series())
+    next(events)
+    assert model.unfinished_
+    events.close()
+    with pytest.raises(InputError, match="not fitted yet: call fit first"):
+        model.predict()
+    with pytest.raises(InputError, match="nothing to save"):
+        model.save("run")
+    before = model.fit(series()).predict()
+    events = model.fit_iter(series(90, seed=1))
+    next(events)
+    events.close()
+    assert not model.unfinished_ and (model.predict() == before).all()
+
+
+def test_the_time_of_the_last_save_goes_on_from_network_to_network() -> None:
+    ensemble = Forecaster(horizon=6, **QUICK).begin(series())
+    state = ensemble.state(0)
+    state.saved -= 20
+    assert ensemble.state(1, before=state).saved == state.saved
+
+
 def test_many_origins_at_once_are_each_alone(fitted: Forecaster) -> None:
     y = series()
     together = fitted.predict_at(y, np.array([60, 90, 120]))

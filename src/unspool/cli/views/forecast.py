@@ -43,11 +43,12 @@ def show_fit(
     console: Console, name: str, model: Forecaster, reports: Generator[StepDone], stop: Stop
 ) -> bool:
     """Run a fit with a bar, or a few lines where there is no terminal; return whether it was stopped by a signal."""
-    begin, step = clocks.perf_counter(), 0
+    begin, first, step = clocks.perf_counter(), 0, 0
     with fit_bar(console) as bar, closing(reports):
         task = bar.add_task(name, total=None)
         for report in reports:
             if not step:
+                first = report.step - 1  # the updates before this process
                 console.print(f"  {name}: {_planned(model, report.steps)}", soft_wrap=True)
             step, mean = report.step, report.train
             bar.update(
@@ -55,7 +56,7 @@ def show_fit(
             )
             if not console.is_terminal and report.step % max(1, report.steps // 4) == 0:
                 spent = clocks.perf_counter() - begin
-                left = spent / report.step * (report.steps - report.step)
+                left = spent / (report.step - first) * (report.steps - report.step)
                 console.print(
                     f"  update {report.step:,} of {report.steps:,} · loss {mean:.4f} · {left:.0f} s left"
                 )
@@ -64,7 +65,7 @@ def show_fit(
     spent = clocks.perf_counter() - begin
     console.print(f"  {name}: {_chosen(model)}", soft_wrap=True)
     if step:
-        console.print(f"  {step:,} updates in {spent:.1f} s", soft_wrap=True)
+        console.print(f"  {step - first:,} updates in {spent:.1f} s", soft_wrap=True)
     if model.errors_ is None:
         console.print(
             "  no prediction interval: the series is too short to hold out values for it", soft_wrap=True

@@ -147,7 +147,7 @@ class Ensemble:
         state = TrainingState(self.members[k].network, optimiser)
         if before is not None:
             state.seconds, state.train = before.seconds, before.train if k else 0.0
-            state.before = before.before + before.step
+            state.before, state.saved = before.before + before.step, before.saved
             state.finished = before.finished | {name: before.model.parameters.flat}
         return state
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
@@ -80,6 +81,9 @@ class Forecaster(Arguments):
     optimiser: str = "adam"
     schedule: str = "cosine"
 
+    unfinished_ = False
+    """Whether the fit has not ended: during a fit, and of a run that is loaded before its fit has ended."""
+
     def save(self, path: str | Path, **more: Any) -> None:
         """Write the fitted forecaster as a new run; `more` goes into its config."""
         write_forecasters({ALONE: self}, path, more)
@@ -96,17 +100,27 @@ class Forecaster(Arguments):
 
     def fit(self, y: Any, scored: Any = None) -> Self:
         """Learn from a series."""
-        for _ in self.fit_iter(y, scored):
-            pass
+        with closing(self.fit_iter(y, scored)) as events:
+            for _ in events:
+                pass
         return self
 
     def fit_iter(self, y: Any, scored: Any = None) -> Generator[StepDone]:
-        """Learn, and yield an event after every update; values that are not `scored` are inputs, but no targets."""
-        ensemble, state = self.begin(y, scored), None
-        for k in range(len(ensemble.members)):
-            state = ensemble.state(k, before=state)
-            yield from fit_member(ensemble, k, state)
-        self.calibrate(ensemble)
+        """Learn, and yield an event after every update; values that are not `scored` are inputs, but no targets.
+
+        A fit that does not come to its end leaves the forecaster as it was before.
+        """
+        before = dict(vars(self))
+        try:
+            ensemble, state = self.begin(y, scored), None
+            for k in range(len(ensemble.members)):
+                state = ensemble.state(k, before=state)
+                yield from fit_member(ensemble, k, state)
+            self.calibrate(ensemble)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def begin(self, y: Any, scored: Any = None) -> Ensemble:
         """Choose all that is fixed before the first update; return the networks to train, which are not trained yet."""
@@ -117,6 +131,7 @@ class Forecaster(Arguments):
         self.season_, self.change_ = layout.change.season, layout.change
         self.history_ = values
         self.errors_: Real | None = None
+        self.unfinished_ = True
         self.trial_: tuple[int, FittedMember] | None = None
         z, count = layout.change.forward(values), self._calibrated(layout, len(values))
         members = self.members or (4 if len(origins_of(layout, len(values))) < 5000 else 2)
@@ -133,7 +148,8 @@ class Forecaster(Arguments):
         return [Member(fresh_network(recipe, layout, seed), recipe, units, len(z), seed) for seed in seeds]
 
     def calibrate(self, ensemble: Ensemble) -> None:
-        """Measure the errors on values that the first networks were not trained on."""
+        """End a fit: measure the errors on values that the first networks were not trained on."""
+        self.unfinished_ = False
         if self.trial_ is not None:
             count, first = self.trial_
             self.errors_ = sizes_of_errors(first, ensemble.z, ensemble.known, count)
@@ -164,6 +180,11 @@ class Forecaster(Arguments):
     ) -> tuple[Real, Real]:
         """Return the lower and upper ends of the intervals of many origins, each n H."""
         fitted, z = self._ready(), self.change_.forward(values)
+        if self.errors_ is None and self.unfinished_:
+            raise InputError(
+                "the fit of this Forecaster has not ended, and its intervals are measured in the end: "
+                "resume its run with unspool resume, or fit again"
+            )
         if self.errors_ is None:
             raise InputError(
                 "calibration: no values were kept for intervals; the series is too short, or it is 0"

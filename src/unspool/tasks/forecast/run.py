@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -103,7 +103,8 @@ class ForecastFit:
             if self.state.model is not member.network:
                 last = self._key(*networks[networks.index((name, k)) - 1])
                 self.state = ensemble.state(k, last, self.state)
-            yield from fit_member(ensemble, k, self.state, self.writer, self.policy)
+            policy = replace(self.policy, at_end=(name, k) == networks[-1])  # a save writes all columns
+            yield from fit_member(ensemble, k, self.state, self.writer, policy)
         self.run.forecasters[name].calibrate(ensemble)
 
     def finish(self, scores: Mapping[str, Any]) -> None:

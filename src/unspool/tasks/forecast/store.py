@@ -48,6 +48,10 @@ def write_forecasters(
 
     With the state before the first update, it is a run to fit.
     """
+    if state is None and any(model.unfinished_ for model in forecasters.values()):
+        raise InputError(
+            "the fit of this Forecaster has not ended: resume its run, or fit again; then save it"
+        )
     with run_folder.new_run(path) as folder:
         columns = {name: _described(model) for name, model in forecasters.items()}
         content = {
@@ -121,6 +125,7 @@ def read_forecasters(
     where, place = Path(path) / run_folder.CONFIG, Path(path) / run_folder.MODEL
     content = read_as(ForecastConfig, run_folder.read_config(path, KIND), where)
     arrays, _ = tensors.read_arrays(place)
+    unfinished = (Path(path) / run_folder.TRAINING).exists()
     begins, names = content["begins"], list(content["columns"])
     if (
         not names
@@ -135,6 +140,7 @@ def read_forecasters(
         model = read_as(made, column["arguments"], where, f"columns.{name}.arguments")
         check_column(column, model.horizon, own, where)
         found[name] = _restored(model, column, own, place)
+        found[name].unfinished_ = unfinished
         if (made_with := content.get("provenance")) is not None:
             found[name].provenance_ = made_with
     return found, content["time"], content["clock"], begins
