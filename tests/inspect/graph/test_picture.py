@@ -133,8 +133,8 @@ def test_figure_10_4_is_drawn_as_in_the_book_with_teacher_forcing_below(tmp_path
         folded = from_json((tmp_path / f"{fed}.json").read_text())
         assert [(edge.source, edge.target) for edge in folded.edges if edge.delay] == [(source, "layer0.a")]
     assert capsys.readouterr().err.splitlines() == [
-        "unspool: --feedback token now means teacher forcing, as in train; for the most probable output, use --feedback argmax",
-        "unspool: --feedback target is now --feedback token, as in train",
+        "unspool: --feedback token now means teacher forcing, as in train; for the most probable output, use --feedback argmax (this hint ends with 0.2)",
+        "unspool: --feedback target is now --feedback token, as in train (this hint ends with 0.2)",
     ]
     with pytest.raises(InputError, match=r"requires --pattern 10\.4"):
         graph("--feedback", "target")
