@@ -60,7 +60,7 @@ def counted(count: int, what: str) -> str:
 
 
 def held_out(rows: Sized | None) -> str:
-    """Return how many rows a fit holds out, as a part of a description; nothing where there is none."""
+    """Describe how many rows a fit holds out, as part of a sentence; an empty text if it holds out none."""
     return f", {len(rows):,} held out" if rows else ""
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from unspool.cli.forecast_columns import Forecasts
 from unspool.cli.options import OutputOptions
-from unspool.cli.output import plain_table, title
+from unspool.cli.output import finite, plain_table, title
 from unspool.cli.output_files import check_outputs, output
 from unspool.cli.progress import fit_bar
 from unspool.cli.signals import Stop
@@ -179,19 +179,15 @@ def backtest_as_json(found: Backtest) -> dict[str, Any]:
     """Give all figures of a backtest as plain values; what is no number is null."""
     models = {
         row.name: {
-            "mase": _finite(row.mase),
-            "rmse": _finite(row.rmse),
-            "of_naive": _finite(row.relative),
+            "mase": finite(row.mase),
+            "rmse": finite(row.rmse),
+            "of_naive": finite(row.relative),
             "coverage": row.coverage,
-            "mase_by_step": [_finite(each) for each in found.by_step(row.name).tolist()],
+            "mase_by_step": finite(found.by_step(row.name).tolist()),
         }
         for row in found.rows
     }
     return {"origins": len(found.origins), "scale": found.scale, "models": models}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def forecasts_as_json(

@@ -39,8 +39,6 @@ from unspool.training.store import RunWriter
 
 STEPS_AT_ONCE = 2**18
 """The number of steps that are predicted at once; predictions do not depend on it."""
-SMOOTH = 50
-"""The number of updates that the running mean of the training loss goes over."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +179,7 @@ def fit_member(
     objective = SequenceObjective(member.network, member.seed)
     reports = updates(objective, batches, state.optimiser, schedule=budget.schedule)
     counted = (report._replace(step=done + report.step) for report in reports)
-    with closing(fit(state, counted, budget, smooth=SMOOTH, writer=writer, policy=policy)) as events:
+    with closing(fit(state, counted, budget, writer=writer, policy=policy)) as events:
         for event in events:
             assert isinstance(event, StepDone)  # there is no deadline
             yield replace(event, steps=ensemble.steps)

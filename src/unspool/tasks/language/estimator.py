@@ -50,7 +50,7 @@ from unspool.training.recipe import Recipe
 class LanguageModel(Arguments):
     """A language model from a text, with the conventions of scikit-learn; its arguments are the options of `unspool train`.
 
-    What is left open of the recipe (None) is chosen for the text and the time. `out` is a folder to save the run in;
+    Values of the recipe that are None are chosen for the text and the time limit. `out` is a folder to save the run in;
     `show` is called with every event of the run.
 
     After `fit`: `text_model_` (the model with its vocabulary), `config_` (every number that was chosen),

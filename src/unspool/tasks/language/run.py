@@ -60,8 +60,6 @@ from unspool.training.provenance import provenance, sha256_of
 from unspool.training.state import TrainingState, check_size
 from unspool.training.store import RunWriter, Stopwatch
 
-SMOOTH = 50
-"""The number of updates that the running mean of the training loss goes over."""
 SAMPLES = (0.1, 0.3, 0.6)
 """The shares of the updates after which a sample is generated."""
 LOGGED = 200
@@ -195,7 +193,6 @@ def train_and_evaluate(
         train_text(training, config, budget),
         budget,
         validate=validate,
-        smooth=SMOOTH,
         writer=writer,
         policy=policy,
     )
