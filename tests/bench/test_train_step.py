@@ -60,10 +60,11 @@ def run(*arguments, folder, **environment):
 
 @pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
 @pytest.mark.parametrize("K", [7, 1500])
-def test_a_step_computes_the_gradients_of_the_library(bench, cell, K):
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+def test_a_step_computes_the_gradients_of_the_library(bench, cell, K, precision):
     from step_unspool import PARTS, Step
 
-    step = Step(case(cell=cell, K=K, update=False), "float32")
+    step = Step(case(cell=cell, K=K, update=False), precision)
     expected = step.model.gradient()
     backpropagate(step.model, step.x, step.y, None, expected, scale=1 / step.y.size)
     step.model.fold_input_tables(expected)
@@ -123,10 +124,10 @@ def test_a_table_for_each_kind_of_inputs_with_best_median_and_means(tmp_path):
     assert all("not the layer alone" in line for line in headings[:2])
     found = json.loads((results / "train_step.json").read_text())["figures"]
     first = found["cases"][0]
-    for name in ("unspool float32", "torch float32"):
+    for name in ("unspool float32", "unspool bf16", "torch float32"):
         assert 0 < first["milliseconds"][name]["best"] <= first["milliseconds"][name]["median"]
     assert {each["H"] for each in found["summary"]} == {"all", 16}
-    assert set(found["summary"][0]["ratios"]) >= {"x torch"}
+    assert set(found["summary"][0]["ratios"]) >= {"bf16 / float32", "x torch"}
 
 
 CRASH = """
@@ -161,6 +162,7 @@ def test_the_profile_has_all_parts_and_the_instruction_set_names_the_file(tmp_pa
     printed, results = run(*arguments, folder=tmp_path, UNSPOOL_ISA="plain")
     found = json.loads((results / "train_step_plain_profile.json").read_text())["figures"]
     assert found["contenders"]["unspool float32"]["isa"] == "plain"
-    parts = found["cases"][0]["milliseconds"]["unspool float32"]
-    assert list(parts) == ["packing", "forward", "output", "backward", "gradients", "update"]
+    for name in ("unspool float32", "unspool bf16"):
+        parts = found["cases"][0]["milliseconds"][name]
+        assert list(parts) == ["packing", "forward", "output", "backward", "gradients", "update"]
     assert "update" in printed
