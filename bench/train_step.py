@@ -22,6 +22,7 @@ import argparse
 import importlib
 import itertools
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -139,6 +140,8 @@ def compare(args: argparse.Namespace, name: str) -> None:
     )
     for contender in contenders:
         print(contender.hello)
+    if (load := os.getloadavg()[0]) > 0.5:
+        print(f"the load is {load:.1f}: measure on a quiet machine, PyTorch suffers most", file=sys.stderr)
     hello = {contender.name: contender.hello for contender in contenders}
     peak = hello.get("unspool float32", {}).get("peak")
     figures: list[dict[str, Any]] = []
@@ -161,7 +164,17 @@ def compare(args: argparse.Namespace, name: str) -> None:
         return
     summary = summarise(figures, peak)
     print_tables(figures, summary)
-    save(name, {"contenders": hello, "peak": peak, "summary": summary, "cases": figures})
+    save(
+        name,
+        {
+            "contenders": hello,
+            "rounds": args.rounds,
+            "load": load,
+            "peak": peak,
+            "summary": summary,
+            "cases": figures,
+        },
+    )
 
 
 def main() -> None:

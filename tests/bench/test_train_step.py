@@ -166,3 +166,20 @@ def test_the_profile_has_all_parts_and_the_instruction_set_names_the_file(tmp_pa
         parts = found["cases"][0]["milliseconds"][name]
         assert list(parts) == ["packing", "forward", "output", "backward", "gradients", "update"]
     assert "update" in printed
+
+
+def test_pages_of_both_languages_are_written_from_the_results(tmp_path):
+    pytest.importorskip("torch")
+    _, results = run(*SIZES, "--classes", "9", "1500", "--widths", "3", "H", folder=tmp_path)
+    (tmp_path / "docs").mkdir()
+    pages = ["README.md", "README.zh-CN.md", "docs/engine.md", "docs/engine.zh-CN.md"]
+    for page in pages:
+        text = (BENCH.parent / page).read_text(encoding="utf-8")
+        (tmp_path / page).write_text(text, encoding="utf-8")
+    subprocess.run([sys.executable, results.parent / "speed_pages.py"], check=True)
+    for page in pages:
+        text = (tmp_path / page).read_text(encoding="utf-8")
+        filled = text.split("<!-- figures:train_step -->")[1].split("<!-- /figures -->")[0]
+        assert "| LSTM | K = 9 |" in filled and "| LSTM | K = 1,500 |" in filled
+        assert "| LSTM | X = 3 |" in filled and "| LSTM | X = H |" in filled
+        assert ("| LSTM | X = 64 |" in filled) == ("engine" in page)
