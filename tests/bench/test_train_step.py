@@ -52,7 +52,12 @@ def run(*arguments, folder, **environment):
         (copy / name).write_text(text)
     command = [sys.executable, copy / "train_step.py", *arguments]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=os.environ | environment, timeout=300
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, copy / "results"
