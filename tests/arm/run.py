@@ -29,13 +29,18 @@ CROSS = [
 THREADS = (1, 3)
 
 
+def run_quietly(*command: str) -> None:
+    """Run a command; print its output only if it fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        sys.exit(f"{done.stdout}\narm: {' '.join(command)} failed")
+
+
 def build(name: str, options: list[str]) -> str:
     """Build the program and return its path."""
     folder = ROOT / "build" / "arm" / name
-    quiet = ["--log-level=WARNING", "-S", str(ROOT), "-B", str(folder), "-DUNSPOOL_HASHES=ON"]
-    subprocess.run(["cmake", *quiet, *options], check=True, stdout=subprocess.DEVNULL)
-    parallel = ["--parallel", str(os.cpu_count() or 1)]
-    subprocess.run(["cmake", "--build", str(folder), *parallel], check=True, stdout=subprocess.DEVNULL)
+    run_quietly("cmake", "-S", str(ROOT), "-B", str(folder), "-DUNSPOOL_HASHES=ON", *options)
+    run_quietly("cmake", "--build", str(folder), "--parallel", str(os.cpu_count() or 1))
     return str(folder / "hashes")
 
 
@@ -67,7 +72,7 @@ def compare(programs: dict[str, list[str]]) -> bool:
             found = hashes(command, isa, threads)
             first = first or found
             different = [name for name in first | found if first.get(name) != found.get(name)]
-            print(f"arm: {machine:8} {isa:7} {threads} threads  {found['total']}", *different, flush=True)
+            print(f"arm: {machine:8} {isa:7} threads {threads}  {found['total']}", *different, flush=True)
             equal = equal and not different
     if forgotten := kernels_without_a_hash(first):
         print(f"arm: no hash of {', '.join(sorted(forgotten))}; add them to the program in tests/arm")
