@@ -109,16 +109,16 @@ static void hash_window(const Cell& cell, const Window& w, Precision precision) 
   hash_backward(cell, w, P, arrays, precision);
 }
 
-// Every shape with every choice of options; in every second one W exceeds the cache, so that threads split the units.
+// Every shape with many choices of options; in every second one W exceeds the cache, so that threads split the units.
 void hash_windows(Precision precision) {
   static const int64_t SHAPES[][3] = {{5, 3, 17}, {3, 13, 37}, {4, 1, 70}, {2, 67, 33}, {1, 2, 1}};
   const Products& p = products(precision);
   for (const Cell* cell = p.cells; cell < p.cells + p.cell_count; cell++)
     for (const auto& [tau, B, H] : SHAPES)
-      for (int way = 0; way < 64; way++) {
+      for (int way = 0; way < 32; way++) {
         set_L2_bytes(way % 2 ? 1 : 1 << 20);
         const bool mask = cell->has_W && (way & 4);
-        const Window w = {tau, B, H, cell->has_activation ? way / 2 % 4 : 0, bool(way & 8), bool(way & 2), mask, bool(way & 16), bool(way & 32), way % 3 == 0, way % 5 < 2};
+        const Window w = {tau, B, H, cell->has_activation ? way / 2 % 4 : 0, bool(way & 8), bool(way & 2), mask, bool(way & 16), way % 7 < 3, way % 3 == 0, way % 5 < 2};
         hash_window(*cell, w, precision);
       }
 }
