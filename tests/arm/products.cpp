@@ -19,7 +19,7 @@ static void hash_rows(const std::vector<float>& A, int64_t M, const Matrix& B, N
     a.B = B.packed;
     a.start = way == 0 ? nullptr : way == 3 ? C.data() : begin.data(), a.start_stride = way == 1 ? 0 : N;
     a.C = C.data(), a.ldc = N;
-    a.rounded = rounded.at;
+    a.rounded = rounded.at, a.rounded_floats = rounded_floats(K);
     run(products(precision).rows, a);
     hash_of(std::string("rows ") + name_of(precision)).add(C);
   }
@@ -37,7 +37,7 @@ static void hash_rounding(Precision precision) {
     std::vector<float> C((size_t)n);
     RowsArgs a;
     a.C = C.data();
-    a.rounded = rounded.at;
+    a.rounded = rounded.at, a.rounded_floats = rounded_floats(1);
     for (const bool left : {false, true}) {
       a.M = left ? n : 1, a.A = left ? values.data() : one.data(), a.lda = 1;
       a.B = left ? single.packed : row.packed, a.ldc = left ? 1 : n;

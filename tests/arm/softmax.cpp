@@ -18,8 +18,9 @@ static void hash_softmax(Precision precision, const SoftmaxShape& s, bool gradie
   std::vector<float> dh((size_t)(s.R * s.H)), dV = numbers.floats(s.K * s.H), dc = numbers.floats(s.K);
   std::vector<double> loss((size_t)s.R);
   Block o = unwritten(s.block * s.K), scratch = unwritten(outer_scratch(s.H) * threads());
-  Block rounded = unwritten(rounded_floats(s.H > s.K ? s.H : s.K) * threads());
   SoftmaxArgs a{};
+  a.rounded_floats = rounded_floats(s.H > s.K ? s.H : s.K);
+  Block rounded = unwritten(a.rounded_floats * threads());
   a.R = s.R, a.H = s.H, a.K = s.K, a.B = s.B, a.block = s.block;
   a.h__RH = h.data();
   a.Vt = forward.packed, a.V = backward.packed;
