@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard csrc/*.* csrc/*/*.* csrc/*/*/*.*)
 
-.PHONY: setup check test docs-check bench demo sanitize clean
+.PHONY: setup check test docs-check bench demo sanitize arm clean
 
 setup: $(VENV)/.dev
 
@@ -47,6 +47,10 @@ bench: $(VENV)/.dev
 
 sanitize: $(VENV)/.dev
 	$(BIN)/python tests/sanitize.py
+
+# The kernels on x86-64 and, in an emulator, on ARM.
+arm:
+	@$(PYTHON) tests/arm/run.py
 
 clean:
 	rm -rf build $(VENV)

@@ -3,8 +3,8 @@
     python tests/sanitize.py [address] [thread] [--calls N] [--parts I …]
 
 Builds the native module once for each kind into build/sanitize-<kind>, then makes seeded random calls of
-every kernel, right and wrong ones, on every instruction set and with several threads, each part in a process
-of its own. Any report of a sanitizer, and any error but ours, ends it with a code that is not zero.
+every kernel and cell, right and wrong ones, in both precisions, on every instruction set and with several threads, each part in
+a process of its own. Any report of a sanitizer, and any error but ours, ends it with a code that is not zero.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Calls:
     def __init__(self, seed: list[int], large: float) -> None:
         from unspool.cells import CELLS
         from unspool.errors import InputError
-        from unspool.kernels import native
+        from unspool.kernels import native, native_bf16
         from unspool.kernels.tape import Lookup
         from unspool.model.config import ModelConfig
         from unspool.model.network import Model
@@ -127,6 +127,7 @@ class Calls:
         self.large = large  # the share of calls that are large enough for several threads
         self.cells = CELLS
         self.ops, self.InputError, self.Lookup = native, InputError, Lookup
+        self.precisions = {"float32": native, "bf16": native_bf16}
         self.Model, self.ModelConfig, self.Stream = Model, ModelConfig, Stream
         self.Parameters, self.shapes_of = Parameters, shapes_of
         self.train, self.optimiser = train, Adam
@@ -157,6 +158,13 @@ class Calls:
 
     def big(self) -> bool:
         return bool(self.rng.random() < self.large)
+
+    def precision(self) -> str:
+        return str(self.rng.choice(list(self.precisions)))
+
+    def backend(self):
+        """The kernels with products in one of the precisions."""
+        return self.precisions[self.precision()]
 
     def wrong(self, share: float = 0.04) -> bool:
         return bool(self.rng.random() < share)
@@ -210,26 +218,30 @@ class Calls:
         M, K, N = self.size(), self.size(), self.size()
         if self.big():
             M, K, N = M + 70, K + 60, N + 60
-        packed = self.ops.pack(self.floats(N, K), transposed=True, groups=int(self.rng.choice([1, 1, 2, 3])))
+        if self.wrong(0.01):
+            K += 520  # more than one block of k in bf16
+        backend = self.backend()
+        packed = backend.pack(self.floats(N, K), transposed=True, groups=int(self.rng.choice([1, 1, 2, 3])))
         start = [None, self.floats(M, N), self.floats(N)][self.rng.integers(3)]
-        self.ops.matmul(self.floats(M, K), packed, start=start)
-        self.ops.matmul(self.floats(M, K), self.floats(K, N))
+        backend.matmul(self.floats(M, K), packed, start=start)
+        backend.matmul(self.floats(M, K), self.floats(K, N))
 
     def outer(self) -> None:
         R, M, N = self.size(), self.size(), self.size()
         if self.big():
             R, M, N = R + 190, M + 60, N + 60
+        backend = self.backend()
         out = self.floats(M, N) if self.rng.random() < 0.5 else None
-        self.ops.matmul(self.floats(R, M), self.floats(R, N), transpose_a=True, out=out)
+        backend.matmul(self.floats(R, M), self.floats(R, N), transpose_a=True, out=out)
         self.ops.column_sum(self.floats(R, N), out=self.floats(N) if self.rng.random() < 0.5 else None)
         K, added = self.size() or 1, bool(self.rng.random() < 0.5)
         lookup = self.Lookup(self.floats(K, M), self.ids(K, R)) if M >= N else None
-        self.ops.sum_over_time(
+        backend.sum_over_time(
             self.floats(R, M), self.floats(R, N), self.floats(M, N),
             accumulate=added, lookup=lookup, accumulate_lookup=added,
         )  # fmt: skip
         H = N % 70 + 1
-        self.ops.sum_over_time(
+        backend.sum_over_time(
             self.floats(R, 4 * H), self.floats(R, H), self.floats(3 * H, H), accumulate=added,
             lookup=self.Lookup(self.floats(K, 3 * H), self.ids(K, R)), accumulate_lookup=not added,
             gap=(2 * H, H), total=self.floats(H), accumulate_total=added,
@@ -246,7 +258,7 @@ class Calls:
         self.ops.shift_rows(self.floats(K, N), self.floats(N))
 
     def window(self) -> None:
-        rng, native = self.rng, self.ops
+        rng, backend = self.rng, self.backend()
         cell = self.cells[str(rng.choice(list(self.cells)))]
         tau, B, H = self.size(9) % 12, self.size(9) % 20, self.size() or 1
         if self.big():
@@ -265,24 +277,25 @@ class Calls:
         options["recurrent_mask"] = self.floats(B, H) if cell.has_W and rng.random() < 0.4 else None
         options["s0"] = self.floats(B, H) if cell.has_cell_state or rng.random() < 0.1 else None
         options["extra"] = [self.floats(*each.shape(H, G * H)) for each in cell.extra]
-        tape = native.window_forward(cell, p, W, self.floats(B, H), **options)
+        tape = backend.window_forward(cell, p, W, self.floats(B, H), **options)
         arriving = {"dh": self.floats(tau, B, H), "dh_end": self.floats(B, H), "ds_end": self.floats(B, H)}
         arriving["xi"] = self.floats(tau, B)
         given = {name: v for name, v in arriving.items() if rng.random() < 0.7}
-        native.window_backward(tape, W, extra=options["extra"], **given, consume=bool(rng.random() < 0.5))
+        backend.window_backward(tape, W, extra=options["extra"], **given, consume=bool(rng.random() < 0.5))
 
     def softmax(self) -> None:
         R, H, K = self.size(), self.size(), self.size()
         if self.big():
             R, H, K = R + int(self.rng.choice([100, 1100])), H + 8, K + 60
+        backend = self.backend()
         V, h, y = self.floats(K, H), self.floats(R, H), self.ids(K, R)
         c = self.floats(K) if self.rng.random() < 0.5 else None
         if self.rng.random() < 0.5:
-            self.ops.softmax_cross_entropy(h, V, c, y)
+            backend.softmax_cross_entropy(h, V, c, y)
             return
         dc = self.floats(K) if self.rng.random() < 0.5 else None
         added = bool(self.rng.random() < 0.5)
-        self.ops.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=self.floats(K, H), dc=dc, accumulate=added)
+        backend.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=self.floats(K, H), dc=dc, accumulate=added)
 
     def updates(self) -> None:
         n = self.size(9000) + (40_000 if self.big() else 0)
@@ -313,7 +326,7 @@ class Calls:
         return self.ModelConfig(
             inputs=inputs, outputs=inputs if tied else self.size() or 1, cell=cell, hidden=H, layers=layers,
             embedding=embedding, tied=bool(tied), dropout=dropout, recurrent_dropout=dropout,
-            learn_h0=bool(rng.random() < 0.5),
+            learn_h0=bool(rng.random() < 0.5), precision=self.precision(),
         )  # fmt: skip
 
     def model(self, config):

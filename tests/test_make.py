@@ -40,6 +40,16 @@ def test_a_missing_compiler_is_one_line_of_advice(tmp_path: Path) -> None:
     assert "needs a C++17 compiler" in done.stdout and "apt install g++" in done.stdout
 
 
+def test_missing_tools_of_make_arm_are_one_line_of_advice(tmp_path: Path) -> None:
+    command = [str(MAKE), "--silent", "arm", f"PYTHON={sys.executable}"]
+    done = subprocess.run(
+        command, cwd=ROOT, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert done.stdout.count("\n") == 1
+    assert "apt install cmake g++-aarch64-linux-gnu qemu-user-static" in done.stdout
+
+
 def test_compiling_is_announced_before_it_starts() -> None:
     recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
     announced = recipe.index("echo 'The native module is compiled now, which takes about a minute.'")

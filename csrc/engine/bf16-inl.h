@@ -53,8 +53,11 @@ struct Bits { uint32_t u[16]; };
   return r
 static inline Bits load_bits(const uint32_t* p) { UNSPOOL_BIT_LANES(p[i]); }
 static inline void store_bits(uint32_t* p, Bits b) { for (int i = 0; i < 16; i++) p[i] = b.u[i]; }
-static inline Bits bits_of(V v) { Bits b; __builtin_memcpy(&b, &v, sizeof b); return b; }
-static inline V floats_of(Bits b) { V v; __builtin_memcpy(&v, &b, sizeof v); return v; }
+// Lane by lane: GCC 12 for aarch64 reads a whole Bits that is copied from a V before the copy is made.
+static inline uint32_t bits_of(float f) { uint32_t u; __builtin_memcpy(&u, &f, 4); return u; }
+static inline float float_of(uint32_t u) { float f; __builtin_memcpy(&f, &u, 4); return f; }
+static inline Bits bits_of(V v) { UNSPOOL_BIT_LANES(bits_of(v.f[i])); }
+static inline V floats_of(Bits b) { UNSPOOL_LANES(float_of(b.u[i])); }
 static inline Bits all_bits(uint32_t u) { UNSPOOL_BIT_LANES(u); }
 static inline Bits operator+(Bits a, Bits b) { UNSPOOL_BIT_LANES(a.u[i] + b.u[i]); }
 static inline Bits operator&(Bits a, Bits b) { UNSPOOL_BIT_LANES(a.u[i] & b.u[i]); }
