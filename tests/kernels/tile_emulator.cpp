@@ -8,8 +8,8 @@
 // with denormal inputs and results flushed to zero. Three calls of the C library are intercepted: sigaction, so that another handler of
 // SIGILL (faulthandler) gets only what is not emulated, and syscall, which asks the system for tiles and forks.
 //
-// UNSPOOL_EMULATOR names what does not work: "wrong" (another order of sums), "illegal" (tile instructions), "refused" (the request to
-// the system), "unforked" (fork).
+// UNSPOOL_EMULATOR names what does not work: "wrong" (another order of sums), "late" (the same, after the first products), "illegal"
+// (tile instructions), "refused" (the request to the system), "unforked" (fork).
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -109,7 +109,7 @@ void multiply(int sum, int left, int right) {
   const unsigned before = _mm_getcsr();
   _mm_setcsr(0x9fc0);  // round to nearest, no exceptions, flush denormal operands and results
   const int columns = registers.config.bytes[sum] / 4;
-  const bool wrong = strcmp(mode, "wrong") == 0;
+  const bool wrong = strcmp(mode, "wrong") == 0 || (strcmp(mode, "late") == 0 && products >= 8);
   for (int m = 0; m < registers.config.rows[sum]; m++) {
     float even[16] = {}, odd[16] = {}, c[16];
     uint16_t a[32], b[32];
