@@ -92,7 +92,7 @@ static UNSPOOL_INLINE int64_t outer_tile_rows(int64_t N) {
   const int64_t rows = 768 * 1024 / (2 * (N < 16 ? 16 : (N + 15) / 16 * 16)) / 32 * 32;
   return rows < OUTER_ROWS ? OUTER_ROWS : rows > 1024 ? 1024 : rows;
 }
-static UNSPOOL_INLINE int64_t outer_scratch(int64_t N, Precision precision) {
+static UNSPOOL_INLINE int64_t outer_scratch(int64_t N, Precision precision = Precision::BF16) {
   const int64_t floats = outer_scratch_of_floats(N), tiles = outer_tile_rows(N) * (OUTER_COLUMNS + (N + 15) / 16 * 16) / 2;
   return precision == Precision::BF16 && tiles > floats ? tiles : floats;
 }
@@ -284,11 +284,12 @@ struct TileArgs {
   float* out;
   bool by_tiles;  // else by multiply-adds that flush denormal numbers, as the instruction does
 };
+using TileProducts = void(const TileArgs&);
 
 // The kernels that multiply matrices, in one precision.
 struct Products {
   const char* name;   // of the instructions
-  void (*tiles)(const TileArgs&);  // nullptr: no tiles
+  TileProducts* tiles;  // nullptr: no tiles; for checks
   const Cell* cells;  // all instruction sets and precisions have the same cells in the same order
   int cell_count;
   void (*pack)(const PackArgs&, Team);
