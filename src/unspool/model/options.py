@@ -86,8 +86,8 @@ MAX_LENGTH: Option[int] = Option(
 
 PRECISION: Option[Precision] = _network(
     "precision",
-    "Numbers in matrix products: float32, or bf16, which is several times faster on CPUs with AMX and gives the same bits "
-    "on all others.",
+    "Numbers in matrix products: float32, or bf16, which CPUs with AMX multiply much faster. Each gives the same bits on "
+    "every machine.",
     choices=get_args(Precision),
 )
 
