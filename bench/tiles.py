@@ -86,7 +86,14 @@ def starts(rng: np.random.Generator, kind: Kind, A: NDArray[np.uint16], B: NDArr
 def check(name: str, products: int, seed: int) -> dict[str, Any]:
     """Compare so many products of one kind."""
     kind, rng = KINDS[name], np.random.default_rng([seed, list(KINDS).index(name)])
-    figures = {"kind": name, "products": 0, "results": 0, "NaN": 0, "NaN bits differ": 0, "numbers differ": 0}
+    figures: dict[str, Any] = {
+        "kind": name,
+        "products": 0,
+        "results": 0,
+        "NaN": 0,
+        "NaN bits differ": 0,
+        "numbers differ": 0,
+    }
     while figures["products"] < products:
         n = min(DRAWN, -(-(products - figures["products"]) // PAIRED))
         A, B = tiles(rng, kind, n), tiles(rng, kind, n)

@@ -6,10 +6,14 @@ python tile_cases.py      print a line of JSON: the cases that differ from plain
 import json
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from cases import TRAINED, trained
 from unspool.cells import CELLS
 from unspool.cells.cell import Cell
 from unspool.kernels import _native
@@ -125,10 +129,17 @@ def softmax() -> Iterator[Array]:
         yield from (nats.view(np.float32), dh, dV, dc)
 
 
+def updates() -> Iterator[Array]:
+    """Yield the parameters of two networks after ten updates, and the losses."""
+    for config in TRAINED[1:3]:
+        yield from (each.view(np.float32) for each in trained(replace(config, precision="bf16")).values())
+
+
 CASES: dict[str, Callable[[], Iterator[Array]]] = {
     "rows": rows,
     "outer": outer,
     "softmax": softmax,
+    "updates": updates,
     **{name: lambda cell=cell: windows(cell) for name, cell in CELLS.items() if cell.has_W},
 }
 
@@ -144,15 +155,15 @@ def bits(case: str, isa: str, threads: int) -> list[bytes]:
     return found
 
 
-def differences() -> dict[str, list[str]]:
-    """Return, by case, the instruction sets and threads whose bits are not those of plain C++ on one thread."""
+def differences(settings: list[str]) -> dict[str, list[str]]:
+    """Return, by case, the settings "SET,THREADS" whose bits are not those of plain C++ on one thread."""
     found = {}
     for case in CASES:
         expected = bits(case, "plain", 1)
-        settings = [("amx", 1), ("amx", 2), ("amx", 3), ("avx512", 1), ("avx512", 3), ("avx2", 1)]
-        found[case] = [f"{isa}, {n} threads" for isa, n in settings if bits(case, isa, n) != expected]
+        each = [(setting, *setting.split(",")) for setting in settings]
+        found[case] = [setting for setting, isa, threads in each if bits(case, isa, int(threads)) != expected]
     return found
 
 
 if __name__ == "__main__":
-    json.dump(differences(), sys.stdout)
+    json.dump(differences(sys.argv[1:]), sys.stdout)
