@@ -24,7 +24,7 @@ static inline void rows_between(const RowsArgs& a, Range which, int64_t first_pa
 #if defined(UNSPOOL_AMX)
     p.prefetch = a.B.floats() * 4 > L2_bytes();
 #endif
-    p.rounded = a.rounded ? a.rounded + team.index * rounded_floats(a.B.K) : nullptr;
+    p.rounded = a.rounded ? a.rounded + team.index * a.rounded_floats : nullptr;
     product(p);
   }
 }
