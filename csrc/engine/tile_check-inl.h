@@ -46,7 +46,8 @@ bool tiles_are_right() {
   for (int64_t i = 0; i < 2 * COUNT * 2 * BLOCK_WORDS; i++) {
     state = state * 1664525u + 1013904223u;
     const uint32_t exponent = i % 61 == 0 ? 0 : 100 + (state >> 16) % 50;
-    (i % 2 ? A : B)[i / 2] = (uint16_t)((state >> 31) << 15 | exponent << 7 | (state >> 24 & 127));
+    uint16_t* side = i % 2 ? A : B;
+    side[i / 2] = (uint16_t)((state >> 31) << 15 | exponent << 7 | (state >> 24 & 127));
   }
   for (int64_t i = 0; i < COUNT * BLOCK_WORDS; i++) C[i] = (float)(i % 37 - 18) * 0.37f;
   tile_products({COUNT, A, B, C, by_tiles, true});
