@@ -1,5 +1,5 @@
-// All kernels for one instruction set, or with UNSPOOL_BF16 its products in bf16. Compiled once for each, with UNSPOOL_SET naming the set: everything
-// lives in that set's namespace, and nothing from the C++ library is instantiated here, so that no code built
+// All kernels for one instruction set, or with UNSPOOL_BF16 its products in bf16, by the tiles of AMX with UNSPOOL_AMX. Compiled once for each, with
+// UNSPOOL_SET naming the set: everything lives in that set's namespace, and nothing from the C++ library is instantiated here, so that no code built
 // for a newer machine can be linked into the path of an older one.
 #include "kernels.h"
 
@@ -11,6 +11,9 @@
 #include "engine/peak-inl.h"
 #include "engine/sample-inl.h"
 #include "engine/tables-inl.h"
+#endif
+#if defined(UNSPOOL_AMX)
+#include "engine/tile_kernels-inl.h"
 #endif
 
 namespace unspool::UNSPOOL_SET {
@@ -24,6 +27,9 @@ static constexpr Products make_products() {
   p.rows = rows;
   p.outer = outer;
   p.softmax = softmax;
+#if defined(UNSPOOL_AMX)
+  use_tiles(p);
+#endif
   return p;
 }
 extern const Products products_table;

@@ -46,7 +46,8 @@ struct PackArgs {
 // In bf16, the rows on the left are rounded first: so many at a time, `rounded_stride` apart.
 static const int64_t ROWS_AT_ONCE = 64;
 static UNSPOOL_INLINE int64_t rounded_stride(int64_t K) { return padded32(K) + 16; }  // no power of two: rows in different sets of the L1 cache
-static UNSPOOL_INLINE int64_t rounded_floats(int64_t K) { return ROWS_AT_ONCE * rounded_stride(K); }
+// Whole tiles of 16 rows: those of AMX have half as many bytes in a row, and zeros beyond the last row.
+static UNSPOOL_INLINE int64_t rounded_floats(int64_t K, int64_t rows = ROWS_AT_ONCE) { return (rows + 15) / 16 * 16 * rounded_stride(K); }
 
 struct RowsArgs {  // C__MN = start + A__MK B__KN, each element one chain of fused multiply-adds in rising k
   int64_t M = 0;
@@ -70,7 +71,7 @@ struct OuterArgs {  // C__MN = start + A__RM^T B__RN, each element one chain ove
   float* C = nullptr;
   int64_t ldc = 0;
   bool accumulate = false;
-  float* scratch = nullptr;  // outer_scratch(N) floats for each thread
+  float* scratch = nullptr;  // outer_scratch(N, precision) floats for each thread
   // A's columns from gap_at on lie `gap` further right.
   int64_t gap_at = 0, gap = 0;
   // If M >= N, also in the same pass, while A's rows are in cache: their first M columns, without a gap, are added to rows of
@@ -85,7 +86,17 @@ struct OuterArgs {  // C__MN = start + A__RM^T B__RN, each element one chain ove
 static const int64_t OUTER_ROWS = 192, OUTER_COLUMNS = 128;  // block sizes: rows of both sides, columns of A
 static const int64_t OUTER_A_SCRATCH = OUTER_ROWS * (OUTER_COLUMNS + 16);
 // One cache line of padding between two panels of B, so that they use different sets of the L1 cache.
-static inline int64_t outer_scratch(int64_t N) { return OUTER_A_SCRATCH + (OUTER_ROWS + 1) * ((N + 15) / 16 * 16); }
+static UNSPOOL_INLINE int64_t outer_scratch_of_floats(int64_t N) { return OUTER_A_SCRATCH + (OUTER_ROWS + 1) * ((N + 15) / 16 * 16); }
+// Rows of a block if the product is computed by tiles: the more rows, the fewer passes over C; B's rows take at most 768 KiB or so
+// of an L2 cache of 2 MiB.
+static UNSPOOL_INLINE int64_t outer_tile_rows(int64_t N) {
+  const int64_t rows = 768 * 1024 / (2 * (N < 16 ? 16 : (N + 15) / 16 * 16)) / 32 * 32;
+  return rows < OUTER_ROWS ? OUTER_ROWS : rows > 1024 ? 1024 : rows;
+}
+static UNSPOOL_INLINE int64_t outer_scratch(int64_t N, Precision precision = Precision::BF16) {
+  const int64_t floats = outer_scratch_of_floats(N), tiles = outer_tile_rows(N) * (OUTER_COLUMNS + (N + 15) / 16 * 16) / 2;
+  return precision == Precision::BF16 && tiles > floats ? tiles : floats;
+}
 
 struct ColumnSumArgs {  // s__N (+)= sum over rows, from the last to the first
   int64_t R = 0, N = 0;
@@ -202,7 +213,7 @@ struct SoftmaxArgs {
   const int32_t* y__R;  // negative: masked, no loss and no gradient
   float scale;
   float* o__block_K;    // scratch
-  float* scratch;          // outer_scratch(H) floats for each thread
+  float* scratch;          // outer_scratch(H, precision) floats for each thread
   float* rounded;          // bf16: scratch for rounded rows
   int64_t rounded_floats;  // of each thread: for the greater of H and K, since threads can be at different products
   double* loss__R;      // out: nats
@@ -266,9 +277,21 @@ struct ActivateArgs {  // out = act(x), or act' where x is the value of act
   float* out;
 };
 
+// `count` products of one tile each, as the instruction TDPBF16PS computes them: out = C + A B. A tile of A has 16 rows of 32 bf16,
+// one of B 16 rows of 16 pairs of them, one of C and of out 16 x 16 floats.
+struct TileArgs {
+  int64_t count;
+  const uint16_t *A, *B;
+  const float* C;
+  float* out;
+  bool by_tiles;  // else by multiply-adds that flush denormal numbers, as the instruction does
+};
+using TileProducts = void(const TileArgs&);
+
 // The kernels that multiply matrices, in one precision.
 struct Products {
   const char* name;   // of the instructions
+  TileProducts* tiles;  // nullptr: no tiles; for checks
   const Cell* cells;  // all instruction sets and precisions have the same cells in the same order
   int cell_count;
   void (*pack)(const PackArgs&, Team);
@@ -294,7 +317,8 @@ struct Kernels {
 };
 
 const Kernels& kernels();                 // the chosen table
-const Products& products(Precision);      // the products that go with it
+const Products& products(Precision);      // the products that go with it; for BF16, at the first call, tests the tiles of AMX
+const char* bf16_name();                  // the name of products(BF16), as far as is known without that test
 const char* choose_kernels(const char*);  // nullptr on success, else the reason
 const char* available_kernels();          // names, best first, separated by spaces
 

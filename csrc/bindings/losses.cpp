@@ -5,6 +5,8 @@
 
 #include <numeric>
 
+#include "runtime/caches.h"
+
 namespace unspool {
 namespace {
 
@@ -45,12 +47,14 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   // Large blocks for a small vocabulary, little memory for a large one.
   a.block = std::max<int64_t>(64, std::min<int64_t>(1024, (int64_t(1) << 21) / a.K / 32 * 32));
   const int64_t grain = Vt.shape.precision == Precision::BF16 ? std::lcm<int64_t>(B, 32) : B;  // whole steps, and whole blocks of 32 rows
-  const bool shared = B >= threads() && grain <= a.block;  // else threads split each block evenly
+  // Tiles wait for V if it exceeds the L2 cache: the more rows a thread multiplies at a time, the less often it reads V.
+  const bool many_rows = products(Vt.shape.precision).tiles && Vt.shape.floats() * 4 > L2_bytes();
+  const bool shared = B >= threads() && grain <= a.block && !many_rows;  // else threads split each block evenly
   a.block = shared ? a.block / grain * grain : a.block;
   a.B = shared ? B : a.block;
   Block o = scratch_block(std::min(a.block, std::max<int64_t>(a.R, 1)) * a.K);
   const int most = threads();
-  Block work = scratch_block(a.dh__RH ? outer_scratch(a.H) * most : 1);
+  Block work = scratch_block(a.dh__RH ? outer_scratch(a.H, Vt.shape.precision) * most : 1);
   a.rounded_floats = rounded_floats(std::max(a.H, a.K));
   Block rounded = rounded_block(Vt.shape.precision, a.rounded_floats, most);
   auto nats = array<double>({(size_t)a.R});

@@ -45,7 +45,8 @@ Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumu
   float* to = checked(onto, "out", {M, N});
   Array C = onto ? Array() : array({(size_t)M, (size_t)N});
   const int most = threads();  // read once: another Python thread may change it, and the scratch memory is for this many
-  Block work = scratch_block(outer_scratch(N) * most);
+  const Precision precision = bf16 ? Precision::BF16 : Precision::FLOAT32;
+  Block work = scratch_block(outer_scratch(N, precision) * most);
   OuterArgs args;
   args.R = R, args.M = M, args.N = N;
   args.A = A.data(), args.lda = lda;
@@ -67,7 +68,7 @@ Array outer_product(Matrix A, Matrix B, std::optional<Written> onto, bool accumu
     args.ids = copied->data();
   }
   GilReleased released;
-  parallel([&, body = products(bf16 ? Precision::BF16 : Precision::FLOAT32).outer](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * R)));
+  parallel([&, body = products(precision).outer](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * R)));
   return C;
 }
 

@@ -23,7 +23,7 @@ template <class Args> void run_window(const Cell& cell, void (*body)(const Args&
   const int64_t work = args.W.at ? args.H * args.H : args.P * 8;  // of one row and step
   int64_t K = args.W.K;
   for (int i = 0; i < cell.parameter_count; i++) K = std::max(K, args.parameters[i].packed.K);
-  args.rounded_floats = std::min(args.B, ROWS_AT_ONCE) * rounded_stride(K);
+  args.rounded_floats = rounded_floats(K, std::min(args.B, ROWS_AT_ONCE));
   const int most = threads();
   Block rounded = rounded_block(precision, args.rounded_floats, most);
   args.rounded = rounded.at;

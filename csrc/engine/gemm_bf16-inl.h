@@ -11,6 +11,9 @@
 #pragma once
 #include "engine/bf16-inl.h"
 #include "engine/product-inl.h"
+#if defined(UNSPOOL_AMX)
+#include "engine/gemm_amx-inl.h"
+#endif
 
 namespace unspool::UNSPOOL_SET {
 
@@ -123,6 +126,9 @@ template <class Finish, int N, int ROWS> static inline void bf16_panels(const Pr
 
 template <class Finish = NoFinish> static inline void product(const Product& p) {
   if (p.M <= 0) return;
+#if defined(UNSPOOL_AMX)
+  if (tile_product<Finish>(p)) return;
+#endif
   const int64_t lda = rounded_stride(p.K);
   for (int64_t m = 0; m < p.M; m++) round_row(p.A + m * p.lda, p.K, p.rounded + m * lda);
   if (p.M == 1) bf16_panels<Finish, BF16_PANELS_OF_ONE, 1>(p, lda, p.first_panel, p.last_panel);

@@ -6,6 +6,9 @@
 //   outer:  C = start + A^T B      A is transposed and rounded, B packed into panels of pairs of rows, block by block
 #pragma once
 #include "engine/sums-inl.h"
+#if defined(UNSPOOL_AMX)
+#include "engine/outer_amx-inl.h"
+#endif
 
 namespace unspool::UNSPOOL_SET {
 
@@ -56,6 +59,9 @@ template <int N> static inline void bf16_outer_panels(const OuterArgs& a, int64_
 }
 
 static void outer(const OuterArgs& whole, Team team) {
+#if defined(UNSPOOL_AMX)
+  if (tile_outer(whole, team)) return;
+#endif
   const OuterPart part = outer_part(whole, team);
   const OuterArgs& a = part.a;
   const Range mine = part.columns;

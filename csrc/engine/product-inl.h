@@ -6,6 +6,12 @@
 
 namespace unspool::UNSPOOL_SET {
 
+#if defined(UNSPOOL_BF16)
+static const Precision PRECISION = Precision::BF16;
+#else
+static const Precision PRECISION = Precision::FLOAT32;
+#endif
+
 #if defined(UNSPOOL_AVX512)
 static const int MR = 8, NP = 2, ACCUMULATORS = 24;
 #elif defined(UNSPOOL_AVX2)

@@ -8,6 +8,7 @@ namespace unspool::UNSPOOL_SET {
 // By rows: each thread computes all steps of its rows of the batch without a barrier. By units: each thread computes its hidden
 // units, keeps its columns of W in its L2 cache, and waits for the others at a barrier after every step. This is faster if W
 // exceeds the L2 cache and the rows are too few to amortise reading W at every step. The bits are the same.
+// With tiles, reading W takes most of the time if it exceeds the L2 cache: by units, as long as a thread then reads less.
 // A cell that needs whole rows, for a norm over all units, uses split_by_rows.
 struct Split {
   Range rows, units;
@@ -19,11 +20,16 @@ static inline float* rounded_of(const WindowArgs& a, Team team) { return a.round
 static inline Split split_by_rows(const WindowArgs& a, Team team) {
   return {partition(a.B, 1, team.index, team.count), {0, a.H}, false, false, rounded_of(a, team)};
 }
+#if defined(UNSPOOL_AMX)
+static const int64_t ROWS_BY_UNITS = ROWS_AT_ONCE;  // not measured
+#else
+static const int64_t ROWS_BY_UNITS = 32;  // as measured
+#endif
 static inline Split split(const WindowArgs& a, Team team) {
   const int64_t bytes = a.W.floats() * 4;
   const int64_t L2 = L2_bytes();
   const bool large = bytes > L2 + L2 / 2;
-  const bool by_units = team.count > 1 && (a.B < team.count ? bytes > L2 / 2 : large && a.B < 32 * team.count);  // as measured
+  const bool by_units = team.count > 1 && (a.B < team.count ? bytes > L2 / 2 : large && a.B < ROWS_BY_UNITS * team.count);
   if (by_units) return {{0, a.B}, partition(a.H, LANES, team.index, team.count), true, true, rounded_of(a, team)};
   Split rows = split_by_rows(a, team);
   rows.prefetch = large;

@@ -5,6 +5,7 @@
 #else
 #include "engine/gemm-inl.h"
 #endif
+#include "runtime/caches.h"
 
 namespace unspool::UNSPOOL_SET {
 
@@ -20,6 +21,9 @@ static inline void rows_between(const RowsArgs& a, Range which, int64_t first_pa
     p.B = a.B, p.first_panel = first_panel, p.last_panel = last_panel;
     p.start = a.start ? start : nullptr;
     p.C = a.C + m * a.ldc, p.ldc = a.ldc;
+#if defined(UNSPOOL_AMX)
+    p.prefetch = a.B.floats() * 4 > L2_bytes();
+#endif
     p.rounded = a.rounded ? a.rounded + team.index * a.rounded_floats : nullptr;
     product(p);
   }

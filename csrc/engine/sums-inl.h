@@ -25,7 +25,7 @@ static inline OuterPart outer_part(const OuterArgs& whole, Team team) {
     a.C += mine.begin;
   }
   const Range mine = part.columns;
-  a.scratch += team.index * outer_scratch(whole.N);
+  a.scratch += team.index * outer_scratch(whole.N, PRECISION);
   for (int64_t k = 0; a.zero_table && k < a.table_rows; k++)
     __builtin_memset(a.table + k * a.table_stride + mine.begin, 0, (size_t)(mine.end - mine.begin) * 4);
   for (int64_t m = mine.begin; a.zero_sum && m < mine.end; m++)

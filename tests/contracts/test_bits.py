@@ -365,7 +365,7 @@ def test_a_window_is_the_same_on_every_instruction_set(cell, kind):
     whole = walk(case)
     for name in SETS:
         native.choose_isa(name)
-        assert native.kernel_info()["isa"] == name
+        assert native.kernel_info()["isa"] == ("avx512" if name == "amx" else name)
         same_bits(walk(case), whole)
 
 

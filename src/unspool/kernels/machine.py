@@ -13,13 +13,24 @@ MOST_THREADS = 256
 
 
 def kernel_info() -> dict[str, Any]:
-    """Return the instruction set in use, those that this machine has, and the threads of a call.
+    """Return the instruction sets in use, those that this machine has, and the threads of a call.
 
+    isa        the instruction set of the kernels in float32
+    bf16       that of products in bf16: "amx", or the same as `isa`
+    available  names for `choose_isa` and `UNSPOOL_ISA`; "amx" is AVX-512 with the tiles of AMX for products in bf16
+
+    The first kernel in bf16 asks the system for tiles and tests them in a child process. Until then, `bf16` is "amx" if processor and
+    system report tiles; if they do not pass the test, it is "avx512" for the rest of the process.
     `UNSPOOL_ISA` forces an instruction set, `UNSPOOL_THREADS` or else `OMP_NUM_THREADS` a number of threads.
     """
     if checks.refusal is not None:
         raise checks.refusal
-    return {"isa": _native.isa(), "available": _native.available().split(), "threads": _native.threads()}
+    return {
+        "isa": _native.isa(),
+        "bf16": _native.isa_bf16(),
+        "available": _native.available().split(),
+        "threads": _native.threads(),
+    }
 
 
 def set_threads(count: int) -> None:
@@ -31,7 +42,7 @@ def set_threads(count: int) -> None:
 
 
 def choose_isa(name: str) -> None:
-    """Use this instruction set from now on. The results are the same bits for any."""
+    """Use this instruction set, one of `kernel_info()["available"]`, from now on. The results are the same bits for any."""
     try:
         _native.choose_isa(name)
     except TypeError:
