@@ -3,7 +3,7 @@
 // s = s + (E + O). Here s is C itself: a sum over several segments of rows has the same bits if every segment but the earliest has
 // a multiple of 32 rows.
 //
-//   outer:  C = start + A^T B      A is transposed and rounded, B packed into panels of pairs of rows, block by block
+//   outer:  C = start + A^T B      both sides rounded and packed block by block; a tile is BF16_ROWS columns of A x BF16_PANELS panels of B
 #pragma once
 #include "engine/sums-inl.h"
 
@@ -22,21 +22,29 @@ struct FloatsOfB {
   inline __attribute__((always_inline)) void next_block() { b += 32 * LANES; }
 };
 
-// Columns m … m+n-1 of the R rows before `top`; zeros to whole blocks of rows.
+// Columns m … m+n-1 of the R rows before `top`; zeros to whole blocks of rows. A few rows are rounded before they are copied: a row that was
+// just written is slow to read in pieces.
 static inline void pack_columns(const OuterArgs& a, int64_t top, int64_t R, int64_t m, int64_t n, float* to) {
-  const int64_t depth = padded32(R);
-  for (int64_t r = 0; r < depth; r++, to += BF16_ROWS) {
-    const float* row = r < R ? outer_columns(a, top - 1 - r, m, n) : nullptr;
-    float rounded[OUTER_COLUMNS + LANES];
-    for (int64_t i = 0; i < n; i += LANES) store(rounded + i, row ? round_bf16(load_to(row, i, n)) : zero());
-    for (int64_t i = 0; i < n; i += BF16_ROWS) __builtin_memcpy(to + i * depth, rounded + i, BF16_ROWS * 4);
+  const int64_t depth = padded32(R), FEW = 8;
+  for (int64_t first = 0; first < depth; first += FEW) {
+    float rounded[FEW][OUTER_COLUMNS + LANES];
+    for (int64_t r = 0; r < FEW; r++) {
+      const float* row = first + r < R ? outer_columns(a, top - 1 - first - r, m, n) : nullptr;
+      for (int64_t i = 0; i < n; i += LANES) store(rounded[r] + i, row ? round_bf16(load_to(row, i, n)) : zero());
+    }
+    for (int64_t i = 0; i < n; i += BF16_ROWS)
+      for (int64_t r = 0; r < FEW; r++) __builtin_memcpy(to + i * depth + (first + r) * BF16_ROWS, rounded[r] + i, BF16_ROWS * 4);
   }
 }
 
 static inline void pack_panels(const OuterArgs& a, int64_t top, int64_t R, float* to) {
-  for (int64_t r = 0; r < padded32(R); r++)
-    for (int64_t j = 0; j < a.N; j += LANES)
-      store(to + j * (padded32(R) + 1) + r * LANES, r < R ? round_bf16(load_to(a.B + (top - 1 - r) * a.ldb, j, a.N)) : zero());
+  const int64_t depth = padded32(R), AHEAD = 4;  // rows to be prefetched: the machine does not foresee that they are read backwards
+  for (int64_t r = 0; r < depth; r++)
+    for (int64_t j = 0; j < a.N; j += LANES) {
+      const float* row = a.B + (top - 1 - r) * a.ldb;
+      if (r + AHEAD < R) __builtin_prefetch(row - AHEAD * a.ldb + j);
+      store(to + j * (depth + 1) + r * LANES, r < R ? round_bf16(load_to(row, j, a.N)) : zero());
+    }
 }
 
 template <int N> static inline void bf16_outer_panels(const OuterArgs& a, int64_t m, int64_t n, const float* Ap, const float* Bp, int64_t depth, int64_t j,
