@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-for name in ("train_step", "step", "growth", "memory", "patterns", "truncation"):
-    print(f"── {name} ──", flush=True)
-    subprocess.run([sys.executable, str(Path(__file__).with_name(f"{name}.py"))], check=True)
+for command in ("train_step --quick", "step", "growth", "memory", "patterns", "truncation"):
+    print(f"── {command} ──", flush=True)
+    name, *arguments = command.split()
+    subprocess.run([sys.executable, str(Path(__file__).with_name(f"{name}.py")), *arguments], check=True)

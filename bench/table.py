@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import platform
+import signal
 import subprocess
 import sys
 import time
@@ -27,10 +29,13 @@ class Peer:
         self.hello = self._answer()
 
     def measure(self, case: dict[str, Any]) -> Any:
-        """Send a case, wait for its figure."""
+        """Send a case, wait for its figure; None if the process has ended."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(case) + "\n")
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write(json.dumps(case) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            return None
         return self._answer()
 
     def _answer(self) -> Any:
@@ -38,10 +43,16 @@ class Peer:
         line = self._process.stdout.readline()
         return json.loads(line) if line else None
 
+    def ending(self) -> str:
+        """Wait for the end of the process; return the name of the signal that ended it, or its exit code."""
+        code = self._process.wait()
+        return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
     def close(self) -> None:
         """End the process."""
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._process.wait()
 
 

@@ -1,25 +1,43 @@
-"""Benchmark one training step of a character model: unspool against PyTorch and JAX.
+"""Benchmark one training step in float32 and bf16: unspool against PyTorch, and JAX for tokens.
 
-The step is: token look-up, recurrence, output layer, softmax and cross-entropy, and the gradients of all
-parameters; no update. PyTorch reads tokens through `Embedding(K, H)`. In unspool and JAX, U is a table of one-hot
-inputs, (K, G H); with --embedding they also have an embedding of width H before U. Each library has its own process; they
-alternate, and the best of several runs counts.
+    python bench/train_step.py [--precision both] [--inputs tokens dense lengths] [--quick] [--profile]
 
-    python bench/train_step.py [--cells elman gru lstm] [--seconds 0.5] [--rounds 3] [--peers unspool torch jax]
+Three kinds of inputs, each with its own tables:
+
+    tokens    the whole step (look-up, recurrence, output layer, softmax, cross-entropy, all gradients, Adam), and its recurrent
+              part. Up to K = 1,024 unspool looks up b + U x in a table; PyTorch has an Embedding(K, H) and a layer that reads H
+              values. Beyond, both have an embedding. These figures are not those of the layer alone.
+    dense     the layer alone with X inputs per step: the same arithmetic on both sides.
+    lengths   the layer alone with X inputs and rows of different lengths: PyTorch packs them, unspool takes the lengths.
+
+The recurrent part and the layer alone are: packing of the weights, forward, backward, the gradients of W, U and b; the gradient
+of h is given. PyTorch's bf16 is measured under autocast and as a module in bfloat16, and the faster one counts. Where it crashes,
+the table names the signal. UNSPOOL_ISA sets the instruction set of unspool, --avx2 that of every library. Each contender has its
+own process; they alternate (see `contenders.py`). A ratio is a speed-up: the time of the other divided by ours, best (median).
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import itertools
 import os
+import sys
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
+from contenders import Case, best_and_median, measure, serve_steps, start, with_time_left
+from step_tables import print_profile, print_tables, summarise
+from table import save
 
-from table import Peer, alternate, best_seconds, geometric_mean, save, serve, show
-
-K = 64
 GATES = {"elman": 1, "gru": 3, "lstm": 4}
+PRECISIONS = {
+    "unspool": {"float32": ["float32"], "bf16": ["bf16"]},
+    "torch": {"float32": ["float32"], "bf16": ["autocast", "bfloat16"]},
+    "jax": {"float32": ["float32"], "bf16": []},
+}
+"""The contenders of each library by precision."""
+QUICK = {"hidden": [256], "batch": [32], "tau": [64], "classes": [64], "widths": ["64"]}
 AVX2 = {
     "UNSPOOL_ISA": "avx2",
     "ATEN_CPU_CAPABILITY": "avx2",
@@ -29,192 +47,145 @@ AVX2 = {
 }
 
 
-def data(case: dict[str, Any]) -> tuple[Any, Any]:
-    rng = np.random.default_rng(0)
-    shape = (case["tau"], case["B"])
-    return rng.integers(0, K, shape).astype(np.int32), rng.integers(0, K, shape).astype(np.int32)
+def cases(args: argparse.Namespace) -> Iterator[Case]:
+    """Yield the cases of a run: inputs, part, cell and sizes; K = 0 without an output layer."""
+    for inputs in args.inputs:
+        if inputs == "tokens":
+            groups = [("step", K, 0) for K in args.classes if "step" in args.parts]
+            groups += [("recurrent", min(args.classes), 0)] if "recurrent" in args.parts else []
+        else:
+            groups = [("recurrent", 0, width) for width in (args.widths if inputs == "dense" else ["64"])]
+        grid = itertools.product(groups, args.cells, args.hidden, args.batch, args.tau)
+        for (part, K, width), cell, H, B, tau in grid:
+            if cell == "elman" and inputs == "tokens" and K > 64:
+                continue  # as before: Elman with few tokens only
+            X = H if width == "H" else int(width)
+            yield {"inputs": inputs, "part": part, "K": K, "width": str(width), "X": X, "cell": cell, "H": H,
+                   "B": B, "tau": tau, "embedding": args.embedding, "update": args.update}  # fmt: skip
 
 
-def flops(case: dict[str, Any]) -> float:
+def flops(case: Case) -> float:
     """Return the floating-point operations of a step: three products per weight matrix."""
-    H, rows, G = case["H"], case["tau"] * case["B"], GATES[case["cell"]]
-    table = K * H * G * H if case["embedding"] else 0
-    return 3 * 2 * (rows * G * H * H + rows * H * K + table)
+    H, G = case["H"], GATES[case["cell"]]
+    rows = case["tau"] * case["B"] * (0.5 if case["inputs"] == "lengths" else 1)
+    X = H if case["inputs"] == "tokens" and case["K"] > 1024 else case["X"]
+    table = case["K"] * H * G * H if case["embedding"] else 0
+    output = rows * H * case["K"] if case["part"] == "step" else 0
+    return 3 * 2 * (rows * G * H * (H + X) + output + table)
 
 
-def unspool_step(case: dict[str, Any]) -> Any:
-    from unspool import Model, ModelConfig
-
-    H = case["H"]
-    embedding = H if case["embedding"] else 0
-    model = Model.initialise(
-        ModelConfig(inputs=K, outputs=K, cell=case["cell"], hidden=H, embedding=embedding), seed=0
-    )
-    gradient = model.gradient()
-    x, y = data(case)
-
-    def step() -> None:
-        weights = model.weights()
-        gradient.clear()
-        output = model.forward(x, weights=weights)
-        loss = model.loss(output, y, scale=1 / y.size, weights=weights, gradient=gradient)
-        model.backward(output, loss.dh, gradient, weights=weights, consume=True)
-        model.fold_input_tables(gradient, weights)
-
-    return step
+def expected_seconds(case: Case) -> float:
+    """Return the relative cost of a case, for the time left."""
+    return flops(case) + 2e10
 
 
-def torch_step(case: dict[str, Any]) -> Any:
-    import torch
-
-    H = case["H"]
-    module = {"elman": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}[case["cell"]]
-    table, recurrence, output = torch.nn.Embedding(K, H), module(H, H), torch.nn.Linear(H, K)
-    parameters = [*table.parameters(), *recurrence.parameters(), *output.parameters()]
-    x, y = (torch.from_numpy(a.astype(np.int64)) for a in data(case))
-
-    def step() -> None:
-        for p in parameters:
-            p.grad = None
-        h, _ = recurrence(table(x))
-        torch.nn.functional.cross_entropy(output(h).view(-1, K), y.view(-1)).backward()
-
-    return step
-
-
-def jax_step(case: dict[str, Any]) -> Any:
-    import jax
-    import jax.numpy as jnp
-
-    H, cell = case["H"], case["cell"]
-    G = GATES[cell]
-    rng = np.random.default_rng(0)
-    shapes = {
-        "E": (K, H),
-        "U": (H if case["embedding"] else K, G * H),
-        "W": (H, G * H),
-        "b": (G * H,),
-        "d": (H,),
-        "V": (H, K),
-        "c": (K,),
-    }
-    parameters = {k: jnp.asarray(rng.standard_normal(s) * 0.05, jnp.float32) for k, s in shapes.items()}
-    x, y = data(case)
-
-    def forward(p: Any) -> Any:
-        table = (p["E"] @ p["U"] if case["embedding"] else p["U"]) + p["b"]
-        inputs = table[x]  # the same look-up
-        zero = jnp.zeros((case["B"], H), jnp.float32)
-
-        def elman(h: Any, a: Any) -> Any:
-            h = jnp.tanh(a + h @ p["W"])
-            return h, h
-
-        def gru(h: Any, a: Any) -> Any:
-            w = h @ p["W"]
-            r, z = jax.nn.sigmoid(a[:, :H] + w[:, :H]), jax.nn.sigmoid(a[:, H : 2 * H] + w[:, H : 2 * H])
-            n = jnp.tanh(a[:, 2 * H :] + r * (w[:, 2 * H :] + p["d"]))
-            h = (1 - z) * n + z * h
-            return h, h
-
-        def lstm(state: Any, a: Any) -> Any:
-            h, s = state
-            i, f, g, o = jnp.split(a + h @ p["W"], 4, axis=1)
-            s = jax.nn.sigmoid(f) * s + jax.nn.sigmoid(i) * jnp.tanh(g)
-            h = jax.nn.sigmoid(o) * jnp.tanh(s)
-            return (h, s), h
-
-        step = {"elman": elman, "gru": gru, "lstm": lstm}[cell]
-        _, h = jax.lax.scan(step, (zero, zero) if cell == "lstm" else zero, inputs)
-        log_p = jax.nn.log_softmax(h @ p["V"] + p["c"])
-        return -jnp.take_along_axis(log_p, y[..., None], axis=2).mean()
-
-    compiled = jax.jit(jax.value_and_grad(forward))
-    return lambda: jax.block_until_ready(compiled(parameters))
-
-
-STEPS = {"unspool": unspool_step, "torch": torch_step, "jax": jax_step}
-
-
-def be_peer(name: str) -> None:
+def be_contender(name: str) -> None:
+    """Serve the steps of a library in a precision; end without a word where it is not installed."""
+    library, precision = name.split()
     hello: dict[str, Any] = {"name": name}
-    if name == "unspool":
+    try:
+        module = importlib.import_module(f"step_{library}")
+        hello["version"] = importlib.import_module(library).__version__
+    except ImportError:
+        return
+    if name == "unspool float32":
         import unspool
         from unspool.kernels import _native
 
         hello |= unspool.kernel_info() | {"peak": max(_native.fma_peak(0.3) for _ in range(3))}
-    elif name == "torch":
-        import torch
+    serve_steps(hello, lambda case: module.Step(case, precision))
 
-        hello["version"] = torch.__version__
-    else:
-        try:
-            import jax
-        except ImportError:
-            return
-        hello["version"] = jax.__version__
-    serve(hello, lambda case: best_seconds(STEPS[name](case), case["seconds"]))
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--peer", help=argparse.SUPPRESS)
+    parser.add_argument("--precision", choices=["float32", "bf16", "both"], default="both")
+    choices = ["tokens", "dense", "lengths"]
+    parser.add_argument("--inputs", nargs="+", choices=choices, default=choices)
+    parser.add_argument("--parts", nargs="+", choices=["step", "recurrent"], default=["step", "recurrent"])
+    parser.add_argument("--peers", nargs="+", choices=list(PRECISIONS), default=list(PRECISIONS))
+    parser.add_argument("--cells", nargs="+", choices=list(GATES), default=list(GATES))
+    parser.add_argument("--hidden", nargs="+", type=int, default=[256, 512, 1024])
+    parser.add_argument("--batch", nargs="+", type=int, default=[16, 32, 64])
+    parser.add_argument("--tau", nargs="+", type=int, default=[64, 128])
+    parser.add_argument("--classes", nargs="+", type=int, default=[64, 10_000], help="K, for tokens")
+    parser.add_argument("--widths", nargs="+", default=["8", "64", "H"], help="X, for dense inputs; H is H")
+    parser.add_argument("--seconds", type=float, default=0.05, help="of one repetition")
+    parser.add_argument("--rounds", type=int, default=10, help="repetitions")
+    parser.add_argument("--quick", action="store_true", help="one size per table")
+    parser.add_argument(
+        "--profile", action="store_true", help="the parts of our step in place of the comparison"
+    )
+    parser.add_argument(
+        "--embedding", action="store_true", help="unspool and JAX: an embedding of width H for any K"
+    )
+    parser.add_argument("--no-update", dest="update", action="store_false", help="leave out Adam")
+    parser.add_argument("--avx2", action="store_true", help="hold every library to AVX2")
+    parser.add_argument(
+        "--name", help="of the file of results; default: train_step, with the instruction set if it is set"
+    )
+    if parser.parse_args().quick:
+        parser.set_defaults(**QUICK)
+    return parser.parse_args()
+
+
+def compare(args: argparse.Namespace, name: str) -> None:
+    """Measure all cases with all contenders; print and save the tables."""
+    wanted = ["float32", "bf16"] if args.precision == "both" else [args.precision]
+    libraries = ["unspool"] if args.profile else args.peers
+    contenders = start(
+        __file__, [f"{of} {each}" for of in libraries for want in wanted for each in PRECISIONS[of][want]]
+    )
+    for contender in contenders:
+        print(contender.hello)
+    if (load := os.getloadavg()[0]) > 0.5:
+        print(f"the load is {load:.1f}: measure on a quiet machine, PyTorch suffers most", file=sys.stderr)
+    hello = {contender.name: contender.hello for contender in contenders}
+    peak = hello.get("unspool float32", {}).get("peak")
+    figures: list[dict[str, Any]] = []
+    for case in with_time_left(list(cases(args)), expected_seconds):
+        only = [each for each in contenders if case["inputs"] == "tokens" or not each.name.startswith("jax")]
+        found, failed = measure(only, case, rounds=args.rounds, seconds=args.seconds, profile=args.profile)
+        if args.profile:
+            parts = {
+                who: {p: best_and_median([f[p] for f in of]) for p in of[0]} for who, of in found.items()
+            }
+            figures.append(case | {"milliseconds": parts, "failed": failed})
+        else:
+            times = {who: best_and_median(of) for who, of in found.items()}
+            figures.append(case | {"milliseconds": times, "failed": failed, "gflop": flops(case) * 1e-9})
+    for contender in contenders:
+        contender.close()
+    if args.profile:
+        print_profile(figures)
+        save(f"{name}_profile", {"contenders": hello, "cases": figures})
+        return
+    summary = summarise(figures, peak)
+    print_tables(figures, summary)
+    save(
+        name,
+        {
+            "contenders": hello,
+            "rounds": args.rounds,
+            "load": load,
+            "peak": peak,
+            "summary": summary,
+            "cases": figures,
+        },
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--peer")
-    parser.add_argument("--peers", nargs="+", default=["unspool", "torch", "jax"])
-    parser.add_argument("--cells", nargs="+", default=["elman", "gru", "lstm"])
-    parser.add_argument("--hidden", nargs="+", type=int, default=[64, 128, 256, 512])
-    parser.add_argument("--batch", nargs="+", type=int, default=[32, 64])
-    parser.add_argument("--tau", nargs="+", type=int, default=[35, 128])
-    parser.add_argument("--seconds", type=float, default=0.5)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--embedding", action="store_true")
-    parser.add_argument("--avx2", action="store_true", help="hold every library to AVX2")
-    args = parser.parse_args()
+    args = options()
     if args.peer:
-        return be_peer(args.peer)
-
+        be_contender(args.peer)
+        return
     if args.avx2:
         os.environ |= AVX2
-    peers = [Peer(__file__, name) for name in args.peers]
-    peers = [peer for peer in peers if peer.hello is not None]
-    for peer in peers:
-        print(peer.hello)
-    peak = next(peer.hello["peak"] for peer in peers if peer.name == "unspool")
-    cases = [
-        {"cell": cell, "H": H, "B": B, "tau": tau, "seconds": args.seconds, "embedding": args.embedding}
-        for cell in args.cells
-        for H in args.hidden
-        for B in args.batch
-        for tau in args.tau
-    ]
-    best = alternate(peers, cases, args.rounds)
-    for peer in peers:
-        peer.close()
-
-    others = [peer.name for peer in peers if peer.name != "unspool"]
-    rows, figures = [], []
-    for case, seconds in zip(cases, best, strict=True):
-        rate = flops(case) / seconds["unspool"] * 1e-9
-        ratios = {name: seconds[name] / seconds["unspool"] for name in others}
-        figures.append(case | {"milliseconds": {k: v * 1e3 for k, v in seconds.items()}, "gflops": rate}
-                       | {"ratio": ratios, "of_peak": rate / peak})  # fmt: skip
-        rows.append(
-            [case["cell"], case["H"], case["B"], case["tau"], *(seconds[p.name] * 1e3 for p in peers),
-             *(ratios[name] for name in others), rate, f"{100 * rate / peak:.0f} %"]
-        )  # fmt: skip
-    columns = ["cell", "H", "B", "tau", *(f"{p.name} ms" for p in peers), *(f"x {n}" for n in others)]
-    show([*columns, "GF/s", "of peak"], rows)
-    summary: dict[str, Any] = {"peak": peak}
-    for cell in args.cells:
-        for name in others:
-            ratios_of = [f["ratio"][name] for f in figures if f["cell"] == cell]
-            summary[f"{cell} x {name}"] = {"mean": geometric_mean(ratios_of), "least": min(ratios_of)}
-            print(
-                f"{cell}: {geometric_mean(ratios_of):.2f} times {name} (geometric mean), least {min(ratios_of):.2f}"
-            )
-    save(
-        "train_step_avx2" if args.avx2 else "train_step",
-        {"peers": [peer.hello for peer in peers], "summary": summary, "cases": figures},
-    )
+    isa = "avx2" if args.avx2 else os.environ.get("UNSPOOL_ISA")
+    compare(args, args.name or (f"train_step_{isa}" if isa else "train_step"))
 
 
 if __name__ == "__main__":

@@ -57,7 +57,8 @@ struct RowsArgs {  // C__MN = start + A__MK B__KN, each element one chain of fus
   int64_t start_stride = 0;
   float* C = nullptr;
   int64_t ldc = 0;
-  float* rounded = nullptr;  // bf16: rounded_floats(K) floats for each thread
+  float* rounded = nullptr;  // bf16: scratch for the rounded rows of A
+  int64_t rounded_floats = 0;  // of each thread, at least rounded_floats(K)
 };
 
 struct OuterArgs {  // C__MN = start + A__RM^T B__RN, each element one chain over the rows from the last to the first
@@ -202,7 +203,8 @@ struct SoftmaxArgs {
   float scale;
   float* o__block_K;    // scratch
   float* scratch;          // outer_scratch(H) floats for each thread
-  float* rounded;          // bf16: rounded_floats(the greater of H and K) floats for each thread
+  float* rounded;          // bf16: scratch for rounded rows
+  int64_t rounded_floats;  // of each thread: for the greater of H and K, since threads can be at different products
   double* loss__R;      // out: nats
   float* dh__RH;        // out, or nullptr: no gradients at all
   float* dV__KH;

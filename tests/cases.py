@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from dataclasses import dataclass, field
+import sys
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from unspool.model.values import Masks
 from unspool.optimisers.adam import Adam
 from unspool.training.loop import train
 
+PRECISION = "float32"
+"""The precision of the configs below; a test may set another."""
 CELLS = tuple(cells.CELLS)
 TORCH_CELLS = tuple(name for name, cell in cells.CELLS.items() if cell.torch is not None)
 """The cells that PyTorch has a layer for."""
@@ -31,7 +34,7 @@ INPUTS = {
 
 def config_of(cell, kind, hidden, **more):
     """Return a config whose input is of this kind; without recurrent dropout for a cell without W."""
-    fields = {"cell": cell, "hidden": hidden} | INPUTS[kind] | more
+    fields = {"cell": cell, "hidden": hidden, "precision": PRECISION} | INPUTS[kind] | more
     if not cells.cell_named(cell).has_W:
         fields.pop("recurrent_dropout", None)
     if fields.get("tied"):
@@ -192,11 +195,11 @@ def batches(config, tau=12, B=9, steps=10, seed=5):
     return [Batch(tokens[a], tokens[b], i in (0, 5)) for i, (a, b) in enumerate(zip(at, after, strict=True))]
 
 
-def trained(config):
+def trained(config, B=9):
     """Return the parameters and the losses of ten updates with Adam."""
     model, optimiser = Model.initialise(config, seed=4), Adam(decay=0.01, clip=0.5)
     state, losses = None, []
-    for batch in batches(config):
+    for batch in batches(config, B=B):
         state = None if batch.reset or config.bidirectional else state
         report = next(train(model, [batch], optimiser, state=state, seed=7))
         state = report.state
@@ -213,10 +216,12 @@ def digest():
             for value in walk(case).values():
                 total.update(value.tobytes())
     for config in TRAINED:
+        config = replace(config, precision=PRECISION)
         for value in trained(config).values():
             total.update(value.tobytes())
     return total.hexdigest()
 
 
 if __name__ == "__main__":
+    PRECISION = sys.argv[1]
     print(digest())

@@ -129,7 +129,7 @@ def test_the_kernels_own_package_alone_imports_the_compiled_module():
     users = {
         name for name in MODULES for node in imports_of(name) for full in imported(node) if "_native" in full
     }
-    assert users == {"kernels.native", "kernels.machine"}
+    assert users == {"kernels.native", "kernels.native_updates", "kernels.machine"}
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name.split(".")[0] != "cells"])

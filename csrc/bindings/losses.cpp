@@ -51,7 +51,8 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   Block o = scratch_block(std::min(a.block, std::max<int64_t>(a.R, 1)) * a.K);
   const int most = threads();
   Block work = scratch_block(a.dh__RH ? outer_scratch(a.H) * most : 1);
-  Block rounded = rounded_block(Vt.shape.precision, rounded_floats(std::max(a.H, a.K)), most);
+  a.rounded_floats = rounded_floats(std::max(a.H, a.K));
+  Block rounded = rounded_block(Vt.shape.precision, a.rounded_floats, most);
   auto nats = array<double>({(size_t)a.R});
   a.o__block_K = o.at;
   a.scratch = work.at;

@@ -22,7 +22,8 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
   args.start = from, args.start_stride = one_row ? 0 : N;
   args.C = C.data(), args.ldc = N;
   const int most = threads();
-  Block rounded = rounded_block(B.shape.precision, rounded_floats(K), most);
+  args.rounded_floats = rounded_floats(K);
+  Block rounded = rounded_block(B.shape.precision, args.rounded_floats, most);
   args.rounded = rounded.at;
   GilReleased released;
   parallel([&, body = products(B.shape.precision).rows](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * K)));

@@ -20,7 +20,7 @@ static inline void rows_between(const RowsArgs& a, Range which, int64_t first_pa
     p.B = a.B, p.first_panel = first_panel, p.last_panel = last_panel;
     p.start = a.start ? start : nullptr;
     p.C = a.C + m * a.ldc, p.ldc = a.ldc;
-    p.rounded = a.rounded ? a.rounded + team.index * rounded_floats(a.B.K) : nullptr;
+    p.rounded = a.rounded ? a.rounded + team.index * a.rounded_floats : nullptr;
     product(p);
   }
 }

@@ -74,7 +74,7 @@ static inline RowsArgs logits_of(const SoftmaxArgs& a, int64_t n, const float* h
   o.B = a.Vt;
   o.start = a.c__K;
   o.C = a.o__block_K, o.ldc = a.K;
-  o.rounded = a.rounded;
+  o.rounded = a.rounded, o.rounded_floats = a.rounded_floats;
   return o;
 }
 
@@ -85,7 +85,7 @@ static inline RowsArgs dh_of(const SoftmaxArgs& a, int64_t n, float* to) {
   dh.A = a.o__block_K, dh.lda = a.K;
   dh.B = a.V;
   dh.C = to, dh.ldc = a.H;
-  dh.rounded = a.rounded;
+  dh.rounded = a.rounded, dh.rounded_floats = a.rounded_floats;
   return dh;
 }
 

@@ -7,7 +7,7 @@ _TABLE = """
 cells                      cell_named
 cli.main                   main
 data.formats.images        image_sequences
-errors                     Diverged EmptyInput FileError InputError MissingExtra UnknownArgument UnspoolError
+errors                     CutWarning Diverged EmptyInput FileError InputError MissingExtra UnknownArgument UnspoolError
 evaluation.language        NetworkScorer evaluate log_prob
 evaluation.metrics         Metrics measure
 gradients.per_sample       per_sample_gradients per_sample_norms
@@ -48,6 +48,7 @@ else:
     from unspool.cli.main import main
     from unspool.data.formats.images import image_sequences
     from unspool.errors import (
+        CutWarning,
         Diverged,
         EmptyInput,
         FileError,
@@ -95,6 +96,7 @@ __all__ = [
     "Adam",
     "Backtest",
     "CheckpointPolicy",
+    "CutWarning",
     "Diverged",
     "EmptyInput",
     "Evaluated",

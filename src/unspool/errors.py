@@ -7,6 +7,7 @@
     ├── FileError       (OSError)      a file that cannot be read, written or trusted
     ├── MissingExtra    (ImportError)  an optional package that this needs is not installed
     └── Diverged        (ArithmeticError)  training left the finite numbers
+    CutWarning          (UserWarning)  a window in bf16 is cut where this changes the last bits of its gradients
 
 A message says what was wrong, what was expected and what to do, in one line.
 The command line prints that line and exits with code 2. An exception that is none of these is a fault of this
@@ -40,3 +41,7 @@ class MissingExtra(UnspoolError, ImportError):
 
 class Diverged(UnspoolError, ArithmeticError):
     """The loss or its gradient is not a finite number any more."""
+
+
+class CutWarning(UserWarning):
+    """A window is cut where its gradients in bf16 do not have the bits of the whole window."""

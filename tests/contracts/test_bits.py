@@ -1,18 +1,20 @@
-"""The same bits, always: for any number of threads, batch, window, instruction set and process.
+"""The same bits, always: for any number of threads, batch, window, instruction set and process, in both precisions.
 
-Every comparison is of raw bits. The sizes are such that both ways to share a window's work among threads are
+Every comparison is of raw bits. In bf16, a window of 32 rows can be cut anywhere without changing its gradients. The sizes are such that both ways to share a window's work among threads are
 taken: by rows, and, where W is large or the rows are few, by units.
 """
 
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import cases
 from cases import (
     CELLS,
     INPUTS,
@@ -29,6 +31,7 @@ from cases import (
 )
 from unspool.cells import cell_named
 from unspool.kernels import _native, native
+from unspool.kernels.backend import PRECISIONS
 from unspool.model.network import Model
 from unspool.model.stream import Stream
 from unspool.optimisers.adam import Adam
@@ -56,6 +59,23 @@ def an_L2_of_one_mebibyte():
     _native.set_L2_bytes(2**20)
     yield
     _native.set_L2_bytes(found)
+
+
+@pytest.fixture(autouse=True, params=["float32", "bf16"])
+def kernels(request, monkeypatch):
+    """The kernels of each precision, in turn; `config_of` makes configs of it."""
+    monkeypatch.setattr(cases, "PRECISION", request.param)
+    return PRECISIONS[request.param]
+
+
+def here(config):
+    """Return a config in the precision of the test."""
+    return replace(config, precision=cases.PRECISION)
+
+
+def cut_rows(B):
+    """Return a number of rows, near B, for which a window can be cut anywhere."""
+    return B if cases.PRECISION == "float32" else -(-B // 32) * 32
 
 
 def floats(rng, *shape):
@@ -131,7 +151,7 @@ def test_fewer_rows_than_threads_do_not_depend_on_the_threads(cell, B):
     for_any_threads(lambda: walk(case))
 
 
-def test_kernels_do_not_depend_on_the_threads():
+def test_kernels_do_not_depend_on_the_threads(kernels):
     rng = np.random.default_rng(0)
     a, b, rows = floats(rng, 211, 97), floats(rng, 97, 133), floats(rng, 211, 133)
     table, ids = floats(rng, 50, 133), rng.integers(0, 50, 5000).astype(np.int32)
@@ -139,15 +159,15 @@ def test_kernels_do_not_depend_on_the_threads():
 
     def compute():
         onto, sums, scattered = b.copy(), many[0].copy(), table.copy()
-        native.matmul(a, rows, transpose_a=True, out=onto)
+        kernels.matmul(a, rows, transpose_a=True, out=onto)
         native.column_sum(many, out=sums)
         native.scatter_add(scattered, ids, many)
         return {
-            "a b": native.matmul(a, b),
-            "start + a b": native.matmul(a, b, start=rows),
-            "bias + a b": native.matmul(a, b, start=b[0].copy()),
-            "a bT": native.matmul(a, b.T.copy(), transpose_b=True),
-            "aT rows": native.matmul(a, rows, transpose_a=True),
+            "a b": kernels.matmul(a, b),
+            "start + a b": kernels.matmul(a, b, start=rows),
+            "bias + a b": kernels.matmul(a, b, start=b[0].copy()),
+            "a bT": kernels.matmul(a, b.T.copy(), transpose_b=True),
+            "aT rows": kernels.matmul(a, rows, transpose_a=True),
             "onto": onto,
             "column sum": native.column_sum(many),
             "onto column sum": sums,
@@ -180,14 +200,14 @@ def test_an_update_does_not_depend_on_the_threads(kind):
 
 @pytest.mark.parametrize("with_gradient", [False, True])
 @pytest.mark.parametrize(("R", "H", "K"), [(1500, 64, 300), (2500, 7, 33), (200, 16, 50_000)])
-def test_a_loss_over_several_blocks_of_rows_does_not_depend_on_the_threads(R, H, K, with_gradient):
+def test_a_loss_over_several_blocks_of_rows_does_not_depend_on_the_threads(kernels, R, H, K, with_gradient):
     rng = np.random.default_rng(2)
     h, V, c = floats(rng, R, H), floats(rng, K, H), floats(rng, K)
     y = rng.integers(-1, K, R).astype(np.int32)
 
     def compute():
         dV, dc = (np.zeros_like(V), np.zeros_like(c)) if with_gradient else (None, None)
-        loss = native.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=dV, dc=dc)
+        loss = kernels.softmax_cross_entropy(h, V, c, y, scale=0.1, dV=dV, dc=dc)
         found = {"each": loss.per_target, "sum": np.float64(loss.sum), "count": np.int64(loss.count)}
         return found | ({"dh": loss.dh, "dV": dV, "dc": dc} if with_gradient else {})
 
@@ -245,10 +265,10 @@ def test_a_row_of_a_large_layer_is_the_same_alone_though_the_work_is_shared_othe
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 6, 7, 8, 9, 63, 64, 65, 129])
-def test_a_row_of_a_product_is_the_same_in_any_number_of_rows(rows):
+def test_a_row_of_a_product_is_the_same_in_any_number_of_rows(kernels, rows):
     rng = np.random.default_rng(3)
     a, b = floats(rng, 129, 700), floats(rng, 700, 37)
-    same_bits({"a b": native.matmul(a[-rows:], b)}, {"a b": native.matmul(a, b)[-rows:]})
+    same_bits({"a b": kernels.matmul(a[-rows:], b)}, {"a b": kernels.matmul(a, b)[-rows:]})
 
 
 # ── windows ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -260,7 +280,7 @@ SPLITS = ([1], [6], [12], [3, 4, 9], list(range(1, 13)))
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_window_in_pieces_and_step_by_step_gives_what_it_gives_at_once(cell, kind):
     config = config_of(cell, kind, 33, learn_h0=kind == "dense")
-    case = Windowed(config, tau=13, B=6)
+    case = Windowed(config, tau=13, B=cut_rows(6))
     whole = walk(case)
     for cuts in SPLITS:
         same_bits(walk(case, cuts=cuts), whole)
@@ -270,7 +290,7 @@ def test_a_window_in_pieces_and_step_by_step_gives_what_it_gives_at_once(cell, k
 @pytest.mark.parametrize("cell", CELLS)
 def test_ragged_rows_layers_and_dropout_in_pieces_give_what_they_give_at_once(cell, kind):
     config = config_of(cell, kind, 7, layers=3, dropout=0.3, recurrent_dropout=0.3)
-    case = Windowed(config, tau=13, B=8, ragged=True)
+    case = Windowed(config, tau=13, B=cut_rows(8), ragged=True)
     whole = walk(case)
     for cuts in SPLITS:
         same_bits(walk(case, cuts=cuts), whole)
@@ -278,7 +298,7 @@ def test_ragged_rows_layers_and_dropout_in_pieces_give_what_they_give_at_once(ce
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_large_layer_in_pieces_gives_what_it_gives_at_once(cell):
-    case = Windowed(config_of(cell, "one-hot", LARGE[cell]), tau=6, B=5, ragged=True)
+    case = Windowed(config_of(cell, "one-hot", LARGE[cell]), tau=6, B=cut_rows(5), ragged=True)
     native.set_threads(3)
     whole = walk(case)
     for cuts in ([3], [1, 2, 3, 4, 5]):
@@ -288,14 +308,14 @@ def test_a_large_layer_in_pieces_gives_what_it_gives_at_once(cell):
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_batch_of_many_blocks_in_pieces_gives_what_it_gives_at_once(cell):
     """The loss passes in blocks of 1,024 rows and the sums over time in blocks of 192: no edge may show."""
-    case = Windowed(config_of(cell, "embedded", 9), tau=13, B=200)
+    case = Windowed(config_of(cell, "embedded", 9), tau=13, B=cut_rows(200))
     whole = walk(case)
     for cuts in ([5], [1, 12]):
         same_bits(walk(case, cuts=cuts), whole)
 
 
 @pytest.mark.parametrize("cell", CELLS)
-def test_reading_backwards_in_pieces_gives_what_it_gives_at_once(cell):
+def test_reading_backwards_in_pieces_gives_what_it_gives_at_once(kernels, cell):
     rng = np.random.default_rng(6)
     tau, B, H = 9, 5, 19
     cell = cell_named(cell)
@@ -310,13 +330,13 @@ def test_reading_backwards_in_pieces_gives_what_it_gives_at_once(cell):
         h, s, tapes = h0, s0, {}
         for begin, end in reversed(windows):
             live = np.clip(lengths - begin, 0, end - begin).astype(np.int32)
-            tapes[begin] = native.window_forward(
+            tapes[begin] = kernels.window_forward(
                 cell, p[begin:end], W, h, s0=s, extra=args["extra"], lengths=live, reverse=True
             )
             h, s = tapes[begin].h_end, tapes[begin].s_end
         back, dh_t, ds_t = [], dh_end, ds_end
         for begin, end in windows:
-            step = native.window_backward(
+            step = kernels.window_backward(
                 tapes[begin], W, extra=args["extra"], dh=dh[begin:end], dh_end=dh_t, ds_end=ds_t
             )
             back.append(step.da)
@@ -406,7 +426,7 @@ def test_updates_masks_and_norms_are_the_same_on_every_instruction_set():
 def digest_elsewhere(**environment):
     program = Path(__file__).parents[1] / "cases.py"
     done = subprocess.run(
-        [sys.executable, str(program)],
+        [sys.executable, str(program), cases.PRECISION],
         env=os.environ | environment,
         capture_output=True,
         text=True,
@@ -434,6 +454,7 @@ def test_a_process_on_any_instruction_set_finds_the_same_bits(name):
 
 @pytest.mark.parametrize("config", TRAINED, ids=lambda config: config.cell)
 def test_ten_training_steps_end_in_the_same_parameters_for_any_threads_and_instruction_set(config):
+    config = here(config)
     native.set_threads(1)
     alone = trained(config)
     for name in SETS:
@@ -443,11 +464,11 @@ def test_ten_training_steps_end_in_the_same_parameters_for_any_threads_and_instr
             same_bits(trained(config), alone)
 
 
-def trained_in_pieces(config, cuts):
+def trained_in_pieces(config, cuts, B):
     """Train as `trained` does, every window in pieces."""
     model, optimiser = Model.initialise(config, seed=4), Adam(decay=0.01, clip=0.5)
     gradient, state = model.gradient(), None
-    for batch in batches(config):
+    for batch in batches(config, B=B):
         weights, reset = model.weights(), batch.reset
         gradient.clear()
         masks = model.masks(batch.x.shape[1], seed=7, step=optimiser.step)
@@ -471,9 +492,10 @@ def trained_in_pieces(config, cuts):
 
 @pytest.mark.parametrize("config", [c for c in TRAINED if not c.bidirectional], ids=lambda c: c.cell)
 def test_ten_training_steps_end_in_the_same_parameters_with_windows_in_pieces(config):
-    whole = {"parameters": trained(config)["parameters"]}
+    config, B = here(config), cut_rows(9)
+    whole = {"parameters": trained(config, B)["parameters"]}
     for cuts in ([5], [1, 2, 11], list(range(1, 12))):
-        same_bits(trained_in_pieces(config, cuts), whole)
+        same_bits(trained_in_pieces(config, cuts, B), whole)
 
 
 # ── streams ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -493,12 +515,13 @@ STREAMED = [
 
 
 @pytest.mark.parametrize("config", STREAMED, ids=lambda c: f"{c.cell}-{c.inputs}-{c.hidden}-{c.layers}")
-def test_a_stream_token_by_token_gives_a_windows_logits_and_states(config):
+def test_a_stream_token_by_token_gives_a_windows_logits_and_states(kernels, config):
+    config = here(config)
     case = Windowed(config, tau=9, B=3)
     model = case.model
     out = model.forward(case.x, None)
     V = model.parameters["E" if config.tied else "V"]
-    logits = native.matmul(
+    logits = kernels.matmul(
         out.h.reshape(-1, config.width), V, transpose_b=True, start=model.parameters["c"]
     ).reshape(9, 3, -1)
     for count in (1, 3):

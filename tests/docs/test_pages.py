@@ -145,7 +145,7 @@ def test_json_is_shortened_and_its_line_breaks_are_not_compared() -> None:
     assert one != normalised("$ x --json", [text.replace("0.3333", "0.3334")])
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/reliability.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/reliability.md", "docs/engine.md"])
 def test_figures_are_filled_in_between_their_marks(page: str, tmp_path: Path) -> None:
     sys.path.insert(0, str(ROOT / "bench"))
     try:

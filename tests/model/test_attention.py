@@ -6,12 +6,12 @@ import sys
 import numpy as np
 import pytest
 
-from unspool.kernels import native
+from unspool.kernels import native, native_bf16
 from unspool.model import attention
 from unspool.model.attention import AttentionWeights, attend, attend_backward, attention_weights
 from unspool.model.parameters import Parameters
 
-TAU_E, TAU_D, B, H, WE = 9, 7, 4, 5, 6
+TAU_E, TAU_D, B, H, WE = 9, 70, 4, 5, 6
 
 
 def problem(kind):
@@ -23,32 +23,56 @@ def problem(kind):
     parameters.flat[:] = rng.standard_normal(parameters.flat.shape)
     e = rng.standard_normal((TAU_E, B, WE)).astype(np.float32)
     h = rng.standard_normal((TAU_D, B, H)).astype(np.float32)
-    read, written = np.array([9, 3, 0, 5], np.int32), np.array([7, 2, 4, 0], np.int32)
+    read, written = np.array([9, 3, 0, 5], np.int32), np.array([70, 40, 4, 0], np.int32)
     dout = rng.standard_normal((TAU_D, B, H)).astype(np.float32)
     dout[np.arange(TAU_D)[:, None] >= written] = 0
     return parameters, (e, h, read, written), dout
 
 
-def everything(kind):
-    """All results of attention, forward and backward, as bytes."""
+def everything(kind, backend=native):
+    """All results of attention, forward and backward, as bytes; in bf16, the gradient of v depends on the blocks."""
     parameters, given, dout = problem(kind)
-    weights, gradient = AttentionWeights(parameters, native), parameters.like()
+    weights, gradient = AttentionWeights(parameters, backend), parameters.like()
     gradient.flat[:] = 0.25  # gradients are added to what is there
     out, tape = attend(weights, *given)
     de, dh = attend_backward(weights, tape, dout, gradient)
-    found = (out, attention_weights(weights, tape), np.ascontiguousarray(de), dh, gradient.flat)
+    names = [name for name in gradient if name != "v" or backend is native]
+    found = (
+        out,
+        attention_weights(weights, tape),
+        np.ascontiguousarray(de),
+        dh,
+        *(gradient[n] for n in names),
+    )
     return [part.tobytes() for part in found]
 
 
 @pytest.mark.parametrize("kind", ["general", "additive"])
-@pytest.mark.parametrize("steps", [1, 2, 3])
-def test_blocks_of_any_number_of_steps_give_the_bits_of_one_block(kind, steps, monkeypatch):
-    whole = everything(kind)
-    monkeypatch.setattr(attention, "SCORES", steps * B * TAU_E)
+@pytest.mark.parametrize("backend", [native, native_bf16])
+@pytest.mark.parametrize(("blocks", "steps"), [(1, 1), (2, 7), (1, 100)])
+def test_blocks_of_any_number_of_steps_give_the_bits_of_one_block(kind, backend, blocks, steps, monkeypatch):
+    whole = everything(kind, backend)
+    monkeypatch.setattr(attention, "SCORES", blocks * 32 * B * TAU_E)
+    monkeypatch.setattr(attention, "MIXED", steps * B * TAU_E * H)
     parameters, given, _ = problem(kind)
     _, tape = attend(AttentionWeights(parameters, native), *given)
     assert tape.only is None, "the weights of several blocks are not kept"
-    assert everything(kind) == whole
+    assert everything(kind, backend) == whole
+
+
+@pytest.mark.parametrize("kind", ["general", "additive"])
+@pytest.mark.parametrize("backend", [native, native_bf16])
+def test_a_row_has_the_bits_that_it_has_in_any_batch(kind, backend):
+    parameters, (e, h, read, written), dout = problem(kind)
+    weights = AttentionWeights(parameters, backend)
+    out, tape = attend(weights, e, h, read, written)
+    de, dh = attend_backward(weights, tape, dout, parameters.like())
+    for b, T in enumerate(written[:3]):
+        own = [np.ascontiguousarray(part) for part in (e[:, b : b + 1], h[:T, b : b + 1])]
+        alone, taped = attend(weights, *own, read[b : b + 1], written[b : b + 1])
+        de_alone, dh_alone = attend_backward(weights, taped, dout[:T, b : b + 1], parameters.like())
+        assert (alone[:, 0] == out[:T, b]).all()
+        assert (de_alone[:, 0] == de[:, b]).all() and (dh_alone[:, 0] == dh[:T, b]).all()
 
 
 PEAK = """

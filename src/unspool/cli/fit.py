@@ -19,6 +19,7 @@ from unspool.cli.default_out import default_run
 from unspool.cli.fit_options import FitOptions, StoredOptions
 from unspool.cli.options import RunOptions, names_of
 from unspool.cli.output import notes
+from unspool.cli.precision import with_precision
 from unspool.cli.progress import fit_bar
 from unspool.cli.run_summary import SCORES
 from unspool.cli.signals import Stop, finish_fit
@@ -114,7 +115,7 @@ class FitCommand(NamedTuple):
 
 def start_fit(work: Resumable, data: Path, options: StoredOptions, *, streams: bool = False) -> None:
     """Fit into a new run; with `streams`, also from standard input or a pipe: such a run cannot be resumed."""
-    options = replace(options, out=options.out or default_run([data], work.name))
+    options = replace(with_precision(options), out=options.out or default_run([data], work.name))
     if streams and _is_stream(data):
         check_before(options.out, options)
         return work.fit(data, options, notes(options), {"data": str(data)})

@@ -18,6 +18,7 @@ from unspool.cli.options import (
     names_of,
     option_class,
 )
+from unspool.cli.precision import PRECISION
 from unspool.errors import FileError
 from unspool.options import declarations, key_of, to_json
 from unspool.storage.schema import read_as
@@ -52,6 +53,7 @@ class SequenceOptions(ConfigFile):
     bidirectional: bool = True
     embedding: int = 0
     dropout: float = 0.3
+    precision: str = PRECISION.field("float32")
     batch_size: int = 32
     optimiser: str = "adam"
     schedule: str = "cosine"
@@ -123,6 +125,7 @@ class Forecasting(ConfigFile):
     differences: str = "guess"
     steps: int = 0
     cell: CellName = TASK_DEFAULT
+    precision: str = PRECISION.field("float32")
     hidden: int = 0
     members: int = 0
     window: int = 0

@@ -82,6 +82,7 @@ def compress(
         "" if inside or stored else run,
         inside,
         data if stored else coded.payload,
+        "float32" if stored else model.model.config.precision,
     )
     return CompressionResult(container, coded)
 
@@ -94,6 +95,10 @@ def decompress(
         data = container.payload
     elif model is None:
         raise InputError("model is None; expected the model that compressed the file")
+    elif model.model.config.precision != container.precision:
+        raise InputError(
+            f"compressed with a model in {container.precision}, and this one is in {model.model.config.precision}; pass the run that compressed it"
+        )
     elif identity(model) != container.identity:
         raise InputError(
             "compressed with another model, or with an earlier state of this one; pass the run that compressed it"
@@ -130,6 +135,8 @@ def identity(model: TextModel) -> bytes:
         "tokens": model.tokenizer.kind.partition(":")[0],
         "backward": model.backward,
     }
+    if config.precision != "float32":
+        words["precision"] = config.precision
     digest = hashlib.sha256(json.dumps(words, sort_keys=True).encode())
     for name in sorted(parameters):
         digest.update(np.ascontiguousarray(parameters[name], "<f4").tobytes())

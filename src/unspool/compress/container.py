@@ -1,6 +1,6 @@
 """The file format of `unspool compress`.
 
-    µunspool  1     magic bytes and format version
+    µunspool  1     magic bytes and format version; 2: the precision of the model follows, one byte
     mode            source of the probability of <unk>: network or counted; or stored, uncompressed bytes
     identity        8 bytes: prefix of the SHA-256 of the weights, sizes and vocabulary of the model
     check           16 bytes: prefix of the SHA-256 of the original
@@ -24,10 +24,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from unspool.errors import FileError
+from unspool.kernels.arrays import Precision
 from unspool.kernels.memory import available
 
 MARK = b"\xb5unspool"
-VERSION = 1
+VERSION = 2
+"""Written where the model is not in float32; version 1 else."""
+PRECISIONS: tuple[Precision, ...] = ("float32", "bf16")
 Mode: TypeAlias = Literal["network", "counted", "stored"]
 MODES: tuple[Mode, ...] = ("network", "counted", "stored")
 
@@ -51,10 +54,14 @@ class Container:
     model: bytes
     """The embedded model, or empty."""
     payload: bytes
+    precision: Precision = "float32"
+    """Of the model: whoever decompresses computes in it, on any machine."""
 
     def to_bytes(self) -> bytes:
         """Return the content of the file."""
-        parts = [MARK, bytes([VERSION, MODES.index(self.mode)]), self.identity, self.check]
+        precision = PRECISIONS.index(self.precision)
+        version = bytes([VERSION, precision]) if precision else bytes([1])
+        parts = [MARK, version, bytes([MODES.index(self.mode)]), self.identity, self.check]
         parts += [_number(self.length), _number(self.tokens)]
         for field in (self.name.encode(*UTF8), self.run.encode(*UTF8), self.model):
             parts += [_number(len(field)), field]
@@ -73,7 +80,7 @@ class Container:
         if zlib.crc32(content[:-4]).to_bytes(4, "big") != content[-4:]:
             raise FileError(DAMAGED)
         try:
-            found = _read(_Fields(content[:-4], len(MARK) + 1))
+            found = _read(_Fields(content[:-4], len(MARK)))
         except (IndexError, UnicodeDecodeError) as error:
             raise FileError(DAMAGED) from error
         if found.tokens > found.length + 1:  # every token has at least one byte, except an empty last one
@@ -96,11 +103,12 @@ DAMAGED = "damaged or cut short: its CRC-32 does not match; restore it from a co
 
 
 def _read(fields: "_Fields") -> Container:
+    precision = PRECISIONS[0 if fields.take(1)[0] < 2 else fields.take(1)[0]]
     mode = MODES[fields.take(1)[0]]
     identity, check, length, tokens = fields.take(8), fields.take(16), fields.number(), fields.number()
     name, run = (fields.take(fields.number()).decode(*UTF8) for _ in range(2))
     model = fields.take(fields.number())
-    return Container(mode, identity, check, length, tokens, name, run, model, fields.rest())
+    return Container(mode, identity, check, length, tokens, name, run, model, fields.rest(), precision)
 
 
 class _Fields:

@@ -14,6 +14,7 @@ import numpy as np
 
 from unspool.errors import InputError
 from unspool.kernels.arrays import Ids
+from unspool.kernels.backend import PRECISIONS
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.packed import Weights
@@ -37,6 +38,7 @@ def read_windows(model: Model, x: Ids, y: Ids, *, window: int, what: str) -> Ite
     The targets are the outputs before where tokens are fed back (figure 10.4): they are known by then.
     """
     require_text_model(model.config, what)
+    require_own_precision(model, what)
     if window < 1:
         raise InputError(f"{what}: window is {window}; expected at least 1")
     weights, state = model.weights(), model.initial_state(x.shape[1])
@@ -45,6 +47,16 @@ def read_windows(model: Model, x: Ids, y: Ids, *, window: int, what: str) -> Ite
         output = model.forward(here, state, weights=weights, y=after)
         yield WindowRead(begin, after, output, weights)
         state = output.state
+
+
+def require_own_precision(model: Model, what: str) -> None:
+    """Raise if a model is computed in another precision than it was trained in: its probabilities would be others."""
+    own = model.config.precision
+    for other, backend in PRECISIONS.items():
+        if model.backend is backend and other != own:
+            raise InputError(
+                f"{what}: this model is in {own} and would be computed in {other}; use it in {own}"
+            )
 
 
 def require_text_model(config: ModelConfig, what: str) -> None:

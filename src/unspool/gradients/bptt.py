@@ -3,7 +3,8 @@
 BPTT needs h(t) of every step on its way back: a tape of O(tau). With `recompute="sqrt"` a first pass keeps only the
 state before every segment of ~√tau steps; the backward pass recomputes each segment from it, the last one first.
 The tape is then O(√tau) for one more forward pass, and the gradients are the same bits: sums over time run from
-tau to 1 and are added to what is there, whether in one piece or in many.
+tau to 1 and are added to what is there, whether in one piece or in many. Segments are counted from the window's end; in
+bf16, where sums take 32 rows at a time, they have a multiple of 32 rows.
 
     forward    h(0) ──────▶ h(S) ──────▶ h(2S) ──────▶ h(tau)      kept: h(0), h(S), h(2S)
     backward                             h(2S) ══════▶ h(tau)      read again with a tape, then back
@@ -26,7 +27,7 @@ from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.memory import require_memory
 from unspool.kernels.tape import Loss, bytes_of_tape
 from unspool.model.config import ModelConfig
-from unspool.model.gradient import Gradient
+from unspool.model.gradient import Gradient, steps_between_cuts
 from unspool.model.network import Model
 from unspool.model.packed import Weights
 from unspool.model.values import Masks, Output, State
@@ -78,7 +79,7 @@ def backpropagate(
     """
     check_choice("recompute", recompute, ("none", "sqrt"))
     tau, B = x.shape[:2]
-    edges = _edges(tau, carry_after) if recompute == "sqrt" else [(0, tau)]
+    edges = _edges(tau, steps_between_cuts(model.config, B)) if recompute == "sqrt" else [(0, tau)]
     _refuse_what_does_not_fit(model.config, max(stop - begin for begin, stop in edges), B)
     there = _Window(model, x, y, lengths, masks, weights or model.weights(), xi, scale, sampled_mask)
     if len(edges) == 1:
@@ -148,14 +149,14 @@ def _recomputed(
     befores, end, at = [], state or there.model.initial_state(there.x.shape[1]), None
     for begin, stop in edges:
         befores.append(end)
-        at = end if begin == carry_after else at
         end = _apart(there.forward(begin, stop, end).state)
     d_initial_state: State | None = None
     losses: list[Loss] = []
     for (begin, stop), before in zip(edges[::-1], befores[::-1], strict=True):
-        loss, d_initial_state = there.back(
-            begin, stop, there.forward(begin, stop, before), d_initial_state, gradient
-        )
+        output = there.forward(begin, stop, before)
+        if begin <= carry_after < stop:
+            at = _state_at(output, carry_after - begin)
+        loss, d_initial_state = there.back(begin, stop, output, d_initial_state, gradient)
         losses.insert(0, loss)
     assert d_initial_state is not None
     each = np.concatenate([loss.per_target for loss in losses])
@@ -165,11 +166,15 @@ def _recomputed(
     )
 
 
-def _edges(tau: int, carry_after: int | None) -> list[tuple[int, int]]:
-    """Cut tau steps into stretches of about √tau; a state that is asked for lies at an edge."""
-    S = max(1, math.isqrt(max(tau - 1, 0)) + 1)
-    cuts = sorted({*range(0, tau, S), *([] if carry_after is None else [carry_after]), tau})
-    return list(itertools.pairwise(cuts)) or [(0, tau)]
+def _edges(tau: int, grid: int) -> list[tuple[int, int]]:
+    """Cut tau steps into stretches of about √tau, a multiple of `grid` steps, counted from the end.
+
+    >>> _edges(100, grid=1)[:2], _edges(100, grid=32)
+    ([(0, 10), (10, 20)], [(0, 4), (4, 36), (36, 68), (68, 100)])
+    """
+    S = -(-max(1, math.isqrt(max(tau - 1, 0)) + 1) // grid) * grid
+    cuts = [0, *range(tau % S or S, tau, S), tau]
+    return list(itertools.pairwise(cuts))
 
 
 def _state_at(output: Output, steps: int) -> State:
@@ -198,7 +203,7 @@ def bytes_of_model_tape(config: ModelConfig, tau: int, B: int, recompute: Recomp
     cell, H, masked = cell_named(config.cell), config.hidden, config.masks_state
     if recompute == "none":
         return parts * bytes_of_tape(cell, tau, B, H, X=config.width, masked=masked)
-    edges = _edges(tau, None)
+    edges = _edges(tau, steps_between_cuts(config, B))
     longest = max(stop - begin for begin, stop in edges)
     states = len(edges) * cell.parts * 4 * B * H
     return parts * (states + bytes_of_tape(cell, longest, B, H, X=config.width, masked=masked))

@@ -31,6 +31,8 @@ Floats = NDArray[Any]
 
 Activation = Literal["tanh", "relu", "sigmoid", "identity"]
 
+Precision = Literal["float32", "bf16"]
+"""The numbers that are multiplied in products: float32 as they are, or rounded to bf16."""
 
 T = TypeVar("T")
 

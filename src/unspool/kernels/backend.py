@@ -1,7 +1,7 @@
 """The interface of a backend: the kernels that a network calls, in one precision.
 
-Two modules implement it: `unspool.kernels.native` (C++, float32) and `unspool.kernels.reference` (NumPy, float64). A
-network takes one of them as an argument and runs the same code on both.
+`unspool.kernels.native` (C++, float32) and `unspool.kernels.reference` (NumPy, float64) implement it, and `native_bf16` and
+`reference_bf16` with products in bf16. A network takes one of them as an argument and runs the same code on all.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from unspool.kernels import native, reference
-from unspool.kernels.arrays import Activation, Floats, Ids
+from unspool.kernels import native, native_bf16, reference, reference_bf16
+from unspool.kernels.arrays import Activation, Floats, Ids, Precision
 from unspool.kernels.recurrence import Recurrence
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
@@ -28,7 +28,7 @@ class Backend(Protocol):
     def zeros(self, shape: tuple[int, ...]) -> Floats:
         """Return zeros of the backend's precision."""
 
-    def pack(self, W: Any, *, transposed: bool = False, groups: int = 1) -> Packed:
+    def pack(self, W: Any, *, transposed: bool = False, groups: int = 1, cut: int = 0) -> Packed:
         """Lay out a matrix for products with rows on the left."""
 
     def matmul(
@@ -128,7 +128,14 @@ class Backend(Protocol):
         """Compute the cross-entropy of softmax(c + V h) and its gradients."""
 
 
-BACKENDS: dict[str, Backend] = {"native": native, "reference": reference}
+BACKENDS: dict[str, Backend] = {
+    "native": native,
+    "native_bf16": native_bf16,
+    "reference": reference,
+    "reference_bf16": reference_bf16,
+}
+PRECISIONS: dict[Precision, Backend] = {"float32": native, "bf16": native_bf16}
+"""The backend of a network, by the precision of its config."""
 
 
 class OnBackend:

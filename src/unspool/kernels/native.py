@@ -6,6 +6,7 @@ silent copy.
 
 Every element of a product is one chain of fused multiply-adds in rising k; sums over rows run from the last row to
 the first. So a result never depends on threads, other rows of a batch, cuts between windows, or the instruction set.
+With `bf16`, the operands of products are rounded to bf16 and summed in another order (`unspool.kernels.bf16`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from unspool.errors import InputError
 from unspool.kernels import _native
 from unspool.kernels.arrays import Activation, Floats, Ids
 from unspool.kernels.checks import (
-    as_flat,
     as_floats,
     as_ids,
     as_matrix,
@@ -33,6 +33,9 @@ from unspool.kernels.machine import choose_isa as choose_isa
 from unspool.kernels.machine import heed_environment as heed_environment
 from unspool.kernels.machine import kernel_info as kernel_info
 from unspool.kernels.machine import set_threads as set_threads
+from unspool.kernels.native_updates import adam as adam
+from unspool.kernels.native_updates import global_norm as global_norm
+from unspool.kernels.native_updates import sgd as sgd
 from unspool.kernels.recurrence import Extra, Recurrence
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
@@ -51,9 +54,16 @@ def zeros(shape: tuple[int, ...]) -> Floats:
     return zeroed
 
 
-def pack(W: Floats | Packed, *, transposed: bool = False, groups: int = 1) -> Packed:
-    """Lay out W (K, N), or W^T of W (N, K), for products with rows on the left; reusable until W changes."""
-    return W if isinstance(W, Packed) else Packed(as_rows(W, "W"), transposed, groups)
+def pack(
+    W: Floats | Packed, *, transposed: bool = False, groups: int = 1, cut: int = 0, bf16: bool = False
+) -> Packed:
+    """Lay out W (K, N), or W^T of W (N, K), for products with rows on the left; reusable until W changes.
+
+    With `bf16`, W is rounded, and products with it are in bf16; the rows of W^T or W from `cut` on are summed by themselves.
+    """
+    return (
+        W if isinstance(W, Packed) else Packed(as_rows(W, "W"), transposed, groups, bf16, cut if bf16 else 0)
+    )
 
 
 def matmul(
@@ -65,6 +75,7 @@ def matmul(
     start: Floats | None = None,
     out: Floats | None = None,
     accumulate: bool = True,
+    bf16: bool = False,
 ) -> Floats:
     """Return a b, or the transpose of either side; sums begin at `start`, or go to `out` with `transpose_a`.
 
@@ -80,14 +91,13 @@ def matmul(
             raise InputError("with transpose_a, b must be a plain array, and sums go to `out`")
         onto = None if out is None else as_written(out, "out")
         c = _native.outer_product(
-            as_rows(a, "a"), as_rows(b, "b"), onto, accumulate, None, None, True, 0, 0, None, True
+            as_rows(a, "a"), as_rows(b, "b"), onto, accumulate, None, None, True, 0, 0, None, True, bf16
         )
         return c if onto is None else onto
     if out is not None:
         raise InputError("`out` requires transpose_a; pass `start` to begin a product from values")
-    return _native.rows_product(
-        as_rows(a, "a"), pack(b, transposed=transpose_b), maybe_floats(start, "start")
-    )
+    packed = pack(b, transposed=transpose_b, bf16=bf16)
+    return _native.rows_product(as_rows(a, "a"), packed, maybe_floats(start, "start"))
 
 
 def sum_over_time(
@@ -101,6 +111,7 @@ def sum_over_time(
     gap: tuple[int, int] = (0, 0),
     total: Floats | None = None,
     accumulate_total: bool = True,
+    bf16: bool = False,
 ) -> None:
     """Add Σ da(t) past(t)ᵀ to `out`, or write it; add each da(t) to its token's row of `lookup`, in one pass.
 
@@ -113,7 +124,7 @@ def sum_over_time(
         table, ids = as_written_table(lookup.table), as_ids(lookup.ids, "ids")
     _native.outer_product(
         as_rows(da, "da"), as_rows(past, "past"), as_written(out, "out"), accumulate, table, ids, accumulate_lookup,
-        *gap, None if total is None else as_written(total, "total"), accumulate_total,
+        *gap, None if total is None else as_written(total, "total"), accumulate_total, bf16,
     )  # fmt: skip
 
 
@@ -151,6 +162,7 @@ def window_forward(
     activation: Activation = "tanh",
     reverse: bool = False,
     recurrent_mask: Floats | None = None,
+    bf16: bool = False,
 ) -> Tape:
     """Run a layer over a window of tau steps; return the tape for `window_backward`.
 
@@ -171,15 +183,15 @@ def window_forward(
     lengths = None if lengths is None else as_ids(lengths, "lengths")
     recurrent_mask = maybe_floats(recurrent_mask, "recurrent_mask")
     hs, ss, gates, h_masked = _native.window_forward(
-        cell.name, act, values, table, ids, None if W is None else pack(W, transposed=True, groups=len(cell.gates)),
-        as_floats(h0, "h0"), maybe_floats(s0, "s0"), _own(cell, extra, forward=True), lengths, reverse, recurrent_mask,
+        cell.name, act, values, table, ids, None if W is None else pack(W, transposed=True, groups=len(cell.gates), bf16=bf16),
+        as_floats(h0, "h0"), maybe_floats(s0, "s0"), _own(cell, extra, bf16, forward=True), lengths, reverse, recurrent_mask,
     )  # fmt: skip
     P = p.table.shape[1] if isinstance(p, Lookup) else p.shape[2]
     return Tape(cell, activation, reverse, lengths, recurrent_mask, hs, ss, gates, h_masked, P)
 
 
 def _own(
-    cell: Recurrence, extra: Sequence[Floats | Packed], *, forward: bool
+    cell: Recurrence, extra: Sequence[Floats | Packed], bf16: bool, *, forward: bool
 ) -> list[Floats | Packed | None]:
     """Return the further parameters of a cell for the native module: vectors as arrays, matrices packed."""
     if not cell.extra and not extra:
@@ -190,14 +202,14 @@ def _own(
         raise InputError(f"extra has {len(extra)} parameters; {cell.name} needs {len(cell.extra)}: {names}")
     if not needed:
         return [None] * len(cell.extra)
-    return [_parameter(*pair, forward) for pair in zip(cell.extra, extra, strict=True)]
+    return [_parameter(*pair, forward, bf16) for pair in zip(cell.extra, extra, strict=True)]
 
 
-def _parameter(each: Extra, value: Floats | Packed, forward: bool) -> Floats | Packed | None:
+def _parameter(each: Extra, value: Floats | Packed, forward: bool, bf16: bool) -> Floats | Packed | None:
     if not (forward or each.read_by_backward):
         return None
     packed = any(each.columns) or isinstance(value, Packed)
-    return pack(value, transposed=forward) if packed else as_floats(value, each.name)
+    return pack(value, transposed=forward, bf16=bf16) if packed else as_floats(value, each.name)
 
 
 def window_backward(
@@ -210,6 +222,7 @@ def window_backward(
     ds_end: Floats | None = None,
     xi: Floats | None = None,
     consume: bool = False,
+    bf16: bool = False,
 ) -> Backward:
     """Backpropagate gradients of every h(t) (tau, B, H) and of the final state through the window.
 
@@ -221,8 +234,8 @@ def window_backward(
     over, name = (gates, "gates") if cell.da_over == "tape" else (dh, "dh")
     over = as_written(over, name) if consume and cell.da_over and over is not None else None
     da, dh0, ds0 = _native.window_backward(
-        cell.name, chosen(tape.activation, ACTIVATIONS, "activation"), None if W is None else pack(W),
-        as_floats(tape.hs, "hs"), maybe_floats(tape.ss, "ss"), gates, _own(cell, extra, forward=False), tape.P,
+        cell.name, chosen(tape.activation, ACTIVATIONS, "activation"), None if W is None else pack(W, cut=cell.W_cut(tape.hs.shape[2]), bf16=bf16),
+        as_floats(tape.hs, "hs"), maybe_floats(tape.ss, "ss"), gates, _own(cell, extra, bf16, forward=False), tape.P,
         None if tape.lengths is None else as_ids(tape.lengths, "lengths"), tape.reverse,
         maybe_floats(tape.recurrent_mask, "recurrent_mask"), dh, maybe_floats(dh_end, "dh_end"),
         maybe_floats(ds_end, "ds_end"), maybe_floats(xi, "xi"), over,
@@ -243,6 +256,7 @@ def softmax_cross_entropy(
     dV: Floats | None = None,
     dc: Floats | None = None,
     accumulate: bool = True,
+    bf16: bool = False,
 ) -> Loss:
     """Score targets y (rows,) or (tau, B) under softmax(c + V h); negative targets are masked.
 
@@ -250,9 +264,9 @@ def softmax_cross_entropy(
     overwritten), and the gradient of h is returned. No array of rows by K is made. V may be packed, as
     (pack(V, transposed=True), pack(V)).
     """
-    forward, backward = V if isinstance(V, tuple) else (pack(V, transposed=True), None)
+    forward, backward = V if isinstance(V, tuple) else (pack(V, transposed=True, bf16=bf16), None)
     if dV is not None and backward is None:
-        backward = pack(V)  # type: ignore[arg-type]
+        backward = pack(V, bf16=bf16)  # type: ignore[arg-type]
     h, y = as_floats(h, "h"), as_ids(y, "y")
     if h.shape[:-1] != y.shape or h.ndim not in (2, 3):
         raise InputError(
@@ -271,55 +285,6 @@ def softmax_cross_entropy(
         accumulate,
     )
     return Loss(total, count, each.reshape(y.shape), None if dh is None else dh.reshape(h.shape))
-
-
-def global_norm(g: Floats) -> float:
-    """Return the Euclidean norm, summed in double precision in a fixed order."""
-    return _native.global_norm(as_flat(as_floats(g, "g"), "g"))
-
-
-def adam(
-    p: Floats,
-    g: Floats,
-    m: Floats,
-    v: Floats,
-    *,
-    step: int,
-    learning_rate: float,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    epsilon: float = 1e-8,
-    decay: float = 0.0,
-    scale: float = 1.0,
-) -> None:
-    """Update p, m and v in place: Adam, with decoupled weight decay (AdamW) if `decay` is not zero.
-
-    `step` counts from 1. The gradient is multiplied by `scale` first, for clipping.
-    """
-    if step < 1:
-        raise InputError(f"step is {step}; expected 1 or more")
-    corrections = 1.0 - beta1**step, (1.0 - beta2**step) ** 0.5
-    _native.update(
-        "adam", as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g"),
-        [as_flat(as_written(m, "m"), "m"), as_flat(as_written(v, "v"), "v")], scale,
-        [learning_rate, beta1, beta2, epsilon, decay, *corrections],
-    )  # fmt: skip
-
-
-def sgd(
-    p: Floats,
-    g: Floats,
-    m: Floats | None = None,
-    *,
-    learning_rate: float,
-    momentum: float = 0.0,
-    decay: float = 0.0,
-    scale: float = 1.0,
-) -> None:
-    """Update p (and the momentum m) in place: p -= learning_rate (momentum m + scale g + decay p)."""
-    flat_m = None if m is None else as_flat(as_written(m, "m"), "m")
-    flat_p, flat_g = as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g")
-    _native.update("sgd", flat_p, flat_g, [flat_m], scale, [learning_rate, momentum, decay])
 
 
 def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:

@@ -143,6 +143,11 @@ class Recurrence(ABC):
             return da if end == da.shape[-1] else da[..., :end]
         return np.concatenate([da[..., :first], da[..., first + gap : end]], axis=-1)
 
+    def W_cut(self, H: int) -> int:
+        """Return the row of W from which on Wᵀ da is a second product, after the gap; 0: there is one product."""
+        first, gap = self.W_gap
+        return first * H if gap else 0
+
     @property
     def parts(self) -> int:
         """The vectors of H values in a state: 1 for h, 2 for h and s."""

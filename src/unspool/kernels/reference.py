@@ -3,6 +3,7 @@
 Every function has the name and the signature of its native implementation in `native`. One line per equation (numbered
 as in Goodfellow, Bengio and Courville, *Deep Learning*, chapter 10). The functions also run in float64: finite differences
 check them there, and the native kernels are checked against them. The steps of a recurrence are in the file of its cell.
+With `bf16`, products are in bf16 (`unspool.kernels.bf16`), to the same bits as the native ones; the rest keeps its precision.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from numpy.typing import NDArray
 
 from unspool.errors import InputError
 from unspool.kernels.arrays import Activation, Floats, Ids
+from unspool.kernels.bf16 import product, sum_of_outer
 from unspool.kernels.philox import philox
 from unspool.kernels.recurrence import Recurrence
+from unspool.kernels.reference_updates import adam as adam
+from unspool.kernels.reference_updates import global_norm as global_norm
+from unspool.kernels.reference_updates import sgd as sgd
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
 DTYPE = np.float64
@@ -26,6 +31,20 @@ class Packed(NamedTuple):
     """A matrix (K, N) for products with rows on the left."""
 
     values: Floats
+    bf16: bool = False
+    """Products are in bf16."""
+    cut: int = 0
+    """In bf16, the rows from here on are summed by themselves."""
+
+    def of_rows(self, a: Floats, start: Floats | None = None) -> Floats:
+        """Return start + a W."""
+        if not self.bf16:
+            return a @ self.values if start is None else start + a @ self.values
+        for part in (slice(self.cut), slice(self.cut, None))[not self.cut :]:
+            s = product(a[:, part], self.values[part]).astype(a.dtype)
+            start = s if start is None else start + s
+        assert start is not None
+        return start
 
 
 def zeros(shape: tuple[int, ...]) -> Floats:
@@ -33,9 +52,11 @@ def zeros(shape: tuple[int, ...]) -> Floats:
     return np.zeros(shape, DTYPE)
 
 
-def pack(W: Floats | Packed, *, transposed: bool = False, groups: int = 1) -> Packed:
+def pack(
+    W: Floats | Packed, *, transposed: bool = False, groups: int = 1, cut: int = 0, bf16: bool = False
+) -> Packed:
     """Return W (K, N), or W^T of W (N, K), for products with rows on the left."""
-    return W if isinstance(W, Packed) else Packed(W.T if transposed else W)
+    return W if isinstance(W, Packed) else Packed(W.T if transposed else W, bf16, cut)
 
 
 def matmul(
@@ -47,12 +68,22 @@ def matmul(
     start: Floats | None = None,
     out: Floats | None = None,
     accumulate: bool = True,
+    bf16: bool = False,
 ) -> Floats:
     """Return a b, or the transpose of either side; sums begin at `start`, or go to `out`."""
-    c: Floats = (a.T if transpose_a else a) @ pack(b, transposed=transpose_b).values
-    if start is not None:
-        c = start + c
-    return c if out is None else _into(out, c, accumulate)
+    packed = pack(b, transposed=transpose_b, bf16=bf16)
+    if transpose_a:
+        return _add_outer(a, packed.values, out, accumulate, packed.bf16)
+    return packed.of_rows(a, start)
+
+
+def _add_outer(a: Floats, b: Floats, out: Floats | None, accumulate: bool, bf16: bool) -> Floats:
+    """Return Σ a(r) b(r)ᵀ, added to `out` or written over it; in bf16 the sum goes on from `out`."""
+    if not bf16:
+        total: Floats = a.T @ b
+        return total if out is None else _into(out, total, accumulate)
+    s = sum_of_outer(a, b, out if accumulate else None).astype(a.dtype)
+    return s if out is None else _into(out, s, accumulate=False)
 
 
 def sum_over_time(
@@ -66,6 +97,7 @@ def sum_over_time(
     gap: tuple[int, int] = (0, 0),
     total: Floats | None = None,
     accumulate_total: bool = True,
+    bf16: bool = False,
 ) -> None:
     """Add Σ da(t) past(t)ᵀ to `out`, or write it; add each da(t) to its token's row of `lookup`.
 
@@ -74,9 +106,8 @@ def sum_over_time(
     """
     (first, width), M = gap, len(out)
     after = da[:, first + width :]
-    _into(
-        out, (np.concatenate([da[:, :first], after], axis=1) if width else da).T @ past, accumulate
-    )  # 10.26
+    of_W = np.concatenate([da[:, :first], after], axis=1) if width else da
+    _add_outer(of_W, past, out, accumulate, bf16)  # 10.26
     if total is not None:
         _into(total, after.sum(axis=0), accumulate_total)
     if lookup is not None:
@@ -161,12 +192,13 @@ def window_forward(
     activation: Activation = "tanh",
     reverse: bool = False,
     recurrent_mask: Floats | None = None,
+    bf16: bool = False,
 ) -> Tape:
     """Run a layer over a window; p is b + U x(t), as values (tau, B, P) or as a `Lookup`."""
     x = _input_part(p, lengths)
     tau, B, H = len(x), *h0.shape
     alive = _alive(tau, B, lengths)
-    W_t = None if W is None else pack(W, transposed=True).values
+    W_t = None if W is None else pack(W, transposed=True, bf16=bf16)
     own = [_parameter(value, transposed=True) for value in extra]
     dtype = np.result_type(x, h0)
     hs = np.empty((tau + 1, B, H), dtype)
@@ -183,7 +215,7 @@ def window_forward(
         seen = h if recurrent_mask is None else h * recurrent_mask
         if h_masked is not None:
             h_masked[t] = seen
-        h_t, s_t, taped = cell.step(x[t], None if W_t is None else seen @ W_t, h, s, own, activation)
+        h_t, s_t, taped = cell.step(x[t], None if W_t is None else W_t.of_rows(seen), h, s, own, activation)
         hs[after] = np.where(live, h_t, h)
         if ss is not None and s is not None and s_t is not None:
             ss[after] = np.where(live, s_t, s)
@@ -209,6 +241,7 @@ def window_backward(
     ds_end: Floats | None = None,
     xi: Floats | None = None,
     consume: bool = False,
+    bf16: bool = False,
 ) -> Backward:
     """Backpropagate gradients of every h(t) (tau, B, H) and of the final state through the window.
 
@@ -217,7 +250,7 @@ def window_backward(
     cell, hs, H = tape.cell, tape.hs, tape.hs.shape[2]
     tau, B = tape.tau, hs.shape[1]
     alive = _alive(tau, B, tape.lengths)
-    values = None if W is None else pack(W).values
+    packed = None if W is None else pack(W, cut=cell.W_cut(H), bf16=bf16)
     own = [_parameter(value, transposed=False) for value in extra]
     da = np.zeros((tau, B, cell.da.of(H, tape.P or cell.p_columns(0, H))), hs.dtype)
     dh_t = np.zeros((B, H), hs.dtype) if dh_end is None else dh_end.copy()
@@ -231,8 +264,8 @@ def window_backward(
             dh_t = dh_t + dh[t]
         da[t], back, ds = cell.step_back(tape.step(t), dh_t, ds_t, own)
         da[t] *= live
-        if values is not None:  # 10.21: Wᵀ diag(1 - h(t+1)²) ∇h(t+1), and not the other way round
-            through_W = mask * (cell.da_of_W(da[t], H) @ values)
+        if packed is not None:  # 10.21: Wᵀ diag(1 - h(t+1)²) ∇h(t+1), and not the other way round
+            through_W = mask * packed.of_rows(cell.da_of_W(da[t], H))
             back = through_W if back is None else back + through_W
         assert back is not None
         chain = 1 if xi is None else xi[t][:, None]
@@ -256,11 +289,14 @@ def softmax_cross_entropy(
     dV: Floats | None = None,
     dc: Floats | None = None,
     accumulate: bool = True,
+    bf16: bool = False,
 ) -> Loss:
     """Score targets y (rows,) or (tau, B) under softmax(c + V h); negative targets are masked."""
     shape, h, y = h.shape, h.reshape(y.size, h.shape[-1]), y.reshape(-1)
-    V = V[1].values if isinstance(V, tuple) else V
-    o = h @ V.T + (0 if c is None else c)  # 10.10
+    forward, backward = (
+        V if isinstance(V, tuple) else (pack(V, transposed=True, bf16=bf16), pack(V, bf16=bf16))
+    )
+    o = forward.of_rows(h, c)  # 10.10
     top = o.max(axis=1, keepdims=True)
     e = np.exp(o - top)
     total = e.sum(axis=1, keepdims=True)
@@ -273,58 +309,10 @@ def softmax_cross_entropy(
     do = e / total  # 10.11
     do[rows, targets] -= 1  # 10.18
     do *= scale * scored[:, None]
-    _into(dV, do.T @ h, accumulate)
+    _add_outer(do, h, dV, accumulate, forward.bf16)
     if dc is not None:
         _into(dc, do.sum(axis=0), accumulate)
-    return Loss(float(nats.sum()), count, nats.reshape(shape[:-1]), (do @ V).reshape(shape))
-
-
-def global_norm(g: Floats) -> float:
-    """Return the Euclidean norm, summed in double precision."""
-    return float(np.sqrt(np.sum(g.astype(np.float64) ** 2)))
-
-
-def adam(
-    p: Floats,
-    g: Floats,
-    m: Floats,
-    v: Floats,
-    *,
-    step: int,
-    learning_rate: float,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    epsilon: float = 1e-8,
-    decay: float = 0.0,
-    scale: float = 1.0,
-) -> None:
-    """Update p, m and v in place: Adam, with decoupled weight decay (AdamW) if `decay` is not zero."""
-    g = g * g.dtype.type(scale)
-    p *= 1 - learning_rate * decay
-    m += (1 - beta1) * (g - m)
-    v *= beta2
-    v += (1 - beta2) * g * g
-    root = np.sqrt(v) / (1 - beta2**step) ** 0.5
-    p -= learning_rate / (1 - beta1**step) * m / (root + epsilon)
-
-
-def sgd(
-    p: Floats,
-    g: Floats,
-    m: Floats | None = None,
-    *,
-    learning_rate: float,
-    momentum: float = 0.0,
-    decay: float = 0.0,
-    scale: float = 1.0,
-) -> None:
-    """Update p (and the momentum m) in place: p -= learning_rate (momentum m + scale g + decay p)."""
-    step = g * g.dtype.type(scale) + decay * p
-    if m is not None:
-        m *= momentum
-        m += step
-        step = m
-    p -= learning_rate * step
+    return Loss(float(nats.sum()), count, nats.reshape(shape[:-1]), backward.of_rows(do).reshape(shape))
 
 
 def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:

@@ -45,7 +45,9 @@ class AttentionWeights:
 
 
 SCORES, MIXED = 2**21, 2**24
-"""A block has at most so many weights α, and so many values tanh(P h + A e); at least one decoder step."""
+"""About so many weights α are made at once, and so many values tanh(P h + A e)."""
+BLOCK = 32
+"""Decoder steps are cut at multiples of this, and sums over them too: in bf16 they do not depend on the cuts."""
 
 
 class Block(NamedTuple):
@@ -55,7 +57,7 @@ class Block(NamedTuple):
     end: int
     live: list[tuple[int, int]]  # of every row: its steps in this block and in the encoder
     alpha: Floats  # B end-begin tau_e, zero beyond the ends of a row
-    mixed: Floats | None  # where additive: tanh(P h + A e), end-begin B tau_e H
+    mixed: Floats | None  # where additive and small enough: tanh(P h + A e), end-begin B tau_e H
 
 
 class AttentionTape(NamedTuple):
@@ -79,7 +81,7 @@ def attend(
     backend = weights.backend
     keys, queries = weights.A(e), weights.P(h) if weights.additive else h
     rows, z = _row_first(e), np.zeros((e.shape[1], h.shape[0], e.shape[2]), e.dtype)
-    edges, block = _edges(weights, queries, keys), None
+    edges, block = _edges(queries, keys), None
     for begin, end in edges:
         block = _block(weights, queries, keys, lengths, target_lengths, begin, end)
         for b, (T, L) in enumerate(block.live):
@@ -96,11 +98,10 @@ def attention_weights(weights: AttentionWeights, tape: AttentionTape) -> Floats:
     return np.concatenate([block.alpha for block in _blocks(weights, tape)][::-1], axis=1)
 
 
-def _edges(weights: AttentionWeights, queries: Floats, keys: Floats) -> list[tuple[int, int]]:
-    """Cut the decoder's steps into blocks that are small enough."""
-    T, B, H = queries.shape
-    each = max(1, B * len(keys))
-    steps = max(1, min(SCORES // each, MIXED // (each * H) if weights.additive else SCORES))
+def _edges(queries: Floats, keys: Floats) -> list[tuple[int, int]]:
+    """Cut the decoder's steps into blocks that are small enough, or as small as can be."""
+    T, B = queries.shape[:2]
+    steps = max(1, SCORES // max(1, B * len(keys)) // BLOCK) * BLOCK
     return [(begin, min(T, begin + steps)) for begin in range(0, T, steps)]
 
 
@@ -109,7 +110,7 @@ def _blocks(weights: AttentionWeights, tape: AttentionTape) -> Iterator[Block]:
     if tape.only is not None:
         yield tape.only
         return
-    for begin, end in reversed(_edges(weights, tape.queries, tape.keys)):
+    for begin, end in reversed(_edges(tape.queries, tape.keys)):
         yield _block(weights, tape.queries, tape.keys, tape.lengths, tape.target_lengths, begin, end)
 
 
@@ -149,11 +150,27 @@ def _general(
 
 def _additive(
     weights: AttentionWeights, queries: Floats, keys: Floats, live: list[tuple[int, int]]
-) -> tuple[Floats, Floats]:
-    mixed = tanh(queries[:, :, None] + keys.swapaxes(0, 1)[None], weights.backend)  # tau_d B tau_e H
-    T, B, L, H = mixed.shape
-    score = weights.backend.matmul(mixed.reshape(-1, H), weights.v[:, None].copy()).reshape(T, B, L)
-    return np.ascontiguousarray(score.swapaxes(0, 1)), mixed  # (2)
+) -> tuple[Floats, Floats | None]:
+    (T, B, H), L = queries.shape, len(keys)
+    score, pieces = np.empty((T, B, L), keys.dtype), _pieces(queries, keys)
+    for piece in pieces:
+        mixed = _mix(weights, queries[piece], keys)
+        score[piece] = weights.backend.matmul(mixed.reshape(-1, H), weights.v[:, None].copy()).reshape(
+            -1, B, L
+        )
+    return np.ascontiguousarray(score.swapaxes(0, 1)), mixed if len(pieces) == 1 else None  # (2)
+
+
+def _pieces(queries: Floats, keys: Floats) -> list[slice]:
+    """Cut the steps of a block so that tanh(P h + A e) of each piece is small enough."""
+    T, B, H = queries.shape
+    steps = max(1, MIXED // max(1, B * len(keys) * H))
+    return [slice(begin, min(T, begin + steps)) for begin in range(0, T, steps)]
+
+
+def _mix(weights: AttentionWeights, queries: Floats, keys: Floats) -> Floats:
+    """Return tanh(P h + A e), tau_d B tau_e H."""
+    return tanh(queries[:, :, None] + keys.swapaxes(0, 1)[None], weights.backend)
 
 
 def attend_backward(
@@ -172,7 +189,7 @@ def attend_backward(
     for block in _blocks(weights, tape):
         ds = _scores_backward(weights.backend, block, e, dz, de)
         if weights.additive:
-            _additive_backward(weights, block, ds, dqueries, dkeys, gradient)
+            _additive_backward(weights, tape, block, ds, dqueries, dkeys, gradient)
         else:
             _general_backward(weights, tape, block, ds, dqueries, dkeys)
     if weights.additive:
@@ -188,10 +205,18 @@ def _scores_backward(backend: Backend, block: Block, e: Floats, dz: Floats, de: 
     for b, (T, L) in enumerate(block.live):
         if T and L:
             own = np.ascontiguousarray(dz[b, block.begin : block.begin + T])
-            backend.matmul(block.alpha[b, :T, :L], own, transpose_a=True, out=de[b, :L])
+            _add_over_steps(backend, block.alpha[b, :T, :L], own, de[b, :L])
             dalpha[b, :T, :L] = backend.matmul(own, e[b, :L], transpose_b=True)
     inner = np.cumsum(block.alpha.astype(np.float64) * dalpha, axis=2)[:, :, -1:]
     return (block.alpha * (dalpha - inner)).astype(dalpha.dtype)  # (5)
+
+
+def _add_over_steps(backend: Backend, a: Floats, b: Floats, out: Floats) -> None:
+    """Add Σ a(t) b(t)ᵀ to `out`, the steps after the last multiple of 32 first: in bf16 a sum goes on only there."""
+    whole = len(a) // BLOCK * BLOCK
+    for steps in (slice(whole, None), slice(whole)):
+        if len(a[steps]):
+            backend.matmul(a[steps], b[steps], transpose_a=True, out=out)
 
 
 def _general_backward(
@@ -207,24 +232,32 @@ def _general_backward(
             )
             dqueries[steps, b] = weights.backend.matmul(own, keys)
             so_far = np.ascontiguousarray(dkeys[:L, b])
-            dkeys[:L, b] = weights.backend.matmul(own, queries, transpose_a=True, out=so_far)
+            _add_over_steps(weights.backend, own, queries, so_far)
+            dkeys[:L, b] = so_far
 
 
 def _additive_backward(
-    weights: AttentionWeights, block: Block, ds: Floats, dqueries: Floats, dkeys: Floats, gradient: Parameters
+    weights: AttentionWeights,
+    tape: AttentionTape,
+    block: Block,
+    ds: Floats,
+    dqueries: Floats,
+    dkeys: Floats,
+    gradient: Parameters,
 ) -> None:
-    assert block.mixed is not None
-    T, B, L, H = block.mixed.shape
+    backend, dv = weights.backend, gradient["v"].reshape(1, -1)
     ds = np.ascontiguousarray(ds.swapaxes(0, 1))  # end-begin B tau_e
-    weights.backend.matmul(
-        ds.reshape(-1, 1), block.mixed.reshape(-1, H), transpose_a=True, out=gradient["v"].reshape(1, H)
-    )
-    da = ds[..., None] * weights.v * (1 - block.mixed * block.mixed)
+    queries, dqueries = (each[block.begin : block.end] for each in (tape.queries, dqueries))
     so_far = _row_first(dkeys)  # B tau_e H
-    weights.backend.column_sum(da.reshape(T, -1), out=so_far.reshape(-1))
+    for piece in reversed(_pieces(queries, tape.keys)):
+        mixed = _mix(weights, queries[piece], tape.keys) if block.mixed is None else block.mixed
+        T, B, L, H = mixed.shape
+        backend.matmul(ds[piece].reshape(-1, 1), mixed.reshape(-1, H), transpose_a=True, out=dv)
+        da = ds[piece][..., None] * weights.v * (1 - mixed * mixed)
+        backend.column_sum(da.reshape(T, -1), out=so_far.reshape(-1))
+        over_read = backend.column_sum(np.ascontiguousarray(np.moveaxis(da, 2, 0)).reshape(L, -1))
+        dqueries[piece] = over_read.reshape(T, B, H)
     dkeys[:] = so_far.swapaxes(0, 1)
-    over_read = weights.backend.column_sum(np.ascontiguousarray(np.moveaxis(da, 2, 0)).reshape(L, -1))
-    dqueries[block.begin : block.end] = over_read.reshape(T, B, H)
 
 
 def _row_first(x: Floats) -> Floats:

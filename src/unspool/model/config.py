@@ -7,7 +7,7 @@ from typing import Any
 
 from unspool.cells import DEFAULT, CellName, cell_named, names_with
 from unspool.errors import InputError
-from unspool.kernels.arrays import Activation
+from unspool.kernels.arrays import Activation, Precision
 from unspool.model import options
 from unspool.model.values import Feedback, Pattern
 from unspool.options import check_fields, declared, from_json, to_json
@@ -46,6 +46,7 @@ class ModelConfig:
     """hidden (figure 10.3): h(t) reads h(t-1), an output at every step; output (10.4): h(t) reads only the previous
     output; last (10.5): h(t) reads h(t-1), one output after the whole sequence. The figures' numbers are accepted."""
     feedback: Feedback = "token"
+    precision: Precision = "float32"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pattern", PATTERNS.get(self.pattern, self.pattern))

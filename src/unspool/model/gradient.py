@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from unspool.errors import CutWarning
 from unspool.kernels.arrays import Floats
+from unspool.kernels.bf16 import BLOCK
 from unspool.model.config import ModelConfig
 from unspool.model.parameters import Parameters
 
@@ -27,6 +31,8 @@ class Gradient:
     """The gradient of W = R V, if o(t-1) is fed back. H H."""
     written: set[str] = field(default_factory=set)
     """The parameters whose gradient has been written since the last `clear`."""
+    rows: int = 0
+    """The rows of all steps that have been added since the last `clear`."""
 
     @property
     def flat(self) -> Floats:
@@ -36,10 +42,27 @@ class Gradient:
     def clear(self) -> None:
         """Reset to zero, for the next update."""
         self.written.clear()
+        self.rows = 0
         for table in self.tables.values():
             table[:] = 0
         if self.embedded is not None:
             self.embedded[:] = 0
+
+    def continue_window(self, tau: int, B: int) -> None:
+        """Note that a part of a window is added; warn where its bits in bf16 are not those of the whole window."""
+        grid = steps_between_cuts(self.config, B)
+        if self.rows % (grid * B or 1):
+            warnings.warn(
+                f"a window of {B} rows is cut {self.rows / B:g} steps before its end; in bf16, the gradients of its parameters "
+                f"have the bits of the whole window only if cuts lie at multiples of {grid} steps from the end",
+                CutWarning,
+                stacklevel=4,
+            )
+        self.rows += tau * B
+
+    def add(self, other: Gradient) -> None:
+        """Add the gradient of another window, after `fold_input_tables` of both: one addition per value."""
+        self.flat[:] += other.flat
 
     def claim(self, name: str) -> bool:
         """Mark a parameter's gradient as written; return whether it already was."""
@@ -76,6 +99,17 @@ class Gradient:
             dE += part
         else:
             dE[:] = part
+
+
+def steps_between_cuts(config: ModelConfig, B: int) -> int:
+    """Return where a window of B rows can be cut without changing a bit: at multiples of so many steps from its end.
+
+    >>> from dataclasses import replace
+    >>> config = ModelConfig(inputs=5, outputs=5)
+    >>> steps_between_cuts(config, 24), steps_between_cuts(replace(config, precision="bf16"), 24)
+    (1, 4)
+    """
+    return 1 if config.precision == "float32" else BLOCK // math.gcd(B, BLOCK)
 
 
 Gradients = Gradient | Sequence[Gradient]

@@ -79,7 +79,7 @@ class LayerWeights:
     @cached_attribute
     def W_backward(self) -> Packed | None:
         """W packed for the backward pass."""
-        return None if self.W is None else self.backend.pack(self.W)
+        return None if self.W is None else self.backend.pack(self.W, cut=self.cell.W_cut(self.W.shape[1]))
 
     @cached_attribute
     def extra_forward(self) -> list[Floats | Packed]:

@@ -4,7 +4,8 @@
 
 The output comes at every step (figures 10.3 and 10.4) or once, after the whole sequence (10.5). State is an argument
 and a result; the model stores none. The forward pass returns the output, the final state and a tape; the backward pass
-takes the tape and the gradient of the output. The backend computes: `native` in float32, `reference` in float64.
+takes the tape and the gradient of the output. The backend computes: `native` in float32 or `native_bf16`, by the config's
+precision, or another that is given, as `reference` in float64.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from numpy.typing import NDArray
 
 from unspool.cells import cell_named
 from unspool.errors import InputError
-from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
-from unspool.kernels.backend import Backend, OnBackend
+from unspool.kernels.backend import PRECISIONS, Backend, OnBackend
 from unspool.kernels.tape import Loss
 from unspool.model.config import ModelConfig
 from unspool.model.feedback import (
@@ -60,12 +60,12 @@ class Model(OnBackend):
         self,
         config: ModelConfig,
         parameters: Parameters,
-        backend: Backend = native,
+        backend: Backend | None = None,
         pooling: Pooling | None = None,
     ) -> None:
         self.config = config
         self.parameters = parameters
-        self.backend = backend
+        self.backend = backend or PRECISIONS[config.precision]
         self.pooling = pooling or POOLS.get(config.pattern, EVERY_STEP)
         self.head = Classes(config.outputs)
 
@@ -252,6 +252,8 @@ class Model(OnBackend):
         of gradients, each row has its own.
         """
         config = self.config
+        for rows, each in by_rows(gradient):
+            each.continue_window(*output.h[:, rows].shape[:2])
         weights = weights or self.weights()
         d_initial: State = [(np.empty(0), None)] * (config.layers * config.directions)
         dx: Floats | None = None

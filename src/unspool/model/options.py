@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from unspool.cells import CELLS, CellName
-from unspool.kernels.arrays import Activation
+from unspool.kernels.arrays import Activation, Precision
 from unspool.model.pooling import POOLS
 from unspool.model.values import Feedback
 from unspool.options import FRACTION, POSITIVE, TRUTH, UNIT, Option, whole
@@ -83,6 +83,13 @@ MAX_LENGTH: Option[int] = Option(
     "max_length", "Most tokens, or the count of numbers, to write [default: by the training split].", whole(1),
     group="Output", former={"longest": {}},
 )  # fmt: skip
+
+PRECISION: Option[Precision] = _network(
+    "precision",
+    "Numbers in matrix products: float32, or bf16, which CPUs with AMX multiply much faster. Each gives the same bits on "
+    "every machine.",
+    choices=get_args(Precision),
+)
 
 INPUTS: Option[int] = _network("inputs", "Number of tokens, or of values per step if dense.", whole(1))
 OUTPUTS: Option[int] = _network("outputs", "K, the number of classes, or of numbers to predict.", whole(1))

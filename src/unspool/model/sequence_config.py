@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from unspool.cells import TASK_DEFAULT, CellName, cell_named, names_with
 from unspool.errors import InputError
+from unspool.kernels.arrays import Precision
 from unspool.model import options as o
 from unspool.model.config import ModelConfig
 from unspool.model.heads import HEADS
@@ -43,6 +44,7 @@ class RecurrentFields:
     dropout: float = 0.0
     recurrent_dropout: float = 0.0
     chrono_steps: int = 0
+    precision: Precision = "float32"
 
 
 @declared(o)

@@ -17,9 +17,8 @@ import numpy as np
 
 from unspool.data.batches.examples import SequenceBatch
 from unspool.errors import InputError
-from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids
-from unspool.kernels.backend import Backend, OnBackend
+from unspool.kernels.backend import PRECISIONS, Backend, OnBackend
 from unspool.kernels.tape import Loss
 from unspool.model.attention import AttentionTape, AttentionWeights, attend, attend_backward
 from unspool.model.feedback import shift_right
@@ -87,13 +86,11 @@ class Network(OnBackend):
     (4, 3)
     """
 
-    def __init__(self, config: SequenceConfig, parameters: Parameters, backend: Backend = native) -> None:
-        self.config, self.parameters, self.backend, self.head = (
-            config,
-            parameters,
-            backend,
-            config.output_head,
-        )
+    def __init__(
+        self, config: SequenceConfig, parameters: Parameters, backend: Backend | None = None
+    ) -> None:
+        self.config, self.parameters, self.head = config, parameters, config.output_head
+        self.backend = backend = backend or PRECISIONS[config.precision]
         pooling = None if config.per_step or config.has_decoder else POOLS[config.pool]
         self.encoder = Model(config.encoder, ParameterPart(parameters, "encoder."), backend, pooling)
         self.decoder: Model | None = None

@@ -128,7 +128,7 @@ def _native(model: Model, weights: Weights, table: Floats) -> native.Stream:
     for i, (layer,) in enumerate(weights.layers):
         first, W = i == 0, layer.W_forward
         if model.config.feeds_tokens:  # no h(t-1) is read: W is zero, and R is in the table
-            W = native.pack(native.zeros((model.config.hidden,) * 2), transposed=True)
+            W = model.backend.pack(native.zeros((model.config.hidden,) * 2), transposed=True)
         layers.append(
             (
                 layer.cell.name,

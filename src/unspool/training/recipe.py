@@ -19,7 +19,7 @@ from typing import Any
 
 from unspool.cells import PLAIN, TASK_DEFAULT, CellName, cell_named
 from unspool.errors import InputError
-from unspool.kernels.arrays import Activation
+from unspool.kernels.arrays import Activation, Precision
 from unspool.model import options as network
 from unspool.model.config import INPUT_TABLE_LIMIT, ModelConfig
 from unspool.model.values import Feedback
@@ -72,6 +72,7 @@ class Recipe:
     h0: network.InitialState = "zero"
     pattern: str = "10.3"
     feedback: Feedback = "token"
+    precision: Precision = "float32"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

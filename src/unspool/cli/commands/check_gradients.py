@@ -16,8 +16,8 @@ from unspool.cells import PLAIN, CellName
 from unspool.cli.options import ConfigFile, Flag, option_class
 from unspool.cli.output import notes, plain_table, print_json, terminal
 from unspool.errors import InputError
-from unspool.gradients.check import EXACT, FLOAT32, Compared, check_gradients
-from unspool.kernels.arrays import Activation
+from unspool.gradients.check import BF16, EXACT, FLOAT32, Compared, check_gradients
+from unspool.kernels.arrays import Activation, Precision
 from unspool.model import options as network
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
@@ -44,6 +44,7 @@ class Options(ConfigFile):
     feedback: Feedback = "token"
     activation: Activation = "tanh"
     h0: network.InitialState = "zero"
+    precision: Precision = "float32"
     bidirectional: Flag = network.BIDIRECTIONAL.field(False)
     vocabulary: int = 12
     """Vocabulary size of the untrained model."""
@@ -112,14 +113,15 @@ def _trained(run: Path) -> Model:
 
 
 def _table(found: list[Compared]) -> Table:
-    compared = ("float32 ~ differences", "float32 ~ PyTorch", "float64 ~ differences", "float64 ~ PyTorch")
+    bf16 = bool(found) and found[0].precision == "bf16"
+    ours = ("bf16 ~ float64, by norm",) if bf16 else ("float32 ~ differences", "float32 ~ PyTorch")
+    compared = (*ours, "float64 ~ differences", "float64 ~ PyTorch")
     table = plain_table("parameter", right=("shape", "nudged", *compared), gap=1)
     table.columns[0].no_wrap = True
     for each in found:
-        errors = (
-            (each.native_and_differences, FLOAT32), (each.native_and_torch, FLOAT32),
-            (each.reference_and_differences, EXACT), (each.reference_and_torch, EXACT),
-        )  # fmt: skip
+        native = ((each.native_and_differences, FLOAT32), (each.native_and_torch, FLOAT32))
+        exact = ((each.reference_and_differences, EXACT), (each.reference_and_torch, EXACT))
+        errors = (*(((each.distance, BF16),) if bf16 else native), *exact)
         shape = " ".join(map(str, each.shape))
         table.add_row(each.name, shape, str(each.probed), *(_cell(error, limit) for error, limit in errors))
     return table
@@ -133,10 +135,11 @@ def _cell(error: float | None, limit: float) -> Text:
 
 def _verdict(found: list[Compared], good: bool) -> str:
     torch = ""
-    if not found or found[0].native_and_torch is None:
+    if not found or found[0].reference_and_torch is None:
         installed = importlib.util.find_spec("torch")
         torch = "; PyTorch has no such layer" if installed else "; PyTorch is not installed"
-    limits = f"limits of the relative error: {FLOAT32:g} in float32, {EXACT:g} in float64"
+    ours = f"{BF16:g} in bf16" if found and found[0].precision == "bf16" else f"{FLOAT32:g} in float32"
+    limits = f"limits of the relative error: {ours}, {EXACT:g} in float64"
     if good:
         return f"all {len(found)} parameters agree ({limits}{torch})"
     wrong = ", ".join(each.name for each in found if not each.agrees)

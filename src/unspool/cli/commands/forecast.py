@@ -25,6 +25,7 @@ from unspool.cli.forecast_columns import (
 from unspool.cli.options import DATA, Flag, OfData, OfOutput, OutputOptions, RunOptions, option_class
 from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.output_files import output
+from unspool.cli.precision import with_precision
 from unspool.cli.predict import note_unfinished
 from unspool.cli.signals import Stop, finish_fit
 from unspool.cli.sources import RunFolder
@@ -214,6 +215,7 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
     data
         A table (CSV, TSV) with one or several numeric columns and optionally a column of times.
     """
+    options = with_precision(options)
     check_before(None, options, inputs=[data])
     console, result = notes(options), terminal(quiet=options.json)
     settings = settings_of(options)

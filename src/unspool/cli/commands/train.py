@@ -22,6 +22,7 @@ from unspool.cli.options import (
     names_of,
     option_class,
 )
+from unspool.cli.precision import PRECISION, with_precision
 from unspool.cli.sources import Reading, Sources, files_read
 from unspool.data.text.settings import TextConfig
 from unspool.errors import InputError
@@ -62,6 +63,7 @@ class TrainOptions(ConfigFile):
     h0: network.InitialState | None = None
     pattern: str | None = None
     feedback: Feedback | None = None
+    precision: str | None = PRECISION.field(None)
     hidden: int | None = None
     layers: int | None = None
     embedding: int | None = None
@@ -103,7 +105,8 @@ class TrainOptions(ConfigFile):
 
     def _given(self) -> dict[str, Any]:
         """Give what is fixed of the recipe."""
-        given = {name: getattr(self, name) for name in names_of(Recipe)} | {"plans": _plans(self.plans)}
+        settled = with_precision(self)
+        given = {name: getattr(settled, name) for name in names_of(Recipe)} | {"plans": _plans(self.plans)}
         return {name: value for name, value in given.items() if value is not None}
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from unspool.cells import TASK_DEFAULT, CellName
 from unspool.data.batches.examples import SequenceBatch
 from unspool.data.series.windows import WindowScale, WindowSpec, origins_of, read_targets, read_windows
-from unspool.kernels.arrays import Floats, Real, Whole
+from unspool.kernels.arrays import Floats, Precision, Real, Whole
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.optimisers import make_optimiser
@@ -53,12 +53,13 @@ class MemberConfig:
     optimiser: str = "adam"
     schedule: str = "cosine"
     batch_size: int = 0
+    precision: Precision = "float32"
 
     def chosen(self, windows: int, values: int) -> MemberConfig:
         """Choose what is 0 (hidden, steps, batch_size) or negative (noise) by the number of windows and values.
 
         >>> MemberConfig().chosen(61, 120)
-        MemberConfig(cell='gru', hidden=16, steps=400, noise=0.45643546458763845, learning_rate=0.008, optimiser='adam', schedule='cosine', batch_size=32)
+        MemberConfig(cell='gru', hidden=16, steps=400, noise=0.45643546458763845, learning_rate=0.008, optimiser='adam', schedule='cosine', batch_size=32, precision='float32')
         """
         B = self.batch_size or (32 if windows < 2000 else 64)
         return replace(
@@ -99,7 +100,7 @@ def network_config(recipe: MemberConfig, layout: WindowSpec) -> SequenceConfig:
     """Return the config of each network."""
     return SequenceConfig(
         "many-to-one", "numbers", inputs=layout.inputs, outputs=layout.horizon, dense=True, cell=recipe.cell,
-        hidden=recipe.hidden,
+        hidden=recipe.hidden, precision=recipe.precision,
     )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ from unspool.data.series.transform import Transform, choose_transform
 from unspool.data.series.windows import WindowSpec, fit_scale, origins_of, plan_windows, to_series
 from unspool.errors import InputError
 from unspool.evaluation.intervals import USUAL, errors_to_come, fewest_errors, level_reached, refuse_level
-from unspool.kernels.arrays import Real, Whole
+from unspool.kernels.arrays import Precision, Real, Whole
 from unspool.kernels.memory import require_memory
 from unspool.model import options as network
 from unspool.model.memory import bytes_of_training, count_parameters
@@ -80,6 +80,7 @@ class Forecaster(Arguments):
     seed: int = 0
     optimiser: str = "adam"
     schedule: str = "cosine"
+    precision: Precision = "float32"
 
     unfinished_ = False
     """Whether the fit has not ended: during a fit, and of a run that is loaded before its fit has ended."""

@@ -21,7 +21,7 @@ from unspool.data.text.sources import Texts, as_sources
 from unspool.errors import InputError, UnknownArgument
 from unspool.gradients.bptt import Recompute
 from unspool.gradients.truncation import TOLERANCE
-from unspool.kernels.arrays import Activation
+from unspool.kernels.arrays import Activation, Precision
 from unspool.model import options as network
 from unspool.model.generate import TEMPERATURE, Sampling
 from unspool.model.values import Feedback
@@ -94,6 +94,7 @@ class LanguageModel(Arguments):
     h0: network.InitialState | None = None
     pattern: str | None = None
     feedback: Feedback | None = None
+    precision: Precision | None = None
     out: str | Path | None = None
     """A folder to save the run in."""
     show: Callable[[Event], object] | None = None

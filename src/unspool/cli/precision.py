@@ -1,0 +1,32 @@
+"""`--precision` of a command that trains: by name, or auto, which is settled before the first update and stored by name."""
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from unspool.model import options as network
+from unspool.model.config import ModelConfig
+from unspool.training.precision import faster_precision
+
+AUTO = "auto"
+PRECISION = replace(
+    network.PRECISION,
+    help=f"{network.PRECISION.help} auto: bf16 if this machine has AMX and trains faster with it, else float32; the run stores which.",
+    choices=(*network.PRECISION.choices, AUTO),
+    check=None,
+)
+B, TAU, K = 32, 64, 64
+"""The window and the tokens that precisions are compared on, where the options give none."""
+T = TypeVar("T")
+
+
+def with_precision(options: T) -> T:
+    """Return the options with a named precision in place of auto."""
+    given: Any = options
+    if given.precision != AUTO:
+        return options
+    sizes = {name: getattr(given, name, None) for name in ("cell", "hidden", "layers")}
+    config = ModelConfig(inputs=K, outputs=K, **{name: value for name, value in sizes.items() if value})
+    chosen = faster_precision(
+        config, getattr(given, "batch_size", None) or B, getattr(given, "window", None) or TAU
+    )
+    return replace(given, precision=chosen)  # type: ignore[no-any-return]
