@@ -22,8 +22,8 @@ struct FloatsOfB {
   inline __attribute__((always_inline)) void next_block() { b += 32 * LANES; }
 };
 
-// Columns m … m+n-1 of the R rows before `top`; zeros to whole blocks of rows. A few rows are rounded before they are copied: a row that was
-// just written is slow to read in pieces.
+// Columns m … m+n-1 of the R rows before `top`; zeros to whole blocks of rows. A few rows are rounded before they are copied, which
+// was faster than row by row.
 static inline void pack_columns(const OuterArgs& a, int64_t top, int64_t R, int64_t m, int64_t n, float* to) {
   const int64_t depth = padded32(R), FEW = 8;
   for (int64_t first = 0; first < depth; first += FEW) {
@@ -38,7 +38,7 @@ static inline void pack_columns(const OuterArgs& a, int64_t top, int64_t R, int6
 }
 
 static inline void pack_panels(const OuterArgs& a, int64_t top, int64_t R, float* to) {
-  const int64_t depth = padded32(R), AHEAD = 4;  // rows to be prefetched: the machine does not foresee that they are read backwards
+  const int64_t depth = padded32(R), AHEAD = 4;  // rows to be prefetched
   for (int64_t r = 0; r < depth; r++)
     for (int64_t j = 0; j < a.N; j += LANES) {
       const float* row = a.B + (top - 1 - r) * a.ldb;
