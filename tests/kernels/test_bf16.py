@@ -94,8 +94,8 @@ def test_special_values(machine: None) -> None:
 
 def test_a_sum_of_negative_zeros_is_zero(machine: None) -> None:
     A, B = np.full((9, 40), -1, np.float32), np.zeros((40, 40), np.float32)
-    for product in (_native.rows_product(A, _native.Panels(B, False, 1, True), None), outer(A.T.copy(), B)):
-        assert not product.view(np.uint32).any()
+    for result in (_native.rows_product(A, _native.Panels(B, False, 1, True), None), outer(A.T.copy(), B)):
+        assert not result.view(np.uint32).any()
 
 
 def outer(A: Array, B: Array) -> Array:
@@ -118,7 +118,7 @@ def test_a_stream_has_the_bits_of_a_window(machine: None, cell: Cell) -> None:
     for id in ids[:, 0].tolist():
         stream.read(id)
     assert same(stream.state()[0][0], hs[-1, 0])
-    assert same(stream.logits(), summed(hs[-1], V.T.copy())[0])
+    assert same(stream.logits(), product(hs[-1], V.T.copy())[0])
 
 
 Window = tuple[Array, Array, Array]
