@@ -17,6 +17,7 @@ static inline Bits operator&(Bits a, Bits b) { return {_mm512_and_si512(a.x, b.x
 static inline Bits operator|(Bits a, Bits b) { return {_mm512_or_si512(a.x, b.x)}; }
 static inline Bits up16(Bits a) { return {_mm512_slli_epi32(a.x, 16)}; }
 static inline Bits down16(Bits a) { return {_mm512_srli_epi32(a.x, 16)}; }
+static inline Mask is_nan(V v) { return {_mm512_cmp_ps_mask(v.x, v.x, _CMP_UNORD_Q)}; }
 #elif defined(UNSPOOL_AVX2)
 struct Bits { __m256i x, y; };
 static inline Bits load_bits(const uint32_t* p) { return {_mm256_loadu_si256((const __m256i*)p), _mm256_loadu_si256((const __m256i*)(p + 8))}; }
@@ -29,6 +30,7 @@ static inline Bits operator&(Bits a, Bits b) { return {_mm256_and_si256(a.x, b.x
 static inline Bits operator|(Bits a, Bits b) { return {_mm256_or_si256(a.x, b.x), _mm256_or_si256(a.y, b.y)}; }
 static inline Bits up16(Bits a) { return {_mm256_slli_epi32(a.x, 16), _mm256_slli_epi32(a.y, 16)}; }
 static inline Bits down16(Bits a) { return {_mm256_srli_epi32(a.x, 16), _mm256_srli_epi32(a.y, 16)}; }
+static inline Mask is_nan(V v) { return {_mm256_cmp_ps(v.x, v.x, _CMP_UNORD_Q), _mm256_cmp_ps(v.y, v.y, _CMP_UNORD_Q)}; }
 #elif defined(UNSPOOL_NEON)
 struct Bits { uint32x4_t q[4]; };
 #define UNSPOOL_BIT_QUARTERS(expression) \
@@ -45,6 +47,11 @@ static inline Bits operator&(Bits a, Bits b) { UNSPOOL_BIT_QUARTERS(vandq_u32(a.
 static inline Bits operator|(Bits a, Bits b) { UNSPOOL_BIT_QUARTERS(vorrq_u32(a.q[i], b.q[i])); }
 static inline Bits up16(Bits a) { UNSPOOL_BIT_QUARTERS(vshlq_n_u32(a.q[i], 16)); }
 static inline Bits down16(Bits a) { UNSPOOL_BIT_QUARTERS(vshrq_n_u32(a.q[i], 16)); }
+static inline Mask is_nan(V v) {
+  Mask r;
+  for (int i = 0; i < 4; i++) r.q[i] = vmvnq_u32(vceqq_f32(v.q[i], v.q[i]));
+  return r;
+}
 #else
 struct Bits { uint32_t u[16]; };
 #define UNSPOOL_BIT_LANES(expression) \
@@ -64,17 +71,20 @@ static inline Bits operator&(Bits a, Bits b) { UNSPOOL_BIT_LANES(a.u[i] & b.u[i]
 static inline Bits operator|(Bits a, Bits b) { UNSPOOL_BIT_LANES(a.u[i] | b.u[i]); }
 static inline Bits up16(Bits a) { UNSPOOL_BIT_LANES(a.u[i] << 16); }
 static inline Bits down16(Bits a) { UNSPOOL_BIT_LANES(a.u[i] >> 16); }
+static inline Mask is_nan(V v) {
+  Mask r;
+  for (int i = 0; i < 16; i++) r.b[i] = v.f[i] != v.f[i];
+  return r;
+}
 #endif
 
 // q(x): +0 where |x| < 2^-56, else the nearest bf16, ties to even; every NaN becomes one NaN. Every product of two such numbers is
 // a multiple of 2^-126, so that no partial sum is denormal: AMX, which flushes denormal numbers, then agrees with ordinary sums.
 static inline V round_bf16(V v) {
-  const V size = abs(v), largest = set1(0x1.fffffep127f);
   const Bits bits = bits_of(v), even = down16(bits) & all_bits(1);
-  const V rounded = floats_of((bits + all_bits(0x7fff) + even) & all_bits(0xffff0000));
-  const V finite = select(size < set1(0x1p-56f), zero(), rounded);
-  const V infinite = select(largest < size, v, floats_of(all_bits(0x7fc00000)));
-  return select(size < floats_of(all_bits(0x7f800000)), finite, infinite);
+  const V rounded = floats_of((bits + (even + all_bits(0x7fff))) & all_bits(0xffff0000));  // an infinite number is kept
+  const V number = select(abs(v) < set1(0x1p-56f), zero(), rounded);
+  return select(is_nan(v), floats_of(all_bits(0x7fc00000)), number);
 }
 
 // Pairs of rounded numbers.

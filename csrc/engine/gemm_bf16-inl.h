@@ -19,65 +19,89 @@ namespace unspool::UNSPOOL_SET {
 
 static const int64_t K_BLOCK = 512;  // a multiple of 32: two panels of it stay in an L1 cache of 32 KiB
 
-// One block of 32: E and O of M rows and N panels. Rows of `a` are lda apart; `next` is the distance from k to k + 2 in a.
-// Both chains at once if there are registers for them.
-template <int M, int N, int CHAINS>
-static inline __attribute__((always_inline)) void add_chains(const float* a, int64_t lda, int64_t next, const uint32_t* b, int64_t down, int64_t panel,
-                                                             int first, V (&sums)[CHAINS][M][N]) {
-#pragma GCC unroll 2
-  for (int c = 0; c < CHAINS; c++)
+// How a tile reads the element (i, k) of A, and row k of panel j of B, in a block of 32.
+struct RowsOfA {
+  const float* a;
+  int64_t lda;
+  inline __attribute__((always_inline)) const float* at(int i, int k) const { return a + i * lda + k; }
+  inline __attribute__((always_inline)) void next_block() { a += 32; }
+};
+struct PairsOfB {
+  const uint32_t* b;
+  int64_t panel;
+  inline __attribute__((always_inline)) V row(int k, int j) const {
+    const Bits pairs = load_bits(b + k / 2 * LANES + j * panel);
+    return k % 2 ? odd_of(pairs) : even_of(pairs);
+  }
+  inline __attribute__((always_inline)) void next_block() { b += 16 * LANES; }
+};
+
+// A chain of one block of 32: E (ODD = 0) or O. It begins with a product, not with +0 plus a product: the difference between -0 and +0 is
+// lost in s, which is never -0. Unrolled: in a loop, the compiler copies sums between registers.
+template <int ODD, int M, int N, class A, class B> static inline __attribute__((always_inline)) void add_chain(const A& a, const B& b, V (&sum)[M][N]) {
+#pragma GCC unroll 16
+  for (int k = ODD; k < 32; k += 2) {
+    V column[N];
 #pragma GCC unroll 8
-    for (int i = 0; i < M; i++)
+    for (int j = 0; j < N; j++) column[j] = b.row(k, j);
 #pragma GCC unroll 8
-      for (int j = 0; j < N; j++) sums[c][i][j] = zero();
-#pragma GCC unroll 2
-  for (int r = 0; r < 16; r++) {
-    V column[CHAINS][N];
+    for (int i = 0; i < M; i++) {
+      const bool broadcast = k > ODD && i % 2 == 0;  // from memory, as in tile_step of gemm-inl.h
+      const V row = set1(*a.at(i, k));
 #pragma GCC unroll 8
-    for (int j = 0; j < N; j++) {
-      const Bits pairs = load_bits(b + r * down + j * panel);
-      if (CHAINS == 2 || first == 0) column[0][j] = even_of(pairs);
-      if (CHAINS == 2 || first == 1) column[CHAINS - 1][j] = odd_of(pairs);
+      for (int j = 0; j < N; j++)
+        if (k == ODD) sum[i][j] = row * column[j];
+        else if (broadcast) add_product(sum[i][j], a.at(i, k), column[j]);
+        else add_product(sum[i][j], row, column[j]);
     }
-#pragma GCC unroll 8
-    for (int i = 0; i < M; i++)
-#pragma GCC unroll 2
-      for (int c = 0; c < CHAINS; c++) {
-        const V row = set1(a[i * lda + r * next + (CHAINS == 2 ? c : first)]);
-#pragma GCC unroll 8
-        for (int j = 0; j < N; j++) add_product(sums[c][i][j], row, column[c][j]);
-      }
   }
 }
 
-// s += (E + O) for some blocks of 32; the rows of s are `stride` vectors apart.
-template <int M, int N>
-static inline void bf16_tile(const float* a, int64_t lda, const uint32_t* b, int64_t panel, int64_t blocks, V* s, int64_t stride) {
-  for (int64_t block = 0; block < blocks; block++, a += 32, b += 16 * LANES) {
-    V both[2][M][N];
-    if constexpr (2 * M * N <= ACCUMULATORS) {
-      add_chains<M, N, 2>(a, lda, 2, b, LANES, panel, 0, both);
+// Both chains, for few rows: each number of B is read once.
+template <int M, int N, class A, class B> static inline __attribute__((always_inline)) void add_both(const A& a, const B& b, V (&E)[M][N], V (&O)[M][N]) {
+#pragma GCC unroll 8
+  for (int i = 0; i < M; i++)
+#pragma GCC unroll 8
+    for (int j = 0; j < N; j++) E[i][j] = O[i][j] = zero();
+#pragma GCC unroll 2
+  for (int k = 0; k < 32; k += 2) {
+    V even[N], odd[N];
+#pragma GCC unroll 8
+    for (int j = 0; j < N; j++) even[j] = b.row(k, j), odd[j] = b.row(k + 1, j);
+#pragma GCC unroll 8
+    for (int i = 0; i < M; i++) {
+      const V first = set1(*a.at(i, k)), second = set1(*a.at(i, k + 1));
+#pragma GCC unroll 8
+      for (int j = 0; j < N; j++) add_product(E[i][j], first, even[j]);
+#pragma GCC unroll 8
+      for (int j = 0; j < N; j++) add_product(O[i][j], second, odd[j]);
+    }
+  }
+}
+
+// s += (E + O) for some blocks of 32; the rows of s are `lds` apart.
+template <int M, int N, class A, class B> static inline void bf16_tile(A a, B b, int64_t blocks, float* s, int64_t lds, bool from_zero) {
+  for (int64_t block = 0; block < blocks; block++, a.next_block(), b.next_block()) {
+    V E[M][N], O[M][N];
+    if constexpr (M <= 3) {
+      add_both(a, b, E, O);
     } else {
-      V one[1][M][N];
-      for (int c = 0; c < 2; c++) {
-        if (c == 0) add_chains<M, N, 1>(a, lda, 2, b, LANES, panel, 0, one);
-        else add_chains<M, N, 1>(a, lda, 2, b, LANES, panel, 1, one);
-#pragma GCC unroll 8
-        for (int i = 0; i < M; i++)
-#pragma GCC unroll 8
-          for (int j = 0; j < N; j++) both[c][i][j] = one[0][i][j];
-      }
+      add_chain<0>(a, b, E);
+      add_chain<1>(a, b, O);
     }
 #pragma GCC unroll 8
     for (int i = 0; i < M; i++)
 #pragma GCC unroll 8
-      for (int j = 0; j < N; j++) s[i * stride + j] = s[i * stride + j] + (both[0][i][j] + both[1][i][j]);
+      for (int j = 0; j < N; j++) {
+        float* at = s + i * lds + j * LANES;
+        store(at, (block == 0 && from_zero ? zero() : load(at)) + (E[i][j] + O[i][j]));
+      }
   }
 }
 
-template <int M, int N> static inline void bf16_rows(int rows, const float* a, int64_t lda, const uint32_t* b, int64_t panel, int64_t blocks, V* s, int64_t stride) {
-  if (rows == M) return bf16_tile<M, N>(a, lda, b, panel, blocks, s, stride);
-  if constexpr (M > 1) bf16_rows<M - 1, N>(rows, a, lda, b, panel, blocks, s, stride);
+template <int M, int N, class A, class B> static inline void bf16_rows(int rows, const A& a, const B& b, int64_t blocks, float* s, int64_t lds, bool from_zero) {
+  if (rows == M) return bf16_tile<M, N>(a, b, blocks, s, lds, from_zero);
+  if constexpr (M > 1) bf16_rows<M - 1, N>(rows, a, b, blocks, s, lds, from_zero);
 }
 
 // The rows of a tile and its panels; of a single row, and of a few, more panels: enough chains to hide the latency of a
@@ -92,14 +116,14 @@ template <class Finish, int N, int ROWS> static inline void bf16_group(const Pro
   const Group<N> g = group_at<N>(p.B, panel);
   const uint32_t* b = p.B.pairs_at(panel, p.first_k);
   const int64_t blocks = (p.K + 31) / 32, stride = p.B.depth() / 2 * LANES;
-  V s[ROWS_AT_ONCE * N];
-  for (int64_t i = 0; i < p.M * N; i++) s[i] = zero();
+  alignas(64) float s[ROWS_AT_ONCE * N * LANES];
+  if (blocks == 0) __builtin_memset(s, 0, (size_t)p.M * N * LANES * 4);
   for (int64_t block = 0; block < blocks; block += K_BLOCK / 32) {
     const int64_t n = blocks - block < K_BLOCK / 32 ? blocks - block : K_BLOCK / 32;
     int64_t tiles = (p.M + ROWS - 1) / ROWS;
     for (int64_t m = 0; tiles > 0; tiles--) {
       const int rows = (int)((p.M - m + tiles - 1) / tiles);
-      bf16_rows<ROWS, N>(rows, p.rounded + m * lda + block * 32, lda, b + block * 16 * LANES, stride, n, s + m * N, N);
+      bf16_rows<ROWS, N>(rows, RowsOfA{p.rounded + m * lda + block * 32, lda}, PairsOfB{b + block * 16 * LANES, stride}, n, s + m * N * LANES, N * LANES, block == 0);
       m += rows;
     }
   }
@@ -107,7 +131,7 @@ template <class Finish, int N, int ROWS> static inline void bf16_group(const Pro
 #pragma GCC unroll 8
     for (int j = 0; j < N; j++) {
       const int n = g.at[j].n;
-      V sum = s[m * N + j];
+      V sum = load(s + (m * N + j) * LANES);
       if (p.start) sum = get<V>(p.start[m] + p.start_shift + g.at[j].at, n) + sum;
       put(p.C + m * p.ldc + p.shift + g.at[j].at, n, Finish::of(sum));
     }

@@ -23,6 +23,7 @@ SIZES = [
     (13, 96, 48),
     (65, 515, 33),
     (7, 1, 300),
+    (200, 40, 20),
 ]
 
 
@@ -89,6 +90,35 @@ def test_special_values(machine: None) -> None:
     rng = np.random.default_rng(0)
     A, B = (rng.choice(np.array(values, np.float32), shape) for shape in ((40, 70), (70, 35)))
     assert same(_native.rows_product(A, _native.Panels(B, False, 1, True), None), product(A, B))
+
+
+def test_a_sum_of_negative_zeros_is_zero(machine: None) -> None:
+    A, B = np.full((9, 40), -1, np.float32), np.zeros((40, 40), np.float32)
+    for result in (_native.rows_product(A, _native.Panels(B, False, 1, True), None), outer(A.T.copy(), B)):
+        assert not result.view(np.uint32).any()
+
+
+def outer(A: Array, B: Array) -> Array:
+    return _native.outer_product(A, B, None, False, None, None, True, 0, 0, None, True, True)
+
+
+@pytest.mark.parametrize("cell", [cell for cell in CELLS.values() if cell.has_W], ids=lambda cell: cell.name)
+def test_a_stream_has_the_bits_of_a_window(machine: None, cell: Cell) -> None:
+    rng, G, H, K = np.random.default_rng(0), len(cell.gates), 37, 5
+    W, table, V = (
+        (rng.standard_normal(shape) / 6).astype(np.float32) for shape in ((G * H, H), (K, G * H), (K, H))
+    )
+    extra = [rng.standard_normal(H).astype(np.float32) for _ in cell.extra]
+    ids, nothing = rng.integers(0, K, (9, 1)).astype(np.int32), np.zeros((1, H), np.float32)
+    packed, output = _native.Panels(W, True, G, True), _native.Panels(V, True, 1, True)
+    hs = _native.window_forward(
+        cell.name, 0, None, table, ids, packed, nothing, nothing if cell.has_cell_state else None, extra, None, False, None
+    )[0]  # fmt: skip
+    stream = _native.Stream([(cell.name, 0, H, packed, table, None, None, extra)], output, None, [])
+    for id in ids[:, 0].tolist():
+        stream.read(id)
+    assert same(stream.state()[0][0], hs[-1, 0])
+    assert same(stream.logits(), product(hs[-1], V.T.copy())[0])
 
 
 Window = tuple[Array, Array, Array]
