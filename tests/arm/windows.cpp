@@ -45,7 +45,7 @@ struct Weights {
     const int64_t GH = cell.gates * w.H;
     const auto add = [&](const std::vector<float>& values, int64_t rows, int64_t columns, int64_t groups, int64_t cut) {
       matrices.emplace_back(values, forward ? columns : rows, forward ? rows : columns, forward, forward ? groups : 1, precision, forward ? 0 : cut);
-      const int64_t each = (w.B < ROWS_AT_ONCE ? w.B : ROWS_AT_ONCE) * rounded_stride(matrices.back().packed.K);
+      const int64_t each = rounded_floats(matrices.back().packed.K, w.B < ROWS_AT_ONCE ? w.B : ROWS_AT_ONCE);
       floats = each > floats ? each : floats;
       return matrices.back().packed;
     };
