@@ -230,7 +230,7 @@ def test_any_damage_to_a_container_is_found(trained):
     with pytest.raises(FileError, match="cut short"):
         Container.from_bytes(content + b"\0")
     with pytest.raises(FileError, match="install a later one"):
-        Container.from_bytes(content[:8] + b"\x02" + content[9:])
+        Container.from_bytes(content[:8] + b"\x03" + content[9:])
 
 
 @given(st.binary(max_size=90))

@@ -234,7 +234,7 @@ def window_backward(
     over, name = (gates, "gates") if cell.da_over == "tape" else (dh, "dh")
     over = as_written(over, name) if consume and cell.da_over and over is not None else None
     da, dh0, ds0 = _native.window_backward(
-        cell.name, chosen(tape.activation, ACTIVATIONS, "activation"), None if W is None else pack(W, cut=cell.W_cut(tape.hs.shape[2]), bf16=bf16),
+        cell.name, chosen(tape.activation, ACTIVATIONS, "activation"), None if W is None else _pack_back(W, cell, bf16),
         as_floats(tape.hs, "hs"), maybe_floats(tape.ss, "ss"), gates, _own(cell, extra, bf16, forward=False), tape.P,
         None if tape.lengths is None else as_ids(tape.lengths, "lengths"), tape.reverse,
         maybe_floats(tape.recurrent_mask, "recurrent_mask"), dh, maybe_floats(dh_end, "dh_end"),
@@ -244,6 +244,14 @@ def window_backward(
         assert over is not None
         da = over
     return Backward(da, dh0, ds0)
+
+
+def _pack_back(W: Floats | Packed, cell: Recurrence, bf16: bool) -> Packed:
+    """Pack W (G*H, H) for the backward pass."""
+    if isinstance(W, Packed):
+        return W
+    rows = as_rows(W, "W")
+    return pack(rows, cut=cell.W_cut(rows.shape[1]), bf16=bf16)
 
 
 def softmax_cross_entropy(
