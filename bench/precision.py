@@ -33,7 +33,7 @@ from unspool.data import prepare
 from unspool.data.batches.text_windows import Batch, sequential_batches
 from unspool.evaluation.language import validation_loss
 from unspool.gradients import backpropagate
-from unspool.kernels import reference
+from unspool.kernels import native_bf16, reference
 from unspool.kernels.backend import Backend
 from unspool.model.config import INPUT_TABLE_LIMIT
 from unspool.optimisers.schedules.cosine import Cosine
@@ -232,6 +232,9 @@ def main() -> None:
     if args.join:
         figures = [each for path in args.join for each in json.loads(path.read_text())["figures"]]
     else:
+        native_bf16.matmul(
+            *(np.ones((8, 8), np.float32) for _ in range(2))
+        )  # the first kernel in bf16 tests the tiles
         print(kernel_info())
         figures = measure(args)
     print_tables(figures)

@@ -88,10 +88,14 @@ def be_contender(name: str) -> None:
         hello["version"] = importlib.import_module(library).__version__
     except ImportError:
         return
-    if name == "unspool float32":
-        import unspool
-        from unspool.kernels import _native
+    if library == "unspool":
+        import numpy as np
 
+        import unspool
+        from unspool.kernels import _native, native_bf16
+
+        if precision == "bf16":  # the first kernel in bf16 tests the tiles
+            native_bf16.matmul(*(np.ones((8, 8), np.float32) for _ in range(2)))
         hello |= unspool.kernel_info() | {"peak": max(_native.fma_peak(0.3) for _ in range(3))}
     serve_steps(hello, lambda case: module.Step(case, precision))
 

@@ -93,7 +93,7 @@ static UNSPOOL_INLINE int64_t outer_tile_rows(int64_t N) {
   const int64_t rows = 768 * 1024 / (2 * (N < 16 ? 16 : (N + 15) / 16 * 16)) / 32 * 32;
   return rows < OUTER_ROWS ? OUTER_ROWS : rows > 1024 ? 1024 : rows;
 }
-static UNSPOOL_INLINE int64_t outer_scratch(int64_t N, Precision precision = Precision::BF16) {
+static UNSPOOL_INLINE int64_t outer_scratch(int64_t N, Precision precision) {
   const int64_t floats = outer_scratch_of_floats(N), tiles = outer_tile_rows(N) * (OUTER_COLUMNS + (N + 15) / 16 * 16) / 2;
   return precision == Precision::BF16 && tiles > floats ? tiles : floats;
 }

@@ -33,7 +33,7 @@ VARYING = [
     (re.compile(r"\b\d(\.\d+)?e-\d+"), "…"),  # rounding errors, of NumPy and PyTorch too
     (re.compile(r"(/tmp|/var/folders)/[\w./-]+"), "/tmp/…"),
     (re.compile(r'"(\w*seconds\w*|tokens_per_second|threads)": [\d.e+-]+'), r'"\1": …'),
-    (re.compile(r'"isa": "\w+", "available": \[[^]]*\]'), '"isa": …'),
+    (re.compile(r'"isa": "\w+", "bf16": "\w+", "available": \[[^]]*\]'), '"isa": …'),
 ]
 """What differs between machines and moments, and what stands for it in a comparison."""
 

@@ -26,7 +26,7 @@ def call(*arguments: object, threads: int = 2, isa: str | None = None, columns: 
     """Run `unspool ARGUMENTS…` with so many threads, on an instruction set, in a terminal of so many columns."""
     environment = {
         "UNSPOOL_THREADS": str(threads),
-        "UNSPOOL_ISA": isa or unspool.kernel_info()["isa"],
+        "UNSPOOL_ISA": isa or unspool.kernel_info()["bf16"],
         "COLUMNS": str(columns),
     }
     out, err = io.StringIO(), io.StringIO()

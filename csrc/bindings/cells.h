@@ -26,6 +26,8 @@ inline void check_W(const Cell& cell, const Panels* W, bool transposed) {
   require(H >= 1 && columns == G * H && W->shape.groups == (transposed ? G : 1),
           "W must be packed from shape (" + std::to_string(G * H) + ", " + std::to_string(H) + ") " +
               (transposed ? "in " + std::to_string(G) + " groups" : "as it is"));
+  const int64_t cut = !transposed && cell.W_gap && W->shape.precision == Precision::BF16 ? cell.W_gap_at * H : 0;
+  require(W->shape.cut == cut, "W must be packed with cut=" + std::to_string(cut));
 }
 
 // The extra parameters of a cell, checked; what `to` points into lives as long as this value.

@@ -17,7 +17,7 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   a.R = (int64_t)h.shape(0);
   a.H = Vt.shape.K;
   a.K = Vt.shape.N;
-  require(a.K >= 1 && a.H >= 1 && Vt.shape.groups == 1, "V must have at least one row and one column");
+  require(a.K >= 1 && a.H >= 1 && Vt.shape.groups == 1 && Vt.shape.cut == 0, "V must have at least one row and one column");
   a.h__RH = checked(h, "h", {a.R, a.H});
   a.Vt = Vt.shape;
   a.c__K = checked(c, "c", {a.K});
@@ -37,7 +37,7 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   a.accumulate = accumulate;
   nb::object dh = nb::none();
   if (V) {
-    require(V->shape.K == a.K && V->shape.N == a.H && V->shape.groups == 1 && V->shape.precision == Vt.shape.precision, "V must be packed as it is");
+    require(V->shape.K == a.K && V->shape.N == a.H && V->shape.groups == 1 && V->shape.cut == 0 && V->shape.precision == Vt.shape.precision, "V must be packed as it is");
     require(a.dV__KH, "a gradient of h comes with one of V: pass dV");
     a.V = V->shape;
     Array values = array({(size_t)a.R, (size_t)a.H});

@@ -11,6 +11,7 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
   const int64_t M = (int64_t)A.shape(0), K = (int64_t)A.shape(1), N = B.shape.N;
   require(K == B.shape.K, "the product's sides do not meet: " + std::to_string(K) + " columns against " +
                               std::to_string(B.shape.K) + " rows");
+  require(B.shape.cut == 0, "B must be packed with cut=0");
   const int64_t lda = row_stride(A, "A");
   const bool one_row = start && start->ndim() == 1;
   const float* from = !start ? nullptr : one_row ? checked(*start, "start", {N}) : checked(*start, "start", {M, N});

@@ -58,8 +58,9 @@ static void hash_outer(Precision precision, int64_t M, int64_t R, int64_t N, boo
   const int64_t K = 6, gap_at = gap ? M / 2 : M;
   Sums sums = {numbers.floats(K * M), numbers.floats(M - gap_at), {}};  // in this order, as braces are
   std::vector<float> C = numbers.floats(M * N);
-  Block scratch = unwritten(outer_scratch(N) * threads());
-  for (const int64_t rows : {int64_t(64), R}) {
+  Block scratch = unwritten(outer_scratch(N, precision) * threads());
+  for (const bool second : {false, true}) {
+    const int64_t rows = second ? R : 64;
     const auto drawn = [&](int64_t n) { return special ? numbers.special(n) : numbers.wide(n); };
     const std::vector<float> A = drawn(rows * (M + gap)), B = drawn(rows * N);
     sums.ids = numbers.ids(rows, (int32_t)K);
@@ -68,13 +69,13 @@ static void hash_outer(Precision precision, int64_t M, int64_t R, int64_t N, boo
     a.A = A.data(), a.lda = M + gap;
     a.B = B.data(), a.ldb = N;
     a.C = C.data(), a.ldc = N;
-    a.accumulate = rows == R;
+    a.accumulate = second;
     a.scratch = scratch.at;
     a.gap_at = gap_at, a.gap = gap;
     if (gap) {
       a.table = sums.table.data(), a.table_stride = M, a.table_rows = K, a.ids = sums.ids.data();
       a.sum = sums.sum.data();
-      a.zero_table = a.zero_sum = rows != R;
+      a.zero_table = a.zero_sum = !second;
     }
     run(products(precision).outer, a);
     Hash& hash = hash_of(std::string("outer ") + name_of(precision));

@@ -17,7 +17,7 @@ static void hash_softmax(Precision precision, const SoftmaxShape& s, bool gradie
   const Matrix forward(V, s.H, s.K, true, 1, precision), backward(V, s.K, s.H, false, 1, precision);
   std::vector<float> dh((size_t)(s.R * s.H)), dV = numbers.floats(s.K * s.H), dc = numbers.floats(s.K);
   std::vector<double> loss((size_t)s.R);
-  Block o = unwritten(s.block * s.K), scratch = unwritten(outer_scratch(s.H) * threads());
+  Block o = unwritten(s.block * s.K), scratch = unwritten(outer_scratch(s.H, precision) * threads());
   SoftmaxArgs a{};
   a.rounded_floats = rounded_floats(s.H > s.K ? s.H : s.K);
   Block rounded = unwritten(a.rounded_floats * threads());

@@ -381,7 +381,7 @@ def test_every_activation_and_size_is_the_same_on_every_instruction_set(H, activ
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_large_layer_is_the_same_on_every_instruction_set(cell):
-    case = Windowed(config_of(cell, "one-hot", LARGE[cell] + 1), tau=2, B=3)
+    case = Windowed(config_of(cell, "one-hot", LARGE[cell] + 1), tau=2, B=5)
     native.set_threads(3)
     whole = walk(case)
     for name in SETS:

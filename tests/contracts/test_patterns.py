@@ -276,7 +276,7 @@ def test_activations_by_themselves_equal_their_twins_and_have_the_same_bits_ever
         found.append(
             (native.activate(a, activation), native.slope(native.activate(a, activation), activation))
         )
-    native.choose_isa(before["isa"])
+    native.choose_isa(before["bf16"])
     for h, slope in found:
         assert h.tobytes() == found[0][0].tobytes() and slope.tobytes() == found[0][1].tobytes()
         np.testing.assert_allclose(h, reference.activate(a, activation), rtol=2e-6, atol=1e-7)

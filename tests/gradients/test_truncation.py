@@ -86,7 +86,7 @@ def test_the_kernel_weighs_the_chain_as_its_twin_does_with_every_instruction_set
                     native.window_forward(**args), args["W"], extra=args["extra"], **arriving
                 )
             )
-    native.choose_isa(before["isa"])
+    native.choose_isa(before["bf16"])
     native.set_threads(before["threads"])
     for ours in found:
         for mine, first, twin in zip(ours, found[0], theirs, strict=True):

@@ -34,7 +34,7 @@ def machine(request: pytest.FixtureRequest) -> Iterator[None]:
     native.choose_isa(isa)
     native.set_threads(threads)
     yield
-    native.choose_isa(before["isa"])
+    native.choose_isa(before["bf16"])
     native.set_threads(before["threads"])
 
 
@@ -162,7 +162,7 @@ def plain_windows() -> dict[str, Window]:
     native.choose_isa("plain")
     native.set_threads(1)
     found = {cell.name: window(cell, 5, 9) for cell in CELLS.values() if cell.has_W}
-    native.choose_isa(before["isa"])
+    native.choose_isa(before["bf16"])
     native.set_threads(before["threads"])
     return found
 

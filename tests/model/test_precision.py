@@ -62,7 +62,7 @@ def machine(request: pytest.FixtureRequest) -> Iterator[None]:
     choose_isa(request.param[0])
     set_threads(request.param[1])
     yield
-    choose_isa(before["isa"])
+    choose_isa(before["bf16"])
     set_threads(before["threads"])
 
 
@@ -72,7 +72,7 @@ def plain() -> dict[str, bytes]:
     choose_isa("plain")
     set_threads(1)
     found = {name: gradient_of(model_of(name), 8)[1].tobytes() for name in CONFIGS}
-    choose_isa(before["isa"])
+    choose_isa(before["bf16"])
     set_threads(before["threads"])
     return found
 
@@ -136,7 +136,7 @@ def in_two_parts(model: Model, cut: int) -> Gradient:
 
 def test_a_window_that_is_cut_on_the_grid_has_the_same_gradient_and_off_it_is_reported() -> None:
     model = model_of("gru")
-    assert steps_between_cuts(model.config, 8) == 4
+    assert steps_between_cuts(model.backend.BLOCK, 8) == 4
     whole = model.gradient()
     x, y, _ = window(model, 8)
     backpropagate(model, x, y, None, whole)
@@ -149,12 +149,32 @@ def test_a_window_that_is_cut_on_the_grid_has_the_same_gradient_and_off_it_is_re
         in_two_parts(model, 45)
 
 
-def test_another_window_is_added_after_the_first_one() -> None:
+def test_another_window_has_another_gradient_which_is_added() -> None:
+    model = model_of("tied")
+    x, y, _ = window(model, 8)
+    a, b, together = (model.gradient() for _ in range(3))
+    for gradient, steps in ((a, slice(48)), (b, slice(48, None))):
+        backpropagate(model, x[steps], y[steps], None, gradient)
+        model.fold_input_tables(gradient)
+    with pytest.raises(InputError, match="this gradient is complete"):
+        backpropagate(model, x, y, None, a)
+    backpropagate(model, x[48:], y[48:], None, together)
+    model.fold_input_tables(together)
+    assert (b.flat == together.flat).all()
+    together.add(a)
+    assert (together.flat == a.flat + b.flat).all()
+    together.clear()
+    backpropagate(model, x[48:], y[48:], None, together)
+    model.fold_input_tables(together)
+    assert (together.flat == b.flat).all()
+
+
+def test_float32_and_float64_are_cut_anywhere_without_a_word() -> None:
     model = model_of("gru")
-    a, b = in_two_parts(model, 40), in_two_parts(model, 48)
-    expected = a.flat + b.flat
-    a.add(b)
-    assert (a.flat == expected).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        in_two_parts(model.on(native), 45)
+        in_two_parts(model.on(reference), 45)
 
 
 def test_twenty_updates_end_in_the_same_bits_on_every_machine(machine: None, updated: bytes) -> None:

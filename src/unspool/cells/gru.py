@@ -15,6 +15,7 @@ reset gate's product. With h' = h(t-1), one step's Jacobian is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -98,14 +99,14 @@ class GRU(Cell):
 
 def _n(reads: Reads) -> Floats:
     *inputs, r, q = reads.values
-    p = affine(Reads(inputs, reads.weights[:-2], reads.biases))
+    p = affine(replace(reads, values=inputs, weights=reads.weights[:-2]))
     return native.activate(fma(r, q, p), "tanh")
 
 
 def _n_back(reads: Reads, n: Floats, d: Floats) -> Gradients:
     *inputs, r, q = reads.values
     da = d * (1 - n * n)
-    part = affine_back(Reads(inputs, reads.weights[:-2], reads.biases), n, da)
+    part = affine_back(replace(reads, values=inputs, weights=reads.weights[:-2]), n, da)
     return Gradients([*part.values, da * q, da * r], [*part.weights, None, None], part.biases)
 
 

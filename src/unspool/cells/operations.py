@@ -1,6 +1,6 @@
 """Operations of a computational graph, forward and backward, with the arithmetic of the kernels.
 
-    affine     b + Σ W v              one chain of fused multiply-adds that starts at the bias, edges in order
+    affine     b + Σ W v              the bias, then the products of the edges in order, each added to what is there
     gate       sigmoid or tanh        of one block of the pre-activations a
 
 An operation takes the values on its edges, the matrices on its edges and its own biases. The forward pass is
@@ -18,6 +18,7 @@ import numpy as np
 
 from unspool.kernels import native
 from unspool.kernels.arrays import Activation, Floats, Ids
+from unspool.kernels.backend import Backend
 from unspool.kernels.recurrence import Recurrence
 from unspool.kernels.reference import slope
 
@@ -32,6 +33,10 @@ class Reads:
     values: Values
     weights: list[Floats | None]
     biases: list[Floats]
+    backend: Backend = native
+    """What multiplies matrices, in the precision of the network."""
+    continued: frozenset[int] = frozenset()
+    """The edges whose matrix goes on with further columns of the one before: the two make one product."""
 
 
 @dataclass
@@ -96,14 +101,24 @@ def _tape(cell: Recurrence, p: Floats) -> Floats:
 def affine(reads: Reads) -> Floats:
     """Return b + Σ W v as one chain; a token selects a column of its matrix."""
     total: Floats | None = reads.biases[0] if reads.biases else None
-    for value, W in zip(reads.values, reads.weights, strict=True):
-        assert W is not None
+    for value, W in _products(reads):
         if value.ndim == 1:
             total = _with_columns(total, W, value)
         else:
-            total = native.matmul(np.ascontiguousarray(value), np.ascontiguousarray(W.T), start=total)
+            total = reads.backend.matmul(np.ascontiguousarray(value), np.ascontiguousarray(W.T), start=total)
     assert total is not None
     return total
+
+
+def _products(reads: Reads) -> list[tuple[Any, Floats]]:
+    """Return the value and the matrix of every product."""
+    found: list[tuple[Any, Floats]] = []
+    for i, (value, W) in enumerate(zip(reads.values, reads.weights, strict=True)):
+        assert W is not None
+        if i in reads.continued:
+            value, W = (np.concatenate(pair, axis=1) for pair in zip(found.pop(), (value, W), strict=True))
+        found.append((value, W))
+    return found
 
 
 def _with_columns(total: Floats | None, W: Floats, tokens: Ids) -> Floats:
@@ -126,8 +141,8 @@ def affine_back(reads: Reads, _: Floats, d: Floats) -> Gradients:
             seen = value >= 0
             weights.append(scattered(value[seen], d[seen], W.shape[::-1]).T)
         else:
-            values.append(native.matmul(d, np.ascontiguousarray(W)))
-            weights.append(native.matmul(d, np.ascontiguousarray(value), transpose_a=True))
+            values.append(reads.backend.matmul(d, np.ascontiguousarray(W)))
+            weights.append(reads.backend.matmul(d, np.ascontiguousarray(value), transpose_a=True))
     return Gradients(values, weights, [native.column_sum(d)] if reads.biases else [])
 
 

@@ -115,12 +115,13 @@ class FitCommand(NamedTuple):
 
 def start_fit(work: Resumable, data: Path, options: StoredOptions, *, streams: bool = False) -> None:
     """Fit into a new run; with `streams`, also from standard input or a pipe: such a run cannot be resumed."""
-    options = replace(with_precision(options), out=options.out or default_run([data], work.name))
+    options = replace(options, out=options.out or default_run([data], work.name))
     if streams and _is_stream(data):
         check_before(options.out, options)
-        return work.fit(data, options, notes(options), {"data": str(data)})
+        return work.fit(data, with_precision(options), notes(options), {"data": str(data)})
     test: Path | None = getattr(options, "test", None)
     check_before(options.out, options, inputs=[*files_of(data), *files_of(test)])
+    options = with_precision(options)
     files = {str(path.absolute()): _hash(path.absolute()) for path in (data, test) if path is not None}
     command = {"options": options.to_json(), "files": files}
     more = {"data": str(data.absolute()), COMMAND: command}

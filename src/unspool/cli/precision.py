@@ -10,12 +10,12 @@ from unspool.training.precision import faster_precision
 AUTO = "auto"
 PRECISION = replace(
     network.PRECISION,
-    help=f"{network.PRECISION.help} auto: bf16 if this machine has AMX and trains faster with it, else float32; the run stores which.",
+    help=f"{network.PRECISION.help} auto: bf16 if this machine has AMX and a network of the given sizes (256 units where open) is faster in it, else float32; the run stores which.",
     choices=(*network.PRECISION.choices, AUTO),
     check=None,
 )
-B, TAU, K = 32, 64, 64
-"""The window and the tokens that precisions are compared on, where the options give none."""
+H, B, TAU, K = 256, 32, 64, 64
+"""The units, the window and the tokens that precisions are compared on, where the options give none."""
 T = TypeVar("T")
 
 
@@ -25,7 +25,8 @@ def with_precision(options: T) -> T:
     if given.precision != AUTO:
         return options
     sizes = {name: getattr(given, name, None) for name in ("cell", "hidden", "layers")}
-    config = ModelConfig(inputs=K, outputs=K, **{name: value for name, value in sizes.items() if value})
+    sizes = {"hidden": H} | {name: value for name, value in sizes.items() if value}
+    config = ModelConfig(inputs=K, outputs=K, **sizes)
     chosen = faster_precision(
         config, getattr(given, "batch_size", None) or B, getattr(given, "window", None) or TAU
     )

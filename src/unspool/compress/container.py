@@ -103,7 +103,12 @@ DAMAGED = "damaged or cut short: its CRC-32 does not match; restore it from a co
 
 
 def _read(fields: "_Fields") -> Container:
-    precision = PRECISIONS[0 if fields.take(1)[0] < 2 else fields.take(1)[0]]
+    number = 0 if fields.take(1)[0] < 2 else fields.take(1)[0]
+    if number >= len(PRECISIONS):
+        raise FileError(
+            f"number {number} as the precision; this unspool reads up to {len(PRECISIONS) - 1}: install a later one"
+        )
+    precision = PRECISIONS[number]
     mode = MODES[fields.take(1)[0]]
     identity, check, length, tokens = fields.take(8), fields.take(16), fields.number(), fields.number()
     name, run = (fields.take(fields.number()).decode(*UTF8) for _ in range(2))

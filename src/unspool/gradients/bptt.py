@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from unspool.cells import cell_named
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.backend import PRECISIONS
 from unspool.kernels.memory import require_memory
 from unspool.kernels.tape import Loss, bytes_of_tape
 from unspool.model.config import ModelConfig
@@ -79,7 +80,7 @@ def backpropagate(
     """
     check_choice("recompute", recompute, ("none", "sqrt"))
     tau, B = x.shape[:2]
-    edges = _edges(tau, steps_between_cuts(model.config, B)) if recompute == "sqrt" else [(0, tau)]
+    edges = _edges(tau, steps_between_cuts(model.backend.BLOCK, B)) if recompute == "sqrt" else [(0, tau)]
     _refuse_what_does_not_fit(model.config, max(stop - begin for begin, stop in edges), B)
     there = _Window(model, x, y, lengths, masks, weights or model.weights(), xi, scale, sampled_mask)
     if len(edges) == 1:
@@ -203,7 +204,7 @@ def bytes_of_model_tape(config: ModelConfig, tau: int, B: int, recompute: Recomp
     cell, H, masked = cell_named(config.cell), config.hidden, config.masks_state
     if recompute == "none":
         return parts * bytes_of_tape(cell, tau, B, H, X=config.width, masked=masked)
-    edges = _edges(tau, steps_between_cuts(config, B))
+    edges = _edges(tau, steps_between_cuts(PRECISIONS[config.precision].BLOCK, B))
     longest = max(stop - begin for begin, stop in edges)
     states = len(edges) * cell.parts * 4 * B * H
     return parts * (states + bytes_of_tape(cell, longest, B, H, X=config.width, masked=masked))

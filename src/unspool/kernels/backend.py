@@ -25,6 +25,10 @@ class Backend(Protocol):
     def DTYPE(self) -> type[Any]:
         """The precision of parameters, states and gradients."""
 
+    @property
+    def BLOCK(self) -> int:
+        """A sum over rows goes on, to the bits of one sum, after a multiple of so many rows."""
+
     def zeros(self, shape: tuple[int, ...]) -> Floats:
         """Return zeros of the backend's precision."""
 

@@ -40,6 +40,8 @@ from unspool.kernels.recurrence import Extra, Recurrence
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
 DTYPE = np.float32
+BLOCK = 1
+"""A sum over rows can go on after any row."""
 Packed = _native.Panels
 Stream = _native.Stream
 ACTIVATIONS: dict[str, int] = {"tanh": 0, "relu": 1, "sigmoid": 2, "identity": 3}

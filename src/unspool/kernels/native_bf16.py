@@ -3,6 +3,7 @@
 from functools import partial
 
 from unspool.kernels import native
+from unspool.kernels.bf16 import BLOCK as BLOCK
 from unspool.kernels.native import DTYPE as DTYPE
 from unspool.kernels.native import activate as activate
 from unspool.kernels.native import column_sum as column_sum

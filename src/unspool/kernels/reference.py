@@ -25,6 +25,8 @@ from unspool.kernels.reference_updates import sgd as sgd
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
 DTYPE = np.float64
+BLOCK = 1
+"""A sum over rows can go on after any row."""
 
 
 class Packed(NamedTuple):

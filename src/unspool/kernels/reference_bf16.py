@@ -3,6 +3,7 @@
 from functools import partial
 
 from unspool.kernels import reference
+from unspool.kernels.bf16 import BLOCK as BLOCK
 from unspool.kernels.reference import DTYPE as DTYPE
 from unspool.kernels.reference import activate as activate
 from unspool.kernels.reference import column_sum as column_sum

@@ -13,7 +13,8 @@ A row looks at its own steps and no others, so padding can hold anything.
 
 All weights α take tau_d · tau_e values per row. They are computed for one block of decoder steps at a time; where there are
 several blocks, the backward pass computes them again. So memory is linear in tau_d + tau_e. The bits are those of one
-block: sums over decoder steps run from the last block to the first.
+block: sums over decoder steps run from the last block to the first. In bf16, where such a sum can go on only after 32 steps,
+blocks have a multiple of 32 steps; there the gradient of v alone depends on the sizes of the pieces that it is summed over.
 """
 
 from __future__ import annotations
@@ -46,8 +47,6 @@ class AttentionWeights:
 
 SCORES, MIXED = 2**21, 2**24
 """About so many weights α are made at once, and so many values tanh(P h + A e)."""
-BLOCK = 32
-"""Decoder steps are cut at multiples of this, and sums over them too: in bf16 they do not depend on the cuts."""
 
 
 class Block(NamedTuple):
@@ -81,7 +80,7 @@ def attend(
     backend = weights.backend
     keys, queries = weights.A(e), weights.P(h) if weights.additive else h
     rows, z = _row_first(e), np.zeros((e.shape[1], h.shape[0], e.shape[2]), e.dtype)
-    edges, block = _edges(queries, keys), None
+    edges, block = _edges(weights, queries, keys), None
     for begin, end in edges:
         block = _block(weights, queries, keys, lengths, target_lengths, begin, end)
         for b, (T, L) in enumerate(block.live):
@@ -98,10 +97,10 @@ def attention_weights(weights: AttentionWeights, tape: AttentionTape) -> Floats:
     return np.concatenate([block.alpha for block in _blocks(weights, tape)][::-1], axis=1)
 
 
-def _edges(queries: Floats, keys: Floats) -> list[tuple[int, int]]:
+def _edges(weights: AttentionWeights, queries: Floats, keys: Floats) -> list[tuple[int, int]]:
     """Cut the decoder's steps into blocks that are small enough, or as small as can be."""
-    T, B = queries.shape[:2]
-    steps = max(1, SCORES // max(1, B * len(keys)) // BLOCK) * BLOCK
+    (T, B), least = queries.shape[:2], weights.backend.BLOCK
+    steps = max(1, SCORES // max(1, B * len(keys)) // least) * least
     return [(begin, min(T, begin + steps)) for begin in range(0, T, steps)]
 
 
@@ -110,7 +109,7 @@ def _blocks(weights: AttentionWeights, tape: AttentionTape) -> Iterator[Block]:
     if tape.only is not None:
         yield tape.only
         return
-    for begin, end in reversed(_edges(tape.queries, tape.keys)):
+    for begin, end in reversed(_edges(weights, tape.queries, tape.keys)):
         yield _block(weights, tape.queries, tape.keys, tape.lengths, tape.target_lengths, begin, end)
 
 
@@ -212,8 +211,8 @@ def _scores_backward(backend: Backend, block: Block, e: Floats, dz: Floats, de: 
 
 
 def _add_over_steps(backend: Backend, a: Floats, b: Floats, out: Floats) -> None:
-    """Add Σ a(t) b(t)ᵀ to `out`, the steps after the last multiple of 32 first: in bf16 a sum goes on only there."""
-    whole = len(a) // BLOCK * BLOCK
+    """Add Σ a(t) b(t)ᵀ to `out`, the steps after the last multiple of `Backend.BLOCK` first: a sum can go on only there."""
+    whole = len(a) // backend.BLOCK * backend.BLOCK
     for steps in (slice(whole, None), slice(whole)):
         if len(a[steps]):
             backend.matmul(a[steps], b[steps], transpose_a=True, out=out)

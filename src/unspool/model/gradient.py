@@ -7,9 +7,8 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from unspool.errors import CutWarning
+from unspool.errors import CutWarning, InputError
 from unspool.kernels.arrays import Floats
-from unspool.kernels.bf16 import BLOCK
 from unspool.model.config import ModelConfig
 from unspool.model.parameters import Parameters
 
@@ -31,6 +30,10 @@ class Gradient:
     """The gradient of W = R V, if o(t-1) is fed back. H H."""
     written: set[str] = field(default_factory=set)
     """The parameters whose gradient has been written since the last `clear`."""
+    block: int = 1
+    """`Backend.BLOCK`: so many rows are summed at a time."""
+    folded: bool = False
+    """Whether `fold_input_tables` has been called since the last `clear`."""
     rows: int = 0
     """The rows of all steps that have been added since the last `clear`."""
 
@@ -42,7 +45,7 @@ class Gradient:
     def clear(self) -> None:
         """Reset to zero, for the next update."""
         self.written.clear()
-        self.rows = 0
+        self.rows, self.folded = 0, False
         for table in self.tables.values():
             table[:] = 0
         if self.embedded is not None:
@@ -50,8 +53,9 @@ class Gradient:
 
     def continue_window(self, tau: int, B: int) -> None:
         """Note that a part of a window is added; warn where its bits in bf16 are not those of the whole window."""
-        grid = steps_between_cuts(self.config, B)
-        if self.rows % (grid * B or 1):
+        self._refuse_folded()
+        grid = steps_between_cuts(self.block, B)
+        if self.rows % self.block:
             warnings.warn(
                 f"a window of {B} rows is cut {self.rows / B:g} steps before its end; in bf16, the gradients of its parameters "
                 f"have the bits of the whole window only if cuts lie at multiples of {grid} steps from the end",
@@ -59,6 +63,14 @@ class Gradient:
                 stacklevel=4,
             )
         self.rows += tau * B
+
+    def _refuse_folded(self) -> None:
+        """Raise in bf16 if the sums hold more than one window: tiles would read them otherwise than multiply-adds."""
+        if self.folded and self.block > 1:
+            raise InputError(
+                "this gradient is complete (fold_input_tables): call clear(), or make another gradient for the next window and "
+                "add it with Gradient.add"
+            )
 
     def add(self, other: Gradient) -> None:
         """Add the gradient of another window, after `fold_input_tables` of both: one addition per value."""
@@ -79,6 +91,7 @@ class Gradient:
 
     def accumulators(self, *names: str) -> tuple[list[Floats], bool]:
         """Return the stored gradients of parameters, and whether to add to them; else the caller overwrites them."""
+        self._refuse_folded()
         if not self.written.isdisjoint(names):
             return [self.accumulator(name) for name in names], True
         self.written.update(names)
@@ -101,15 +114,13 @@ class Gradient:
             dE[:] = part
 
 
-def steps_between_cuts(config: ModelConfig, B: int) -> int:
+def steps_between_cuts(block: int, B: int) -> int:
     """Return where a window of B rows can be cut without changing a bit: at multiples of so many steps from its end.
 
-    >>> from dataclasses import replace
-    >>> config = ModelConfig(inputs=5, outputs=5)
-    >>> steps_between_cuts(config, 24), steps_between_cuts(replace(config, precision="bf16"), 24)
+    >>> steps_between_cuts(1, B=24), steps_between_cuts(32, B=24)
     (1, 4)
     """
-    return 1 if config.precision == "float32" else BLOCK // math.gcd(B, BLOCK)
+    return block // math.gcd(B, block)
 
 
 Gradients = Gradient | Sequence[Gradient]

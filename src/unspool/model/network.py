@@ -89,7 +89,8 @@ class Model(OnBackend):
 
     def gradient(self, values: Parameters | None = None) -> Gradient:
         """Return a gradient of zero; its values are written to `values` where given."""
-        gradient = Gradient(self.config, self.parameters.like() if values is None else values)
+        made = self.parameters.like() if values is None else values
+        gradient = Gradient(self.config, made, block=self.backend.BLOCK)
         if self.config.gathers:
             gradient.embedded = self.backend.zeros(self.parameters["E"].shape)
         return gradient
@@ -320,6 +321,7 @@ class Model(OnBackend):
         fold_input_tables(gradient, E, weights.layers[0])
         if self.config.feeds_logits:
             fold_feedback(self.parameters, gradient, self.backend)
+        gradient.folded = True
 
 
 def _stream(step: int, place: int, kind: int) -> int:

@@ -21,13 +21,15 @@ SECONDS = 0.3
 
 def faster_precision(config: ModelConfig, B: int, tau: int) -> Precision:
     """Return bf16 if this machine has AMX and windows of this network take less time in it; else float32."""
-    if kernel_info().get("bf16") != "amx":
+    if kernel_info()["bf16"] != "amx":
         return "float32"
     rates: dict[Precision, float] = {"float32": 0.0, "bf16": 0.0}
     for _ in range(2):
         for precision in rates:
             found = measure_update_rate(_windows(replace(config, precision=precision), B, tau), SECONDS)
             rates[precision] = max(rates[precision], found)
+    if kernel_info()["bf16"] != "amx":  # the first kernel in bf16 has found that the tiles do not work
+        return "float32"
     return max(rates, key=lambda precision: rates[precision])
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from unspool.data.batches.examples import Examples, cycle_batches
 from unspool.data.split import split_validation
+from unspool.kernels.backend import PRECISIONS
 from unspool.kernels.memory import require_memory
 from unspool.kernels.tape import Loss
 from unspool.model.attention import MIXED, SCORES
@@ -135,7 +136,9 @@ def bytes_of_network(config: SequenceConfig, B: int, tau: int, tau_target: int) 
     if config.attention != "none":
         needed += 4 * B * (8 * tau * config.encoder.width + 12 * tau_target * config.hidden)
         mixed = config.hidden if config.attention == "additive" else 1
-        needed += 64 * max(SCORES, B * tau) + (24 * max(MIXED, B * tau * mixed) if mixed > 1 else 0)
+        needed += 64 * max(SCORES, PRECISIONS[config.precision].BLOCK * B * tau) + (
+            24 * max(MIXED, B * tau * mixed) if mixed > 1 else 0
+        )
     return needed
 
 

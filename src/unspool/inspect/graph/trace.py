@@ -26,6 +26,7 @@ from unspool.inspect.graph.build import fold
 from unspool.inspect.graph.operations import OPERATIONS
 from unspool.inspect.graph.structure import At, Unfolded
 from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.backend import Backend
 from unspool.model.config import ModelConfig
 from unspool.model.inputs import without_padding
 from unspool.model.network import Model
@@ -44,6 +45,7 @@ class Trace:
     parameters: dict[str, Floats]
     """By the names of the graph, blocks as blocks."""
     values: dict[At, Floats | Ids]
+    backend: Backend
     gradients: dict[At, Floats] = field(default_factory=dict)
     shared: dict[str, Floats] = field(default_factory=dict)
     """The gradients of the parameters."""
@@ -59,7 +61,12 @@ class Trace:
         links = self.graph.into(at)
         weights = [self.parameters[link.edge.parameter] if link.edge.parameter else None for link in links]
         biases = [self.parameters[name] for name in self.graph.folded.node[at.name].biases]
-        return Reads([self.values[link.source] for link in links], weights, biases)
+        columns = {each.name: each.columns or (0, 0) for each in self.graph.folded.parameters}
+        continued = {
+            i for i, link in enumerate(links) if link.edge.parameter and columns[link.edge.parameter][0]
+        }
+        values = [self.values[link.source] for link in links]
+        return Reads(values, weights, biases, self.backend, frozenset(continued))
 
 
 def trace(
@@ -85,7 +92,7 @@ def trace(
         values[At("y", graph.tau)] = y
     state = model.initial_state(x.shape[1]) if state is None else state
     _start(graph, model, state, values)
-    made = Trace(graph, _blocks(graph, model), values)
+    made = Trace(graph, _blocks(graph, model), values, model.backend)
     for at in graph.nodes:
         if at not in values and not (y is None and at.name in ("y", "L")):
             values[at] = OPERATIONS[graph.folded.node[at.name].op].forward(made.reads(at))
