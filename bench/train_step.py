@@ -65,13 +65,14 @@ def cases(args: argparse.Namespace) -> Iterator[Case]:
 
 
 def flops(case: Case) -> float:
-    """Return the floating-point operations of a step: three products per weight matrix."""
+    """Return the floating-point operations of a step: three products per weight matrix, two where x has no gradient."""
     H, G = case["H"], GATES[case["cell"]]
     rows = case["tau"] * case["B"] * (0.5 if case["inputs"] == "lengths" else 1)
     X = H if case["inputs"] == "tokens" and case["K"] > 1024 else case["X"]
     table = case["K"] * H * G * H if case["embedding"] else 0
     output = rows * H * case["K"] if case["part"] == "step" else 0
-    return 3 * 2 * (rows * G * H * (H + X) + output + table)
+    products_of_U = 3 if case["inputs"] == "tokens" else 2
+    return 2 * (rows * G * H * (3 * H + products_of_U * X) + 3 * (output + table))
 
 
 def expected_seconds(case: Case) -> float:
