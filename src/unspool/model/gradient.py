@@ -57,10 +57,11 @@ class Gradient:
         grid = steps_between_cuts(self.block, B)
         if self.rows % self.block:
             warnings.warn(
-                f"a window of {B} rows is cut {self.rows / B:g} steps before its end; in bf16, the gradients of its parameters "
-                f"have the bits of the whole window only if cuts lie at multiples of {grid} steps from the end",
+                f"a part of a window is added after {self.rows} rows; in bf16, the gradients of its parameters have the bits of the "
+                f"whole window only if it is cut at multiples of {grid} steps from its end (B = {B}); for another window, make "
+                "another gradient and add it with Gradient.add",
                 CutWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         self.rows += tau * B
 

@@ -250,7 +250,8 @@ class Model(OnBackend):
         `dh` is the gradient of the head's input: (tau, B, width), or (B, width) with pattern="last". `d_final_state` is
         the gradient of the final state. The gradient that step t passes to step t-1 is multiplied by `xi` (tau, B);
         see `truncation`. With `consume`, `dh` and the gates of the tape are overwritten, which is faster. With a list
-        of gradients, each row has its own.
+        of gradients, each row has its own. A window can be passed in parts, the last first; in bf16, a cut that changes the last
+        bits is reported by a CutWarning.
         """
         config = self.config
         for rows, each in by_rows(gradient):

@@ -86,7 +86,7 @@ MAX_LENGTH: Option[int] = Option(
 
 PRECISION: Option[Precision] = _network(
     "precision",
-    "Numbers in matrix products: float32, or bf16, which CPUs with AMX multiply much faster. Each gives the same bits on "
+    "Numbers in matrix products: float32, or bf16, which CPUs with AMX can multiply faster. Each gives the same bits on "
     "every machine.",
     choices=get_args(Precision),
 )

@@ -44,7 +44,9 @@ class Options(ConfigFile):
     feedback: Feedback = "token"
     activation: Activation = "tanh"
     h0: network.InitialState = "zero"
-    precision: Precision = "float32"
+    precision: Precision | None = network.PRECISION.field(
+        None, help=f"{network.PRECISION.help} [default: float32, or as in the run]"
+    )
     bidirectional: Flag = network.BIDIRECTIONAL.field(False)
     vocabulary: int = 12
     """Vocabulary size of the untrained model."""
@@ -68,7 +70,10 @@ class Options(ConfigFile):
                 "check; choose smaller sizes"
             )
         K, learned = self.vocabulary, self.h0 == "learned"
-        return Model.initialise(build(ModelConfig, self, inputs=K, outputs=K, learn_h0=learned), self.seed)
+        config = build(
+            ModelConfig, self, inputs=K, outputs=K, learn_h0=learned, precision=self.precision or "float32"
+        )
+        return Model.initialise(config, self.seed)
 
 
 def check_command(
@@ -83,6 +88,10 @@ def check_command(
     """
     at_least("seed", options.seed, 0)
     model = options.fresh() if run is None else _trained(run)
+    if options.precision not in (None, model.config.precision):
+        raise InputError(
+            f"{run}: a run in {model.config.precision}, and --precision is {options.precision}; leave --precision out"
+        )
     if options.window * options.batch_size * model.config.hidden > MOST:
         raise InputError(
             f"steps {options.window:,} and rows {options.batch_size:,} are too many to check; choose fewer"

@@ -63,7 +63,7 @@ class TrainOptions(ConfigFile):
     h0: network.InitialState | None = None
     pattern: str | None = None
     feedback: Feedback | None = None
-    precision: str | None = PRECISION.field(None)
+    precision: str | None = PRECISION.field(None, help=f"{PRECISION.help} [default: float32]")
     hidden: int | None = None
     layers: int | None = None
     embedding: int | None = None

@@ -125,7 +125,8 @@ def show_run(console: Console, found: RunSummary, given: set[str], commands: Seq
         _row(console, "data", Text(", ".join(found.data) + f" (SHA-256 {sha256[:16]}…)" * bool(sha256)))
     if found.cell is not None:
         parameters = f", {found.parameters:,} parameters" if found.parameters is not None else ""
-        _row(console, "model", Text(f"{found.cell.upper()}, H = {found.hidden}{parameters}"))
+        bf16 = ", products in bf16" * (found.options.get("precision") == "bf16")
+        _row(console, "model", Text(f"{found.cell.upper()}, H = {found.hidden}{bf16}{parameters}"))
     if found.planned is not None:
         spent = "" if found.seconds is None else f" in {found.seconds:,.1f} s"
         _row(console, "training", Text(f"{_updates(found)} updates{spent}"))
