@@ -5,7 +5,7 @@
 
 namespace unspool::UNSPOOL_SET {
 
-// In a function of its own, so that no multiply-add is moved before or behind the change of the flush modes.
+// In a separate function, so that no multiply-add is moved before or behind the change of the flush modes.
 static __attribute__((noinline)) void multiply_add_tiles(const TileArgs& t) {
   for (int64_t i = 0; i < t.count; i++)
     for (int64_t m = i * TILE; m < (i + 1) * TILE; m++) {

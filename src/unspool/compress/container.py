@@ -55,7 +55,7 @@ class Container:
     """The embedded model, or empty."""
     payload: bytes
     precision: Precision = "float32"
-    """Of the model: whoever decompresses computes in it, on any machine."""
+    """The precision of the model; decompression uses it on any machine."""
 
     def to_bytes(self) -> bytes:
         """Return the content of the file."""
