@@ -66,10 +66,8 @@ TEXTS = {
 def config(K: int, cell: str, hidden: int, precision: str) -> ModelConfig:
     """Return the model of a vocabulary: one-hot tokens, or a tied embedding where there are many, as `unspool train` has it."""
     many = K > INPUT_TABLE_LIMIT
-    more = {} if precision == "float32" else {"precision": precision}
-    return ModelConfig(
-        inputs=K, outputs=K, cell=cell, hidden=hidden, embedding=hidden if many else 0, tied=many, **more
-    )
+    embedding = hidden if many else 0
+    return ModelConfig(K, K, cell=cell, hidden=hidden, embedding=embedding, tied=many, precision=precision)
 
 
 class Trained(NamedTuple):

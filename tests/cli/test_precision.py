@@ -98,6 +98,13 @@ def test_check_gradients_compares_bf16_with_float64_by_norm(
     assert "bf16 ~ float64" in capsys.readouterr().out
 
 
+def test_check_gradients_refuses_another_precision_than_that_of_the_run(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check-gradients", str(run / "run"), "--precision", "float32"]) == 2
+    assert "a run in bf16, and --precision is float32" in capsys.readouterr().err
+
+
 def test_auto_is_settled_before_training(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = [
         "train",

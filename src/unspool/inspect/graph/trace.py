@@ -61,10 +61,8 @@ class Trace:
         links = self.graph.into(at)
         weights = [self.parameters[link.edge.parameter] if link.edge.parameter else None for link in links]
         biases = [self.parameters[name] for name in self.graph.folded.node[at.name].biases]
-        columns = {each.name: each.columns or (0, 0) for each in self.graph.folded.parameters}
-        continued = {
-            i for i, link in enumerate(links) if link.edge.parameter and columns[link.edge.parameter][0]
-        }
+        blocks = [self.graph.folded.parameter.get(link.edge.parameter or "") for link in links]
+        continued = {i for i, block in enumerate(blocks) if block and block.columns and block.columns[0]}
         values = [self.values[link.source] for link in links]
         return Reads(values, weights, biases, self.backend, frozenset(continued))
 
