@@ -33,6 +33,8 @@ GROWTH = 2.0
 """Expected time of an order, relative to the order before it."""
 MANY = 1 << 20
 """Number of targets from which their log P are stored on disk."""
+NGRAMS = "-grams"
+"""The end of the name of n-grams, after their order."""
 BYTES = 64
 """Memory per token to count one more order, in bytes, at most."""
 
@@ -69,7 +71,7 @@ def language_baselines(ids: Ids, K: int, order: int) -> Iterator[LanguageBaselin
         )
         counting += counted - start
         seconds = counting + time.perf_counter() - counted
-        yield LanguageBaseline(f"{len(levels)}-grams", len(levels), model, seconds, counts)
+        yield LanguageBaseline(f"{len(levels)}{NGRAMS}", len(levels), model, seconds, counts)
         start = time.perf_counter()
 
 
@@ -171,6 +173,14 @@ def require_targets(part: Part) -> None:
 def best_of(found: Sequence[Baseline]) -> Baseline:
     """Return the baseline with the lowest loss beside a learning curve."""
     return min(found, key=lambda baseline: baseline.during.nats)
+
+
+def best_order(found: Sequence[Baseline]) -> int:
+    """Return the order of the n-grams with the lowest loss on the validation split; 0 if there are no n-grams."""
+    ngrams = [each for each in found if each.name.endswith(NGRAMS)]
+    if not ngrams:
+        return 0
+    return int(min(ngrams, key=lambda each: each.valid.nats).name.removesuffix(NGRAMS))
 
 
 def baselines_to_plot(found: Sequence[Baseline]) -> list[Baseline]:

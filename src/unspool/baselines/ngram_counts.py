@@ -127,6 +127,21 @@ def count_levels(ids: Ids, K: int, order: int) -> Iterator[Level]:
         yield level
 
 
+def levels_from_keys(pairs: Sequence[tuple[Whole, Whole]], K: int) -> list[Level]:
+    """Return the levels of saved keys and counts, one pair per order from 1 on.
+
+    >>> levels = count_ngrams(np.array([0, 1, 0, 1, 2]), K=3, order=2).levels
+    >>> again = levels_from_keys([(level.keys, level.counts) for level in levels], K=3)
+    >>> all((one.suffixes == two.suffixes).all() for one, two in zip(levels, again))
+    True
+    """
+    levels: list[Level] = []
+    for keys, counts in pairs:
+        contexts = len(levels[-1].keys) if levels else 1
+        levels.append(Level(keys, counts, _suffixes(levels, keys, K), K, contexts))
+    return levels
+
+
 def _contexts(levels: list[Level], tokens: Whole) -> Whole:
     """Return the entry of the tokens before the last one of each n-gram, n - 1 = number of levels: one search per level."""
     starts = len(tokens) - len(levels)

@@ -150,12 +150,14 @@ def _language(found: RunSummary, content: dict[str, Any], log: list[dict[str, An
     per_run = {name: config.get(name) for name in PER_RUN}
     found.options = as_options({"tokens": config["settings"]["tokens"]} | recipe | per_run)
     _read_curve(found, log, recipe["steps"])
-    judged = next((each["judged"] for each in reversed(log) if "judged" in each), None)
+    last: dict[str, Any] = next((each for each in reversed(log) if "judged" in each), {})
+    judged, mixed = last.get("judged"), last.get("mixture")
     found.state = FINISHED if judged is not None else RESUMABLE
     part = "valid" if judged is None else judged["part"]
     scored = [(each["name"], (each.get(part) or each["valid"])["nats"]) for each in content["baselines"]]
     if judged is not None:
         scored.append(("network", judged["nats"]))
+        scored += [] if mixed is None else [("mixture", mixed["nats"])]
         found.part, found.test = part, Figure("network", "perplexity", _perplexity(judged["nats"]))
     found.figures = [Figure(name, "perplexity", _perplexity(nats)) for name, nats in scored]
     if found.state == RESUMABLE:

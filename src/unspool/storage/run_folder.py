@@ -3,6 +3,8 @@
     RUN/config.json           what the run is: all its settings, the model's sizes, how text becomes tokens
         vocab.json            the vocabulary
         model.safetensors     the best model so far, under the textbook's letters
+        mixture.safetensors   the n-grams of the training split and their share in the mixture with the network,
+                              after the evaluation at the end of a training
         training.safetensors  all that is needed to go on to the same bits: raw parameters, the optimiser's
                               memory, the carried state, the place in the data
         log.jsonl             what happened, a line each
@@ -34,10 +36,11 @@ FORMATS = b"unspool-run-"
 FORMAT = "unspool-run-1"
 
 
-CONFIG, VOCAB, MODEL, TRAINING, LOG, TEXT = (
+CONFIG, VOCAB, MODEL, MIXTURE, TRAINING, LOG, TEXT = (
     "config.json",
     "vocab.json",
     "model.safetensors",
+    "mixture.safetensors",
     "training.safetensors",
     "log.jsonl",
     "text",

@@ -207,6 +207,10 @@ class Evaluated:
     part: str
     measure: Metrics
     best_step: int
+    mixed: Metrics | None = None
+    """The same part by the mixture of the network with n-grams; None if there is none."""
+    mixture: Any = None
+    """That mixture, an `unspool.baselines.mixture.Mixture`."""
 
 
 Event: TypeAlias = (

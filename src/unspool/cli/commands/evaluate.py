@@ -13,17 +13,19 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from unspool.baselines.language import default_order, has_test, language_baselines
+from unspool.baselines.mixture import cross_fitted
 from unspool.cli.options import CommonOptions, Flag
 from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.progress import waiting
 from unspool.cli.sources import RunFolder, Sources
-from unspool.cli.views.comparison import Row, best_as_json, measures_table, verdict
+from unspool.cli.views.comparison import Row, best_as_json, measures_table, mixture_line, verdict
 from unspool.cli.views.training import scoring_bar
 from unspool.data.text.corpus import open_corpus, read_part
 from unspool.data.text.parts import Part
 from unspool.errors import InputError
 from unspool.evaluation.language import WINDOW, NetworkScorer, evaluate, in_reading_order
-from unspool.evaluation.metrics import Metrics
+from unspool.evaluation.metrics import Metrics, measure
+from unspool.kernels.arrays import Real
 from unspool.options import check_order
 from unspool.storage import run_folder
 from unspool.tasks.language.text_model import TextModel
@@ -64,7 +66,7 @@ def evaluate_command(
     options.apply()
     if order is not None:
         check_order(order, least=0)
-    model = TextModel.load(run)
+    model = TextModel.load(run, mixture=True)
     _check_direction(model, backward)
     judged = _read(run, model, text, part)
     console = notes(options)
@@ -73,13 +75,17 @@ def evaluate_command(
     with scoring_bar(console) as progress:
         task = progress.add_task("", total=len(judged.ids) - 1)
         network = NetworkScorer(model.model, window, lambda done, _: progress.update(task, completed=done))
-        result = evaluate(network, judged, backward=model.backward)
+        log_probs = network.log_prob(in_reading_order(judged.ids, model.backward))
+    result = measure(log_probs, *judged.widths_after_first(model.backward))
+    more = _mixed(model, judged, log_probs)
     if options.json:
-        return print_json(_as_json(run, model, judged, found, result))
+        return print_json(_as_json(run, model, judged, found, result, more))
     _describe(console, model, judged)
     table = terminal()
-    table.print(measures_table(found, result))
+    table.print(measures_table(found, result, more))
     table.print(verdict(found, result))
+    if model.mixture is not None:
+        table.print(mixture_line(model.mixture.order, more[0].measure))
 
 
 def _read(run: Path, model: TextModel, text: list[str] | None, part: str | None) -> Part:
@@ -119,9 +125,22 @@ def _counted(run: Path, model: TextModel, part: Part, order: int | None) -> list
     return found
 
 
+def _mixed(model: TextModel, part: Part, network: Real) -> list[Row]:
+    """Score the mixture of the run; of the validation split, on which it was fitted, each half by a fit on the other."""
+    if model.mixture is None:
+        return []
+    ids = in_reading_order(part.ids, model.backward)
+    fitted_on = part.name == "valid"
+    log_probs = (
+        cross_fitted(model.mixture, ids, network) if fitted_on else model.mixture.log_prob(ids, network)
+    )
+    return [Row("mixture", measure(log_probs, *part.widths_after_first(model.backward)))]
+
+
 def _as_json(
-    run: RunFolder, model: TextModel, part: Part, found: list[Row], network: Metrics
+    run: RunFolder, model: TextModel, part: Part, found: list[Row], network: Metrics, more: list[Row]
 ) -> dict[str, Any]:
+    mixed = {} if model.mixture is None else {"order": model.mixture.order} | more[0].measure.to_json()
     return {
         "run": str(run),
         "part": part.name,
@@ -140,7 +159,7 @@ def _as_json(
         ],
         "best_baseline": best_as_json(found, network),
         "provenance": run_folder.read_config(run, "language").get("provenance"),
-    }
+    } | ({"mixture": mixed} if mixed else {})
 
 
 def _describe(console: Console, model: TextModel, part: Part) -> None:

@@ -33,10 +33,10 @@ def rows_of(baselines: Sequence[Baseline], part: str) -> list[Row]:
     return [Row(each.name, getattr(each, part), each.seconds, each.counts) for each in baselines]
 
 
-def measures_table(rows: Sequence[Row], network: Metrics) -> Table:
-    """Return a table of baselines and, in its last row, the network."""
+def measures_table(rows: Sequence[Row], network: Metrics, more: Sequence[Row] = ()) -> Table:
+    """Return a table of baselines, the network, and models made from it."""
     table = plain_table("", right=("perplexity", "nats", "± error", "bits/char", "bits/byte"))
-    for name, each, *_ in (*rows, Row("network", network)):
+    for name, each, *_ in (*rows, Row("network", network), *more):
         row = [f"{each.perplexity:,.3f}", f"{each.nats:.4f}"]
         row += ["" if each.error is None else f"{each.error:.4f}"]
         row += [
@@ -91,6 +91,15 @@ def verdict(rows: Sequence[Row], network: Metrics) -> Text:
     cost = "" if best.counts is None else f" ({best.name}: {best.counts:,} counts, {best.seconds:.1f} s)"
     wins = own != other and network.nats < best.measure.nats
     return Text(line + cost, "bold green" if wins else "bold yellow")
+
+
+def mixture_line(order: int, mixed: Metrics) -> Text:
+    """Return one line about the mixture of the network with n-grams."""
+    return Text(
+        f"mixture: the network and {order}-grams together, weighted by context as fits the validation split best: "
+        f"perplexity {mixed.perplexity:,.3f}",
+        "dim",
+    )
 
 
 def best_as_json(rows: Sequence[Row], network: Metrics) -> dict[str, Any]:

@@ -18,7 +18,16 @@ from unspool.cells import cell_named
 from unspool.cli.output import counted
 from unspool.cli.progress import WIDTH, counting_bar, progress_bar, shows_progress
 from unspool.cli.views.chart import chart
-from unspool.cli.views.comparison import PARTS, chosen_line, crossed, measures_table, rows_of, verdict
+from unspool.cli.views.comparison import (
+    PARTS,
+    Row,
+    chosen_line,
+    crossed,
+    measures_table,
+    mixture_line,
+    rows_of,
+    verdict,
+)
 from unspool.cli.views.speed import Speed
 from unspool.data.text.corpus import Corpus
 from unspool.evaluation.metrics import Metrics
@@ -289,8 +298,11 @@ class View:
         what = f"{PARTS[part]}, {result.targets:,} targets, each scored once, state carried"
         self._stage("result", f"{what}; best model: update {event.best_step:,}")
         rows = rows_of(self.baselines, part)
-        self._line(measures_table(rows, result))
+        mixed = [] if event.mixed is None else [Row("mixture", event.mixed)]
+        self._line(measures_table(rows, result, mixed))
         self._line(verdict(rows, result))
+        if event.mixed is not None:
+            self._line(mixture_line(event.mixture.order, event.mixed))
         if self.left_out:
             self._line(self.left_out, "yellow")
 

@@ -128,9 +128,9 @@ class LanguageModel(Arguments):
                 case StepDone(report, _, train, judged_valid, _):
                     if judged_valid is not None:
                         curve.append((report.step, train, judged_valid))
-                case Evaluated(model, _, judged, _):
+                case Evaluated(model, _, judged, _, _, mixture):
                     self.text_model_ = TextModel(
-                        model, made.vocab, made.tokenizer, made.settings, self.backward
+                        model, made.vocab, made.tokenizer, made.settings, self.backward, mixture=mixture
                     )
                     self.measure_ = judged
         self.curve_ = curve
@@ -148,9 +148,12 @@ class LanguageModel(Arguments):
             raise InputError("this LanguageModel has not been fitted yet: call fit(text) first")
         return self.text_model_
 
-    def perplexity(self, text: Texts) -> float:
-        """Return the perplexity of a text or a Path: every token but the first is predicted once."""
-        return self.fitted.perplexity(text)
+    def perplexity(self, text: Texts, *, mixture: bool = False) -> float:
+        """Return the perplexity of a text or a Path by the network, or by its mixture with the n-grams of the training text.
+
+        Every token but the first is predicted once.
+        """
+        return self.fitted.perplexity(text, mixture=mixture)
 
     def score(self, text: Texts, y: None = None) -> float:
         """Return minus the nats per token of a text or a Path: higher is better."""
@@ -177,8 +180,8 @@ class LanguageModel(Arguments):
 
     @classmethod
     def load(cls, run: str | Path) -> Self:
-        """Read the best model of a run, with the arguments that it was trained with."""
-        model = TextModel.load(run)
+        """Read the best model of a run and its mixture, with the arguments that it was trained with."""
+        model = TextModel.load(run, mixture=True)
         content = run_folder.read_config(run, "language")["run"]
         if "recipe" not in content:  # only the model was saved
             made = cls()

@@ -17,7 +17,7 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
-from unspool.baselines.language import TIME_FRACTION, Scored, baselines, has_test
+from unspool.baselines.language import TIME_FRACTION, Scored, baselines, best_order, has_test
 from unspool.data.text.corpus import Corpus, open_corpus, prepare
 from unspool.data.text.decoding import iter_bytes
 from unspool.data.text.source import Names, Source, resolve, stamps
@@ -30,6 +30,7 @@ from unspool.model.network import Model
 from unspool.storage import run_folder, tensors
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
+from unspool.tasks.language.mixture import mix, save_mixture
 from unspool.tasks.language.plan import (
     batches_of,
     build_state,
@@ -95,8 +96,9 @@ def run(
     with nullcontext() if out is None else RunLog(out / run_folder.LOG) as log:
         deadline = None if "steps" in given else 60 * config.minutes
         writer = RunWriter(out, log)
+        order = best_order(scored.found)
         yield from train_and_evaluate(
-            training, corpus, config, writer, policy or CheckpointPolicy(), deadline
+            training, corpus, config, writer, policy or CheckpointPolicy(), order=order, deadline=deadline
         )
 
 
@@ -142,7 +144,9 @@ def resume(out: Path, *, policy: CheckpointPolicy | None = None) -> Generator[Ev
             training.model, config, next(batches_of(corpus, config)), training.step, of_windows
         )
         writer = RunWriter(out, log)
-        yield from train_and_evaluate(training, corpus, config, writer, policy or CheckpointPolicy())
+        yield from train_and_evaluate(
+            training, corpus, config, writer, policy or CheckpointPolicy(), order=best_order(found)
+        )
 
 
 def _score_best_again(training: TrainingState[Model], corpus: Corpus, config: RunConfig, path: Path) -> None:
@@ -182,9 +186,14 @@ def train_and_evaluate(
     config: RunConfig,
     writer: RunWriter,
     policy: CheckpointPolicy,
+    *,
+    order: int = 0,
     deadline: float | None = None,
 ) -> Generator[Event]:
-    """Train to the last update and evaluate the best model; with a deadline, in seconds of the run, to keep it."""
+    """Train to the last update and evaluate the best model; with a deadline, in seconds of the run, to keep it.
+
+    `order` is that of the n-grams to mix with the network; 0 for none.
+    """
     budget = step_budget(config, training.seconds, deadline)
     model, ids = training.model, in_reading_order(corpus.valid.ids, config.backward)
     validate = partial(validation_loss, model, ids, config.validation_tokens)
@@ -211,22 +220,38 @@ def train_and_evaluate(
     if training.best_parameters is None:  # the best model was saved before the run was resumed
         assert writer.out is not None
         model = store.load_model(writer.out / run_folder.MODEL)[0]
-    yield from _evaluate(model, training, corpus, config, writer)
+    yield from _evaluate(model, training, corpus, config, writer, order)
 
 
 def _evaluate(
-    model: Model, training: TrainingState[Model], corpus: Corpus, config: RunConfig, writer: RunWriter
+    model: Model,
+    training: TrainingState[Model],
+    corpus: Corpus,
+    config: RunConfig,
+    writer: RunWriter,
+    order: int,
 ) -> Iterator[Scoring | Evaluated]:
-    """Score the held-out part, and write the result into the log."""
+    """Score the held-out part by the network and by its mixture with n-grams; write the results into the log."""
     part = corpus.test if has_test(corpus) else corpus.valid
     ids, found = in_reading_order(part.ids, config.backward), [np.zeros(0)]
     for scored in log_prob_windows(model, ids):
         found.append(scored)
         yield Scoring(sum(map(len, found)), len(ids) - 1)
-    metrics = measure(np.concatenate(found), *part.widths_after_first(config.backward))
-    best = {"best_step": training.best_step, "part": part.name}
-    writer.add({"judged": metrics.to_json() | best, "seconds": round(training.seconds, 3)})
-    yield Evaluated(model, part.name, metrics, training.best_step)
+    log_probs = np.concatenate(found)
+    metrics = measure(log_probs, *part.widths_after_first(config.backward))
+    entry = {
+        "judged": metrics.to_json() | {"best_step": training.best_step, "part": part.name},
+        "seconds": round(training.seconds, 3),
+    }
+    if not order:
+        writer.add(entry)
+        yield Evaluated(model, part.name, metrics, training.best_step)
+        return
+    mixture, mixed = mix(model, corpus, order, part.name, log_probs, backward=config.backward)
+    if writer.out is not None:
+        save_mixture(writer.out / run_folder.MIXTURE, mixture, model)
+    writer.add(entry | {"mixture": {"order": order} | mixed.to_json()})
+    yield Evaluated(model, part.name, metrics, training.best_step, mixed, mixture)
 
 
 def _sample_steps(steps: int) -> set[int]:

@@ -20,6 +20,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from unspool.baselines.mixture import Mixture, MixtureScorer
 from unspool.data.text.corpus import as_read, decode_id_stream, encode_text, read_part
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.sources import Texts, as_sources, check_prompt
@@ -36,6 +37,7 @@ from unspool.model.stream import Stream
 from unspool.options import at_least
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
+from unspool.tasks.language.mixture import load_mixture, save_mixture
 from unspool.training import store
 from unspool.training.events import RunConfig
 
@@ -92,10 +94,12 @@ class TextModel:
     """Whether it reads text in reverse time."""
     about: dict[str, Any] | None = None
     """The metadata of its file: the number of updates, the validation loss."""
+    mixture: Mixture | None = None
+    """Its mixture with n-grams, where it was loaded or made."""
 
     @staticmethod
-    def load(run: str | Path) -> "TextModel":
-        """Read the best model of a run with its vocabulary, tokenizer and text settings."""
+    def load(run: str | Path, *, mixture: bool = False) -> "TextModel":
+        """Read the best model of a run with its vocabulary, tokenizer and text settings, and if asked for, its mixture."""
         place = Path(run)
         content = read_as(TextModelConfig, run_folder.read_config(run, "language"), place / run_folder.CONFIG)
         vocab = Vocab.load(place / run_folder.VOCAB)
@@ -107,7 +111,8 @@ class TextModel:
             raise FileError(f"{place / run_folder.MODEL}: the model of another run")
         tokenizer = checked_tokenizer(content["tokenizer"], vocab, place)
         own = content["run"]
-        return TextModel(model, vocab, tokenizer, own["settings"], own["backward"], about)
+        mixed = load_mixture(place / run_folder.MIXTURE, model) if mixture else None
+        return TextModel(model, vocab, tokenizer, own["settings"], own["backward"], about, mixed)
 
     def save(self, folder: Path, config: RunConfig | None = None) -> None:
         """Write what `load` needs into an existing folder: a run that can be used, but not resumed."""
@@ -121,6 +126,8 @@ class TextModel:
         }
         run_folder.write_config(folder, "language", content)
         store.save_model(folder / run_folder.MODEL, self.model, self.about or {})
+        if self.mixture is not None:
+            save_mixture(folder / run_folder.MIXTURE, self.mixture, self.model)
 
     def encode(self, text: str) -> Ids:
         """Return the ids of a text, in the order of the text; unknown tokens become <unk>."""
@@ -145,14 +152,24 @@ class TextModel:
         tokens = self.tokenizer.encode_text(as_read(text, self.tokenizer, self.settings))
         return [token for token in dict.fromkeys(tokens) if token not in self.vocab]
 
-    def measure(self, text: Texts) -> Metrics:
-        """Score a text: a string is the text itself, a Path a file or folder, a list several of them."""
+    def measure(self, text: Texts, *, mixture: bool = False) -> Metrics:
+        """Score a text by the network or by its mixture: a string is the text itself, a Path a file or folder, a list several of them."""
         part = read_part(as_sources(text, "text"), self.vocab, self.tokenizer, self.settings)
-        return evaluate(NetworkScorer(self.model), part, backward=self.backward)
+        network = NetworkScorer(self.model)
+        scorer = MixtureScorer(network, self.require_mixture()) if mixture else network
+        return evaluate(scorer, part, backward=self.backward)
 
-    def perplexity(self, text: Texts) -> float:
+    def require_mixture(self) -> Mixture:
+        """Return the mixture with n-grams; raise where there is none."""
+        if self.mixture is None:
+            raise InputError(
+                "mixture: this model has none; train it to the end with this version, and load it with mixture=True"
+            )
+        return self.mixture
+
+    def perplexity(self, text: Texts, *, mixture: bool = False) -> float:
         """Return the perplexity of a text or a Path, the state carried from the first token to the last."""
-        return self.measure(text).perplexity
+        return self.measure(text, mixture=mixture).perplexity
 
     def start(self, prompt: str) -> list[int]:
         """Return the ids of a prompt, in reading order; an empty prompt is the beginning of a line."""
