@@ -29,6 +29,7 @@ from unspool.model.stream import Stream
 from unspool.tasks.language.estimator import LanguageModel
 from unspool.tasks.language.run import run
 from unspool.tasks.language.text_model import TextModel
+from unspool.training.dynamic import Learning
 from unspool.training.events import RunConfig
 
 SENTENCE = "she sells sea shells by the sea shore; the shells she sells are sea shells, I'm sure.\n"
@@ -329,3 +330,54 @@ def test_a_file_that_does_not_fit_into_memory_is_refused_before_it_is_coded(monk
     monkeypatch.setattr("unspool.kernels.memory.available", lambda: 2**25)
     with pytest.raises(InputError, match=r"compressing 200,000 bytes needs about 0.1 GiB of memory"):
         compress(model, b"abcd" * 50_000)
+
+
+LEARNING = Learning(learn_rate=0.01, learn_segment=8)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("data", [*STRANGE, SENTENCE.encode() * 3], ids=range(len(STRANGE) + 1))
+def test_any_file_comes_back_from_a_model_that_learns(name, data):
+    coded = encode(MODELS[name], data, learning=LEARNING)
+    back = decode(MODELS[name], coded.payload, coded.tokens, coded.mode, length=len(data), learning=LEARNING)
+    assert back == data
+    packed = compress(MODELS[name], data, learning=LEARNING)
+    assert decompress(Container.from_bytes(packed.container.to_bytes()), MODELS[name]) == data
+
+
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_kernel_learns_to_the_same_bytes(cell, precision):
+    model = model_of(cell=cell, precision=precision)
+    data, before = SENTENCE.encode() * 5, native.kernel_info()
+    expected = compress(model, data, learning=LEARNING).container.to_bytes()
+    try:
+        for isa, threads in product(before["available"], (1, 2)):
+            native.choose_isa(isa)
+            native.set_threads(threads)
+            assert compress(model, data, learning=LEARNING).container.to_bytes() == expected
+            assert decompress(Container.from_bytes(expected), model) == data
+    finally:
+        native.choose_isa(before["isa"])
+        native.set_threads(before["threads"])
+
+
+def test_learning_makes_a_file_smaller_and_its_container_says_how():
+    model, data = MODELS["char"], SENTENCE.encode() * 20
+    plain, learned = compress(model, data).container, compress(model, data, learning=LEARNING).container
+    assert len(learned.payload) < len(plain.payload) / 2
+    assert plain.to_bytes()[len(MARK)] == 1 and learned.to_bytes()[len(MARK)] == VERSION
+    assert Container.from_bytes(learned.to_bytes()) == learned and learned.learning == LEARNING
+    assert Container.from_bytes(plain.to_bytes()).learning is None
+    stored = compress(model, b"\xff", learning=LEARNING).container
+    assert stored.mode == "stored" and stored.to_bytes()[len(MARK)] == 1
+
+
+def test_a_way_of_learning_that_is_not_known_is_refused():
+    learned = compress(MODELS["char"], SENTENCE.encode() * 4, learning=LEARNING).container
+    content = learned.to_bytes()[:-4]
+    for old, new in ((b"\x04adam", b"\x04odam"), (b"\x03\x00\x08", b"\x03\x00\x00")):
+        assert content.count(old) == 1
+        forged = content.replace(old, new)
+        with pytest.raises(FileError, match="how its model learns"):
+            Container.from_bytes(forged + zlib.crc32(forged).to_bytes(4, "big"))

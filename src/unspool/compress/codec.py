@@ -33,6 +33,7 @@ from unspool.evaluation.language import no_progress
 from unspool.kernels.memory import require_memory
 from unspool.storage import run_folder
 from unspool.tasks.language.text_model import TextModel
+from unspool.training.dynamic import Learning
 
 FILES = (run_folder.CONFIG, run_folder.VOCAB, run_folder.MODEL)
 """The files of a run that its model needs."""
@@ -57,19 +58,21 @@ def compress(
     name: str = "",
     run: str = "",
     with_model: bool = False,
+    learning: Learning | None = None,
     on_progress: OnProgress = no_progress,
 ) -> CompressionResult:
     """Compress bytes into a container; bytes that would not get smaller are stored uncompressed.
 
-    The container stores `name` (of the original file) and `run` (the relative path of the run). `on_progress` is called with the
-    number of tokens done and the total.
+    The container stores `name` (of the original file) and `run` (the relative path of the run). With `learning`, the
+    model learns from the bytes as it codes them, and the decoder learns the same. `on_progress` is called with the number of
+    tokens done and the total.
     """
     if not isinstance(data, bytes):
         raise InputError(
             f"data is a {type(data).__name__}; expected bytes: pass text.encode(), or pathlib.Path(…).read_bytes() for a file"
         )
     require_memory(BYTES * len(data), f"compressing {len(data):,} bytes", "compress the file in pieces")
-    coded = encode(model, data, on_progress=on_progress)
+    coded = encode(model, data, learning=learning, on_progress=on_progress)
     stored = len(coded.payload) >= len(data)
     inside = _packed_model(model) if with_model and not stored else b""
     container = Container(
@@ -83,6 +86,7 @@ def compress(
         inside,
         data if stored else coded.payload,
         "float32" if stored else model.model.config.precision,
+        None if stored else learning,
     )
     return CompressionResult(container, coded)
 
@@ -113,6 +117,7 @@ def decompress(
                 container.tokens,
                 container.mode,
                 length=container.length,
+                learning=container.learning,
                 on_progress=on_progress,
             )
         except (UnicodeError, KeyError) as error:  # tokens that are not text

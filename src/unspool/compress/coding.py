@@ -5,7 +5,8 @@
 
 The encoder has the whole text and runs the network over whole windows, as `unspool.evaluation.language` does. The decoder
 runs it token by token. Both get bit-identical o(t), because the results of the kernels do not depend on the window, and so
-the same frequencies. The first token has no context and costs log2 K bits:
+the same frequencies. A model that learns while it reads (`unspool.training.dynamic`) does so at both ends, to the same bits:
+the encoder segment by segment, the decoder token by token with an update after each segment. The first token has no context and costs log2 K bits:
 
     bits = log2 K + Σ -log2 P(x(t) | x(1) … x(t-1)) + the literals of unknown tokens           (1)
 
@@ -29,10 +30,11 @@ from unspool.errors import FileError
 from unspool.evaluation.language import WINDOW, no_progress
 from unspool.evaluation.metrics import measure
 from unspool.evaluation.read import read_windows, require_text_model
-from unspool.kernels.arrays import Ids, Mask, Real, Whole
+from unspool.kernels.arrays import Floats, Ids, Mask, Real, Whole
 from unspool.model.network import Model
 from unspool.model.stream import Stream
 from unspool.tasks.language.text_model import TextModel
+from unspool.training.dynamic import Learning, LearningReader
 
 Mode: TypeAlias = Literal["network", "counted"]
 """The source of the probability of <unk>: the network, or counts."""
@@ -86,12 +88,17 @@ class Coded:
         return 8 * len(self.payload) - self.first_bits - self.spelled_bits
 
 
-def encode(model: TextModel, data: bytes, *, on_progress: OnProgress = no_progress) -> Coded:
-    """Code bytes with a model; `on_progress` is called with the number of tokens done and the total."""
+def encode(
+    model: TextModel,
+    data: bytes,
+    *,
+    learning: Learning | None = None,
+    on_progress: OnProgress = no_progress,
+) -> Coded:
+    """Code bytes with a model, which learns while it reads if `learning` is given; `on_progress` is called with the number of tokens done and the total."""
     check_model(model.model)
-    tokens = tokenize(model.tokenizer, data)[:: -1 if model.backward else 1]
-    ids = np.fromiter((model.vocab.token_to_idx.get(token, 0) for token in tokens), np.int32, len(tokens))
-    choices, of_unknown, log_probs = read_choices(model.model, ids, on_progress)
+    tokens, ids = tokens_and_ids(model, data)
+    choices, of_unknown, log_probs = read_choices(model.model, ids, on_progress, learning)
     unknown = ids == model.vocab.unk
     flags, known = flags_of(unknown), without_unknown(choices, of_unknown, unknown)
     bits = {"counted": flags.bits + known.bits, "network": choices.bits}
@@ -101,6 +108,13 @@ def encode(model: TextModel, data: bytes, *, on_progress: OnProgress = no_progre
     first_bits = math.log2(len(model.vocab)) if tokens else 0.0
     each, spelled_bits = bits[mode] + spelled, float(spelled.sum())
     return Coded(payload, mode, len(ids), nats, int(unknown.sum()), spelled_bits, first_bits, each)
+
+
+def tokens_and_ids(model: TextModel, data: bytes) -> tuple[list[str], Ids]:
+    """Return the tokens of bytes and their ids, in the order of reading; a token outside the vocabulary has id 0, <unk>."""
+    tokens = tokenize(model.tokenizer, data)[:: -1 if model.backward else 1]
+    ids = np.fromiter((model.vocab.token_to_idx.get(token, 0) for token in tokens), np.int32, len(tokens))
+    return tokens, ids
 
 
 def _write(model: TextModel, tokens: list[str], unknown: Mask, modes: list[Choices]) -> tuple[bytes, Real]:
@@ -122,11 +136,13 @@ def decode(
     mode: Mode,
     *,
     length: int,
+    learning: Learning | None = None,
     on_progress: OnProgress = no_progress,
 ) -> bytes:
-    """Return the bytes of `tokens` tokens; raise FileError if they exceed `length` bytes."""
+    """Return the bytes of `tokens` tokens, coded with the same `learning`; raise FileError if they exceed `length` bytes."""
     check_model(model.model)
-    stream, decoder, spelling = Stream(model.model), Decoder(payload), LiteralCoder(model.tokenizer)
+    stream = Stream(model.model) if learning is None else LearningReader(model.model, learning)
+    decoder, spelling = Decoder(payload), LiteralCoder(model.tokenizer)
     names, unk, found = model.vocab.idx_to_token, model.vocab.unk, list[str]()
     seen, token = [[0, 0], [0, 0]], -1  # after a known and after an unknown token: counts of known, unknown
     f: Whole = np.ones(len(names), np.int64)
@@ -154,20 +170,35 @@ def check_model(model: Model) -> None:
 
 
 def read_choices(
-    model: Model, ids: Ids, on_progress: OnProgress = no_progress
+    model: Model, ids: Ids, on_progress: OnProgress = no_progress, learning: Learning | None = None
 ) -> tuple[Choices, Whole, Real]:
     """Return the interval of each token, the frequency of <unk> at each, and log P of all tokens except the first."""
-    K = model.config.outputs
-    window, log_probs = max(1, min(WINDOW, VALUES // K)), [np.zeros(0)]
-    found = [_choices(np.ones((len(ids[:1]), K), np.int64), ids[:1])]
-    for at, y, output, weights in read_windows(
-        model, ids[:-1, None], ids[1:, None], window=window, what="compress"
-    ):
-        found.append(_choices(frequencies(model.logits(output, weights)[:, 0]), y[:, 0]))
-        log_probs.append(-model.loss(output, y, weights=weights).per_target[:, 0])
-        on_progress(min(at + window + 1, len(ids)), len(ids))
+    done, log_probs = len(ids[:1]), [np.zeros(0)]
+    found = [_choices(np.ones((done, model.config.outputs), np.int64), ids[:1])]
+    windows = _static_windows(model, ids) if learning is None else _learning_windows(model, ids, learning)
+    for y, o, log_prob in windows:
+        found.append(_choices(frequencies(o), y))
+        log_probs.append(log_prob)
+        done += len(y)
+        on_progress(done, len(ids))
     start, size, total, of_unknown = map(np.concatenate, zip(*found, strict=True))
     return Choices(start, size, total), of_unknown, np.concatenate(log_probs)
+
+
+def _static_windows(model: Model, ids: Ids) -> Iterator[tuple[Ids, Floats, Real]]:
+    """Yield the targets of each window (n,), o (n, K) and log P (n,) of a model that does not change."""
+    window = max(1, min(WINDOW, VALUES // model.config.outputs))
+    for _, y, output, weights in read_windows(
+        model, ids[:-1, None], ids[1:, None], window=window, what="compress"
+    ):
+        log_prob = -model.loss(output, y, weights=weights).per_target[:, 0]
+        yield y[:, 0], model.logits(output, weights)[:, 0], log_prob
+
+
+def _learning_windows(model: Model, ids: Ids, learning: Learning) -> Iterator[tuple[Ids, Floats, Real]]:
+    """Yield the same of a model that learns from each segment after it was coded."""
+    for window in LearningReader(model, learning).windows(ids):
+        yield window.y, window.logits(), window.log_prob
 
 
 def _choices(f: Whole, ids: Ids) -> tuple[Whole, Whole, Whole, Whole]:

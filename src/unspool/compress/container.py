@@ -1,6 +1,8 @@
 """The file format of `unspool compress`.
 
     µunspool  1     magic bytes and format version; 2: the precision of the model follows, one byte
+                    3: after the precision, how the model learns while reading: segment (an integer), learning rate (float64,
+                    little-endian), name of the optimiser (length and UTF-8)
     mode            source of the probability of <unk>: network or counted; or stored, uncompressed bytes
     identity        8 bytes: prefix of the SHA-256 of the weights, sizes and vocabulary of the model
     check           16 bytes: prefix of the SHA-256 of the original
@@ -19,17 +21,19 @@ Traceback (most recent call last):
 unspool.errors.FileError: damaged or cut short: its CRC-32 does not match; restore it from a copy
 """
 
+import struct
 import zlib
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from unspool.errors import FileError
+from unspool.errors import FileError, InputError
 from unspool.kernels.arrays import Precision
 from unspool.kernels.memory import available
+from unspool.training.dynamic import Learning
 
 MARK = b"\xb5unspool"
-VERSION = 2
-"""Written where the model is not in float32; version 1 else."""
+VERSION = 3
+"""Written if the model learns while reading; else version 2 if it is not in float32, and version 1 otherwise."""
 PRECISIONS: tuple[Precision, ...] = ("float32", "bf16")
 Mode: TypeAlias = Literal["network", "counted", "stored"]
 MODES: tuple[Mode, ...] = ("network", "counted", "stored")
@@ -56,17 +60,26 @@ class Container:
     payload: bytes
     precision: Precision = "float32"
     """The precision of the model; decompression uses it on any machine."""
+    learning: Learning | None = None
+    """How the model learns while reading; None: it does not."""
 
     def to_bytes(self) -> bytes:
         """Return the content of the file."""
-        precision = PRECISIONS.index(self.precision)
-        version = bytes([VERSION, precision]) if precision else bytes([1])
-        parts = [MARK, version, bytes([MODES.index(self.mode)]), self.identity, self.check]
+        parts = [MARK, self._version(), bytes([MODES.index(self.mode)]), self.identity, self.check]
         parts += [_number(self.length), _number(self.tokens)]
         for field in (self.name.encode(*UTF8), self.run.encode(*UTF8), self.model):
             parts += [_number(len(field)), field]
         content = b"".join([*parts, self.payload])
         return content + zlib.crc32(content).to_bytes(4, "big")
+
+    def _version(self) -> bytes:
+        """Return the lowest version that can hold the container, with the fields that it has more than version 1."""
+        precision = PRECISIONS.index(self.precision)
+        if self.learning is None:
+            return bytes([2, precision]) if precision else bytes([1])
+        optimiser = self.learning.optimiser.encode()
+        parts = [_number(self.learning.learn_segment), struct.pack("<d", self.learning.learn_rate)]
+        return b"".join([bytes([3, precision]), *parts, _number(len(optimiser)), optimiser])
 
     @staticmethod
     def from_bytes(content: bytes) -> "Container":
@@ -103,17 +116,28 @@ DAMAGED = "damaged or cut short: its CRC-32 does not match; restore it from a co
 
 
 def _read(fields: "_Fields") -> Container:
-    number = 0 if fields.take(1)[0] < 2 else fields.take(1)[0]
+    version = fields.take(1)[0]
+    number = 0 if version < 2 else fields.take(1)[0]
     if number >= len(PRECISIONS):
         raise FileError(
             f"number {number} as the precision; this unspool reads up to {len(PRECISIONS) - 1}: install a later one"
         )
-    precision = PRECISIONS[number]
+    precision, learning = PRECISIONS[number], None if version < 3 else _read_learning(fields)
     mode = MODES[fields.take(1)[0]]
     identity, check, length, tokens = fields.take(8), fields.take(16), fields.number(), fields.number()
     name, run = (fields.take(fields.number()).decode(*UTF8) for _ in range(2))
     model = fields.take(fields.number())
-    return Container(mode, identity, check, length, tokens, name, run, model, fields.rest(), precision)
+    return Container(
+        mode, identity, check, length, tokens, name, run, model, fields.rest(), precision, learning
+    )
+
+
+def _read_learning(fields: "_Fields") -> Learning:
+    segment, (rate,) = fields.number(), struct.unpack("<d", fields.take(8))
+    try:
+        return Learning(rate, segment, fields.take(fields.number()).decode())
+    except InputError as error:
+        raise FileError(f"how its model learns: {error}; install a later unspool, or restore it") from error
 
 
 class _Fields:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from unspool.errors import InputError
 from unspool.kernels import _native
 from unspool.kernels.arrays import Floats
@@ -33,12 +35,26 @@ def adam(
     """
     if step < 1:
         raise InputError(f"step is {step}; expected 1 or more")
-    corrections = 1.0 - beta1**step, (1.0 - beta2**step) ** 0.5
+    corrections = 1.0 - _power(beta1, step), math.sqrt(1.0 - _power(beta2, step))
     _native.update(
         "adam", as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g"),
         [as_flat(as_written(m, "m"), "m"), as_flat(as_written(v, "v"), "v")], scale,
         [learning_rate, beta1, beta2, epsilon, decay, *corrections],
     )  # fmt: skip
+
+
+def _power(base: float, exponent: int) -> float:
+    """Return base to a whole exponent of 0 or more, by products alone: pow() of a library differs between machines.
+
+    >>> _power(0.5, 10) == 0.5**10
+    True
+    """
+    found = 1.0
+    while exponent:
+        found *= base if exponent & 1 else 1.0
+        base *= base
+        exponent >>= 1
+    return found
 
 
 def sgd(

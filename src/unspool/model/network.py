@@ -82,9 +82,11 @@ class Model(OnBackend):
         """Return the current parameters in the layout of the kernels."""
         return Weights(self.config, self.parameters, self.backend)
 
-    def table(self) -> Floats:
+    def table(self, weights: Weights | None = None) -> Floats:
         """Return b + U x for every token, K G*H: what the first layer adds to W h(t-1)."""
-        first = self.weights().layers[0][0]
+        first = (weights or self.weights()).layers[0][0]
+        if self.config.uses_input_table:
+            return first.table
         return first.table_of(self.parameters["E"] if self.config.embedding else first.E)
 
     def gradient(self, values: Parameters | None = None) -> Gradient:

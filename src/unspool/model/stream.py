@@ -29,7 +29,7 @@ class Stream:
     (5,)
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, weights: Weights | None = None) -> None:
         config = model.config
         if config.dense or config.bidirectional:
             raise InputError("a stream needs tokens and one direction: it cannot read from the end")
@@ -37,7 +37,8 @@ class Stream:
             raise InputError(
                 "a stream needs an output at every step (pattern='hidden' or 'output'): the next token"
             )
-        weights, table = model.weights(), model.table()
+        weights = weights or model.weights()
+        table = model.table(weights)
         self._fed = config.feeds_tokens
         self._fresh, self._first = True, _native(model, weights, table)
         if self._fed:

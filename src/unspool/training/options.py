@@ -8,6 +8,7 @@ from unspool.options import (
     INSIDE_UNIT,
     MOST_ORDER,
     MOST_STEPS,
+    POSITIVE,
     TRUTH,
     Option,
     number,
@@ -38,6 +39,10 @@ ORDER: Option[int] = Option(
 )
 BATCH_SIZE: Option[int] = Option("batch_size", "B, sequences per batch.", whole(1), option="batch")
 WINDOW: Option[int] = Option("window", "tau, the steps of a window.", whole(1))
+LEARN_RATE: Option[float] = Option("learn_rate", "Learning rate while reading.", POSITIVE)
+LEARN_SEGMENT: Option[int] = Option(
+    "learn_segment", "Targets between two updates while reading.", whole(1, 1 << 20)
+)
 BATCHES: Option[Batches] = Option(
     "batches",
     "sequential carries the state from window to window; random starts every window with a new state.",
