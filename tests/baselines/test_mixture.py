@@ -176,3 +176,17 @@ def test_a_damaged_file_is_refused(mixture: Mixture, model: Model, tmp_path: Pat
     path.write_bytes(content)
     with pytest.raises(FileError, match="mixture"):
         load_mixture(path, model)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 30), st.integers(0, 30))
+def test_many_contexts_at_once_give_the_same_bits(mixture: Mixture, start: int, more: int) -> None:
+    ids = text(start + more, 10) if start + more else np.zeros(0, np.int32)
+    network = np.random.default_rng(start).dirichlet(np.ones(K), more + 1)
+    rows = mixture.next_probs_rows(network, ids, start)
+    assert rows.shape == (more + 1, K)
+    for row, p in enumerate(network):
+        before = ids[: start + row].tolist()
+        assert (rows[row] == mixture.next_probs(p, before)).all()
+        recent = before[max(0, len(before) - ORDER + 1) :]
+        assert (mixture.ngrams.next_probs_rows(ids, start)[row] == mixture.ngrams.next_probs(recent)).all()

@@ -231,7 +231,7 @@ def test_any_damage_to_a_container_is_found(trained):
     with pytest.raises(FileError, match="cut short"):
         Container.from_bytes(content + b"\0")
     with pytest.raises(FileError, match="install a later one"):
-        Container.from_bytes(content[:8] + b"\x03" + content[9:])
+        Container.from_bytes(content[:8] + bytes([VERSION + 1]) + content[9:])
 
 
 @given(st.binary(max_size=90))
@@ -376,7 +376,7 @@ def test_learning_makes_a_file_smaller_and_its_container_says_how():
 def test_a_way_of_learning_that_is_not_known_is_refused():
     learned = compress(MODELS["char"], SENTENCE.encode() * 4, learning=LEARNING).container
     content = learned.to_bytes()[:-4]
-    for old, new in ((b"\x04adam", b"\x04odam"), (b"\x03\x00\x08", b"\x03\x00\x00")):
+    for old, new in ((b"\x04adam", b"\x04odam"), (b"\x03\x00\x01\x08", b"\x03\x00\x01\x00")):
         assert content.count(old) == 1
         forged = content.replace(old, new)
         with pytest.raises(FileError, match="how its model learns"):

@@ -70,9 +70,16 @@ class Mixture:
 
         Only basic operations of IEEE arithmetic: the same bits on every machine.
         """
-        last = np.array([*context[max(0, len(context) - self.order + 1) :], 0], np.int64)
-        part = share(self.v, features(self.ngrams, last)[-1:])[0]
-        mixed: Real = (1 - part) * network + part * self.ngrams.next_probs(last[:-1].tolist())  # (1)
+        last = np.array(context[max(0, len(context) - self.order + 1) :], np.int64)
+        (mixed,) = self.next_probs_rows(network[None], last, len(last))
+        return np.asarray(mixed)
+
+    def next_probs_rows(self, network: Real, ids: Ids | Whole, start: int) -> Real:
+        """Return the same (rows, K) after the first `start`, start + 1, … and all tokens of a text; network (rows, K)."""
+        behind = max(0, start - self.order + 1)
+        phi = features(self.ngrams, np.append(ids[behind:], 0))[start - behind :]
+        part = share(self.v, phi)[:, None]
+        mixed: Real = (1 - part) * network + part * self.ngrams.next_probs_rows(ids, start)  # (1)
         return mixed
 
 

@@ -93,6 +93,33 @@ class NgramModel:
             unigram = p if n == 1 else unigram
         return p
 
+    def next_probs_rows(self, ids: Ids | Whole, start: int) -> Real:
+        """Return the probability (rows, K) of each token after the first `start`, start + 1, … and all tokens of a text.
+
+        Bit-identical to `next_probs`, for many contexts at once; only for recursive models.
+        """
+        assert self.recursive
+        behind = max(0, start - len(self.weights) + 1)
+        tokens, K = np.asarray(ids[behind:], np.int64), self.counts.K
+        first, rows = start - behind, len(tokens) - (start - behind) + 1
+        p: Real = np.full((rows, K), 1 / K)
+        entry: Whole = np.zeros(
+            len(tokens) + 1, np.int64
+        )  # of the contexts of n - 1 tokens that end before each place
+        for n, (level, weights) in enumerate(zip(self.counts.levels, self.weights, strict=True), 1):
+            if n > 1:
+                entry = self.counts.levels[n - 2].find(entry[: len(entry) - 1], tokens[n - 2 :])
+            place = np.arange(max(first, n - 1), len(tokens) + 1)
+            context, row = entry[place - n + 1], place - first
+            p[row] *= np.where(context >= 0, weights.backoff[context], weights.unseen)[:, None]  # (1)
+            known = context >= 0
+            begin, end = np.searchsorted(level.keys, [context[known] * K, (context[known] + 1) * K])
+            sizes = end - begin
+            within = np.arange(sizes.sum()) - np.repeat(sizes.cumsum() - sizes, sizes)
+            found = np.repeat(begin, sizes) + within
+            p[np.repeat(row[known], sizes), level.keys[found] % K] += weights.discounted[found]
+        return p
+
     def _check(self, ids: Ids) -> None:
         if len(ids) and not 0 <= int(np.min(ids)) <= int(np.max(ids)) < self.counts.K:
             raise InputError(f"ids: expected 0 … {self.counts.K - 1}, the ids of the model's vocabulary")

@@ -59,12 +59,14 @@ def compress(
     run: str = "",
     with_model: bool = False,
     learning: Learning | None = None,
+    mixture: bool = False,
     on_progress: OnProgress = no_progress,
 ) -> CompressionResult:
     """Compress bytes into a container; bytes that would not get smaller are stored uncompressed.
 
     The container stores `name` (of the original file) and `run` (the relative path of the run). With `learning`, the
-    model learns from the bytes as it codes them, and the decoder learns the same. `on_progress` is called with the number of
+    model learns from the bytes as it codes them, and the decoder learns the same. With `mixture`, the probabilities are those of
+    the model's mixture with n-grams, which decompression needs too. `on_progress` is called with the number of
     tokens done and the total.
     """
     if not isinstance(data, bytes):
@@ -72,12 +74,12 @@ def compress(
             f"data is a {type(data).__name__}; expected bytes: pass text.encode(), or pathlib.Path(…).read_bytes() for a file"
         )
     require_memory(BYTES * len(data), f"compressing {len(data):,} bytes", "compress the file in pieces")
-    coded = encode(model, data, learning=learning, on_progress=on_progress)
+    coded = encode(model, data, learning=learning, mixture=mixture, on_progress=on_progress)
     stored = len(coded.payload) >= len(data)
-    inside = _packed_model(model) if with_model and not stored else b""
+    inside = _packed_model(model, mixture) if with_model and not stored else b""
     container = Container(
         "stored" if stored else coded.mode,
-        identity(model),
+        identity(model, mixture),
         _check(data),
         len(data),
         coded.tokens,
@@ -87,6 +89,7 @@ def compress(
         data if stored else coded.payload,
         "float32" if stored else model.model.config.precision,
         None if stored else learning,
+        mixture and not stored,
     )
     return CompressionResult(container, coded)
 
@@ -103,7 +106,11 @@ def decompress(
         raise InputError(
             f"compressed with a model in {container.precision}, and this one is in {model.model.config.precision}; pass the run that compressed it"
         )
-    elif identity(model) != container.identity:
+    elif container.mixture and model.mixture is None:
+        raise InputError(
+            "compressed with the mixture of a model and its n-grams; pass the run that compressed it, loaded with mixture=True"
+        )
+    elif identity(model, container.mixture) != container.identity:
         raise InputError(
             "compressed with another model, or with an earlier state of this one; pass the run that compressed it"
         )
@@ -118,6 +125,7 @@ def decompress(
                 container.mode,
                 length=container.length,
                 learning=container.learning,
+                mixture=container.mixture,
                 on_progress=on_progress,
             )
         except (UnicodeError, KeyError) as error:  # tokens that are not text
@@ -129,8 +137,8 @@ def decompress(
     return data
 
 
-def identity(model: TextModel) -> bytes:
-    """Return 8 bytes that identify a model: a hash of everything that the coded bits depend on."""
+def identity(model: TextModel, mixture: bool = False) -> bytes:
+    """Return 8 bytes that identify a model, or its mixture: a hash of everything that the coded bits depend on."""
     config, parameters = model.model.config, model.model.parameters
     words = {
         "cell": config.cell,
@@ -145,6 +153,11 @@ def identity(model: TextModel) -> bytes:
     digest = hashlib.sha256(json.dumps(words, sort_keys=True).encode())
     for name in sorted(parameters):
         digest.update(np.ascontiguousarray(parameters[name], "<f4").tobytes())
+    if mixture:
+        mixed = model.require_mixture()
+        digest.update(np.ascontiguousarray(mixed.v, "<f8").tobytes())
+        for level in mixed.ngrams.counts.levels:
+            digest.update(np.ascontiguousarray([level.keys, level.counts], "<i8").tobytes())
     return digest.digest()[:8]
 
 
@@ -157,14 +170,14 @@ def model_within(container: Container) -> TextModel:
     with TemporaryDirectory(prefix="unspool-") as folder:
         try:
             with zipfile.ZipFile(io.BytesIO(container.model)) as files:
-                for name in FILES:
+                for name in (*FILES, *[run_folder.MIXTURE] * container.mixture):
                     (Path(folder) / name).write_bytes(_unpacked(files, name))
         except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, struct.error, EOFError) as error:
             raise FileError(
                 f"damaged: the model in it cannot be read: {error}; restore it from a copy"
             ) from error
         try:
-            return TextModel.load(folder)
+            return TextModel.load(folder, mixture=container.mixture)
         except FileError as error:
             raise FileError(f"the model in it: {str(error).replace(f'{folder}/', '')}") from error
 
@@ -179,12 +192,12 @@ def _unpacked(files: zipfile.ZipFile, name: str) -> bytes:
     return files.read(entry)
 
 
-def _packed_model(model: TextModel) -> bytes:
+def _packed_model(model: TextModel, mixture: bool) -> bytes:
     """Return a model as an archive of the files it needs; the bytes are reproducible."""
     packed = io.BytesIO()
     with TemporaryDirectory(prefix="unspool-") as folder, zipfile.ZipFile(packed, "w") as files:
         model.save(Path(folder))
-        for name in FILES:
+        for name in (*FILES, *[run_folder.MIXTURE] * mixture):
             entry = zipfile.ZipInfo(name)  # without a time stamp
             files.writestr(entry, (Path(folder) / name).read_bytes(), zipfile.ZIP_DEFLATED, 9)
     return packed.getvalue()

@@ -23,7 +23,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from unspool.compress.integer_frequencies import frequencies
+from unspool.baselines.mixture import Mixture
+from unspool.compress.integer_frequencies import frequencies, frequencies_of
 from unspool.compress.literals import Interval, LiteralCoder, tokenize
 from unspool.compress.range_coder import Decoder, Encoder
 from unspool.errors import FileError
@@ -31,6 +32,7 @@ from unspool.evaluation.language import WINDOW, no_progress
 from unspool.evaluation.metrics import measure
 from unspool.evaluation.read import read_windows, require_text_model
 from unspool.kernels.arrays import Floats, Ids, Mask, Real, Whole
+from unspool.kernels.elementwise import softmax
 from unspool.model.network import Model
 from unspool.model.stream import Stream
 from unspool.tasks.language.text_model import TextModel
@@ -41,6 +43,8 @@ Mode: TypeAlias = Literal["network", "counted"]
 OnProgress: TypeAlias = Callable[[int, int], None]
 VALUES = 1 << 20
 """Most outputs in memory: with a large vocabulary, windows are shorter."""
+RECENT = 64
+"""Tokens kept while decoding for the contexts of n-grams, which are shorter."""
 PROGRESS_EVERY = 256
 """Number of tokens between calls of `on_progress` while decoding."""
 
@@ -93,12 +97,17 @@ def encode(
     data: bytes,
     *,
     learning: Learning | None = None,
+    mixture: bool = False,
     on_progress: OnProgress = no_progress,
 ) -> Coded:
-    """Code bytes with a model, which learns while it reads if `learning` is given; `on_progress` is called with the number of tokens done and the total."""
+    """Code bytes with a model, which learns while it reads if `learning` is given, or with its mixture with n-grams.
+
+    `on_progress` is called with the number of tokens done and the total.
+    """
     check_model(model.model)
     tokens, ids = tokens_and_ids(model, data)
-    choices, of_unknown, log_probs = read_choices(model.model, ids, on_progress, learning)
+    mixed = model.require_mixture() if mixture else None
+    choices, of_unknown, log_probs = read_choices(model.model, ids, on_progress, learning, mixed)
     unknown = ids == model.vocab.unk
     flags, known = flags_of(unknown), without_unknown(choices, of_unknown, unknown)
     bits = {"counted": flags.bits + known.bits, "network": choices.bits}
@@ -137,10 +146,12 @@ def decode(
     *,
     length: int,
     learning: Learning | None = None,
+    mixture: bool = False,
     on_progress: OnProgress = no_progress,
 ) -> bytes:
-    """Return the bytes of `tokens` tokens, coded with the same `learning`; raise FileError if they exceed `length` bytes."""
+    """Return the bytes of `tokens` tokens, coded with the same arguments; raise FileError if they exceed `length` bytes."""
     check_model(model.model)
+    mixed, read = model.require_mixture() if mixture else None, list[int]()
     stream = Stream(model.model) if learning is None else LearningReader(model.model, learning)
     decoder, spelling = Decoder(payload), LiteralCoder(model.tokenizer)
     names, unk, found = model.vocab.idx_to_token, model.vocab.unk, list[str]()
@@ -149,7 +160,8 @@ def decode(
     for at in range(tokens):
         if at:
             stream.read(token)
-            f = frequencies(stream.logits())
+            read = [*read[-RECENT:], token]
+            f = _frequencies(stream.logits(), mixed, read)
         if mode == "network" or not _read_flag(decoder, seen[token == unk]):
             f[unk] *= mode == "network"
             token = _read_token(decoder, f)
@@ -169,16 +181,32 @@ def check_model(model: Model) -> None:
     require_text_model(model.config, "compress")
 
 
+def _frequencies(o: Floats, mixture: Mixture | None, read: list[int]) -> Whole:
+    """Return the frequencies (K,) of the next token after those read."""
+    if mixture is None:
+        return frequencies(o)
+    return frequencies_of(mixture.next_probs(softmax(o).astype(np.float64), read))
+
+
 def read_choices(
-    model: Model, ids: Ids, on_progress: OnProgress = no_progress, learning: Learning | None = None
+    model: Model,
+    ids: Ids,
+    on_progress: OnProgress = no_progress,
+    learning: Learning | None = None,
+    mixture: Mixture | None = None,
 ) -> tuple[Choices, Whole, Real]:
     """Return the interval of each token, the frequency of <unk> at each, and log P of all tokens except the first."""
     done, log_probs = len(ids[:1]), [np.zeros(0)]
     found = [_choices(np.ones((done, model.config.outputs), np.int64), ids[:1])]
     windows = _static_windows(model, ids) if learning is None else _learning_windows(model, ids, learning)
     for y, o, log_prob in windows:
-        found.append(_choices(frequencies(o), y))
-        log_probs.append(log_prob)
+        if mixture is None:
+            found.append(_choices(frequencies(o), y))
+            log_probs.append(log_prob)
+        else:
+            p = mixture.next_probs_rows(softmax(o).astype(np.float64), ids[: done + len(y) - 1], done)
+            found.append(_choices(frequencies_of(p), y))
+            log_probs.append(np.log(p[np.arange(len(y)), y]))
         done += len(y)
         on_progress(done, len(ids))
     start, size, total, of_unknown = map(np.concatenate, zip(*found, strict=True))

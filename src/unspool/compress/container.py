@@ -1,8 +1,9 @@
 """The file format of `unspool compress`.
 
     µunspool  1     magic bytes and format version; 2: the precision of the model follows, one byte
-                    3: after the precision, how the model learns while reading: segment (an integer), learning rate (float64,
-                    little-endian), name of the optimiser (length and UTF-8)
+                    3: after the precision, one byte: 1 if the model learns while reading, 2 if it is mixed with n-grams, 3 if
+                    both; and if it learns: segment (an integer), learning rate (float64, little-endian), name of the
+                    optimiser (length and UTF-8)
     mode            source of the probability of <unk>: network or counted; or stored, uncompressed bytes
     identity        8 bytes: prefix of the SHA-256 of the weights, sizes and vocabulary of the model
     check           16 bytes: prefix of the SHA-256 of the original
@@ -33,7 +34,7 @@ from unspool.training.dynamic import Learning
 
 MARK = b"\xb5unspool"
 VERSION = 3
-"""Written if the model learns while reading; else version 2 if it is not in float32, and version 1 otherwise."""
+"""Written if the model learns while reading or is mixed with n-grams; else version 2 if it is not in float32, and version 1 otherwise."""
 PRECISIONS: tuple[Precision, ...] = ("float32", "bf16")
 Mode: TypeAlias = Literal["network", "counted", "stored"]
 MODES: tuple[Mode, ...] = ("network", "counted", "stored")
@@ -62,6 +63,8 @@ class Container:
     """The precision of the model; decompression uses it on any machine."""
     learning: Learning | None = None
     """How the model learns while reading; None: it does not."""
+    mixture: bool = False
+    """Whether the probabilities are those of the model's mixture with n-grams."""
 
     def to_bytes(self) -> bytes:
         """Return the content of the file."""
@@ -75,11 +78,14 @@ class Container:
     def _version(self) -> bytes:
         """Return the lowest version that can hold the container, with the fields that it has more than version 1."""
         precision = PRECISIONS.index(self.precision)
-        if self.learning is None:
+        if self.learning is None and not self.mixture:
             return bytes([2, precision]) if precision else bytes([1])
+        start = bytes([3, precision, (self.learning is not None) + 2 * self.mixture])
+        if self.learning is None:
+            return start
         optimiser = self.learning.optimiser.encode()
         parts = [_number(self.learning.learn_segment), struct.pack("<d", self.learning.learn_rate)]
-        return b"".join([bytes([3, precision]), *parts, _number(len(optimiser)), optimiser])
+        return b"".join([start, *parts, _number(len(optimiser)), optimiser])
 
     @staticmethod
     def from_bytes(content: bytes) -> "Container":
@@ -122,13 +128,16 @@ def _read(fields: "_Fields") -> Container:
         raise FileError(
             f"number {number} as the precision; this unspool reads up to {len(PRECISIONS) - 1}: install a later one"
         )
-    precision, learning = PRECISIONS[number], None if version < 3 else _read_learning(fields)
+    precision, how = PRECISIONS[number], 0 if version < 3 else fields.take(1)[0]
+    if how > 3:
+        raise FileError(f"number {how} as the kind of model; this unspool reads up to 3: install a later one")
+    learning = _read_learning(fields) if how & 1 else None
     mode = MODES[fields.take(1)[0]]
     identity, check, length, tokens = fields.take(8), fields.take(16), fields.number(), fields.number()
     name, run = (fields.take(fields.number()).decode(*UTF8) for _ in range(2))
     model = fields.take(fields.number())
     return Container(
-        mode, identity, check, length, tokens, name, run, model, fields.rest(), precision, learning
+        mode, identity, check, length, tokens, name, run, model, fields.rest(), precision, learning, how >= 2
     )
 
 

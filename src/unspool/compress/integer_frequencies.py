@@ -19,7 +19,7 @@ from math import isfinite, isqrt
 import numpy as np
 
 from unspool.errors import InputError
-from unspool.kernels.arrays import Floats, Whole
+from unspool.kernels.arrays import Floats, Real, Whole
 
 SHIFT = 11
 STEPS = 1 << SHIFT
@@ -45,6 +45,16 @@ def _table() -> Whole:
 
 
 TABLE = _table()
+
+
+def frequencies_of(p: Real) -> Whole:
+    """Return the frequencies, int64, of tokens with probabilities p, (K,) or (rows, K), which have the same bits at both ends.
+
+    >>> frequencies_of(np.array([0.75, 0.25, 0.0]))
+    array([805306369, 268435457,         1])
+    """
+    f: Whole = 1 + np.floor(p * 2.0**UNIT).astype(np.int64)
+    return f
 
 
 def frequencies(o: Floats) -> Whole:

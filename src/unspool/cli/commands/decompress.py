@@ -68,7 +68,7 @@ def _model(file: Path, container: Container, run: Path | None) -> TextModel | No
     where = run or file.parent / container.run
     if run is None and not where.is_dir():
         raise FileError(f"{file}: the run that it was made with is not at {where}; give it with --run")
-    return TextModel.load(where)
+    return TextModel.load(where, mixture=container.mixture)
 
 
 def _safe(file: Path, name: str) -> str:
