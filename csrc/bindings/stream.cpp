@@ -84,6 +84,8 @@ struct PyStream : Stream {
     std::memcpy(out.data(), o.at, (size_t)K * 4);
     return out;
   }
+  // The next draws are from these logits.
+  void set_logits(Floats logits) { std::memcpy(o.at, checked(logits, "logits", {K}), (size_t)K * 4); }
   std::vector<std::pair<Array, Array>> state() const {
     std::vector<std::pair<Array, Array>> parts;
     for (const auto& layer : layers) {
@@ -123,6 +125,7 @@ void bind_stream(nb::module_& m) {
       .def("choose", &PyStream::choose, "temperature"_a, "top_k"_a, "top_p"_a, "u"_a)
       .def("advance", &PyStream::advance, "id"_a, "temperature"_a, "top_k"_a, "top_p"_a, "seed"_a, "index"_a)
       .def("logits", &PyStream::logits)
+      .def("set_logits", &PyStream::set_logits, "logits"_a.noconvert())
       .def("state", [](const PyStream& s) {
         nb::list parts;
         for (auto& [h, c] : s.state()) parts.append(nb::make_tuple(nb::cast(h), nb::cast(c)));

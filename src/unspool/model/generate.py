@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
+from typing import Protocol
 
 from unspool.errors import InputError
 from unspool.model.network import Model
@@ -55,8 +56,21 @@ class Sampling:
             raise InputError(f"top_p is {self.top_p}; expected more than 0 and at most 1")
 
 
+class TokenStream(Protocol):
+    """Reads tokens and draws the next one: `Stream`, or a model made of one."""
+
+    def read(self, token: int) -> None:
+        """Read one token."""
+
+    def advance(
+        self, token: int, *, seed: int, index: int, temperature: float, top_k: int, top_p: float
+    ) -> int:
+        """Read a token and draw the next."""
+        ...
+
+
 def generate(
-    stream: Stream, prefix: Sequence[int], *, seed: int, sampling: Sampling | None = None
+    stream: TokenStream, prefix: Sequence[int], *, seed: int, sampling: Sampling | None = None
 ) -> Iterator[int]:
     """Read the prefix, then give one token after the other, without end; the prefix is not repeated.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -44,6 +44,8 @@ class Options:
     """Sample only from the K most probable tokens; 0 keeps all."""
     top_p: float = 1.0
     """Sample only from the smallest set of tokens whose probabilities sum to at least P; 1 keeps all."""
+    model: Literal["network", "mixture"] = "network"
+    """What generates: the network, or its mixture with the n-grams of the training text."""
     greedy: Flag = False
     """Always take the most probable token."""
     seed: int | None = None
@@ -89,7 +91,8 @@ def generate(
             f"--save-state is {options.save_state}: the text goes to standard output; give a file"
         )
     check_outputs(options.save_state, force=replacing.force, inputs=[options.prompt_file])
-    reader, prompt = TextGenerator(TextModel.load(run)), _prompt(options.prompt, options.prompt_file)
+    mixture, prompt = options.model == "mixture", _prompt(options.prompt, options.prompt_file)
+    reader = TextGenerator(TextModel.load(run, mixture=mixture), mixture=mixture)
     if options.json or reader.model.backward:  # else every token is printed and forgotten
         what = f"holding {options.samples:,} texts of {options.length:,} tokens"
         require_memory(BYTES * options.length * options.samples, what, "choose fewer or shorter texts")
@@ -117,7 +120,8 @@ def generate(
         with output(options.save_state, force=replacing.force) as path:
             reader.save(path, seed)
     if options.json:
-        content = {"run": str(run), "prompt": prompt, "seed": seed, "length": options.length, "texts": texts}
+        content = {"run": str(run), "model": options.model, "prompt": prompt, "seed": seed}
+        content |= {"length": options.length, "texts": texts}
         print_json(content | {"tokens_per_second": speed})
     elif sys.stderr.isatty() and options.length:
         print(f"unspool: {options.samples * options.length:,} tokens, {speed:,.0f} tokens/s", file=sys.stderr)

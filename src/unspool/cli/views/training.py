@@ -19,6 +19,7 @@ from unspool.cli.output import counted
 from unspool.cli.progress import WIDTH, counting_bar, progress_bar, shows_progress
 from unspool.cli.views.chart import chart
 from unspool.cli.views.comparison import (
+    NO_MEMORY,
     PARTS,
     Row,
     chosen_line,
@@ -301,8 +302,10 @@ class View:
         mixed = [] if event.mixed is None else [Row("mixture", event.mixed)]
         self._line(measures_table(rows, result, mixed))
         self._line(verdict(rows, result))
-        if event.mixed is not None:
-            self._line(mixture_line(event.mixture.order, event.mixed))
+        if event.mixed is not None and event.mixture_cost is not None:
+            self._line(mixture_line(event.mixture_cost, event.mixed))
+        else:
+            self._line(NO_MEMORY, "yellow")
         if self.left_out:
             self._line(self.left_out, "yellow")
 

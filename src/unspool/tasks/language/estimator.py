@@ -155,9 +155,9 @@ class LanguageModel(Arguments):
         """
         return self.fitted.perplexity(text, mixture=mixture)
 
-    def score(self, text: Texts, y: None = None) -> float:
-        """Return minus the nats per token of a text or a Path: higher is better."""
-        return -math.log(self.perplexity(text))
+    def score(self, text: Texts, y: None = None, *, mixture: bool = False) -> float:
+        """Return minus the nats per token of a text or a Path, by the network or by its mixture: higher is better."""
+        return -math.log(self.perplexity(text, mixture=mixture))
 
     def generate(
         self,
@@ -168,9 +168,11 @@ class LanguageModel(Arguments):
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
+        mixture: bool = False,
     ) -> str:
-        """Return a continuation of the prompt, which is text and never a file name."""
-        return self.fitted.generate(prompt, length, seed=seed, sampling=Sampling(temperature, top_k, top_p))
+        """Return a continuation of the prompt by the network or by its mixture; the prompt is text and never a file name."""
+        sampling = Sampling(temperature, top_k, top_p)
+        return self.fitted.generate(prompt, length, seed=seed, sampling=sampling, mixture=mixture)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model as a new run, which can be loaded but not resumed."""

@@ -17,7 +17,7 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
-from unspool.baselines.language import TIME_FRACTION, Scored, baselines, best_order, has_test
+from unspool.baselines.language import TIME_FRACTION, Scored, baselines, has_test
 from unspool.data.text.corpus import Corpus, open_corpus, prepare
 from unspool.data.text.decoding import iter_bytes
 from unspool.data.text.source import Names, Source, resolve, stamps
@@ -30,7 +30,7 @@ from unspool.model.network import Model
 from unspool.storage import run_folder, tensors
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
-from unspool.tasks.language.mixture import mix, save_mixture
+from unspool.tasks.language.mixture import Orders, cost_as_json, mix, orders_of, save_mixture
 from unspool.tasks.language.plan import (
     batches_of,
     build_state,
@@ -96,9 +96,9 @@ def run(
     with nullcontext() if out is None else RunLog(out / run_folder.LOG) as log:
         deadline = None if "steps" in given else 60 * config.minutes
         writer = RunWriter(out, log)
-        order = best_order(scored.found)
+        orders = _mixture_orders(config, scored.found, scored.left_out)
         yield from train_and_evaluate(
-            training, corpus, config, writer, policy or CheckpointPolicy(), order=order, deadline=deadline
+            training, corpus, config, writer, policy or CheckpointPolicy(), orders=orders, deadline=deadline
         )
 
 
@@ -143,10 +143,15 @@ def resume(out: Path, *, policy: CheckpointPolicy | None = None) -> Generator[Ev
         yield TrainingPlanned(
             training.model, config, next(batches_of(corpus, config)), training.step, of_windows
         )
-        writer = RunWriter(out, log)
+        writer, orders = RunWriter(out, log), _mixture_orders(config, found, left_out)
         yield from train_and_evaluate(
-            training, corpus, config, writer, policy or CheckpointPolicy(), order=best_order(found)
+            training, corpus, config, writer, policy or CheckpointPolicy(), orders=orders
         )
+
+
+def _mixture_orders(config: RunConfig, found: list[Baseline], left_out: str | None) -> Orders:
+    """Return the orders of the mixture's n-grams: the same for a resumed run."""
+    return orders_of(found, config.settings.tokens, fixed=bool(config.order) or left_out is not None)
 
 
 def _score_best_again(training: TrainingState[Model], corpus: Corpus, config: RunConfig, path: Path) -> None:
@@ -187,12 +192,12 @@ def train_and_evaluate(
     writer: RunWriter,
     policy: CheckpointPolicy,
     *,
-    order: int = 0,
+    orders: Orders,
     deadline: float | None = None,
 ) -> Generator[Event]:
     """Train to the last update and evaluate the best model; with a deadline, in seconds of the run, to keep it.
 
-    `order` is that of the n-grams to mix with the network; 0 for none.
+    `orders` are those of the n-grams to mix with the network.
     """
     budget = step_budget(config, training.seconds, deadline)
     model, ids = training.model, in_reading_order(corpus.valid.ids, config.backward)
@@ -220,7 +225,7 @@ def train_and_evaluate(
     if training.best_parameters is None:  # the best model was saved before the run was resumed
         assert writer.out is not None
         model = store.load_model(writer.out / run_folder.MODEL)[0]
-    yield from _evaluate(model, training, corpus, config, writer, order)
+    yield from _evaluate(model, training, corpus, config, writer, orders)
 
 
 def _evaluate(
@@ -229,7 +234,7 @@ def _evaluate(
     corpus: Corpus,
     config: RunConfig,
     writer: RunWriter,
-    order: int,
+    orders: Orders,
 ) -> Iterator[Scoring | Evaluated]:
     """Score the held-out part by the network and by its mixture with n-grams; write the results into the log."""
     part = corpus.test if has_test(corpus) else corpus.valid
@@ -243,15 +248,17 @@ def _evaluate(
         "judged": metrics.to_json() | {"best_step": training.best_step, "part": part.name},
         "seconds": round(training.seconds, 3),
     }
-    if not order:
+    mixed = mix(model, corpus, orders, part.name, log_probs, backward=config.backward)
+    if mixed is None:
         writer.add(entry)
         yield Evaluated(model, part.name, metrics, training.best_step)
         return
-    mixture, mixed = mix(model, corpus, order, part.name, log_probs, backward=config.backward)
-    if writer.out is not None:
-        save_mixture(writer.out / run_folder.MIXTURE, mixture, model)
-    writer.add(entry | {"mixture": {"order": order} | mixed.to_json()})
-    yield Evaluated(model, part.name, metrics, training.best_step, mixed, mixture)
+    path = None if writer.out is None else writer.out / run_folder.MIXTURE
+    if path is not None:
+        save_mixture(path, mixed.mixture, model)
+    cost = cost_as_json(mixed.mixture, round(mixed.seconds, 3), path)
+    writer.add(entry | {"mixture": cost | mixed.measure.to_json()})
+    yield Evaluated(model, part.name, metrics, training.best_step, mixed.measure, mixed.mixture, cost)
 
 
 def _sample_steps(steps: int) -> set[int]:
