@@ -59,14 +59,16 @@ def test_orders_follow_the_baselines() -> None:
     six = [baseline(name) for name in ("uniform", "1-grams", "6-grams")]
     assert orders_of(six, "char", fixed=False) == Orders(6, 12)
     assert orders_of(six, "char", fixed=True) == Orders(6, 6)
-    assert orders_of(six[:2], "word", fixed=False) == Orders(1, 1)
+    assert orders_of(six[:2], "word", fixed=False) == Orders(5, 5)
     assert orders_of(six[:1], "char", fixed=False) == Orders(0, 0)
 
 
 def test_an_order_is_added_while_ngrams_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
     repeated, random = np.arange(600) % 7, np.random.default_rng(0).integers(0, 7, 600)
     assert len(mixing._count(repeated, 7, Orders(2, 9))) == 9
-    assert len(mixing._count(random, 7, Orders(2, 9))) == 4  # 3-grams: 286 kinds among 600 tokens; 4-grams: more than 300
+    assert (
+        len(mixing._count(random, 7, Orders(2, 9))) == 4
+    )  # 3-grams: 286 kinds among 600 tokens; 4-grams: more than 300
     assert len(mixing._count(repeated[:5], 7, Orders(2, 9))) <= 5
     sizes = [each.counts for each in language_baselines(random, 7, 4) if each.counts]
     for order, size in enumerate(sizes, 1):
@@ -169,7 +171,7 @@ def test_a_state_of_the_network_can_be_continued_by_the_mixture(folder: Path, tm
 def test_words_have_a_mixture_too(tmp_path: Path) -> None:
     ended = trained(config_of("word"), tmp_path / "run")
     model = TextModel.load(tmp_path / "run", mixture=True)
-    assert ended.mixture.order == 4 and len(model.generate("she", 5, mixture=True).split()) >= 3
+    assert ended.mixture.order == 5 and len(model.generate("she", 5, mixture=True).split()) >= 3
     assert model.perplexity(TEXT[:500], mixture=True) < model.perplexity(TEXT[:500])
 
 

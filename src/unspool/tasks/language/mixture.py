@@ -28,8 +28,8 @@ from unspool.storage.schema import read_as
 from unspool.storage.tensors import check_array, read_arrays, write_arrays
 from unspool.training.events import Baseline
 
-MOST_ORDER = 12
-"""Highest order of the n-grams of characters and bytes in a mixture."""
+MOST_ORDER, WORD_ORDER = 12, 5
+"""Highest order of the n-grams in a mixture: for characters and bytes, and for all other tokens."""
 REPEATED = 0.5
 """Beyond the order of the baselines, one more is counted while the distinct n-grams of the last one are a smaller share of the text."""
 MOST_COUNTS = 8_000_000
@@ -71,8 +71,10 @@ def orders_of(found: Sequence[Baseline], tokens: str, *, fixed: bool) -> Orders:
     Orders(least=0, most=0)
     """
     counted = min(max((ngram_order(each.name) for each in found), default=0), MOST_ORDER)
-    more = counted and not fixed and tokenizer_class(tokens).one_symbol
-    return Orders(counted, MOST_ORDER if more else counted)
+    if fixed or not counted:
+        return Orders(counted, counted)
+    one_symbol = tokenizer_class(tokens).one_symbol
+    return Orders(counted, MOST_ORDER) if one_symbol else Orders(WORD_ORDER, WORD_ORDER)
 
 
 def mix(
