@@ -62,6 +62,7 @@ class Recipe:
     recurrent_dropout: float = 0.0
     batch_size: int = 16
     window: int = 64
+    restart: float = 0.0
     learning_rate: float = 6e-3
     clip: float = 1.0
     decay: float = 0.0

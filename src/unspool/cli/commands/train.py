@@ -73,6 +73,7 @@ class TrainOptions(ConfigFile):
     batch_size: int | None = None
     window: int | None = None
     batches: o.Batches = "sequential"
+    restart: float | None = None
     bptt: str = "full"
     recompute: Recompute = "none"
     optimiser: str = "adam"

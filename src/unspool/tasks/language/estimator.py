@@ -84,6 +84,7 @@ class LanguageModel(Arguments):
     recurrent_dropout: float | None = None
     batch_size: int | None = None
     window: int | None = None
+    restart: float | None = None
     learning_rate: float | None = None
     clip: float | None = None
     decay: float | None = None

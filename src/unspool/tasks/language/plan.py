@@ -155,4 +155,5 @@ def train_text(
         schedule=(budget or step_budget(config)).schedule,
         recompute=config.recompute,
         carried=training.carried,
+        restart=config.fixed.restart,
     )
