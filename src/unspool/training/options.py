@@ -50,8 +50,8 @@ BATCHES: Option[Batches] = Option(
 )
 RESTART: Option[float] = Option(
     "restart",
-    "Probability that an update resets the state of a row to h(0) before it reads its window, where batches are sequential: the "
-    "network learns to start from nothing.",
+    "With sequential batches, the probability that an update resets the state of a row to h(0) before it reads its window: "
+    "the network learns to start from h(0).",
     FRACTION,
 )
 BPTT: Option[str] = Option(
