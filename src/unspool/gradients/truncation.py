@@ -9,8 +9,9 @@ back to the first step that the window holds. Three values cut it (`Truncation.p
     full               nothing is cut: (1) back to the window's beginning
     truncated:K        a window is K steps: an update every K steps, from the state that the last one left
     truncated:K1,K2    an update every K1 steps, for the losses of those K1 steps; their gradient reaches back to
-                       the first of the last K2 steps, which are read again with the parameters of now. Steps left
-                       over before a reset and at the end of the data, fewer than K1, get one update;
+                       the first of the last K2 steps, or to the last reset of a row, which are read again with the
+                       parameters of now. Steps left over before a reset of all rows and at the end of the data,
+                       fewer than K1, get one update;
                        with a `carried` that the caller keeps, those at the end wait for the next data
     random:P           z(t) = ∂f/∂w + ξ(t) ∂f/∂h(t-1) · z(t-1), ξ(t) = 1/P with probability P, else 0    (2)
 
