@@ -50,6 +50,12 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     "rate 0.003": {"learning_rate": 0.003},
     "rate 0.012": {"learning_rate": 0.012},
     "rate 0.016": {"learning_rate": 0.016},
+    "input scale 0.5": {"input_scale": 0.5},
+    "input scale 1": {"input_scale": 1.0},
+    "rate 0.012, input scale 0.5": {"learning_rate": 0.012, "input_scale": 0.5},
+    "lstm, rate 0.012": {"cell": "lstm", "learning_rate": 0.012},
+    "lstm, rate 0.012, input scale 1": {"cell": "lstm", "learning_rate": 0.012, "input_scale": 1.0},
+    "lnlstm, rate 0.012, input scale 1": {"cell": "lnlstm", "learning_rate": 0.012, "input_scale": 1.0},
     "warm-up 20": {"warmup": 20},
     "warm-up 400": {"warmup": 400},
     "clip 0.5": {"clip": 0.5},
@@ -59,6 +65,8 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     "restart 0.1": {"restart": 0.1},
     "nadam": {"optimiser": "nadam"},
     "cautious": {"optimiser": "cautious-adam"},
+    "nadam, rate 0.012": {"optimiser": "nadam", "learning_rate": 0.012},
+    "cautious, rate 0.012": {"optimiser": "cautious-adam", "learning_rate": 0.012},
     "beta2 0.99": {"optimiser": "adam-0.99"},
 }
 HELD_OUT = 0.1
