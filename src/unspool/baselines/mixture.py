@@ -13,7 +13,7 @@ no sum over the vocabulary. With a and g of `unspool.baselines.ngram_model`, and
 
 v minimises the loss of (1) on text that neither model was trained on, plus a small penalty on v:
 
-    L(v) = -Σ_t log P(x(t+1)) + ‖v‖²,   with a thousandth of the constant's part of v       (4)
+    L(v) = -Σ_t log P(x(t+1)) + 3 ‖v‖²,   with a thousandth of the constant's part of v     (4)
 
 The minimum is found by the Gauss-Newton method with a damping that rises after a step that does not reduce L. If the counts help
 nowhere, λ is close to 0, and the mixture is as good as the network.
@@ -38,8 +38,8 @@ from unspool.baselines.ngram_model import NgramModel
 from unspool.evaluation.metrics import ScoresText
 from unspool.kernels.arrays import Ids, Real, Whole
 
-PENALTY = 1.0
-"""The factor of ‖v‖² in (4): one target's worth, so that a short validation text does not overfit v."""
+PENALTY = 3.0
+"""The factor of ‖v‖² in (4): a few targets' worth, so that a short validation text does not overfit v (`docs/log.md`)."""
 ITERATIONS = 100
 ENOUGH = 1e-12
 """Relative improvement of L at which the minimisation ends."""
