@@ -110,9 +110,9 @@ def _count(ids: Ids, K: int, orders: Orders) -> list[Level]:
     counting = count_levels(ids, K, min(orders.most, len(ids))) if orders.most else iter(())
     while BYTES * len(ids) <= available() and (level := next(counting, None)) is not None:
         levels.append(level)
-        if sum(len(each.keys) for each in levels) > MOST_COUNTS:
-            return levels[: max(1, len(levels) - 1)]
-        if len(levels) >= orders.least and len(level.keys) >= REPEATED * len(ids):
+        total = sum(len(each.keys) for each in levels)
+        enough = len(levels) >= orders.least and len(level.keys) >= REPEATED * len(ids)
+        if enough or total + len(level.keys) > MOST_COUNTS:  # the next order has hardly ever fewer n-grams
             break
     return levels
 
