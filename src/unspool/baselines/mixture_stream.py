@@ -71,6 +71,8 @@ class MixtureStream:
 
     def __init__(self, stream: Stream, mixture: Mixture) -> None:
         self._stream, self._reader = stream, MixtureReader(mixture)
+        self.outputs = mixture.ngrams.counts.K
+        """K, the number of tokens that can be drawn."""
         self._probs: Real | None = None
 
     def read(self, token: int) -> None:

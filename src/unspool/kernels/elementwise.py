@@ -53,12 +53,12 @@ def log_softmax(o: Floats, backend: Backend = native) -> Floats:
 
 
 def log(x: Floats) -> Floats:
-    """Return log x of positive float64, to about one part in 10¹⁵, from basic operations: the same number on every machine.
+    """Return log x of float64 from 0 on, to about one part in 10¹⁵, from basic operations: the same number on every machine.
 
     x = 2ⁿ m with 1/√2 ≤ m < √2, and log m = 2 artanh s = 2 (s + s³/3 + s⁵/5 + …) with s = (m - 1) / (m + 1).
 
-    >>> log(np.array([1.0, 0.5])).round(6).tolist()
-    [0.0, -0.693147]
+    >>> log(np.array([1.0, 0.5, 0.0])).round(6).tolist()
+    [0.0, -0.693147, -inf]
     """
     m, n = np.frexp(x)
     low = m < 0.7071067811865476
@@ -68,7 +68,7 @@ def log(x: Floats) -> Floats:
     series = np.full_like(s, 1 / 23)
     for odd in range(21, 0, -2):
         series = series * square + 1 / odd
-    result: Floats = n * 0.6931471805599453 + 2 * s * series
+    result: Floats = np.where(x > 0, n * 0.6931471805599453 + 2 * s * series, -np.inf)
     return result
 
 

@@ -17,7 +17,7 @@ The i-th draw uses the i-th number of the seed's sequence, so the same seed give
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from typing import Protocol
@@ -62,11 +62,9 @@ class TokenStream(Protocol):
     def read(self, token: int) -> None:
         """Read one token."""
 
-    def advance(
-        self, token: int, *, seed: int, index: int, temperature: float, top_k: int, top_p: float
-    ) -> int:
-        """Read a token and draw the next."""
-        ...
+    @property
+    def advance(self) -> Callable[..., int]:
+        """Read a token and draw the next: see `Stream.advance`."""
 
 
 def generate(
