@@ -125,7 +125,7 @@ def test_generating_after_a_long_prompt_uses_what_was_learned(run: Path, other: 
         (("evaluate", "--learn-segment", "8"), "--learn-segment has no effect without --learn"),
         (("evaluate", "--learn", "--learn-rate", "0"), "learn_rate"),
         (("evaluate", "--learn", "--learn-segment", "0"), "learn_segment"),
-        (("evaluate", "--learn", "--learn-rate", "1e38", "--learn-segment", "4"), "lower"),
+        (("evaluate", "--learn", "--learn-rate", "1e38", "--learn-segment", "4"), "lower --learn-rate 1e+38"),
         (("generate", "--learn"), "--learn needs a text to learn from"),
         (("generate", "--learn-rate", "0.1"), "--learn-rate has no effect without --learn"),
         (("generate", "--learn", "--learn-rate", "nan", "--prompt", "a"), "expected a finite number"),

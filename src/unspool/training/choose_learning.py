@@ -91,7 +91,6 @@ def choose_learning(
     found = [best, *(score(replace(best.learning, learn_segment=each)) for each in lengths)]
     best = min(found, key=lambda each: each.nats)
     if not math.isfinite(best.nats):
-        raise Diverged(
-            "learning while reading diverged with every rate that was tried: the model is unstable on this text"
-        )
+        lowest = min(each.learning.learn_rate for each in tried)
+        raise Diverged(f"learning while reading diverges even with learn_rate={lowest:g}: choose a lower one")
     return LearningChoice(best.learning, tuple(tried), len(head) - 1)

@@ -153,7 +153,7 @@ class LearningReader:
             loss = model.loss(output, y, scale=1.0 / len(y), weights=weights, gradient=gradient)
             if not math.isfinite(loss.sum):
                 raise Diverged(
-                    f"the loss is {loss.sum} after {self.updates:,} updates: lower learn_rate, now {self.learning.learn_rate:g}"
+                    f"the loss is {loss.sum} after {self.updates:,} updates: lower learn_rate={self.learning.learn_rate:g}"
                 )
             model.backward(output, loss.dh, gradient, weights=weights, consume=True)
             model.fold_input_tables(gradient, weights)
