@@ -69,19 +69,20 @@ class MixtureReader:
 class MixtureStream:
     """A mixture that reads tokens and draws the next one, like `unspool.model.stream.Stream`."""
 
-    def __init__(self, stream: Stream, mixture: Mixture) -> None:
-        self._stream, self._reader = stream, MixtureReader(mixture)
+    def __init__(self, network: Stream, mixture: Mixture, recent: Iterable[int] = ()) -> None:
+        self.network = network
+        """The stream of the network; `recent` are the tokens that it has read last."""
+        self._reader = MixtureReader(mixture, recent)
         self.outputs = mixture.ngrams.counts.K
         """K, the number of tokens that can be drawn."""
         self._probs: Real | None = None
 
     def read(self, token: int) -> None:
         """Read one token and compute the probabilities of the next one."""
-        self._stream.read(token)
+        self.network.read(token)
         self._reader.read(token)
-        network = softmax(self._stream.logits()).astype(np.float64)
-        self._probs = self._reader.next_probs(network)
-        self._stream.set_logits(log(self._probs).astype(np.float32))
+        self._probs = self._reader.next_probs(softmax(self.network.logits()).astype(np.float64))
+        self.network.set_logits(log(self._probs).astype(np.float32))
 
     def next_probs(self) -> Real:
         """Return the probability (K,) of each token."""
@@ -91,7 +92,7 @@ class MixtureStream:
 
     def draw(self, u: float, **sampling: Any) -> int:
         """Draw the next token with a number u from [0, 1); for the other arguments see `Stream.draw`."""
-        return self._stream.draw(u, **sampling)
+        return self.network.draw(u, **sampling)
 
     def advance(self, token: int, *, seed: int, index: int, **sampling: Any) -> int:
         """Read a token and draw the next with the `index`-th number of the seed's sequence."""
@@ -100,13 +101,13 @@ class MixtureStream:
 
     def logits(self) -> Floats:
         """Return log P of each token, rounded to float32: what temperature, top_k and top_p are applied to."""
-        return self._stream.logits()
+        return self.network.logits()
 
     def state(self) -> list[tuple[Floats, Floats]]:
         """Return the state of the network; the mixture also depends on the last order - 1 tokens."""
-        return self._stream.state()
+        return self.network.state()
 
     def restore(self, state: list[tuple[Floats, Floats | None]], recent: Iterable[int] = ()) -> None:
         """Continue from a state of the network and the tokens that were read last."""
-        self._stream.restore(state)
+        self.network.restore(state)
         self._reader, self._probs = MixtureReader(self._reader.mixture, recent), None

@@ -13,6 +13,7 @@ import pytest
 from command_line import call, must
 from stopping import stop_after
 from unspool.baselines.language import language_baselines
+from unspool.baselines.mixture_stream import MixtureStream
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.source import text_source
 from unspool.errors import FileError, InputError
@@ -25,6 +26,7 @@ from unspool.tasks.language.generator import TextGenerator
 from unspool.tasks.language.mixture import Orders, mix, orders_of
 from unspool.tasks.language.run import resume, run
 from unspool.tasks.language.text_model import TextModel
+from unspool.training.dynamic import Learning
 from unspool.training.events import Baseline, CorpusReady, Evaluated, RunConfig
 
 LINES = [f"{who} {does} the {what} of {when}.\n" for who in ("she", "he") for does in ("sells", "saw", "has")
@@ -165,6 +167,24 @@ def test_a_state_of_the_network_can_be_continued_by_the_mixture(folder: Path, tm
     write_arrays(tmp_path / "bad", arrays, metadata | {"recent": [10**6]})
     with pytest.raises(FileError, match="recent"):
         mixture.load(tmp_path / "bad")
+
+
+def test_a_network_that_learned_is_mixed_too(folder: Path, tmp_path: Path) -> None:
+    model = TextModel.load(folder, mixture=True)
+    whole, first, later = (TextGenerator(model, Learning(), mixture=True) for _ in range(3))
+    static = TextGenerator(model, mixture=True)
+    for each in (whole, first, static):
+        each.read(TEXT[:200])
+        each.read("she saw ")  # in two parts, as a state may be read between them
+    drawn, other = (list(islice(each.write(1, Sampling(1.0)), 30)) for each in (whole, static))
+    assert len(drawn) == len(other) and isinstance(whole.stream, MixtureStream)
+    assert isinstance(static.stream, MixtureStream)
+    assert (whole.stream.next_probs() != static.stream.next_probs()).any()
+    begun = list(islice(first.write(1, Sampling(1.0)), 10))
+    first.save(tmp_path / "state", seed=1)
+    later.load(tmp_path / "state")
+    assert begun + list(islice(later.write(1, Sampling(1.0)), 20)) == drawn
+    assert list(later.recent) == list(whole.recent)
 
 
 def test_words_have_a_mixture_too(tmp_path: Path) -> None:
