@@ -22,6 +22,7 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import Activation, Precision
 from unspool.model import options as network
 from unspool.model.config import INPUT_TABLE_LIMIT, ModelConfig
+from unspool.model.cutoffs import FULL
 from unspool.model.values import Feedback
 from unspool.optimisers import options as optimisers
 from unspool.optimisers.schedules.base import Plans, refuse_plans
@@ -73,6 +74,7 @@ class Recipe:
     pattern: str = "10.3"
     feedback: Feedback = "token"
     precision: Precision = "float32"
+    softmax: str = FULL
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -68,6 +68,7 @@ class TrainOptions(ConfigFile):
     layers: int | None = None
     embedding: int | None = None
     tied: bool | None = None
+    softmax: str | None = None
     dropout: float | None = None
     recurrent_dropout: float | None = None
     batch_size: int | None = None

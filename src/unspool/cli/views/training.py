@@ -223,6 +223,7 @@ class View:
         sizes = [f"H = {made.hidden}"] + ([f"{made.layers} layers"] if made.layers > 1 else [])
         sizes += [f"embedding of width {made.embedding}{', tied' * made.tied}"] if made.embedding else []
         sizes += [made.activation] * (made.activation != "tanh") + ["h(0) learned"] * made.learn_h0
+        sizes += [f"softmax {made.softmax}"] * bool(made.cutoffs)
         sizes += ["products in bf16"] * (made.precision == "bf16")
         sizes += [f"figure 10.4, {made.feedback} fed back"] * (made.pattern == "output")
         self._stage(

@@ -18,6 +18,7 @@ from unspool.model.config import ModelConfig
 from unspool.model.feedback import centre_feedback
 from unspool.model.memory import refuse_too_large
 from unspool.model.network import Model
+from unspool.model.outputs import output_of
 from unspool.optimisers import make_optimiser
 from unspool.options import build
 from unspool.training.choose_bptt import measure_bias, probe_recipe, rows_for, shortest
@@ -107,7 +108,7 @@ def build_state(corpus: Corpus, config: RunConfig) -> TrainingState[Model]:
     )
     carried = CarriedState(Truncation.parse(config.bptt))
     model = Model.initialise(made, config.seed)
-    model.parameters["c"][:] = log_frequencies(corpus.vocab)
+    output_of(made).set_bias(made, model.parameters, log_frequencies(corpus.vocab))
     if made.feeds_logits:
         centre_feedback(model.parameters)
     return TrainingState(model, optimiser, batches, carried)
@@ -123,7 +124,8 @@ def log_frequencies(vocab: Vocab) -> Floats:
     """
     counted = dict(vocab.token_freqs)
     counts = [counted.get(token, 0) or 0.5 for token in vocab.idx_to_token]
-    counts[vocab.unk] = sum(n for token, n in vocab.token_freqs if token not in vocab) or 0.5
+    unknown = counted.get(vocab.idx_to_token[vocab.unk], 0)
+    counts[vocab.unk] = unknown + sum(n for token, n in vocab.token_freqs if token not in vocab) or 0.5
     total = math.fsum(counts)
     return np.array([math.log(count / total) for count in counts])
 
