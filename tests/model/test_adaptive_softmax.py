@@ -131,7 +131,8 @@ def test_a_tied_one_has_the_same_bits_for_any_threads_and_cuts(precision):
     for threads, recompute in ((1, "none"), (2, "none"), (3, "sqrt")):
         native.set_threads(threads)
         gradient = model.gradient()
-        gradient.flat[:] = np.nan
+        for value in gradient.values.values():
+            value[:] = np.nan
         gradient.clear()
         result = backpropagate(model, x, y, None, gradient, scale=0.1, recompute=recompute)
         model.fold_input_tables(gradient)

@@ -22,7 +22,7 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import Activation, Precision
 from unspool.model import options as network
 from unspool.model.config import INPUT_TABLE_LIMIT, ModelConfig
-from unspool.model.cutoffs import FULL
+from unspool.model.cutoffs import FULL, parse_cutoffs
 from unspool.model.values import Feedback
 from unspool.optimisers import options as optimisers
 from unspool.optimisers.schedules.base import Plans, refuse_plans
@@ -43,6 +43,8 @@ HALF = 5.0
 """After how many epochs half of it is reached."""
 ROWS, TAU = 16, 64
 """Rows and steps of a window: small ones, and so many updates."""
+TAILS = 1.5
+"""The outputs that an adaptive softmax computes per token, over those of its shortlist: about so many for the tails."""
 KEYS = {"batch_size": "B", "window": "tau", "warmup_fraction": "warmup"}
 """Names in the JSON of a run."""
 MEASUREMENTS = 3
@@ -197,7 +199,8 @@ def weights(recipe: Recipe, vocabulary: int) -> tuple[int, int]:
         recipe.embedding if vocabulary > INPUT_TABLE_LIMIT else 0
     )  # else a row of a table, which costs nothing
     inside = cell.weights(read, H) + (recipe.layers - 1) * cell.weights(H, H)
-    return inside, inside + vocabulary * H
+    cutoffs = parse_cutoffs(recipe.softmax)
+    return inside, inside + round(TAILS * cutoffs[0] if cutoffs else vocabulary) * H
 
 
 def _hiddens(given: Mapping[str, Any]) -> Sequence[int]:
