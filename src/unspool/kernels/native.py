@@ -35,6 +35,7 @@ from unspool.kernels.machine import kernel_info as kernel_info
 from unspool.kernels.machine import set_threads as set_threads
 from unspool.kernels.native_updates import adam as adam
 from unspool.kernels.native_updates import global_norm as global_norm
+from unspool.kernels.native_updates import rmsprop as rmsprop
 from unspool.kernels.native_updates import sgd as sgd
 from unspool.kernels.recurrence import Extra, Recurrence
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape

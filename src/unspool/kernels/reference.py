@@ -21,6 +21,7 @@ from unspool.kernels.philox import philox
 from unspool.kernels.recurrence import Recurrence
 from unspool.kernels.reference_updates import adam as adam
 from unspool.kernels.reference_updates import global_norm as global_norm
+from unspool.kernels.reference_updates import rmsprop as rmsprop
 from unspool.kernels.reference_updates import sgd as sgd
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 

@@ -45,7 +45,7 @@ HALF = 5.0
 """After how many epochs half of it is reached."""
 WORD_DROPOUT, WORD_DECAY = 0.6, 0.5
 """The dropout and weight decay that a large vocabulary comes near to."""
-RARE = 0.08
+RARE = 0.2
 """Half of both is reached where epochs times the share of types among the tokens is so much."""
 ROWS, TAU = 16, 64
 """Rows and steps of a window: small ones, and so many updates."""
@@ -53,6 +53,8 @@ TAILS = 1.5
 """The outputs that an adaptive softmax computes per token, over those of its shortlist: about so many for the tails."""
 LEAST_READ, LEAST_EPOCHS = 1_000_000, 0.6
 """Tokens, and passes over its text, that a network of a large vocabulary reads until it predicts better than 5-grams."""
+RESTART = 0.02
+"""The probability that an update resets a row: after 50 windows in the mean."""
 KEYS = {"batch_size": "B", "window": "tau", "warmup_fraction": "warmup"}
 """Names in the JSON of a run."""
 MEASUREMENTS = 3
@@ -69,10 +71,12 @@ class Recipe:
     layers: int = 1
     embedding: int = 0
     tied: bool = False
+    input_scale: float = 0.0
     dropout: float = 0.2
     recurrent_dropout: float = 0.0
     batch_size: int = 16
     window: int = 64
+    restart: float = 0.0
     learning_rate: float = 6e-3
     clip: float = 1.0
     decay: float = 0.0
@@ -251,6 +255,7 @@ def _of_size(H: int, vocabulary: int, tokens: int, given: Mapping[str, Any]) -> 
         tied=tied,
         batch_size=B,
         window=max(1, min(TAU, (tokens - 1) // B)),
+        restart=RESTART,
         learning_rate=round(min(HIGHEST, RATE / H), 4),  # (3)
         steps=1,
     )

@@ -20,6 +20,7 @@ from unspool.model.feedback import centre_feedback
 from unspool.model.memory import refuse_too_large
 from unspool.model.network import Model
 from unspool.model.outputs import output_of
+from unspool.model.parameters import prefix
 from unspool.optimisers import make_optimiser
 from unspool.options import build
 from unspool.training.choose_bptt import measure_bias, probe_recipe, rows_for, shortest
@@ -121,6 +122,8 @@ def build_state(corpus: Corpus, config: RunConfig) -> TrainingState[Model]:
     carried = CarriedState(Truncation.parse(config.bptt))
     model = Model.initialise(made, config.seed)
     output_of(made).set_bias(made, model.parameters, log_frequencies(corpus.vocab))
+    if recipe.input_scale:
+        scale_inputs(model, recipe.input_scale)
     if made.feeds_logits:
         centre_feedback(model.parameters)
     return TrainingState(model, optimiser, batches, carried)
@@ -133,6 +136,23 @@ def token_counts(vocab: Vocab) -> list[float]:
     unknown = counted.get(vocab.idx_to_token[vocab.unk], 0)
     counts[vocab.unk] = unknown + sum(n for token, n in vocab.token_freqs if token not in vocab) or 0.5
     return counts
+
+
+def scale_inputs(model: Model, scale: float) -> None:
+    """Multiply the initial U of the first layer so that the units of U x(t) have this standard deviation for a token.
+
+    U starts with entries of variance 1/X for X inputs of variance one. A one-hot token, or a row of a tied embedding, has norm 1
+    instead of √X: its U x(t) is √X times too small.
+
+    >>> model = Model.initialise(ModelConfig(cell="gru", inputs=100, outputs=100, hidden=64), seed=0)
+    >>> scale_inputs(model, 1.0)
+    >>> round(float(model.table().std()), 1)
+    1.0
+    """
+    config, U = model.config, prefix(0, False) + "U"
+    norm_is_one = config.tied or not config.embedding
+    factor = scale * math.sqrt(config.embedding or config.inputs) if norm_is_one else scale
+    model.parameters.stored(U)[:] *= np.float32(factor)
 
 
 def log_frequencies(vocab: Vocab) -> Floats:
@@ -175,4 +195,5 @@ def train_text(
         schedule=(budget or step_budget(config)).schedule,
         recompute=config.recompute,
         carried=training.carried,
+        restart=config.fixed.restart,
     )
