@@ -37,7 +37,8 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   a.accumulate = accumulate;
   nb::object dh = nb::none();
   if (V) {
-    require(V->shape.K == a.K && V->shape.N == a.H && V->shape.groups == 1 && V->shape.cut == 0 && V->shape.packed_like(Vt.shape), "V must be packed as it is");
+    require(V->shape.K == a.K && V->shape.N == a.H && V->shape.groups == 1 && V->shape.cut == 0, "V must be packed as it is");
+    require(V->shape.packed_like(Vt.shape), "V must be packed like its transpose: in the same precision, for the same instruction set");
     require(a.dV__KH, "a gradient of h comes with one of V: pass dV");
     a.V = V->shape;
     Array values = array({(size_t)a.R, (size_t)a.H});

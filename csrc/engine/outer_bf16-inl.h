@@ -52,6 +52,11 @@ static inline void pack_panels(const OuterArgs& a, int64_t top, int64_t R, float
   }
 }
 
+// Not inlined: the compiler would have too few registers for the sums.
+template <int N> static __attribute__((noinline)) void bf16_columns(int columns, ColumnsOfA a, LinesOfB b, int64_t blocks, float* s, int64_t lds, bool from_zero) {
+  bf16_rows<BF16_ROWS, N>(columns, a, b, blocks, s, lds, from_zero);
+}
+
 template <int N> static inline void bf16_outer_panels(const OuterArgs& a, int64_t m, int64_t n, const float* Ap, const float* Bp, int64_t lines, int64_t j,
                                                       bool from_zero) {
   const int64_t panel = (lines + 1) * LANES;
@@ -65,7 +70,9 @@ template <int N> static inline void bf16_outer_panels(const OuterArgs& a, int64_
       const int64_t lds = inside ? a.ldc : N * LANES;
       for (int r = 0; r < rows && !inside && !from_zero; r++)
         for (int q = 0; q < N * LANES; q += LANES) store(s + r * lds + q, load_to(C + r * a.ldc, q, a.N - j));
-      bf16_rows<BF16_ROWS, N>(rows, ColumnsOfA{Ap + i * lines}, LinesOfB{Bp + j / LANES * panel, panel}, lines * NUMBERS / 32, s, lds, from_zero);
+      for (int64_t r = i + BF16_ROWS; r < n && r < i + 2 * BF16_ROWS && !from_zero; r++)  // the next tile of C
+        for (int q = 0; q < N; q++) __builtin_prefetch(a.C + (m + r) * a.ldc + j + q * LANES, 1);
+      bf16_columns<N>(rows, ColumnsOfA{Ap + i * lines}, LinesOfB{Bp + j / LANES * panel, panel}, lines * NUMBERS / 32, s, lds, from_zero);
       for (int r = 0; r < rows && !inside; r++)
         for (int q = 0; q < N * LANES; q += LANES) store_to(C + r * a.ldc, q, a.N - j, load(s + r * lds + q));
     }
