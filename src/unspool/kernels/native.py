@@ -298,6 +298,11 @@ def softmax_cross_entropy(
     return Loss(total, count, each.reshape(y.shape), None if dh is None else dh.reshape(h.shape))
 
 
+def log_softmax_rows(o: Floats, start: Floats) -> Floats:
+    """Return start + log softmax(o) of each row: o (rows, K), start (rows,)."""
+    return _native.log_softmax_rows(as_rows(o, "o"), as_floats(start, "start"))
+
+
 def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:
     """Return zeros with probability `rate`, else 1/(1 - rate): a function of seed, stream and position."""
     if any(n < 0 for n in shape):

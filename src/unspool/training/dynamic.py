@@ -35,7 +35,7 @@ from unspool.evaluation.language import no_progress
 from unspool.evaluation.read import require_own_precision, require_text_model
 from unspool.kernels.arrays import Floats, Ids, Real
 from unspool.model.inputs import as_int32
-from unspool.model.linear import Linear
+from unspool.model.linear import OutputLayer
 from unspool.model.network import Model
 from unspool.model.packed import Weights
 from unspool.model.stream import Stream
@@ -71,7 +71,7 @@ class ScoredWindow(NamedTuple):
     y: Ids  # n
     log_prob: Real  # n
     h: Floats  # n width
-    layer: Linear
+    layer: OutputLayer
 
     def logits(self) -> Floats:
         """Return o (n, K); call it before the next window is taken, which changes the parameters."""
