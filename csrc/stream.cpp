@@ -12,7 +12,7 @@ namespace unspool {
 void Stream::prepare() {
   int64_t deepest = Vt.K;  // the most rows of a packed matrix
   for (auto& layer : layers) {
-    const Cell& cell = products(Vt.precision).cells[layer.cell];
+    const Cell& cell = products(Vt).cells[layer.cell];
     layer.tape = Block(std::max<int64_t>(1, cell.tape.of(layer.H, layer.P)));
     deepest = std::max({deepest, layer.H, layer.X});
     for (int i = 0; i < cell.parameter_count; i++) deepest = std::max(deepest, layer.parameters[i].packed.K);
@@ -32,7 +32,7 @@ void Stream::prepare() {
 }
 
 void Stream::step(int32_t id) {
-  const Products& k = products(Vt.precision);
+  const Products& k = products(Vt);
   Barrier alone(1);
   const Team self{0, 1, &alone};
   const float* x = nullptr;

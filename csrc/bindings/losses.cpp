@@ -37,7 +37,8 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   a.accumulate = accumulate;
   nb::object dh = nb::none();
   if (V) {
-    require(V->shape.K == a.K && V->shape.N == a.H && V->shape.groups == 1 && V->shape.cut == 0 && V->shape.precision == Vt.shape.precision, "V must be packed as it is");
+    require(V->shape.K == a.K && V->shape.N == a.H && V->shape.groups == 1 && V->shape.cut == 0, "V must be packed as it is");
+    require(V->shape.packed_like(Vt.shape), "V must be packed like its transpose: in the same precision, for the same instruction set");
     require(a.dV__KH, "a gradient of h comes with one of V: pass dV");
     a.V = V->shape;
     Array values = array({(size_t)a.R, (size_t)a.H});
@@ -48,7 +49,7 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   a.block = std::max<int64_t>(64, std::min<int64_t>(1024, (int64_t(1) << 21) / a.K / 32 * 32));
   const int64_t grain = Vt.shape.precision == Precision::BF16 ? std::lcm<int64_t>(B, 32) : B;  // whole steps, and whole blocks of 32 rows
   // Tiles wait for V if it exceeds the L2 cache: the more rows a thread multiplies at a time, the less often it reads V.
-  const bool many_rows = products(Vt.shape.precision).tiles && Vt.shape.floats() * 4 > L2_bytes();
+  const bool many_rows = products(Vt.shape).by_tiles && Vt.shape.floats() * 4 > L2_bytes();
   const bool shared = B >= threads() && grain <= a.block && !many_rows;  // else threads split each block evenly
   a.block = shared ? a.block / grain * grain : a.block;
   a.B = shared ? B : a.block;
@@ -64,7 +65,7 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   a.loss__R = nats.data();
   {
     GilReleased released;
-    parallel([&, body = products(Vt.shape.precision).softmax](Team team) { body(a, team); }, std::min(most, at_most_threads((double)a.R * a.H * a.K)));
+    parallel([&, body = products(Vt.shape).softmax](Team team) { body(a, team); }, std::min(most, at_most_threads((double)a.R * a.H * a.K)));
   }
   double sum = 0.0;  // t rising
   for (int64_t r = 0; r < a.R; r++) sum += a.loss__R[r];

@@ -39,7 +39,7 @@ struct PyStream : Stream {
     layer.cell = find_cell(nb::cast<std::string>(spec[0]));
     layer.activation = nb::cast<int>(spec[1]);
     check_activation(layer.activation);
-    const Cell& cell = products(Vt.precision).cells[layer.cell];
+    const Cell& cell = products(Vt).cells[layer.cell];
     const Panels* W = spec[3].is_none() ? nullptr : &nb::cast<const Panels&>(spec[3]);
     check_W(cell, W, true);
     std::optional<Floats> table;
@@ -49,18 +49,18 @@ struct PyStream : Stream {
     if (W) layer.W = W->shape;
     layer.H = nb::cast<int64_t>(spec[2]);
     require(layer.H >= 1 && (!W || W->shape.K == layer.H), "W does not have " + std::to_string(layer.H) + " hidden units");
-    require(!W || W->shape.precision == Vt.precision, "W and V must have the same precision");
+    require(!W || W->shape.packed_like(Vt), "W and V must be packed in the same precision, for the same instruction set");
     layer.P = cell.gates ? cell.gates * layer.H : table ? (int64_t)table->shape(1) : below;
     if (table) {
       inputs = (int64_t)table->shape(0);
       layer.table = checked(*table, "table", {inputs, layer.P});
     } else if (cell.gates) {
       layer.U = nb::cast<const Panels&>(spec[5]).shape;
-      require(layer.U.K == below && layer.U.N == layer.P && layer.U.groups == 1 && layer.U.precision == Vt.precision, "U does not fit the layer below");
+      require(layer.U.K == below && layer.U.N == layer.P && layer.U.groups == 1 && layer.U.packed_like(Vt), "U does not fit the layer below");
       layer.b = checked(without_conversion(spec[6], "b"), "b", {layer.P});
       layer.X = below;
     }
-    own.emplace_back(cell, nb::cast<nb::list>(spec[7]), layer.H, layer.P, true, Vt.precision, layer.parameters);
+    own.emplace_back(cell, nb::cast<nb::list>(spec[7]), layer.H, layer.P, true, Vt, layer.parameters);
     layers.push_back(std::move(layer));
   }
 

@@ -99,8 +99,8 @@ MAX_LENGTH: Option[int] = Option(
 
 PRECISION: Option[Precision] = _network(
     "precision",
-    "Numbers in matrix products: float32, or bf16, which CPUs with AMX can multiply faster. Each gives the same bits on "
-    "every machine.",
+    "Numbers in matrix products: float32, or bf16, which Intel CPUs with AMX and AMD CPUs from Zen 4 on multiply faster. Each "
+    "gives the same bits on every machine.",
     choices=get_args(Precision),
 )
 
