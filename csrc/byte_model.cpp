@@ -95,8 +95,9 @@ ByteModel::ByteModel(int bits, ByteTables tables)
     }
   for (int set = 0; set < SETS; set++) weights[set].assign(SET_SIZES[set] * INPUTS, START);
   for (auto& refinement : refinements) {
+    for (int i = 0; i < KNOTS; i++) refinement.push_back((uint16_t)squash((float)(i - 16)));
     refinement.resize((size_t)65536 * KNOTS);
-    for (size_t i = 0; i < refinement.size(); i++) refinement[i] = (uint16_t)squash((float)((int)(i % KNOTS) - 16));
+    for (size_t i = KNOTS; i < refinement.size(); i += KNOTS) std::memcpy(&refinement[i], &refinement[0], KNOTS * 2);
   }
   start_byte();
 }

@@ -6,8 +6,8 @@
 
 (2) is the logistic function to the base 2, (3) its inverse, in steps of 1/4096.
 
->>> float(stretch()[3072]), int(squash()[4096 + 256]) / 65536  # log2(3) = 1.585; 2/3
-(1.5849609375, 0.6666565...)
+>>> float(stretch()[3072]), int(squash()[4096 + 256]) / 65536  # log2(3), 2/3
+(1.585693359375, 0.666656494140625)
 """
 
 from functools import cache

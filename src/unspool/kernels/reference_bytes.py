@@ -118,7 +118,9 @@ class ByteModel:
         self.network = []
         if o is not None:
             d = np.minimum((float(o.max()) - o.astype(np.float64)) * 2954.639443740597, 63488.0).astype(int)
-            self.network = np.cumsum([0] + [1 + (self.powers[i & 2047] >> (i >> 11)) for i in d.tolist()]).tolist()
+            self.network = np.cumsum(
+                [0] + [1 + (self.powers[i & 2047] >> (i >> 11)) for i in d.tolist()]
+            ).tolist()
 
     def _bucket(self, code: int) -> Bucket:
         index, check = code >> 64 - self.bits, code >> 8 & 0xFFFF
