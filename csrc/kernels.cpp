@@ -50,6 +50,7 @@ static constexpr Kernels make_table() {
   k.shift_rows = shift_rows;
   k.activate = activate_all;
   k.exp_weights = exp_weights;
+  k.log_softmax = log_softmax;
   k.fma_peak = fma_peak;
   return k;
 }

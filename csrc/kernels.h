@@ -313,6 +313,7 @@ struct Kernels {
   void (*shift_rows)(const ShiftRowsArgs&, Team);
   void (*activate)(const ActivateArgs&, Team);
   double (*exp_weights)(const float* o, int64_t K, float sharpness, float* out);  // out = exp(sharpness (o - max o)); their sum
+  void (*log_softmax)(float* o, int64_t K, float start);  // o = start + log softmax(o), in place
   double (*fma_peak)(double seconds);  // this thread's rate in GF/s, for the benchmarks
 };
 

@@ -71,11 +71,33 @@ nb::tuple softmax_cross_entropy(Floats h, const Panels& Vt, const Panels* V, std
   return nb::make_tuple(sum, count, nb::cast(std::move(nats)), dh);
 }
 
+// start + log softmax(o) of each row.
+Array log_softmax_rows(Matrix o, Floats start) {
+  const int64_t R = (int64_t)o.shape(0), K = (int64_t)o.shape(1), stride = row_stride(o, "o");
+  const float* from = o.data();
+  const float* begin = checked(start, "start", {R});
+  Array out = array({(size_t)R, (size_t)K});
+  float* to = out.data();
+  if (R * K == 0) return out;
+  GilReleased released;
+  parallel(
+      [&, body = kernels().log_softmax](Team team) {
+        const Range mine = partition(R, 1, team.index, team.count);
+        for (int64_t r = mine.begin; r < mine.end; r++) {
+          std::memcpy(to + r * K, from + r * stride, (size_t)K * 4);
+          body(to + r * K, K, begin[r]);
+        }
+      },
+      at_most_threads(16.0 * (double)R * (double)K));
+  return out;
+}
+
 }  // namespace
 
 void bind_losses(nb::module_& m) {
   m.def("softmax_cross_entropy", &softmax_cross_entropy, "h"_a.noconvert(), "Vt"_a, "V"_a.none(), "c"_a.noconvert().none(),
         "y"_a.noconvert(), "B"_a, "scale"_a, "dV"_a.noconvert().none(), "dc"_a.noconvert().none(), "accumulate"_a);
+  m.def("log_softmax_rows", &log_softmax_rows, "o"_a.noconvert(), "start"_a.noconvert());
 }
 
 }  // namespace unspool

@@ -17,13 +17,16 @@ struct PyStream : Stream {
 
   std::vector<OwnParameters> own;
 
-  PyStream(nb::list specs, const Panels& output, std::optional<Floats> bias, nb::list keep_alive) {
+  PyStream(nb::list specs, const Panels& output, std::optional<Floats> bias, nb::list keep_alive, nb::list clusters) {
     Vt = output.shape;
     for (nb::handle item : specs) add_layer(nb::cast<nb::tuple>(item));
     require(!layers.empty(), "a stream needs at least one layer");
     require(Vt.K == layers.back().H && Vt.groups == 1 && Vt.N >= 1, "V does not fit the last layer");
-    K = Vt.N;
-    c = checked(bias, "c", {K});
+    K = Vt.N - (int64_t)clusters.size();
+    require(K >= 1, "the head has more clusters than rows");
+    c = checked(bias, "c", {Vt.N});
+    for (nb::handle item : clusters) add_tail(nb::cast<nb::tuple>(item));
+    for (nb::handle item : clusters) alive.push_back(nb::borrow(item));
     for (nb::handle item : keep_alive) alive.push_back(nb::borrow(item));
     for (nb::handle item : specs) alive.push_back(nb::borrow(item));
     prepare();
@@ -59,6 +62,18 @@ struct PyStream : Stream {
     }
     own.emplace_back(cell, nb::cast<nb::list>(spec[7]), layer.H, layer.P, true, Vt.precision, layer.parameters);
     layers.push_back(std::move(layer));
+  }
+
+  void add_tail(const nb::tuple& spec) {
+    require(spec.size() == 3, "a tail is (P, V, c)");
+    StreamTail tail{};
+    tail.Pt = nb::cast<const Panels&>(spec[0]).shape;
+    tail.Vt = nb::cast<const Panels&>(spec[1]).shape;
+    require(tail.Pt.K == Vt.K && tail.Pt.N == tail.Vt.K && tail.Pt.groups == 1 && tail.Vt.groups == 1 && tail.Vt.N >= 1, "P and V of a tail do not fit");
+    require(tail.Pt.precision == Precision::FLOAT32 && tail.Vt.precision == Precision::FLOAT32, "tails must be in float32");
+    tail.c = checked(without_conversion(spec[2], "c"), "c", {tail.Vt.N});
+    K += tail.Vt.N;
+    tails.push_back(std::move(tail));
   }
 
   void read(int32_t id) {
@@ -117,8 +132,8 @@ struct PyStream : Stream {
 
 void bind_stream(nb::module_& m) {
   nb::class_<PyStream>(m, "Stream")
-      .def(nb::init<nb::list, const Panels&, std::optional<Floats>, nb::list>(), "layers"_a, "output"_a,
-           "bias"_a.noconvert().none(), "alive"_a, nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+      .def(nb::init<nb::list, const Panels&, std::optional<Floats>, nb::list, nb::list>(), "layers"_a, "output"_a,
+           "bias"_a.noconvert().none(), "alive"_a, "tails"_a = nb::list(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
       .def("read", &PyStream::read, "id"_a)
       .def("choose", &PyStream::choose, "temperature"_a, "top_k"_a, "top_p"_a, "u"_a)
       .def("advance", &PyStream::advance, "id"_a, "temperature"_a, "top_k"_a, "top_p"_a, "seed"_a, "index"_a)

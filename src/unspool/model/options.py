@@ -5,9 +5,10 @@ from typing import Any, Literal, get_args
 
 from unspool.cells import CELLS, CellName
 from unspool.kernels.arrays import Activation, Precision
+from unspool.model.cutoffs import SOFTMAX_CHECK
 from unspool.model.pooling import POOLS
 from unspool.model.values import Feedback
-from unspool.options import FRACTION, POSITIVE, TRUTH, UNIT, Option, whole
+from unspool.options import FRACTION, NOT_NEGATIVE, POSITIVE, TRUTH, UNIT, Option, whole
 
 MOST_LAYERS = 1000
 """Every layer is a few Python objects, however small it is."""
@@ -26,6 +27,12 @@ EMBEDDING: Option[int] = _network(
     "embedding", "Width of the token embedding; 0 uses one-hot tokens.", whole(0)
 )
 TIED: Option[bool] = _network("tied", "Use the token embedding as the output matrix V.", TRUTH)
+INPUT_SCALE: Option[float] = _network(
+    "input_scale",
+    "Standard deviation over the units of U x(t) before training; 0: 1 for an embedding, 1/√K for one-hot tokens and 1/√H for "
+    "a tied embedding.",
+    NOT_NEGATIVE,
+)
 DROPOUT: Option[float] = _network(
     "dropout", "Fraction of a layer's outputs that is dropped in training.", FRACTION
 )
@@ -33,6 +40,12 @@ RECURRENT_DROPOUT: Option[float] = _network(
     "recurrent_dropout",
     "Fraction of the state that is dropped inside the recurrence in training, one mask per sequence.",
     FRACTION,
+)
+SOFTMAX: Option[str] = _network(
+    "softmax",
+    "Output layer: full, adaptive (frequent tokens in a head, rare ones in clusters: faster for large vocabularies; "
+    "adaptive:N1,N2,… names the first token of each cluster), or auto, the better one for the vocabulary.",
+    SOFTMAX_CHECK,
 )
 ACTIVATION: Option[Activation] = _network(
     "activation", "Activation of the Elman cell; the other cells accept only tanh.", choices=get_args(Activation)

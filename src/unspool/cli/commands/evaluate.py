@@ -14,6 +14,7 @@ from rich.console import Console
 
 from unspool.baselines.language import default_order, has_test, language_baselines
 from unspool.baselines.mixture import cross_fitted
+from unspool.cli.learning import LearnOptions, learning_json, learning_line, learning_rows
 from unspool.cli.options import CommonOptions, Flag
 from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.progress import waiting
@@ -25,7 +26,7 @@ from unspool.data.text.parts import Part
 from unspool.errors import InputError
 from unspool.evaluation.language import WINDOW, NetworkScorer, evaluate, in_reading_order
 from unspool.evaluation.metrics import Metrics, measure
-from unspool.kernels.arrays import Real
+from unspool.kernels.arrays import Ids, Real
 from unspool.options import check_order
 from unspool.storage import run_folder
 from unspool.tasks.language.text_model import TextModel
@@ -46,6 +47,7 @@ def evaluate_command(
     order: int | None = None,
     backward: Flag = False,
     window: int = WINDOW,
+    learning: LearnOptions = LearnOptions(),
     options: CommonOptions = CommonOptions(),
 ) -> None:
     """Run `unspool evaluate`.
@@ -66,6 +68,7 @@ def evaluate_command(
     options.apply()
     if order is not None:
         check_order(order, least=0)
+    learning.learning()
     model = TextModel.load(run, mixture=True)
     _check_direction(model, backward)
     judged = _read(run, model, text, part)
@@ -78,14 +81,26 @@ def evaluate_command(
         log_probs = network.log_prob(in_reading_order(judged.ids, model.backward))
     result = measure(log_probs, *judged.widths_after_first(model.backward))
     more = _mixed(model, judged, log_probs)
+    with scoring_bar(console) as progress:
+        task = progress.add_task("", total=len(judged.ids) - 1, visible=learning.learn)
+        learned = learning.score(
+            model,
+            judged,
+            _valid(run, model, judged),
+            lambda done, total: progress.update(task, completed=done, total=total),
+        )
+    learned_rows = learning_rows(learned, model, judged)
     if options.json:
-        return print_json(_as_json(run, model, judged, found, result, more))
+        content = _as_json(run, model, judged, found, result, more)
+        return print_json(content | learning_json(learned, learned_rows))
     _describe(console, model, judged)
     table = terminal()
-    table.print(measures_table(found, result, more))
+    table.print(measures_table(found, result, more + learned_rows))
     table.print(verdict(found, result))
     if model.mixture is not None:
         table.print(mixture_line(model.mixture.order, more[0].measure))
+    if learned is not None:
+        table.print(learning_line(learned), style="dim")
 
 
 def _read(run: Path, model: TextModel, text: list[str] | None, part: str | None) -> Part:
@@ -101,6 +116,13 @@ def _read(run: Path, model: TextModel, text: list[str] | None, part: str | None)
             f"the {judged.name} split has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
         )
     return judged
+
+
+def _valid(run: Path, model: TextModel, part: Part) -> Ids | None:
+    """Return the validation split of the run, to choose on; None if it is the part itself, or if the run has no text."""
+    if part.name == "valid" or not (Path(run) / run_folder.TEXT).exists():
+        return None
+    return open_corpus(Path(run) / run_folder.TEXT, model.settings).valid.ids
 
 
 def _check_direction(model: TextModel, backward: bool) -> None:
