@@ -18,18 +18,27 @@ struct StreamLayer {
   Block tape, h, s, p;     // of one step; state before and after; b + U x
 };
 
+// A cluster of tokens of an adaptive softmax: o = log P(cluster) + log softmax(c + V P h).
+struct StreamTail {
+  Packed Pt, Vt;  // in float32, also where the rest is in bf16
+  const float* c;
+  Block z;  // P h
+};
+
 class Stream {
  public:
   std::vector<StreamLayer> layers;
-  Packed Vt;
+  Packed Vt;                      // with tails: of the head, whose last rows stand for the clusters
+  std::vector<StreamTail> tails;  // none: o = c + V h
   const float* c = nullptr;
   int64_t K = 0, inputs = 0;  // tokens out, tokens in
-  Block o, weights, rounded;
+  Block o, head, weights, rounded;
   int64_t rounded_floats = 0;  // of each thread
   std::vector<int32_t> order;
 
   void prepare();
   void step(int32_t id);                                              // reads one token: updates state and logits
+  void compute_logits(const float* h);
   int32_t most_probable() const;                                          // -1: a logit is NaN
   int32_t draw(float temperature, int64_t top_k, float top_p, double u);  // temperature 0: the most probable
 };

@@ -45,6 +45,8 @@ BLOCK = 1
 """A sum over rows can go on after any row."""
 Packed = _native.Panels
 Stream = _native.Stream
+ByteEncoder = _native.ByteEncoder
+ByteDecoder = _native.ByteDecoder
 uniform = _native.uniform
 """The number of [0, 1) at an index of a seed's sequence, which `Stream.advance` draws with."""
 ACTIVATIONS: dict[str, int] = {"tanh": 0, "relu": 1, "sigmoid": 2, "identity": 3}
@@ -298,6 +300,11 @@ def softmax_cross_entropy(
         accumulate,
     )
     return Loss(total, count, each.reshape(y.shape), None if dh is None else dh.reshape(h.shape))
+
+
+def log_softmax_rows(o: Floats, start: Floats) -> Floats:
+    """Return start + log softmax(o) of each row: o (rows, K), start (rows,)."""
+    return _native.log_softmax_rows(as_rows(o, "o"), as_floats(start, "start"))
 
 
 def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:

@@ -318,6 +318,13 @@ def softmax_cross_entropy(
     return Loss(float(nats.sum()), count, nats.reshape(shape[:-1]), backward.of_rows(do).reshape(shape))
 
 
+def log_softmax_rows(o: Floats, start: Floats) -> Floats:
+    """Return start + log softmax(o) of each row: o (rows, K), start (rows,)."""
+    top = o.max(axis=1, keepdims=True)
+    total = np.exp(o - top).sum(axis=1, keepdims=True)
+    return o + (start[:, None] - (top + np.log(total)))  # type: ignore[no-any-return]
+
+
 def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:
     """Return zeros with probability `rate`, else 1/(1 - rate): a function of seed, stream and position."""
     if not 0 <= rate < 1:

@@ -35,7 +35,7 @@ from unspool.evaluation.language import no_progress
 from unspool.evaluation.read import require_own_precision, require_text_model
 from unspool.kernels.arrays import Floats, Ids, Real
 from unspool.model.inputs import as_int32
-from unspool.model.linear import Linear
+from unspool.model.linear import OutputLayer
 from unspool.model.network import Model
 from unspool.model.packed import Weights
 from unspool.model.stream import Stream
@@ -71,7 +71,7 @@ class ScoredWindow(NamedTuple):
     y: Ids  # n
     log_prob: Real  # n
     h: Floats  # n width
-    layer: Linear
+    layer: OutputLayer
 
     def logits(self) -> Floats:
         """Return o (n, K); call it before the next window is taken, which changes the parameters."""
@@ -151,14 +151,16 @@ class LearningReader:
         if learn:
             gradient.clear()
             loss = model.loss(output, y, scale=1.0 / len(y), weights=weights, gradient=gradient)
-            if not math.isfinite(loss.sum):
-                raise Diverged(
-                    f"the loss is {loss.sum} after {self.updates:,} updates: lower learn_rate={self.learning.learn_rate:g}"
-                )
-            model.backward(output, loss.dh, gradient, weights=weights, consume=True)
-            model.fold_input_tables(gradient, weights)
         else:
             loss = model.loss(output, y, weights=weights)
+        if not math.isfinite(loss.sum):
+            rate = self.learning.learn_rate
+            raise Diverged(
+                f"the loss is {loss.sum} after {self.updates:,} updates: lower learn_rate={rate:g}"
+            )
+        if learn:
+            model.backward(output, loss.dh, gradient, weights=weights, consume=True)
+            model.fold_input_tables(gradient, weights)
         new = slice(max(scored - 1, 0), None)
         found = ScoredWindow(y[new, 0], -loss.per_target[new, 0], output.h[new, 0], weights.output)
         return output.state, found

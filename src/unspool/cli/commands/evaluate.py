@@ -83,7 +83,7 @@ def evaluate_command(
     result = measure(log_probs, *judged.widths_after_first(model.backward))
     more = _mixed(model, judged, log_probs)
     with scoring_bar(console) as progress:
-        task = progress.add_task("")
+        task = progress.add_task("", total=len(judged.ids) - 1, visible=learning.learn)
         learned = learning.score(
             model,
             judged,
