@@ -28,7 +28,9 @@ def faster_precision(config: ModelConfig, B: int, tau: int) -> Precision:
         for precision in rates:
             found = measure_update_rate(_windows(replace(config, precision=precision), B, tau), SECONDS)
             rates[precision] = max(rates[precision], found)
-    if kernel_info()["bf16"] not in BF16_INSTRUCTIONS:  # the first kernel in bf16 has found that the instruction does not work
+    if (
+        kernel_info()["bf16"] not in BF16_INSTRUCTIONS
+    ):  # the first kernel in bf16 has found that the instruction does not work
         return "float32"
     return max(rates, key=lambda precision: rates[precision])
 
