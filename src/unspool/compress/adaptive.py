@@ -8,7 +8,7 @@ machine. The counts and their mixing are those of `unspool.kernels.reference_byt
 
     U ~ ±1/2, V ~ ±1/20, W ~ ±√(3 / H), evenly from the bits of PCG64, biases 0                              (1)
 
-updated after every segment of S = 16 bytes by Adam without momentum, at the rate
+updated after every segment of S = 16 bytes by RMSprop, at the rate
 
     η(n) = 0.005 / √(1 + n / 1000)     after n updates                                                      (2)
 
@@ -39,7 +39,7 @@ from unspool.kernels.machine import kernel_info, set_threads
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.parameters import Parameters, shapes_of
-from unspool.optimisers.adam import Adam
+from unspool.optimisers.rmsprop import RMSprop
 from unspool.training.dynamic import Learning, LearningReader
 
 RATE, DECAY, SEGMENT = 5e-3, 1e-3, 16
@@ -59,8 +59,8 @@ MAPS = 12 << 20
 """Bytes of the maps and weights beside the counts."""
 
 
-class DecayingAdam(Adam):
-    """Adam whose learning rate falls by (2)."""
+class DecayingRMSprop(RMSprop):
+    """RMSprop whose learning rate falls by (2)."""
 
     def update(self, parameters: Parameters, g: Floats, *, rate: float = 1.0) -> float:
         """Update the parameters in place; return the gradient's norm before clipping."""
@@ -79,7 +79,7 @@ class ByteReader(LearningReader):
             bits = np.random.PCG64(hidden).random_raw(value.size) >> np.uint64(40)  # 24 bits
             value[:] = (bound * (bits.astype(np.float64) / 2**23 - 1.0)).reshape(value.shape)
         super().__init__(Model(config, parameters), Learning(RATE, SEGMENT))
-        self._optimiser = DecayingAdam(learning_rate=RATE, clip=5.0, beta1=0.0, beta2=0.9999)
+        self._optimiser = DecayingRMSprop(learning_rate=RATE, clip=5.0, beta2=0.9999)
         self.log_prob(np.zeros(1, np.int32))  # so that the first byte has a predecessor
 
     def logits_of(self, block: bytes) -> Iterator[tuple[bytes, Floats]]:
