@@ -18,12 +18,13 @@ from unspool.cli.options import CommonOptions, Flag
 from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.progress import waiting
 from unspool.cli.sources import RunFolder, Sources
+from unspool.cli.surprise_files import SurpriseOptions
 from unspool.cli.views.comparison import Row, best_as_json, measures_table, mixture_line, verdict
 from unspool.cli.views.training import scoring_bar
 from unspool.data.text.corpus import open_corpus, read_part
 from unspool.data.text.parts import Part
 from unspool.errors import InputError
-from unspool.evaluation.language import WINDOW, NetworkScorer, evaluate, in_reading_order
+from unspool.evaluation.language import WINDOW, evaluate, in_reading_order
 from unspool.evaluation.metrics import Metrics, measure
 from unspool.kernels.arrays import Real
 from unspool.options import check_order
@@ -46,6 +47,7 @@ def evaluate_command(
     order: int | None = None,
     backward: Flag = False,
     window: int = WINDOW,
+    files: SurpriseOptions = SurpriseOptions(),
     options: CommonOptions = CommonOptions(),
 ) -> None:
     """Run `unspool evaluate`.
@@ -66,26 +68,30 @@ def evaluate_command(
     options.apply()
     if order is not None:
         check_order(order, least=0)
+    files.check(text or [], json=options.json)
     model = TextModel.load(run, mixture=True)
     _check_direction(model, backward)
     judged = _read(run, model, text, part)
-    console = notes(options)
+    console = notes(options, stderr=files.to_standard_output)
     with waiting(console, "counting n-grams …"):
         found = _counted(run, model, judged, order)
     with scoring_bar(console) as progress:
         task = progress.add_task("", total=len(judged.ids) - 1)
-        network = NetworkScorer(model.model, window, lambda done, _: progress.update(task, completed=done))
+        network = files.scorer(model, window, lambda done, _: progress.update(task, completed=done))
         log_probs = network.log_prob(in_reading_order(judged.ids, model.backward))
     result = measure(log_probs, *judged.widths_after_first(model.backward))
     more = _mixed(model, judged, log_probs)
+    written = files.write(model, judged, log_probs, network)
     if options.json:
-        return print_json(_as_json(run, model, judged, found, result, more))
+        return print_json(_as_json(run, model, judged, found, result, more) | written)
     _describe(console, model, judged)
-    table = terminal()
+    table = terminal(stderr=files.to_standard_output)
     table.print(measures_table(found, result, more))
     table.print(verdict(found, result))
     if model.mixture is not None:
         table.print(mixture_line(model.mixture.order, more[0].measure))
+    for path in written.values():
+        console.print(f"written: {path}")
 
 
 def _read(run: Path, model: TextModel, text: list[str] | None, part: str | None) -> Part:

@@ -9,7 +9,7 @@ True
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -167,10 +167,18 @@ class LanguageModel(Arguments):
         temperature: float = TEMPERATURE,
         top_k: int = 0,
         top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        repetition_window: int = 0,
+        stop: str | Sequence[str] = (),
         seed: int = 0,
     ) -> str:
-        """Return a continuation of the prompt, which is text and never a file name."""
-        return self.fitted.generate(prompt, length, seed=seed, sampling=Sampling(temperature, top_k, top_p))
+        """Return a continuation of the prompt, which is text and never a file name; for the arguments see `Sampling`.
+
+        It has `length` tokens, or ends before the first of the `stop` texts.
+        """
+        sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty, repetition_window)
+        return self.fitted.generate(prompt, length, seed=seed, sampling=sampling, stop=stop)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model as a new run, which can be loaded but not resumed."""
