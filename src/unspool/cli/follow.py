@@ -29,6 +29,7 @@ from unspool.training.events import (
     PlanChanged,
     RunConfig,
     Scoring,
+    Started,
     StepDone,
     TrainingPlanned,
 )
@@ -122,6 +123,8 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
             content["left_out"] = why
         case list():
             content |= {"baselines": [asdict(each) for each in event], "left_out": None}
+        case Started(parent, _, new, absent):
+            content["from"] = {"run": parent, "new_tokens": new, "absent_tokens": absent}
         case CorpusReady() | Scoring():
             pass
 
@@ -149,6 +152,8 @@ def repeat(config: RunConfig) -> str:
         value = getattr(config, name)
         if name not in NEEDLESS and value != getattr(usual, name):
             command += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    if config.start is not None:
+        command += ["--from", config.start]
     if config.valid is not None:
         command += ["--valid", *config.valid]
     return shlex.join([*command, "--out", "AGAIN"])

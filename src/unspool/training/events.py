@@ -51,6 +51,8 @@ class RunConfig:
     validations: int = 12
     validation_tokens: int = 0
     order: int | None = None
+    start: str | None = None
+    """The run whose model the training started from; None: a new network."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -106,6 +108,19 @@ class CorpusReady:
     """The text is numbered and cut into parts."""
 
     corpus: Corpus
+
+
+@dataclass(frozen=True)
+class Started:
+    """The training starts from a trained model, whose vocabulary was extended."""
+
+    run: str
+    old: int
+    """The number of tokens of its vocabulary, which keep their ids and parameters."""
+    new: list[Any]
+    """The tokens that it lacked."""
+    absent: list[Any]
+    """The tokens of its vocabulary that the new training split does not have."""
 
 
 @dataclass(frozen=True)
@@ -214,5 +229,13 @@ class Evaluated:
 
 
 Event: TypeAlias = (
-    CorpusReady | list[Baseline] | LeftOut | TrainingPlanned | StepDone | PlanChanged | Scoring | Evaluated
+    CorpusReady
+    | Started
+    | list[Baseline]
+    | LeftOut
+    | TrainingPlanned
+    | StepDone
+    | PlanChanged
+    | Scoring
+    | Evaluated
 )

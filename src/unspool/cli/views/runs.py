@@ -180,8 +180,10 @@ def _show_figures(console: Console, found: RunSummary) -> None:
 def _provenance(made: dict[str, Any]) -> str:
     versions = [f"{name} {made[name]}" for name in ("unspool", "python", "numpy", "isa") if made.get(name)]
     threads = [counted(made["threads"], "thread")] if made.get("threads") else []
+    parent = made.get("from")
+    start = [f"from the model of {parent.get('run')}"] if isinstance(parent, dict) else []
     return ", ".join(
-        [*versions, *threads, *(str(made[name]) for name in ("cpu", "started") if made.get(name))]
+        [*start, *versions, *threads, *(str(made[name]) for name in ("cpu", "started") if made.get(name))]
     )
 
 

@@ -29,6 +29,7 @@ from unspool.cli.views.comparison import (
     verdict,
 )
 from unspool.cli.views.speed import Speed
+from unspool.cli.views.vocabulary import order_of_ids, started_line
 from unspool.data.text.corpus import Corpus
 from unspool.evaluation.metrics import Metrics
 from unspool.gradients.truncation import Truncation
@@ -41,6 +42,7 @@ from unspool.training.events import (
     LeftOut,
     PlanChanged,
     Scoring,
+    Started,
     StepDone,
     TrainingPlanned,
 )
@@ -112,6 +114,8 @@ class View:
             case Evaluated():
                 self._stop()
                 self._judged(event)
+            case Started():
+                self._stage("start", started_line(event))
             case LeftOut(why):
                 self.left_out = why
                 self._line(why, "yellow")
@@ -177,10 +181,7 @@ class View:
         self._stage("tokens", corpus.tokenizer.summary)
         shown = corpus.vocab.to_tokens(corpus.train.ids[4:18].tolist())
         self._line("  ".join(map(repr, shown)) + "  …", "dim")
-        self._stage(
-            "vocabulary",
-            f"{len(corpus.vocab):,} ids in order of decreasing frequency, from the training split only",
-        )
+        self._stage("vocabulary", f"{len(corpus.vocab):,} ids {order_of_ids(corpus.vocab)}")
         if corpus.erased:
             self._line(f"cleaning erased {corpus.erased:,} letters that are not A-Z", "yellow")
         frequent = (f"{token!r} {corpus.vocab[token]}" for token, _ in corpus.vocab.token_freqs[:9])

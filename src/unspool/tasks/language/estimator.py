@@ -32,6 +32,7 @@ from unspool.storage import run_folder
 from unspool.storage.files import as_path
 from unspool.tasks.language.run import run
 from unspool.tasks.language.text_model import TextModel
+from unspool.tasks.language.warm_start import WarmStart
 from unspool.training import options as o
 from unspool.training.events import (
     CorpusReady,
@@ -100,29 +101,40 @@ class LanguageModel(Arguments):
     show: Callable[[Event], object] | None = None
     """Called with every event of the run."""
 
-    def fit(self, text: Texts, y: None = None, *, valid: Texts | None = None, **unknown: Any) -> Self:
+    def fit(
+        self,
+        text: Texts,
+        y: None = None,
+        *,
+        valid: Texts | None = None,
+        start: "LanguageModel | TextModel | str | Path | None" = None,
+        **unknown: Any,
+    ) -> Self:
         """Train on a text: a string is the text itself, a Path a file or folder, a list several of them.
 
-        The validation split is the text `valid`; without it, `split` says which part of the text it is.
+        The validation split is the text `valid`; without it, `split` says which part of the text it is. With `start`, a
+        fitted model or a run, the training starts from its parameters: its tokens keep their ids, new ones are added.
         """
         if "run" in unknown:
             raise UnknownArgument(
                 "LanguageModel.fit has no argument 'run'; give the folder as LanguageModel(out=…)"
             )
-        refuse_unknown("LanguageModel.fit", unknown, ["text", "y", "valid"])
+        refuse_unknown("LanguageModel.fit", unknown, ["text", "y", "valid", "start"])
         sources = as_sources(text, "text")
         held_out = None if valid is None else as_sources(valid, "valid")
         curve = list[tuple[int, float, float]]()
         out = None if self.out is None else as_path(self.out)
         config = replace(self._config(), valid=None if valid is None else ("a text",))
-        for event in run(config, out=out, texts=sources, valid=held_out):
+        begun = start.fitted if isinstance(start, LanguageModel) else start
+        parent = None if begun is None else WarmStart.of(begun)
+        for event in run(config, out=out, texts=sources, valid=held_out, start=parent):
             if self.show is not None:
                 self.show(event)
             match event:
                 case CorpusReady(corpus):
                     made = corpus
                 case TrainingPlanned(_, config):
-                    self.config_ = config
+                    self.config_, backward = config, config.backward
                 case PlanChanged(config):
                     self.config_ = config
                 case StepDone(report, _, train, judged_valid, _):
@@ -130,7 +142,7 @@ class LanguageModel(Arguments):
                         curve.append((report.step, train, judged_valid))
                 case Evaluated(model, _, judged, _, _, mixture):
                     self.text_model_ = TextModel(
-                        model, made.vocab, made.tokenizer, made.settings, self.backward, mixture=mixture
+                        model, made.vocab, made.tokenizer, made.settings, backward, mixture=mixture
                     )
                     self.measure_ = judged
         self.curve_ = curve

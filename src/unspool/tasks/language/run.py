@@ -41,6 +41,7 @@ from unspool.tasks.language.plan import (
     train_text,
 )
 from unspool.tasks.language.text_model import check_language
+from unspool.tasks.language.warm_start import WarmStart
 from unspool.training import store
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import (
@@ -69,22 +70,32 @@ LOGGED = 200
 
 def run(
     config: RunConfig, *, out: Path | None = None, texts: Names | None = None, valid: Names | None = None,
-    policy: CheckpointPolicy | None = None,
+    policy: CheckpointPolicy | None = None, start: WarmStart | None = None,
 ) -> Generator[Event]:  # fmt: skip
-    """Train and measure a model of a text; `texts` and `valid` replace the sources that the config names."""
+    """Train and measure a model of a text; `texts` and `valid` replace the sources that the config names.
+
+    The model starts from a trained one, `start` or the run that the config names, or it is new.
+    """
+    if start is None and config.start is not None:
+        start = WarmStart.of(config.start)
+    if start is not None:
+        config = start.config(config)
     clock, given = Stopwatch(), config.given if config.recipe is None else {"steps": config.recipe.steps}
-    made_with = provenance(None)
+    made_with = provenance(None) | ({} if start is None else start.provenance())
     with nullcontext() if out is None else run_folder.new_run(out) as folder:
         sources = resolve(config.sources if texts is None else texts)
         valid = config.valid if valid is None else valid
         held_out = None if valid is None else resolve(valid)
         before = stamps([*sources, *(held_out or [])])
-        corpus = prepared(config, sources, held_out, folder)
+        corpus = prepared(config, sources, held_out, folder, start)
         yield CorpusReady(corpus)
+        if start is not None:
+            yield start.event(corpus)
         scored = baselines(corpus, config, None if "steps" in given else TIME_FRACTION * 60 * config.minutes)
         config, bias = chosen_bptt(corpus, replace(config, settings=corpus.settings))
         config = plan(corpus, config, clock)
-        training = build_state(corpus, config)
+        config = config if start is None else start.with_rate(config)
+        training = build_state(corpus, config, start)
         if folder is not None:
             made_with |= _hashes(sources, held_out, before)
             _write_run(folder, training, corpus, config, scored, bias, made_with)
@@ -160,14 +171,19 @@ def _score_best_again(training: TrainingState[Model], corpus: Corpus, config: Ru
 
 
 def prepared(
-    config: RunConfig, sources: list[Source], valid: list[Source] | None, folder: Path | None
+    config: RunConfig,
+    sources: list[Source],
+    valid: list[Source] | None,
+    folder: Path | None,
+    start: WarmStart | None = None,
 ) -> Corpus:
-    """Read the text: into the run's folder, where there is one."""
+    """Read the text: into the run's folder, where there is one, with the vocabulary of the model that it starts from."""
     into = None if folder is None else folder / run_folder.TEXT
     if into is not None:
         into.mkdir()
     settings = {name: value for name, value in vars(config.settings).items()}
-    return prepare(sources, valid=valid, into=into, **settings)
+    extends = None if start is None else (start.model.vocab, start.model.tokenizer)
+    return prepare(sources, valid=valid, into=into, extends=extends, **settings)
 
 
 def _hashes(
