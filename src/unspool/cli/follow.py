@@ -25,6 +25,9 @@ from unspool.training.events import (
     CorpusReady,
     Evaluated,
     Event,
+    FinalPlanned,
+    FinalStep,
+    FinalTrained,
     LeftOut,
     PlanChanged,
     RunConfig,
@@ -112,6 +115,10 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
             view.repeat(content["repeat"])
         case PlanChanged(config):
             content |= {"config": config.to_json(), "repeat": repeat(config)}
+        case FinalTrained(_, step):
+            content["final"] = {"step": step}
+        case FinalStep() | FinalPlanned():
+            pass
         case StepDone():
             if board is not None:
                 board.add(event)

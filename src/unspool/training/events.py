@@ -51,6 +51,7 @@ class RunConfig:
     validations: int = 12
     validation_tokens: int = 0
     order: int | None = None
+    final: bool = False
     start: str | None = None
     """The run whose model the training started from; None: a new network."""
 
@@ -228,9 +229,37 @@ class Evaluated:
     """That mixture, an `unspool.baselines.mixture.Mixture`."""
 
 
+@dataclass(frozen=True)
+class FinalPlanned:
+    """The model has been measured; the same recipe is now trained on the whole text."""
+
+    steps: int
+    """How many updates it makes: as many per token as the measured model."""
+    tokens: int
+    """The length of the whole text."""
+    step: int
+    """How many updates have been made: 0, or more where a run goes on."""
+
+
+@dataclass(frozen=True)
+class FinalStep(StepDone):
+    """One update of the second training."""
+
+
+@dataclass(frozen=True)
+class FinalTrained:
+    """The final model, which has no figures of its own: no text is left to measure it on."""
+
+    model: Model
+    step: int
+    mixture: Any = None
+
+
 Event: TypeAlias = (
     CorpusReady
     | Started
+    | FinalPlanned
+    | FinalTrained
     | list[Baseline]
     | LeftOut
     | TrainingPlanned

@@ -22,7 +22,7 @@ from unspool.cli.surprise_files import SurpriseOptions
 from unspool.cli.views.comparison import Row, best_as_json, measures_table, mixture_line, verdict
 from unspool.cli.views.training import scoring_bar
 from unspool.data.text.corpus import open_corpus, read_part
-from unspool.data.text.parts import Part
+from unspool.data.text.parts import PARTS, Part
 from unspool.errors import InputError
 from unspool.evaluation.language import WINDOW, evaluate, in_reading_order
 from unspool.evaluation.metrics import Metrics, measure
@@ -36,6 +36,10 @@ CAUTION = {
     "train": "the model was trained on this split: its scores say nothing about other text",
 }
 """What a reader should know about figures on a part of the run's own text."""
+FINAL = (
+    "the final model of this run was trained on all splits (--final): its scores here say nothing about other text; the "
+    "figures of the measured model are in `unspool show`"
+)
 
 
 def evaluate_command(
@@ -147,25 +151,34 @@ def _as_json(
     run: RunFolder, model: TextModel, part: Part, found: list[Row], network: Metrics, more: list[Row]
 ) -> dict[str, Any]:
     mixed = {} if model.mixture is None else {"order": model.mixture.order} | more[0].measure.to_json()
-    return {
-        "run": str(run),
-        "part": part.name,
-        "tokens": len(part.ids),
-        "targets": len(part.ids) - 1,
-        "characters": part.characters,
-        "bytes": part.bytes,
-        "unknown": part.unknown,
-        "unknown_scored_as": "<unk>",
-        "vocabulary": len(model.vocab),
-        "backward": model.backward,
-        "network": network.to_json(),
-        "baselines": [
-            {"name": each.name, "seconds": each.seconds, "counts": each.counts} | each.measure.to_json()
-            for each in found
-        ],
-        "best_baseline": best_as_json(found, network),
-        "provenance": run_folder.read_config(run, "language").get("provenance"),
-    } | ({"mixture": mixed} if mixed else {})
+    return (
+        {
+            "run": str(run),
+            "part": part.name,
+            "tokens": len(part.ids),
+            "targets": len(part.ids) - 1,
+            "characters": part.characters,
+            "bytes": part.bytes,
+            "unknown": part.unknown,
+            "unknown_scored_as": "<unk>",
+            "vocabulary": len(model.vocab),
+            "backward": model.backward,
+            "network": network.to_json(),
+            "baselines": [
+                {"name": each.name, "seconds": each.seconds, "counts": each.counts} | each.measure.to_json()
+                for each in found
+            ],
+            "best_baseline": best_as_json(found, network),
+            "provenance": run_folder.read_config(run, "language").get("provenance"),
+        }
+        | ({"mixture": mixed} if mixed else {})
+        | ({"final": True} if is_final(model) else {})
+    )
+
+
+def is_final(model: TextModel) -> bool:
+    """Return whether a model was trained on all splits of its text (--final)."""
+    return bool((model.about or {}).get("final"))
 
 
 def _describe(console: Console, model: TextModel, part: Part) -> None:
@@ -177,8 +190,9 @@ def _describe(console: Console, model: TextModel, part: Part) -> None:
         "the vocabulary; lower is better",
         style="dim",
     )
-    if part.name in CAUTION:
-        console.print(CAUTION[part.name], style="yellow")
+    final = part.name in PARTS and is_final(model)
+    if final or part.name in CAUTION:
+        console.print(FINAL if final else CAUTION[part.name], style="yellow")
     if part.unknown:
         share = part.unknown / len(part.ids)
         console.print(

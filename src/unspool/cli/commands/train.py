@@ -88,6 +88,7 @@ class TrainOptions(ConfigFile):
     validations: int = 12
     validation_tokens: int = 0
     order: int | None = None
+    final: bool = False
 
     def config(self, text: Sequence[str], reading: Reading) -> RunConfig:
         """Give the run that is asked for, with all that is not given left open."""

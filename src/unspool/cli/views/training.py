@@ -28,6 +28,7 @@ from unspool.cli.views.comparison import (
     rows_of,
     verdict,
 )
+from unspool.cli.views.final import FinalView
 from unspool.cli.views.speed import Speed
 from unspool.cli.views.vocabulary import order_of_ids, started_line
 from unspool.data.text.corpus import Corpus
@@ -78,12 +79,14 @@ class View:
         self.waiting: Status | None = None
         self.scored: Progress | None = None
         self.samples = 0
+        self.final = FinalView(console, self._stage, self._line, MARGIN)
 
     def __enter__(self) -> "View":
         return self
 
     def __exit__(self, *error: object) -> None:
         self._wait(None)
+        self.final.stop()
         self._stop()
 
     def begin(self, kernel: dict[str, Any]) -> None:
@@ -98,6 +101,8 @@ class View:
             self.console.print(Text("unspool", "bold"), "· text in, language model out")
             self.console.print(self.machine, style="dim")
             self.machine = ""
+        if self.final.show(event, self.speed.tokens):
+            return
         match event:
             case CorpusReady(corpus):
                 self.corpus = corpus

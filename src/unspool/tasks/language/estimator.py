@@ -38,6 +38,7 @@ from unspool.training.events import (
     CorpusReady,
     Evaluated,
     Event,
+    FinalTrained,
     PlanChanged,
     RunConfig,
     StepDone,
@@ -55,7 +56,8 @@ class LanguageModel(Arguments):
     `show` is called with every event of the run.
 
     After `fit`: `text_model_` (the model with its vocabulary), `config_` (every number that was chosen),
-    `curve_` ((updates, nats in training, nats of the validation split)) and `measure_` (the held-out split).
+    `curve_` ((updates, nats in training, nats of the validation split)) and `measure_` (the held-out split; with `final`,
+    by the model that was measured before the one of the whole text was trained).
     """
 
     minutes: float = 1.0
@@ -76,6 +78,7 @@ class LanguageModel(Arguments):
     validations: int = 12
     validation_tokens: int = 0
     order: int | None = None
+    final: bool = False
     cell: CellName | None = None
     hidden: int | None = None
     layers: int | None = None
@@ -145,6 +148,8 @@ class LanguageModel(Arguments):
                         model, made.vocab, made.tokenizer, made.settings, backward, mixture=mixture
                     )
                     self.measure_ = judged
+                case FinalTrained(model, _, mixture):
+                    self.text_model_ = replace(self.text_model_, model=model, mixture=mixture)
         self.curve_ = curve
         return self
 
