@@ -12,15 +12,15 @@ import pytest
 
 from stopping import stop_after
 from unspool.cli.main import main
+from unspool.data.tokens.vocab import UNK, Vocab
 from unspool.errors import InputError
-from unspool.evaluation.language import log_prob
 from unspool.model.network import Model
 from unspool.storage.run_folder import MODEL, read_config
 from unspool.tasks.language.estimator import LanguageModel
 from unspool.tasks.language.run import resume, run
 from unspool.tasks.language.text_model import TextModel
-from unspool.tasks.language.warm_start import FRACTION, WarmStart
-from unspool.training.events import Evaluated, Event, RunConfig, Started, TrainingPlanned
+from unspool.tasks.language.warm_start import WarmStart
+from unspool.training.events import CorpusReady, Evaluated, Event, RunConfig, Started, TrainingPlanned
 
 OLD = "she sells sea shells by the sea shore; the shells she sells are sea shells\n" * 30
 NEW = "été: peter piper picked a peck of pickled peppers, he said\n" * 40
@@ -65,42 +65,51 @@ def planned(config: RunConfig) -> tuple[Started, TrainingPlanned]:
         {"pattern": "10.4", "cell": "elman", "feedback": "logits"},
     ],
 )
-def test_old_tokens_keep_their_parameters_and_new_ones_get_the_mean_row(shape: dict) -> None:
+def test_old_tokens_keep_their_parameters_and_new_ones_begin_as_in_a_new_network(shape: dict) -> None:
     trained = LanguageModel(**SIZES | {"steps": 3} | shape).fit(OLD).fitted
     start, K = WarmStart.of(trained), len(trained.vocab)
     assert start.shape().items() >= shape.items()
-    new = Model.initialise(replace(trained.model.config, inputs=K + 4, outputs=K + 4), seed=0)
-    start.fill(new, np.arange(K + 4))
+    config = replace(trained.model.config, inputs=K + 4, outputs=K + 4)
+    new, fresh = (Model.initialise(config, seed=0).parameters for _ in range(2))
+    start.fill(
+        Model(config, new), lambda vocab: np.full(len(vocab), 0.5 * len(vocab)), Vocab(list(range(K + 3)))
+    )
     old = trained.model.parameters
     for name, size in old.shapes.items():
-        assert (new.parameters[name][tuple(map(slice, size))] == old[name]).all(), name
-    output = trained.model.config.output_matrix
-    assert np.allclose(new.parameters[output][K:], old[output].astype(np.float64).mean(0), atol=1e-6)
-    if not trained.model.config.embedding:
-        mean = old["layer0.U"].astype(np.float64).mean(1)
-        assert np.allclose(new.parameters["layer0.U"][:, K:], mean[:, None], atol=1e-6)
-    assert new.parameters["c"][K:].tolist() == [K, K + 1, K + 2, K + 3]
+        inside = tuple(map(slice, size))
+        shift = 0.5 * 4 if name == "c" else 0.0
+        assert np.array_equal(new[name][inside], old[name] + np.float32(shift)), name
+        outside = np.ones(new[name].shape, bool)
+        outside[inside] = False
+        assert (new[name][outside] == fresh[name][outside]).all(), name
 
 
-def test_before_the_first_update_an_old_text_is_predicted_nearly_as_before(place: Path) -> None:
+def test_every_bias_is_corrected_for_the_frequencies_of_the_new_text(place: Path) -> None:
     old = TextModel.load(place / "old")
     started, begun = planned(config_of(place))
     assert started.old == len(old.vocab)
     assert set(started.new) == set(NEW) - set(OLD)
     assert set(started.absent) == set(OLD) - set(NEW)
-    ids = old.encode(OLD[:200])
-    before, after = log_prob(old.model, ids), log_prob(begun.model, ids)
-    lost = before - after  # what the new tokens take, the same share of every old one
-    assert (lost > 0).all() and lost.mean() < 0.4
+    # The correction of c, by hand: log P changes by that of the target, and by one constant of the step.
+    counts = dict(old.vocab.token_freqs), dict(planned_vocab(config_of(place)).token_freqs)
+    shares = [np.array([(each.get(t) or 0.5) for t in old.vocab.idx_to_token]) for each in counts]
+    totals = [shares[0].sum(), shares[1].sum() + sum(counts[1][token] for token in started.new)]
+    wanted = old.model.parameters["c"] + np.log(shares[1] / totals[1]) - np.log(shares[0] / totals[0])
+    assert np.allclose(begun.model.parameters["c"][: started.old], wanted, atol=1e-5)
 
 
-def test_the_network_and_the_reading_come_from_the_run_and_the_rate_is_lower(place: Path) -> None:
+def planned_vocab(config: RunConfig) -> Vocab:
+    with closing(run(config)) as events:
+        return next(event.corpus.vocab for event in events if isinstance(event, CorpusReady))
+
+
+def test_the_network_comes_from_the_run_and_the_rate_is_that_of_a_new_network(place: Path) -> None:
     _, begun = planned(config_of(place))
-    usual, made = begun.config, TextModel.load(place / "old")
-    assert usual.fixed.hidden == 16 and begun.model.config.cell == made.model.config.cell
-    assert usual.fixed.learning_rate == pytest.approx(FRACTION * 0.006)
-    _, given = planned(replace(config_of(place), given={"learning_rate": 0.004, "steps": 5}))
-    assert given.config.fixed.learning_rate == 0.004
+    recipe, parent = begun.config.fixed, TextModel.load(place / "old").model.config
+    assert (recipe.hidden, recipe.cell, recipe.layers) == (parent.hidden, parent.cell, parent.layers)
+    new = replace(config_of(place), start=None, given=config_of(place).given | {"hidden": 16})
+    planned_anew = next(event for event in run(new) if isinstance(event, TrainingPlanned))
+    assert recipe == planned_anew.config.fixed
 
 
 def test_a_stopped_run_that_started_from_another_ends_in_the_same_bits(place: Path, tmp_path: Path) -> None:
@@ -162,10 +171,11 @@ def test_options_that_contradict_the_run_are_refused_in_one_line(
 
 def test_a_word_model_goes_on_with_its_tokenizer_and_rare_words() -> None:
     words = LanguageModel(**SIZES | {"tokens": "word", "min_freq": 2, "steps": 4}).fit(OLD)
-    again = LanguageModel(steps=4, batch_size=2, window=8, order=1).fit(NEW, start=words)
+    again = LanguageModel(steps=4, batch_size=2, window=8, order=1).fit("once\n" + NEW, start=words)
     vocab = again.fitted.vocab
     assert again.fitted.settings.tokens == "word"
     assert vocab.idx_to_token[: len(words.fitted.vocab)] == words.fitted.vocab.idx_to_token
+    assert "once" not in vocab and dict(vocab.token_freqs)[UNK] == 1
     assert vocab["peter"] >= len(words.fitted.vocab) and vocab["shells"] == words.fitted.vocab["shells"]
     assert again.generate("peter", 5).strip()
 

@@ -34,13 +34,17 @@ def build_vocab(
 def extend_vocab(old: Vocab, freqs: dict[str, int], min_freq: int) -> Vocab:
     """Return a vocabulary in which all tokens of an old one keep their ids, followed by those of the new counts.
 
+    New tokens below `min_freq` are counted as unknown.
+
     >>> extend_vocab(Vocab(list("aab")), {"c": 3, "a": 2, "d": 1}, min_freq=2).token_freqs
-    [('a', 2), ('b', 0), ('c', 3)]
+    [('a', 2), ('b', 0), ('c', 3), ('<unk>', 1)]
     """
     kept = old.idx_to_token[1 + len(old.reserved_tokens) :]
+    new = {token: count for token, count in freqs.items() if token not in old}
     counted = [(token, freqs.get(token, 0)) for token in kept]
-    counted += [(token, count) for token, count in freqs.items() if token not in old and count >= min_freq]
-    return Vocab.from_freqs(counted, 0, old.reserved_tokens)
+    counted += [(token, count) for token, count in new.items() if count >= min_freq]
+    rare = freqs.get(UNK, 0) + sum(count for count in new.values() if count < min_freq)
+    return Vocab.from_freqs([*counted, *([(UNK, rare)] if rare else [])], 0, old.reserved_tokens)
 
 
 def translation(vocab: Vocab, indexer: Indexer, counts: list[Whole]) -> tuple[Ids, list[int]]:

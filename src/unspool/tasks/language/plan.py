@@ -9,7 +9,7 @@ import numpy as np
 
 from unspool.data.batches.text_windows import Batches, random_batches, sequential_batches
 from unspool.data.text.corpus import Corpus
-from unspool.data.tokens.vocab import Vocab
+from unspool.data.tokens.vocab import UNK, Vocab
 from unspool.errors import InputError
 from unspool.evaluation.language import in_reading_order
 from unspool.gradients.truncation import AUTO, CarriedState, Truncation
@@ -110,7 +110,7 @@ def build_state(corpus: Corpus, config: RunConfig, start: WarmStart | None = Non
     model = Model.initialise(made, config.seed)
     model.parameters["c"][:] = log_frequencies(corpus.vocab)
     if start is not None:
-        start.fill(model, log_frequencies(corpus.vocab))
+        start.fill(model, log_frequencies, corpus.vocab)
     elif made.feeds_logits:
         centre_feedback(model.parameters)
     return TrainingState(model, optimiser, batches, carried)
@@ -126,7 +126,8 @@ def log_frequencies(vocab: Vocab) -> Floats:
     """
     counted = dict(vocab.token_freqs)
     counts = [counted.get(token, 0) or 0.5 for token in vocab.idx_to_token]
-    counts[vocab.unk] = sum(n for token, n in vocab.token_freqs if token not in vocab) or 0.5
+    unknown = sum(n for token, n in vocab.token_freqs if token not in vocab)
+    counts[vocab.unk] = unknown + counted.get(UNK, 0) or 0.5
     total = math.fsum(counts)
     return np.array([math.log(count / total) for count in counts])
 

@@ -97,7 +97,6 @@ def run(
         config, bias = chosen_bptt(corpus, replace(config, settings=corpus.settings))
         limit = config.minutes * (first_share(corpus) if config.final else 1.0)
         config = replace(plan(corpus, replace(config, minutes=limit), clock), minutes=config.minutes)
-        config = config if start is None else start.with_rate(config)
         training = build_state(corpus, config, start)
         if folder is not None:
             made_with |= hashes(sources, held_out, before)

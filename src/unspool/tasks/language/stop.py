@@ -4,7 +4,7 @@ A stop text may begin in one token and end in another. So text that could be its
 piece shows whether it is. If several stop texts end with the same piece, the one that begins first counts.
 
 >>> "|".join(StopFilter(["END", "\\n\\n"]).pieces(["a E", "NE", "ND b", "c"]))
-'a |EN'
+'a |EN|'
 """
 
 from collections.abc import Iterable, Iterator, Sequence

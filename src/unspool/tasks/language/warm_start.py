@@ -3,19 +3,23 @@
 - The tokenizer, the cleaning, the direction and the shape of the network are those of the trained model.
 - Its vocabulary is extended: every token keeps its id and parameters, also one that the new text does not have. Tokens
   of the new training split that it lacks get the next ids, the most frequent first.
-- A new token begins with the mean of the rows of all old tokens, as input and as output; its c is the logarithm of its
-  frequency in the new training split. Before the first update, the network so predicts it about as often as it occurs.
-- The optimiser starts anew. The learning rate is `FRACTION` of the one for a new network, unless it is given.
+- New tokens begin with random rows, as in a new network. Every c is corrected for the new text: with the shares f of the
+  tokens in the old and the new training split (half a count for those that do not occur),
+
+      c_k <- c_k + log f_new(k) - log f_old(k)    of an old token,    c_k = log f_new(k)    of a new one      (1)
+
+  A classifier whose classes become more or less frequent is corrected in this way, and nothing else of it changes.
+- The optimiser starts anew, with the learning rate of a new network: lower ones were worse (docs/log.md).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from unspool.data.text.corpus import Corpus
 from unspool.data.text.settings import TextConfig
+from unspool.data.tokens.vocab import Vocab
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.model.config import PATTERNS
@@ -23,8 +27,6 @@ from unspool.model.network import Model
 from unspool.tasks.language.text_model import TextModel
 from unspool.training.events import RunConfig, Started
 
-FRACTION = 0.3
-"""The learning rate as a share of that of a new network."""
 SHAPE = (
     "cell", "hidden", "layers", "embedding", "tied", "activation", "h0", "pattern", "feedback", "precision",
 )  # fmt: skip
@@ -93,13 +95,6 @@ class WarmStart:
             "without --from"
         )
 
-    def with_rate(self, config: RunConfig) -> RunConfig:
-        """Return the planned config with the lower learning rate, unless the rate was given."""
-        if "learning_rate" in config.given:
-            return config
-        rate = float(f"{FRACTION * config.fixed.learning_rate:.2g}")
-        return replace(config, recipe=replace(config.fixed, learning_rate=rate))
-
     def event(self, corpus: Corpus) -> Started:
         """Return what changed in the vocabulary."""
         own, counts = self.model.vocab, dict(corpus.vocab.token_freqs)
@@ -107,22 +102,9 @@ class WarmStart:
         absent = [token for token in own.idx_to_token[special:] if not counts.get(token)]
         return Started(self.name, len(own), corpus.vocab.idx_to_token[len(own) :], absent)
 
-    def fill(self, model: Model, log_frequencies: Floats) -> None:
-        """Set the parameters of a new model: those of the trained one, and rows for the tokens that it lacks."""
-        old, K = self.model.model.parameters, len(self.model.vocab)
-        vocabulary = model.config.outputs
-        for name, shape in old.shapes.items():
-            new = model.parameters[name]
-            new[tuple(map(slice, shape))] = old[name]
-            for axis, size in enumerate(new.shape):
-                if size == vocabulary != shape[axis]:
-                    rows = np.moveaxis(new, axis, 0)
-                    rows[K:] = log_frequencies[K:] if name == "c" else _mean(np.moveaxis(old[name], axis, 0))
-
-
-def _mean(rows: Floats) -> Floats:
-    """Return the mean of rows, added one by one: the same bits on every machine."""
-    total = np.zeros(rows.shape[1:])
-    for row in rows:
-        total += row
-    return total / len(rows)
+    def fill(self, model: Model, log_frequencies: Callable[[Vocab], Floats], vocab: Vocab) -> None:
+        """Set the parameters of a new model to those of the trained one; the rows of new tokens stay as they are."""
+        for name, values in self.model.model.parameters.items():
+            model.parameters[name][tuple(map(slice, values.shape))] = values
+        own, c = self.model.vocab, model.parameters["c"]
+        c[: len(own)] += log_frequencies(vocab)[: len(own)] - log_frequencies(own)  # (1)
