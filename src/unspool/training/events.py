@@ -117,7 +117,7 @@ class Started:
 
     run: str
     old: int
-    """The number of tokens of its vocabulary, which keep their ids and parameters."""
+    """The number of tokens of its vocabulary, which keep their ids and rows."""
     new: list[Any]
     """The tokens that it lacked."""
     absent: list[Any]

@@ -23,11 +23,11 @@ def started_line(event: Started) -> str:
     """Say what the model of another run keeps and gets.
 
     >>> started_line(Started("wells", 71, ["é"], []))
-    "from wells: its 71 tokens keep their ids and parameters; 1 new: 'é'"
+    "from wells: its 71 tokens keep their ids and rows; 1 new: 'é'"
     """
     new = f"; {_some(event.new, 'new')}" if event.new else "; no new ones"
     absent = f"; {_some(event.absent, 'not in this text, kept')}" if event.absent else ""
-    return f"from {event.run}: its {event.old:,} tokens keep their ids and parameters{new}{absent}"
+    return f"from {event.run}: its {event.old:,} tokens keep their ids and rows{new}{absent}"
 
 
 def _some(tokens: Sequence[Any], what: str) -> str:
