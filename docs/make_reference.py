@@ -26,6 +26,7 @@ from unspool.tasks.language.estimator import LanguageModel
 from unspool.tasks.regress import SequenceRegressor
 from unspool.tasks.tag import SequenceTagger
 from unspool.tasks.translate import SequenceTranslator
+from unspool.training.dynamic import Learning
 
 FOLDER = Path(__file__).parent
 PYTHON: dict[str, list[Any]] = {
@@ -39,6 +40,7 @@ PYTHON: dict[str, list[Any]] = {
     "ModelConfig": [ModelConfig],
     "Adam": [Adam],
     "SGD": [SGD],
+    "Learning": [Learning],
 }
 """The classes that take arguments in Python, by task."""
 COMMANDS: dict[str, list[Any]] = {

@@ -29,7 +29,7 @@ from unspool.data.tokens.registry import make_tokenizer
 from unspool.evaluation.metrics import measure
 from unspool.model.generate import Sampling
 from unspool.storage.log import read_log
-from unspool.storage.run_folder import MODEL, TRAINING
+from unspool.storage.run_folder import MIXTURE, MODEL, TRAINING
 from unspool.storage.tensors import read_arrays, read_json, write_json
 from unspool.tasks.language.estimator import LanguageModel
 from unspool.tasks.language.run import run
@@ -83,7 +83,7 @@ def test_training_shows_the_walk_and_leaves_a_run(story: Path, tmp_path: Path) -
     for word in ("s left", "tokens/s", "perplexity", "uniform", "3-grams", "sample:", "unspool generate"):
         assert word in printed
     names = {path.name for path in out.iterdir()}
-    assert names == {"config.json", "vocab.json", MODEL, TRAINING, "log.jsonl", "text"}
+    assert names == {"config.json", "vocab.json", MODEL, TRAINING, MIXTURE, "log.jsonl", "text"}
     assert [e["step"] for e in read_log(out / "log.jsonl") if "valid" in e][-1] == 30
 
 

@@ -360,9 +360,3 @@ def test_steps_left_over_wait_in_a_past_that_was_passed_and_else_get_an_update()
     targets = [run(TRAINED, batches, how, carried=each)["losses"][:, 2].tolist() for each in (None, carried)]
     assert targets == [[4 * B] * 7 + [2 * B], [4 * B] * 7]
     assert carried.pending is not None and carried.pending[0].shape == (2, B)
-
-
-def test_rows_that_begin_anew_one_by_one_are_refused():
-    batch = Batch(np.zeros((4, 2), np.int32), np.zeros((4, 2), np.int32), np.array([True, False]))
-    with pytest.raises(InputError, match="reset all rows of a window together"):
-        run(ModelConfig(inputs=3, outputs=3, hidden=4), [batch], Truncation.parse("truncated:2"))

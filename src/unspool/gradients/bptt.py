@@ -9,6 +9,9 @@ bf16, where sums take 32 rows at a time, they have a multiple of 32 rows.
     forward    h(0) ──────▶ h(S) ──────▶ h(2S) ──────▶ h(tau)      kept: h(0), h(S), h(2S)
     backward                             h(2S) ══════▶ h(tau)      read again with a tape, then back
                             h(S) ══════▶ h(2S) ◀────── ∇h(2S)
+
+Rows may be reset to h(0) before any step, each row by itself: `fresh` (tau, B). The window is then cut before these steps
+too, in both directions of time: a reset row goes on from h(0), and its gradient ends there, as ∇h(0) of a learned h(0).
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from numpy.typing import NDArray
 
 from unspool.cells import cell_named
 from unspool.errors import InputError
-from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.arrays import Floats, Ids, Mask
 from unspool.kernels.backend import PRECISIONS
 from unspool.kernels.memory import require_memory
 from unspool.kernels.tape import Loss, bytes_of_tape
@@ -31,7 +34,7 @@ from unspool.model.config import ModelConfig
 from unspool.model.gradient import Gradient, steps_between_cuts
 from unspool.model.network import Model
 from unspool.model.packed import Weights
-from unspool.model.values import Masks, Output, State
+from unspool.model.values import Masks, Output, State, replace_rows
 from unspool.options import check_choice
 
 Recompute = Literal["none", "sqrt"]
@@ -46,7 +49,7 @@ class WindowResult(NamedTuple):
     at: State
     """After the first `carry_after` steps; where not asked for, after the last."""
     d_initial_state: State
-    """The gradient of the state before the first step."""
+    """The gradient of the state before the first step; 0 for rows that are reset there."""
 
 
 def backpropagate(
@@ -64,10 +67,12 @@ def backpropagate(
     recompute: Recompute = "none",
     carry_after: int | None = None,
     sampled_mask: NDArray[np.bool_] | None = None,
+    fresh: Mask | None = None,
 ) -> WindowResult:
     """Add the gradients of `scale` times the loss; call `Model.add_initial_state_gradient` and `Model.fold_input_tables` afterwards.
 
-    Shapes: x (τ, B), or (τ, B, X) for vectors; y (τ, B), or (B,) with one output at the end; lengths (B,).
+    Shapes: x (τ, B), or (τ, B, X) for vectors; y (τ, B), or (B,) with one output at the end; lengths (B,). Row b is reset to
+    h(0) before step t if fresh[t, b] (τ, B); the gradients of these h(0) are added here.
 
     >>> from unspool.model.config import ModelConfig
     >>> model = Model.initialise(ModelConfig(cell="gru", inputs=5, outputs=5, hidden=8), seed=1)
@@ -80,19 +85,18 @@ def backpropagate(
     """
     check_choice("recompute", recompute, ("none", "sqrt"))
     tau, B = x.shape[:2]
-    edges = _edges(tau, steps_between_cuts(model.backend.BLOCK, B)) if recompute == "sqrt" else [(0, tau)]
-    _refuse_what_does_not_fit(model.config, max(stop - begin for begin, stop in edges), B)
-    there = _Window(model, x, y, lengths, masks, weights or model.weights(), xi, scale, sampled_mask)
-    if len(edges) == 1:
-        output = there.forward(0, tau, state)
-        loss, d_initial_state = there.back(0, tau, output, None, gradient)
-        return WindowResult(
-            loss,
-            output.state,
-            _state_at(output, tau if carry_after is None else carry_after),
-            d_initial_state,
+    fresh = None if fresh is None or not fresh.any() else fresh
+    there = _Window(model, x, y, lengths, masks, weights or model.weights(), xi, scale, sampled_mask, fresh)
+    pieces = _pieces(tau, fresh, steps_between_cuts(model.backend.BLOCK, B) if recompute == "sqrt" else None)
+    longest = tau if recompute == "none" else max(stop - begin for begin, stop in pieces)
+    _refuse_what_does_not_fit(model.config, longest, B)
+    if len(pieces) > 1 and model.config.bidirectional:
+        cut = "recompute='sqrt'" if recompute == "sqrt" else "fresh: a row that is reset after the first step"
+        raise InputError(
+            f"{cut} needs a model that reads in one direction; use recompute='none' and no such reset"
         )
-    return _recomputed(there, edges, state, gradient, tau if carry_after is None else carry_after)
+    carry_after = tau if carry_after is None else carry_after
+    return _through(there, pieces, state, gradient, carry_after, keep=recompute == "none")
 
 
 class _Window(NamedTuple):
@@ -107,6 +111,27 @@ class _Window(NamedTuple):
     xi: Floats | None
     scale: float
     sampled_mask: NDArray[np.bool_] | None
+    fresh: Mask | None
+
+    def reset_before(self, t: int) -> Mask | None:
+        """Return the rows that are reset before a step; None if there are none."""
+        return None if self.fresh is None or not self.fresh[t].any() else self.fresh[t]
+
+    def begin(self, t: int, state: State | None) -> State:
+        """Return the state before a step from what the steps before left, with its reset rows."""
+        initial, rows = self.model.initial_state(self.x.shape[1]), self.reset_before(t)
+        if state is None or rows is None:
+            return initial if state is None else state
+        return replace_rows(state, rows, initial)
+
+    def end_at_reset(self, t: int, d_state: State, gradient: Gradient) -> State:
+        """Add the gradients of reset rows to that of h(0); return those of the state that the steps before left."""
+        rows = self.reset_before(t)
+        if rows is None or self.model.config.feeds_tokens:
+            return d_state
+        self.model.add_initial_state_gradient(d_state, gradient, rows)
+        zero = [(np.zeros_like(h), None if s is None else np.zeros_like(s)) for h, s in d_state]
+        return replace_rows(d_state, rows, zero)
 
     def forward(self, begin: int, end: int, state: State | None) -> Output:
         lengths = None
@@ -142,29 +167,57 @@ class _Window(NamedTuple):
         return Loss(loss.sum, loss.count, loss.per_target, None), d_initial_state  # dh has been used up
 
 
-def _recomputed(
-    there: _Window, edges: list[tuple[int, int]], state: State | None, gradient: Gradient, carry_after: int
+def _through(
+    there: _Window,
+    pieces: list[tuple[int, int]],
+    state: State | None,
+    gradient: Gradient,
+    carry_after: int,
+    *,
+    keep: bool,
 ) -> WindowResult:
-    if there.model.config.bidirectional:
-        raise InputError("recompute='sqrt' needs a model that reads in one direction; use recompute='none'")
-    befores, end, at = [], state or there.model.initial_state(there.x.shape[1]), None
-    for begin, stop in edges:
-        befores.append(end)
-        end = _apart(there.forward(begin, stop, end).state)
-    d_initial_state: State | None = None
+    """Pass a window in pieces, forward and back; without `keep`, each is read again on the way back."""
+    befores, outputs, end, at = list[State](), list[Output](), state, None
+    for begin, stop in pieces:
+        befores.append(there.begin(begin, end))
+        output = there.forward(begin, stop, befores[-1])
+        outputs += [output] if keep else []
+        end = output.state if len(pieces) == 1 else _apart(output.state)
+    d_state: State | None = None
     losses: list[Loss] = []
-    for (begin, stop), before in zip(edges[::-1], befores[::-1], strict=True):
-        output = there.forward(begin, stop, before)
+    for i, (begin, stop) in reversed(list(enumerate(pieces))):
+        output = outputs[i] if keep else there.forward(begin, stop, befores[i])
         if begin <= carry_after < stop:
             at = _state_at(output, carry_after - begin)
-        loss, d_initial_state = there.back(begin, stop, output, d_initial_state, gradient)
+        loss, d_state = there.back(begin, stop, output, d_state, gradient)
         losses.insert(0, loss)
-    assert d_initial_state is not None
+        d_state = there.end_at_reset(begin, d_state, gradient)
+        if begin and there.reset_before(begin) is not None:
+            gradient.begin_window()
+    assert d_state is not None and end is not None
+    return WindowResult(_together(losses), end, at or end, d_state)
+
+
+def _together(losses: list[Loss]) -> Loss:
+    """Return the loss of a window from those of its pieces: summed with t rising, as the kernel does."""
+    if len(losses) == 1:
+        return losses[0]
     each = np.concatenate([loss.per_target for loss in losses])
-    total = float(np.add.accumulate(each.reshape(-1))[-1])  # t rising, as the kernel adds
-    return WindowResult(
-        Loss(total, sum(loss.count for loss in losses), each, None), end, at or end, d_initial_state
-    )
+    total = float(np.add.accumulate(each.reshape(-1))[-1])
+    return Loss(total, sum(loss.count for loss in losses), each, None)
+
+
+def _pieces(tau: int, fresh: Mask | None, grid: int | None) -> list[tuple[int, int]]:
+    """Cut a window before every step with a reset row; with a grid, also into stretches of about √tau steps.
+
+    >>> _pieces(6, np.array([[1], [0], [0], [0], [1], [0]], bool), None)
+    [(0, 4), (4, 6)]
+    """
+    resets = [] if fresh is None else [int(t) for t in np.flatnonzero(fresh.any(axis=1)) if t]
+    whole = list(itertools.pairwise([0, *resets, tau]))
+    if grid is None:
+        return whole
+    return [(at + begin, at + stop) for at, end in whole for begin, stop in _edges(end - at, grid)]
 
 
 def _edges(tau: int, grid: int) -> list[tuple[int, int]]:

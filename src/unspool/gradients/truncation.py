@@ -9,8 +9,9 @@ back to the first step that the window holds. Three values cut it (`Truncation.p
     full               nothing is cut: (1) back to the window's beginning
     truncated:K        a window is K steps: an update every K steps, from the state that the last one left
     truncated:K1,K2    an update every K1 steps, for the losses of those K1 steps; their gradient reaches back to
-                       the first of the last K2 steps, which are read again with the parameters of now. Steps left
-                       over before a reset and at the end of the data, fewer than K1, get one update;
+                       the first of the last K2 steps, or to the last reset of a row, which are read again with the
+                       parameters of now. Steps left over before a reset of all rows and at the end of the data,
+                       fewer than K1, get one update;
                        with a `carried` that the caller keeps, those at the end wait for the next data
     random:P           z(t) = ∂f/∂w + ξ(t) ∂f/∂h(t-1) · z(t-1), ξ(t) = 1/P with probability P, else 0    (2)
 
@@ -30,7 +31,7 @@ from numpy.typing import NDArray
 
 from unspool.errors import InputError
 from unspool.kernels import native
-from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.arrays import Floats, Ids, Mask
 from unspool.model.values import State
 from unspool.options import check_integers
 
@@ -152,6 +153,16 @@ class Segment(NamedTuple):
     """The state before the first step; None: anew."""
     carry_after: int
     """After how many of these steps the next stretch begins, if it goes on."""
+    fresh: Mask | None = None
+    """The rows whose state is reset to h(0) before a step, tau B; None where none is."""
+    first: int = 0
+    """The first step that has not been scored before."""
+
+    def with_resets(self, rows: Mask) -> Segment:
+        """Return this segment with some rows (B,) reset before its first new step as well."""
+        if self.state is None and self.first == 0:
+            return self
+        return self._replace(fresh=_resets(len(self.x), self.first, rows, self.fresh))
 
 
 class CarriedState:
@@ -166,8 +177,10 @@ class CarriedState:
         """The state before the first step of `x`, or before the next window; None: anew."""
         self.x: Floats | Ids | None = None
         """The inputs since `begin` that have been scored already; at most K2 - K1."""
-        self.pending: tuple[Floats | Ids, Ids] | None = None
-        """Steps that have been read from the data and not yet been scored."""
+        self.fresh: Mask | None = None
+        """The rows that were reset before the steps of `x`; None where none was."""
+        self.pending: tuple[Floats | Ids, Ids, Mask] | None = None
+        """Steps that have been read from the data and not yet been scored: x, y, and rows that are reset before them."""
 
     def segments(self, windows: Iterable[Window], *, last: bool = True) -> Iterator[Segment]:
         """Cut windows into one stretch per update; each target is in one stretch. Call `carry` after each stretch.
@@ -176,18 +189,18 @@ class CarriedState:
         """
         if self.truncation.kind != "truncated":
             for window in windows:
-                self.begin = None if begins_anew(window) else self.begin
+                rows = self._rows_to_reset(window)
                 lengths = getattr(window, "lengths", None)
-                yield Segment(window.x, window.y, lengths, self.begin, len(window.x))
+                segment = Segment(window.x, window.y, lengths, self.begin, len(window.x))
+                yield segment if rows is None else segment.with_resets(rows)
             return
         K1 = self.truncation.K1
         if self.pending is not None:
             yield from self._while_waiting(lambda n: n >= K1)
         for window in windows:
-            if begins_anew(window):
+            if _all_reset(window):
                 yield from self._while_waiting(lambda n: n > 0)
-                self.begin, self.x = None, None
-            self._wait(window)
+            self._wait(window, self._rows_to_reset(window))
             yield from self._while_waiting(lambda n: n >= K1)
         if last:
             yield from self._while_waiting(lambda n: n > 0)
@@ -197,25 +210,49 @@ class CarriedState:
         self.begin = at if segment.carry_after else segment.state
         rest = segment.x[segment.carry_after :]
         self.x = np.array(rest) if len(rest) else None
+        self.fresh = None if segment.fresh is None else segment.fresh[segment.carry_after :]
+        if self.fresh is not None and not self.fresh.any():
+            self.fresh = None
 
-    def _wait(self, window: Window) -> None:
+    def _rows_to_reset(self, window: Window) -> Mask | None:
+        """Return the rows that are reset before this window, None where none is; forget the state where all are."""
+        if _all_reset(window):
+            self.begin, self.x, self.fresh = None, None, None
+            return None
+        rows, B = np.asarray(window.reset), np.shape(window.x)[1]
+        if not rows.any():
+            return None
+        if rows.shape != (B,):
+            raise InputError(f"reset has shape {rows.shape}; expected one value, or one for each of {B} rows")
+        return rows
+
+    def _wait(self, window: Window, rows: Mask | None) -> None:
         if getattr(window, "lengths", None) is not None or window.y.shape[:1] != window.x.shape[:1]:
             raise InputError("bptt: rows of different lengths, or one target a row, go with full or random:P")
-        x, y = window.x, window.y
+        if not len(window.x):
+            return
+        B = window.x.shape[1]
+        fresh = _resets(len(window.x), 0, np.zeros(B, bool) if rows is None else rows)
+        waiting = (window.x, window.y, fresh)
         if self.pending is not None:
-            x, y = (np.concatenate(pair) for pair in zip(self.pending, (x, y), strict=True))
-        self.pending = (x, y) if len(x) else None
+            x, y, fresh = (np.concatenate(pair) for pair in zip(self.pending, waiting, strict=True))
+            waiting = (x, y, fresh)
+        self.pending = waiting
 
     def _while_waiting(self, enough: Callable[[int], bool]) -> Iterator[Segment]:
         K1, K2 = self.truncation.K1, self.truncation.K2
         while self.pending is not None and enough(len(self.pending[0])):
-            x, y = self.pending
-            self.pending = (x[K1:], y[K1:]) if len(x) > K1 else None
-            x, y = x[:K1], y[:K1]
+            x, y, fresh = self.pending
+            self.pending = (x[K1:], y[K1:], fresh[K1:]) if len(x) > K1 else None
+            x, y, fresh, first = x[:K1], y[:K1], fresh[:K1], 0
             if self.x is not None:
-                y = np.concatenate([np.full((len(self.x), *y.shape[1:]), -1, y.dtype), y])
+                first = len(self.x)
+                y = np.concatenate([np.full((first, *y.shape[1:]), -1, y.dtype), y])
                 x = np.concatenate([self.x, x])
-            yield Segment(x, y, None, self.begin, max(0, len(x) - (K2 - K1)))
+                before = np.zeros((first, x.shape[1]), bool) if self.fresh is None else self.fresh
+                fresh = np.concatenate([before, fresh])
+            after = max(0, len(x) - (K2 - K1))
+            yield Segment(x, y, None, self.begin, after, fresh if fresh.any() else None, first)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that has to be saved to go on to the same bits, as named arrays."""
@@ -226,8 +263,12 @@ class CarriedState:
                 found[f"past.{i}.s"] = np.array(s)
         if self.x is not None:
             found["past.x"] = np.array(self.x)
+        if self.fresh is not None:
+            found["past.fresh"] = self.fresh.astype(np.int32)
         if self.pending is not None:
-            found["past.waiting.x"], found["past.waiting.y"] = map(np.array, self.pending)
+            found["past.waiting.x"], found["past.waiting.y"] = map(np.array, self.pending[:2])
+            if self.pending[2].any():
+                found["past.waiting.fresh"] = self.pending[2].astype(np.int32)
         return found
 
     def restore(self, saved: dict[str, NDArray[Any]]) -> None:
@@ -243,16 +284,21 @@ class CarriedState:
             for i in range(parts)
         ] or None
         self.x = np.array(saved["past.x"]) if "past.x" in saved else None
+        self.fresh = saved["past.fresh"].astype(bool) if "past.fresh" in saved else None
         self.pending = None
         if "past.waiting.x" in saved:
-            self.pending = np.array(saved["past.waiting.x"]), np.array(saved["past.waiting.y"])
+            x, y = np.array(saved["past.waiting.x"]), np.array(saved["past.waiting.y"])
+            fresh = saved.get("past.waiting.fresh", np.zeros(x.shape[:2]))
+            self.pending = x, y, fresh.astype(bool)
 
 
-def begins_anew(window: Window) -> bool:
-    """Return whether the state starts anew before this window, in all rows together."""
-    count = np.count_nonzero(window.reset)
-    if 0 < count < np.size(window.reset):
-        raise InputError(
-            "fresh: mixes True and False; expected one value for all rows: reset all rows of a window together"
-        )
-    return bool(count)
+def _all_reset(window: Window) -> bool:
+    """Return whether the state of every row starts anew before this window."""
+    return bool(np.all(window.reset))
+
+
+def _resets(tau: int, t: int, rows: Mask, before: Mask | None = None) -> Mask:
+    """Return the rows that are reset before each of tau steps: some (B,) before step t, and those of `before`."""
+    fresh = np.zeros((tau, len(rows)), bool) if before is None else before.copy()
+    fresh[t] |= rows
+    return fresh

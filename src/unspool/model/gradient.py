@@ -65,6 +65,10 @@ class Gradient:
             )
         self.rows += tau * B
 
+    def begin_window(self) -> None:
+        """Note that the next part ends a window of its own, whose sums in bf16 begin with a block of their own."""
+        self.rows = 0
+
     def _refuse_folded(self) -> None:
         """Raise in bf16 if the sums hold more than one window: tiles would read them otherwise than multiply-adds."""
         if self.folded and self.block > 1:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from unspool.cells import cell_named
 from unspool.errors import InputError
-from unspool.kernels.arrays import Floats, Ids
+from unspool.kernels.arrays import Floats, Ids, Mask
 from unspool.kernels.backend import PRECISIONS, Backend, OnBackend
 from unspool.kernels.tape import Loss
 from unspool.model.config import ModelConfig
@@ -40,7 +40,7 @@ from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters, initialise, prefix
 from unspool.model.pooling import EVERY_STEP, POOLS, Pooling
 from unspool.model.stack import LayerGradient, backward_layers, forward_layers
-from unspool.model.values import FinalGradients, LayerTape, Masks, Output, State
+from unspool.model.values import FinalGradients, LayerTape, Masks, Output, State, rows_of
 from unspool.options import at_least
 
 
@@ -307,10 +307,13 @@ class Model(OnBackend):
                 part = dx[:, rows].reshape(-1, self.config.embedding)
                 self.backend.scatter_add(each.embedded, output.ids[:, rows].reshape(-1), part)
 
-    def add_initial_state_gradient(self, d_initial: State, gradient: Gradient) -> None:
-        """Add the gradient of the initial state to that of the learned h(0)."""
+    def add_initial_state_gradient(
+        self, d_initial: State, gradient: Gradient, rows: Mask | None = None
+    ) -> None:
+        """Add the gradient of the initial state to that of the learned h(0); with `rows` (B,), of these rows only."""
         if not self.config.learn_h0:
             return
+        d_initial = d_initial if rows is None else rows_of(d_initial, rows)
         for (layer, reverse), (dh0, ds0) in zip(layer_directions(self.config), d_initial, strict=True):
             at = prefix(layer, reverse)
             self.backend.column_sum(dh0, out=gradient.accumulator(at + "h0"))

@@ -7,7 +7,7 @@ from unspool.cells import CELLS, CellName
 from unspool.kernels.arrays import Activation, Precision
 from unspool.model.pooling import POOLS
 from unspool.model.values import Feedback
-from unspool.options import FRACTION, POSITIVE, TRUTH, UNIT, Option, whole
+from unspool.options import FRACTION, NOT_NEGATIVE, POSITIVE, TRUTH, UNIT, Option, whole
 
 MOST_LAYERS = 1000
 """Every layer is a few Python objects, however small it is."""
@@ -26,6 +26,12 @@ EMBEDDING: Option[int] = _network(
     "embedding", "Width of the token embedding; 0 uses one-hot tokens.", whole(0)
 )
 TIED: Option[bool] = _network("tied", "Use the token embedding as the output matrix V.", TRUTH)
+INPUT_SCALE: Option[float] = _network(
+    "input_scale",
+    "Standard deviation over the units of U x(t) before training; 0: 1 for an embedding, 1/√K for one-hot tokens and 1/√H for "
+    "a tied embedding.",
+    NOT_NEGATIVE,
+)
 DROPOUT: Option[float] = _network(
     "dropout", "Fraction of a layer's outputs that is dropped in training.", FRACTION
 )

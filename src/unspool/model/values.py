@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from unspool.kernels.arrays import Floats, Ids
+import numpy as np
+
+from unspool.kernels.arrays import Floats, Ids, Mask
 from unspool.kernels.tape import Tape
 
 Pattern = Literal["hidden", "output", "last"]
@@ -20,6 +22,23 @@ State = list[tuple[Floats, Floats | None]]
 def rows_of(state: State, rows: Any) -> State:
     """Return some rows of a state, by an index, a slice or an array of indices."""
     return [(h[rows], None if s is None else s[rows]) for h, s in state]
+
+
+def replace_rows(state: State, rows: Mask, other: State) -> State:
+    """Return a state whose `rows` (B,) are those of another.
+
+    >>> zero, one = np.zeros((2, 1)), np.ones((2, 1))
+    >>> replace_rows([(one, None)], np.array([True, False]), [(zero, None)])[0][0].tolist()
+    [[0.0], [1.0]]
+    """
+
+    def chosen(own: Floats, others: Floats) -> Floats:
+        return np.where(rows if own.ndim == 1 else rows[:, None], others, own)
+
+    return [
+        (chosen(h, h_other), None if s is None or s_other is None else chosen(s, s_other))
+        for (h, s), (h_other, s_other) in zip(state, other, strict=True)
+    ]
 
 
 FinalGradients = list[tuple[Floats | None, Floats | None]]

@@ -71,6 +71,7 @@ def train(
     recompute: Recompute = "none",
     carried: CarriedState | None = None,
     scheduled_sampling: Callable[[int], float] | None = None,
+    restart: float = 0.0,
 ) -> Iterator[Report]:
     """Update a model once per window; the state is carried to the next window, without its gradient.
 
@@ -79,7 +80,8 @@ def train(
     reports, to continue from a saved one or with more windows. At the end of the windows, fewer than K1 steps that are left
     over stay in a `carried` that was passed; without one they get an update. Where tokens are fed back (figure 10.4),
     `scheduled_sampling` returns, by update, the share of steps that read the model's own output instead of the target.
+    At every update, the state of each row is reset to h(0) with probability `restart`, before the first step that it scores.
     """
     last, carried = carried is None, CarriedState(bptt, state) if carried is None else carried
-    objective = TextObjective(model, carried, seed, recompute, scheduled_sampling)
+    objective = TextObjective(model, carried, seed, recompute, scheduled_sampling, restart)
     yield from updates(objective, carried.segments(windows, last=last), optimiser, schedule=schedule)

@@ -14,7 +14,7 @@ from unspool.errors import InputError
 from unspool.gradients.bptt import Recompute, backpropagate
 from unspool.gradients.truncation import CarriedState, Segment
 from unspool.kernels import native
-from unspool.kernels.arrays import Floats
+from unspool.kernels.arrays import Floats, Mask
 from unspool.kernels.tape import Loss
 from unspool.model.network import Model
 from unspool.model.parameters import Parameters
@@ -54,6 +54,7 @@ class TextObjective:
         seed: int = 0,
         recompute: Recompute = "none",
         scheduled_sampling: Callable[[int], float] | None = None,
+        restart: float = 0.0,
     ) -> None:
         carried.truncation.check_chain(model.config.feeds_tokens)
         if scheduled_sampling is not None and not model.config.feeds_tokens:
@@ -62,6 +63,7 @@ class TextObjective:
             )
         self.model, self.carried, self.seed, self.recompute = model, carried, seed, recompute
         self.scheduled_sampling, self.gradient = scheduled_sampling, model.gradient()
+        self.restart = restart
 
     @property
     def parameters(self) -> Parameters:
@@ -73,6 +75,8 @@ class TextObjective:
         model, gradient, weights, seed = self.model, self.gradient, self.model.weights(), self.seed
         gradient.clear()
         tau, B = segment.x.shape[:2]
+        if self.restart:
+            segment = segment.with_resets(restarted_rows(B, self.restart, seed=seed, step=step))
         result = backpropagate(
             model,
             segment.x,
@@ -87,6 +91,7 @@ class TextObjective:
             recompute=self.recompute,
             carry_after=segment.carry_after,
             sampled_mask=self._sampled_mask(tau, B, step),
+            fresh=segment.fresh,
         )
         if math.isfinite(result.loss.sum):
             if segment.state is None:
@@ -106,6 +111,17 @@ class TextObjective:
             return np.ones((tau, B), bool)
         drawn = native.dropout_mask((tau, B), seed=self.seed, stream=(step << 16) | 0xFFFE, rate=share)
         return np.asarray(drawn == 0)
+
+
+def restarted_rows(B: int, rate: float, *, seed: int, step: int) -> Mask:
+    """Draw the rows whose state is reset at an update: a function of seed, update and row, whatever B is.
+
+    >>> np.flatnonzero(restarted_rows(100, 0.05, seed=1, step=7)).tolist()
+    [9, 13, 62, 63, 70, 81, 89]
+    """
+    # dropout takes the streams of an update from the first on, truncation and scheduled sampling the last two
+    drawn = native.dropout_mask((B,), seed=seed, stream=(step << 16) | 0xFFFD, rate=rate)
+    return np.asarray(drawn == 0)
 
 
 class SequenceObjective:

@@ -48,6 +48,12 @@ BATCHES: Option[Batches] = Option(
     "sequential carries the state from window to window; random starts every window with a new state.",
     choices=("sequential", "random"),
 )
+RESTART: Option[float] = Option(
+    "restart",
+    "With sequential batches, the probability that an update resets the state of a row to h(0) before it reads its window: "
+    "the network learns to start from h(0).",
+    FRACTION,
+)
 BPTT: Option[str] = Option(
     "bptt",
     "How far back gradients reach: full (the window), truncated:K (an update every K steps), truncated:K1,K2 (an update "

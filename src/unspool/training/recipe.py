@@ -42,6 +42,8 @@ HALF = 5.0
 """After how many epochs half of it is reached."""
 ROWS, TAU = 16, 64
 """Rows and steps of a window: small ones, and so many updates."""
+RESTART = 0.02
+"""The probability that an update resets a row: after 50 windows in the mean."""
 KEYS = {"batch_size": "B", "window": "tau", "warmup_fraction": "warmup"}
 """Names in the JSON of a run."""
 MEASUREMENTS = 3
@@ -58,10 +60,12 @@ class Recipe:
     layers: int = 1
     embedding: int = 0
     tied: bool = False
+    input_scale: float = 0.0
     dropout: float = 0.2
     recurrent_dropout: float = 0.0
     batch_size: int = 16
     window: int = 64
+    restart: float = 0.0
     learning_rate: float = 6e-3
     clip: float = 1.0
     decay: float = 0.0
@@ -220,6 +224,7 @@ def _of_size(H: int, vocabulary: int, tokens: int, given: Mapping[str, Any]) -> 
         tied=tied,
         batch_size=B,
         window=max(1, min(TAU, (tokens - 1) // B)),
+        restart=RESTART,
         learning_rate=round(min(HIGHEST, RATE / H), 4),  # (3)
         steps=1,
     )

@@ -179,11 +179,13 @@ def bytes_of_parameters(config: ModelConfig) -> int:
 def check_carried(config: ModelConfig, arrays: Mapping[str, Floats], path: object) -> None:
     """Raise where the carried state, or the steps to look back on, are not those of a model."""
     names = [name for name in arrays if name.startswith("past.")]
-    tokens = [name for name in names if name.endswith((".x", ".y"))]
+    tokens = [name for name in names if name.endswith((".x", ".y", ".fresh"))]
     first = next((arrays[name] for name in names), None)
     B = None if first is None or not first.ndim else first.shape[-1 if names[0] in tokens else 0]
     for name in names:
-        if name in tokens:
+        if name.endswith(".fresh"):
+            _check_resets(arrays, name, path)
+        elif name in tokens:
             _check_ids(config, check_array(arrays, name, (None, B), path, np.int32), name, path)
         elif config.feeds_tokens:  # the state is the token before: -1 at the start
             _check_ids(config, check_array(arrays, name, (B,), path, np.int32) + 1, name, path)
@@ -195,6 +197,14 @@ def check_carried(config: ModelConfig, arrays: Mapping[str, Floats], path: objec
     pending = {"past.waiting.x", "past.waiting.y"} & set(names)
     if (states and states != wanted) or len(pending) == 1:
         raise FileError(f"{path}: damaged or manipulated: the carried state is not complete")
+
+
+def _check_resets(arrays: Mapping[str, Floats], name: str, path: object) -> None:
+    """Raise where the rows that were reset before the steps of x are not 0 or 1 for each of these steps and rows."""
+    x = arrays.get(name.removesuffix("fresh") + "x")
+    resets = check_array(arrays, name, (None, None) if x is None else x.shape, path, np.int32)
+    if x is None or not np.isin(resets, (0, 1)).all():
+        raise FileError(f"{path}: damaged or manipulated: {name} must be 0 or 1 for each step and row")
 
 
 def _check_ids(config: ModelConfig, ids: Any, name: str, path: object) -> None:

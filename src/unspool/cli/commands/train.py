@@ -70,11 +70,13 @@ class TrainOptions(ConfigFile):
     layers: int | None = None
     embedding: int | None = None
     tied: bool | None = None
+    input_scale: float | None = None
     dropout: float | None = None
     recurrent_dropout: float | None = None
     batch_size: int | None = None
     window: int | None = None
     batches: o.Batches = "sequential"
+    restart: float | None = None
     bptt: str = "full"
     recompute: Recompute = "none"
     optimiser: str = "adam"

@@ -84,10 +84,12 @@ class LanguageModel(Arguments):
     layers: int | None = None
     embedding: int | None = None
     tied: bool | None = None
+    input_scale: float | None = None
     dropout: float | None = None
     recurrent_dropout: float | None = None
     batch_size: int | None = None
     window: int | None = None
+    restart: float | None = None
     learning_rate: float | None = None
     clip: float | None = None
     decay: float | None = None

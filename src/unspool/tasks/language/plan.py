@@ -18,6 +18,7 @@ from unspool.model.config import ModelConfig
 from unspool.model.feedback import centre_feedback
 from unspool.model.memory import refuse_too_large
 from unspool.model.network import Model
+from unspool.model.parameters import prefix
 from unspool.optimisers import make_optimiser
 from unspool.options import build
 from unspool.tasks.language.warm_start import WarmStart
@@ -109,11 +110,30 @@ def build_state(corpus: Corpus, config: RunConfig, start: WarmStart | None = Non
     carried = CarriedState(Truncation.parse(config.bptt))
     model = Model.initialise(made, config.seed)
     model.parameters["c"][:] = log_frequencies(corpus.vocab)
+    if recipe.input_scale:
+        scale_inputs(model, recipe.input_scale)
     if start is not None:
         start.fill(model, log_frequencies, corpus.vocab)
     elif made.feeds_logits:
         centre_feedback(model.parameters)
     return TrainingState(model, optimiser, batches, carried)
+
+
+def scale_inputs(model: Model, scale: float) -> None:
+    """Multiply the initial U of the first layer so that the units of U x(t) have this standard deviation for a token.
+
+    U starts with entries of variance 1/X for X inputs of variance one. A one-hot token, or a row of a tied embedding, has norm 1
+    instead of √X: its U x(t) is √X times too small.
+
+    >>> model = Model.initialise(ModelConfig(cell="gru", inputs=100, outputs=100, hidden=64), seed=0)
+    >>> scale_inputs(model, 1.0)
+    >>> round(float(model.table().std()), 1)
+    1.0
+    """
+    config, U = model.config, prefix(0, False) + "U"
+    norm_is_one = config.tied or not config.embedding
+    factor = scale * math.sqrt(config.embedding or config.inputs) if norm_is_one else scale
+    model.parameters.stored(U)[:] *= np.float32(factor)
 
 
 def log_frequencies(vocab: Vocab) -> Floats:
@@ -159,4 +179,5 @@ def train_text(
         schedule=(budget or step_budget(config)).schedule,
         recompute=config.recompute,
         carried=training.carried,
+        restart=config.fixed.restart,
     )
