@@ -99,7 +99,7 @@ def follow(events: Generator[Event], out: Path, shown: OutputOptions, *, tensorb
             content["stopped"] = None
         if shown.plot is not None:
             _draw(out, content, shown.plot, force=shown.force)
-        if "measure" in content:
+        if "measure" in content and "stopped" not in content:
             view.kept(out)
             if content["config"]["recipe"]["plans"]:
                 view.repeat(content["repeat"])

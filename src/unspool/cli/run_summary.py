@@ -147,7 +147,7 @@ def _language(found: RunSummary, content: dict[str, Any], log: list[dict[str, An
     config = content["run"]
     recipe = config["recipe"]
     found.data, found.cell, found.hidden = list(config["sources"]), recipe["cell"], recipe["hidden"]
-    per_run = {name: config.get(name) for name in PER_RUN}
+    per_run = {name: config[name] for name in PER_RUN if name in config}
     found.options = as_options({"tokens": config["settings"]["tokens"]} | recipe | per_run)
     _read_curve(found, log, recipe["steps"])
     last: dict[str, Any] = next((each for each in reversed(log) if "judged" in each), {})

@@ -82,7 +82,7 @@ class SurpriseOptions(Replacing):
 
 
 def _check_line_ends(model: TextModel) -> None:
-    if not any("\n" in model.decode([index]) for index in range(len(model.vocab))):
+    if "\n" not in model.decode(list(range(len(model.vocab)))):
         why = "cleaning joined the lines" if model.settings.clean else "its training text was one line"
         raise InputError(f"--per-line: the vocabulary of this model has no line end ({why}); use --per-token")
 
