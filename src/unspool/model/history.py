@@ -24,15 +24,16 @@ class TokenHistory:
     """The tokens of a text: which of the K occurred at all, and the last ones in their order."""
 
     def __init__(self, K: int, tokens: Iterable[int] = ()) -> None:
-        self._all = np.zeros(K, np.bool_)
+        self._bytes, self._K = bytearray(K), K  # a byte is set faster than an element of an array
+        self._all = np.frombuffer(self._bytes, np.bool_)  # the same memory
         self._recent: deque[int] = deque(maxlen=LONGEST_WINDOW)
         for token in tokens:
             self.add(token)
 
     def add(self, token: int) -> None:
         """Append one token; one that cannot be drawn (an id outside 0 to K - 1) is left out."""
-        if 0 <= token < len(self._all):
-            self._all[token] = True
+        if 0 <= token < self._K:
+            self._bytes[token] = 1
             self._recent.append(token)
 
     def seen(self, window: int = 0) -> Mask:
@@ -45,7 +46,7 @@ class TokenHistory:
 
     def copy(self) -> "TokenHistory":
         """Return a copy that shares nothing."""
-        made = TokenHistory(len(self._all))
+        made = TokenHistory(self._K)
         made._all[:], made._recent = self._all, self._recent.copy()
         return made
 

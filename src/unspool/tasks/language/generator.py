@@ -68,12 +68,14 @@ class TextGenerator:
     def write(self, seed: int, sampling: Sampling) -> Iterator[int]:
         """Sample one token after the other, without end."""
         assert self.pending is not None
+        how, changes = sampling.arguments(self.history), sampling.repetition_penalty != 1
         while True:
-            how = sampling.arguments(self.history)
             self.pending = self.stream.advance(self.pending, seed=seed, index=self.drawn, **how)
             self.history.add(self.pending)
             self.drawn += 1
             yield self.pending
+            if changes:
+                how = sampling.arguments(self.history)
 
     def copy_state(self) -> Snapshot:
         """Return the state, the pending token and the history."""

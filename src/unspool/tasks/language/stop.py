@@ -24,6 +24,9 @@ class StopFilter:
 
     def pieces(self, pieces: Iterable[str]) -> Iterator[str]:
         """Yield the text before the first stop text, as early as it is certain; take no piece after that."""
+        if not self.stops:
+            yield from pieces
+            return
         held = ""
         for piece in pieces:
             held += piece
@@ -34,7 +37,7 @@ class StopFilter:
                 self.found = stop
                 yield held[:begin]
                 return
-            certain = len(held) - max((_overlap(held, stop) for stop in self.stops), default=0)
+            certain = len(held) - max(_overlap(held, stop) for stop in self.stops)
             yield held[:certain]
             held = held[certain:]
         yield held
