@@ -1,11 +1,20 @@
 """Compare quality for a time limit: `unspool train TEXT --minutes M` with only `--split`, against a PyTorch LSTM with H = 256.
 
-    python bench/quality.py TEXT [TEXT …] [--seconds 150] [--tokens char] [--peers unspool torch]
+    python bench/quality.py TEXT [TEXT …] [--seconds 150] [--seeds 3] [--tokens char] [--peers unspool torch]
 
 Both train on the first 90 % of the text for the same time, one after the other, each in its own process on all cores. The time
-includes the throughput measurement, training and validation; both end their cosine schedule at the deadline. Then the last
-10 % is scored with carried state: the mean of -log P in nats. The PyTorch model uses embedding, sequential batches with
-carried state, Adam, clipping, dropout, and its own throughput measurement.
+includes the throughput measurement, training and validation; both end their cosine schedule at the deadline. Of its 90 %, unspool
+holds out 2 % of the text: they select the model, the share of the n-grams and the learning rate while reading. Then the last
+10 %, used for nothing else, is scored once with carried state: the mean of -log P in nats. Rows of unspool:
+
+    n-grams              the best order of Kneser-Ney n-grams of the training split
+    network              the trained network, which does not change while it reads
+    mixture              the network and the n-grams together
+    learning             the network, updated on every segment after the segment has been scored
+    learning, mixture    the learning network and the n-grams together
+
+The PyTorch model uses embedding, sequential batches with carried state, Adam, clipping, dropout, and its own throughput
+measurement.
 """
 
 from __future__ import annotations
@@ -13,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,12 +34,10 @@ import numpy as np
 
 from table import save, show
 from unspool.data.text.corpus import prepare
-from unspool.evaluation.language import NetworkScorer, evaluate
 from unspool.storage import run_folder
 from unspool.storage.log import read_log
-from unspool.tasks.language.text_model import TextModel
 
-SPLIT = (0.9, 0.1, 0.0)
+SPLIT = (0.88, 0.02, 0.1)
 NANOGPT = [
     ["nanoGPT, its README's recipe for a CPU, such a machine", 1.874, 152.0],
     ["nanoGPT, its README, on an A100", 1.4697, 180.0],
@@ -38,50 +46,59 @@ NANOGPT = [
 VALIDATIONS = 5
 
 
-def score_unspool(text: str, tokens: str, seconds: float) -> dict[str, Any]:
-    """Train with the command line in a separate process, then score the saved model."""
-    kind = [] if tokens == "char" else ["--tokens", tokens]
+def unspool(*arguments: Any) -> Any:
+    """Run a command in a separate process; return its JSON."""
+    command = [sys.executable, "-m", "unspool", *map(str, arguments), "--json"]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def score_unspool(text: str, tokens: str, seconds: float, seed: int) -> list[dict[str, Any]]:
+    """Train with the command line, then score the saved run; return one row per model."""
     with tempfile.TemporaryDirectory() as folder:
-        out = str(Path(folder) / "run")
-        command = [
-            sys.executable,
-            "-m",
-            "unspool",
-            "train",
-            text,
-            "--minutes",
-            repr(seconds / 60),
-            "--split",
-            *map(str, SPLIT),
-            "--out",
-            out,
-        ]
+        out = Path(folder) / "run"
         begin = time.perf_counter()
-        done = subprocess.run([*command, *kind, "--json"], stdout=subprocess.PIPE, text=True, check=True)
-        whole = time.perf_counter() - begin
-        recipe = json.loads(done.stdout)["config"]["recipe"]
-        steps = [entry for entry in read_log(Path(out) / run_folder.LOG) if "step" in entry]
-        valid = prepare(text, tokens=tokens, split=SPLIT).valid
-        judged = evaluate(NetworkScorer(TextModel.load(out).model), valid)
-    return {
-        "nats": judged.nats, "bits_per_character": judged.bits_per_character, "seconds": steps[-1]["seconds"],
-        "process": whole, "updates": recipe["steps"], "tokens": recipe["steps"] * recipe["B"] * recipe["tau"],
-        "model": f"{recipe['cell']} H {recipe['hidden']}", "recipe": recipe, "train": steps[-1]["train"],
+        made = unspool("train", text, "--tokens", tokens, "--minutes", seconds / 60, "--split", *SPLIT, "--seed", seed, "--out", out)  # fmt: skip
+        whole, recipe = time.perf_counter() - begin, made["config"]["recipe"]
+        steps = [entry for entry in read_log(out / run_folder.LOG) if "step" in entry]
+        scored = unspool("evaluate", out, "--part", "test", "--learn")
+    about = {
+        "seconds": steps[-1]["seconds"], "process": whole, "updates": recipe["steps"],
+        "tokens": recipe["steps"] * recipe["B"] * recipe["tau"], "model": f"{recipe['cell']} H {recipe['hidden']}",
+        "recipe": recipe, "train": steps[-1]["train"],
     }  # fmt: skip
+    ngrams = min(scored["baselines"], key=lambda each: each["nats"])
+    counted = {"seconds": ngrams["seconds"], "model": ngrams["name"], "updates": 0, "tokens": 0}
+    rows = {"n-grams": ngrams | counted} | {
+        name: about | scored[field]
+        for name, field in ROWS.items()
+        if field in scored
+    }  # fmt: skip
+    return [{"row": name} | figures for name, figures in rows.items()]
 
 
-def score_torch(text: str, tokens: str, seconds: float) -> dict[str, Any]:
+ROWS = {
+    "network": "network",
+    "mixture": "mixture",
+    "learning": "learning",
+    "learning, mixture": "learning_mixture",
+}
+"""The fields of `unspool evaluate --learn --json`."""
+
+
+def score_torch(text: str, tokens: str, seconds: float, seed: int) -> list[dict[str, Any]]:
     """Train and score in a separate process that gets the ids."""
     corpus = prepare(text, tokens=tokens, split=SPLIT)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ids.npz"
-        np.savez(path, train=corpus.train.ids, valid=corpus.valid.ids, K=len(corpus.vocab))
+        train = np.concatenate([corpus.train.ids, corpus.valid.ids])
+        np.savez(path, train=train, valid=corpus.test.ids, K=len(corpus.vocab), seed=seed)
         command = [sys.executable, __file__, "--torch", str(path), "--seconds", str(seconds)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    characters, _ = corpus.valid.widths_after_first(False)
-    targets = len(corpus.valid.ids) - 1
-    return found | {"bits_per_character": found["nats"] * targets / math.log(2) / characters}
+    characters, _ = corpus.test.widths_after_first(False)
+    targets = len(corpus.test.ids) - 1
+    bits = found["nats"] * targets / math.log(2) / characters
+    return [{"row": "PyTorch"} | found | {"bits_per_character": bits}]
 
 
 def be_torch(
@@ -92,8 +109,8 @@ def be_torch(
     from torch import nn
 
     begin = time.perf_counter()
-    torch.manual_seed(0)
     data = np.load(path)
+    torch.manual_seed(int(data["seed"]))
     train, valid, K = (data["train"].astype(np.int64), data["valid"].astype(np.int64), int(data["K"]))
     table, lstm, drop, output = nn.Embedding(K, H), nn.LSTM(H, H), nn.Dropout(dropout), nn.Linear(H, K)
     with torch.no_grad():
@@ -165,10 +182,47 @@ def be_torch(
 PEERS = {"unspool": score_unspool, "torch": score_torch}
 
 
+def summary(figures: list[dict[str, Any]]) -> list[list[Any]]:
+    """Return a row per text and model: mean nats over the seeds, their range, and the differences of means."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for each in figures:
+        found.setdefault((each["text"], each["row"]), []).append(each)
+    mean = {key: statistics.mean(each["nats"] for each in group) for key, group in found.items()}
+    rows = []
+    for (text, row), group in found.items():
+        nats = [each["nats"] for each in group]
+        differences = [
+            f"{mean[text, row] - mean[text, peer]:+.4f}" if (text, peer) in mean else "–"
+            for peer in ("PyTorch", "network")
+        ]
+        bits = statistics.mean(each["bits_per_character"] for each in group)
+        seconds = statistics.mean(each["seconds"] for each in group)
+        rows.append(
+            [text, row, group[0]["model"], f"{mean[text, row]:.4f}", f"{min(nats):.4f}–{max(nats):.4f}", bits,
+             *differences, seconds, f"{statistics.mean(each['tokens'] for each in group):,.0f}"]
+        )  # fmt: skip
+    return rows
+
+
+COLUMNS = [
+    "text",
+    "row",
+    "model",
+    "nats",
+    "range",
+    "bits/char",
+    "− PyTorch",
+    "− network",
+    "seconds",
+    "tokens",
+]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("texts", nargs="*")
     parser.add_argument("--seconds", type=float, default=150)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tokens", default="char")
     parser.add_argument("--peers", nargs="+", default=list(PEERS), choices=list(PEERS))
     parser.add_argument("--torch", help=argparse.SUPPRESS)
@@ -181,19 +235,16 @@ def main() -> None:
     if args.torch:
         be_torch(args.torch, args.seconds, 256, args.torch_batch, args.torch_tau, args.torch_rate, args.torch_dropout, args.torch_steps)  # fmt: skip
         return
-    figures, rows = [], []
+    figures: list[dict[str, Any]] = []
     for text in args.texts:
-        for peer in args.peers:
-            found = PEERS[peer](text, args.tokens, args.seconds)
-            figures.append({"text": Path(text).name, "peer": peer} | found)
-            rows.append(
-                [Path(text).name, peer, found["model"], f"{found['nats']:.4f}", found["bits_per_character"],
-                 found["seconds"], found["updates"], f"{found['tokens']:,}"]
-            )  # fmt: skip
-    show(["text", "peer", "model", "nats", "bits/char", "seconds", "updates", "tokens seen"], rows)
+        for seed in range(args.seeds):
+            for peer in args.peers:
+                found = PEERS[peer](text, args.tokens, args.seconds, seed)
+                figures += [{"text": Path(text).name, "peer": peer, "seed": seed} | each for each in found]
+                save("quality", figures)
+    show(COLUMNS, summary(figures))
     for name, nats, seconds in NANOGPT:
         print(f"tinyshakespeare, {name}: {nats} nats in {seconds:.0f} s")
-    save("quality", figures)
 
 
 if __name__ == "__main__":

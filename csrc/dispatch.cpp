@@ -21,17 +21,40 @@ UNSPOOL_DECLARE(neon)
 #endif
 UNSPOOL_DECLARE(plain)
 #if defined(UNSPOOL_BUILD_AMX)
-namespace avx512_amx { extern const Products products_table; bool tiles_are_right(); }
+namespace avx512_amx { extern const Products products_table; bool instruction_is_right(); }
+#endif
+#if defined(UNSPOOL_BUILD_DOT)
+namespace avx512_dot { extern const Products products_table; bool instruction_is_right(); }
 #endif
 
 namespace {
+
+// Products by an instruction for bf16, if it is right: tested at the first use, for this process and its children. No lock, which a
+// child could inherit: two threads may both test it.
+struct Unit {
+  const Products* products;
+  bool (*test)();
+  enum State { NOT_TESTED, PASSED, FAILED };
+  std::atomic<State> state{NOT_TESTED};
+
+  bool failed() const { return state.load(std::memory_order_acquire) == FAILED; }
+  bool works() {
+    if (state.load(std::memory_order_acquire) == NOT_TESTED) state.store(test() ? PASSED : FAILED, std::memory_order_release);
+    return !failed();
+  }
+};
+#if defined(UNSPOOL_BUILD_AMX)
+Unit amx_unit{&avx512_amx::products_table, [] { return tiles_work(avx512_amx::instruction_is_right); }};
+#endif
+#if defined(UNSPOOL_BUILD_DOT)
+Unit dot_unit{&avx512_dot::products_table, avx512_dot::instruction_is_right};
+#endif
 
 struct InstructionSet {
   const char* name;
   const Kernels* kernels;
   const Products *float32, *bf16;
-  const Products* tiles;           // in place of bf16, if they work; nullptr: none
-  bool (*tiles_are_right)();
+  Unit* unit;  // in place of bf16, if it works; nullptr: none
 };
 #define UNSPOOL_TABLES(set) #set, &set::table, &set::products_table, &set##_bf16::products_table
 
@@ -41,19 +64,26 @@ const std::vector<InstructionSet>& usable() {
 #if defined(UNSPOOL_BUILD_X86)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw")) {
-      const InstructionSet avx512 = {UNSPOOL_TABLES(avx512), nullptr, nullptr};
+      const InstructionSet avx512 = {UNSPOOL_TABLES(avx512), nullptr};
+      const auto with = [&](Unit& unit) {
+        InstructionSet set = avx512;
+        set.name = unit.products->name, set.unit = &unit;
+        found.push_back(set);
+      };
 #if defined(UNSPOOL_BUILD_AMX)
-      InstructionSet amx = avx512;
-      amx.name = "amx", amx.tiles = &avx512_amx::products_table, amx.tiles_are_right = avx512_amx::tiles_are_right;
-      if (reports_tiles()) found.push_back(amx);
+      if (reports_tiles()) with(amx_unit);
+#endif
+#if defined(UNSPOOL_BUILD_DOT)
+      // On CPUs of Intel it takes as long as two multiply-adds.
+      if (__builtin_cpu_is("amd") && __builtin_cpu_supports("avx512bf16")) with(dot_unit);
 #endif
       found.push_back(avx512);
     }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back({UNSPOOL_TABLES(avx2), nullptr, nullptr});
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back({UNSPOOL_TABLES(avx2), nullptr});
 #elif defined(UNSPOOL_BUILD_ARM)
-    found.push_back({UNSPOOL_TABLES(neon), nullptr, nullptr});
+    found.push_back({UNSPOOL_TABLES(neon), nullptr});
 #endif
-    found.push_back({UNSPOOL_TABLES(plain), nullptr, nullptr});
+    found.push_back({UNSPOOL_TABLES(plain), nullptr});
     return found;
   }();
   return sets;
@@ -75,10 +105,6 @@ const InstructionSet& current() {
   return *now;
 }
 
-// Of this process and its children. No lock, which a child could inherit: two threads may both test the tiles.
-enum class TileTest { NOT_RUN, PASSED, FAILED };
-std::atomic<TileTest> tile_test{TileTest::NOT_RUN};
-
 }  // namespace
 
 const Kernels& kernels() { return *current().kernels; }
@@ -86,15 +112,21 @@ const Kernels& kernels() { return *current().kernels; }
 const Products& products(Precision precision) {
   const InstructionSet& set = current();
   if (precision == Precision::FLOAT32) return *set.float32;
-  if (!set.tiles) return *set.bf16;
-  if (tile_test.load(std::memory_order_acquire) == TileTest::NOT_RUN)
-    tile_test.store(tiles_work(set.tiles_are_right) ? TileTest::PASSED : TileTest::FAILED, std::memory_order_release);
-  return tile_test.load(std::memory_order_acquire) == TileTest::PASSED ? *set.tiles : *set.bf16;
+  return set.unit && set.unit->works() ? *set.unit->products : *set.bf16;
+}
+
+const Products& products(const Packed& matrix) {
+  const Products& best = products(matrix.precision);
+  if (matrix.precision == Precision::FLOAT32 || best.pairs == matrix.pairs) return best;
+#if defined(UNSPOOL_BUILD_DOT)
+  if (matrix.pairs == Pairs::CHAINS) return *dot_unit.products;  // which has packed it
+#endif
+  return *current().bf16;
 }
 
 const char* bf16_name() {
   const InstructionSet& set = current();
-  return set.tiles && tile_test.load(std::memory_order_acquire) != TileTest::FAILED ? set.tiles->name : set.bf16->name;
+  return set.unit && !set.unit->failed() ? set.unit->products->name : set.bf16->name;
 }
 
 const char* choose_kernels(const char* name) {

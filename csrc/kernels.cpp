@@ -1,5 +1,5 @@
-// All kernels for one instruction set, or with UNSPOOL_BF16 its products in bf16, by the tiles of AMX with UNSPOOL_AMX. Compiled once for each, with
-// UNSPOOL_SET naming the set: everything lives in that set's namespace, and nothing from the C++ library is instantiated here, so that no code built
+// All kernels for one instruction set, or with UNSPOOL_BF16 its products in bf16, by the tiles of AMX with UNSPOOL_AMX, by VDPBF16PS with
+// UNSPOOL_DOT. Compiled once for each, with UNSPOOL_SET naming the set: everything lives in that set's namespace, and nothing from the C++ library is instantiated here, so that no code built
 // for a newer machine can be linked into the path of an older one.
 #include "kernels.h"
 
@@ -14,6 +14,8 @@
 #endif
 #if defined(UNSPOOL_AMX)
 #include "engine/tile_kernels-inl.h"
+#elif defined(UNSPOOL_DOT)
+#include "engine/tile_check-inl.h"
 #endif
 
 namespace unspool::UNSPOOL_SET {
@@ -27,8 +29,13 @@ static constexpr Products make_products() {
   p.rows = rows;
   p.outer = outer;
   p.softmax = softmax;
+#if defined(UNSPOOL_BF16)
+  p.pairs = PAIRS;
+#endif
 #if defined(UNSPOOL_AMX)
   use_tiles(p);
+#elif defined(UNSPOOL_DOT)
+  p.tile_products = tile_products;
 #endif
   return p;
 }
@@ -50,6 +57,7 @@ static constexpr Kernels make_table() {
   k.shift_rows = shift_rows;
   k.activate = activate_all;
   k.exp_weights = exp_weights;
+  k.log_softmax = log_softmax;
   k.fma_peak = fma_peak;
   return k;
 }

@@ -14,6 +14,10 @@ namespace unspool {
 
 enum class Precision { FLOAT32, BF16 };
 
+// The two rows of a packed matrix in bf16 that share a word: k and k + 1, or k and k + 2, which belong to one chain of a sum (see
+// engine/chains_dot-inl.h).
+enum class Pairs { NEIGHBOURS, CHAINS };
+
 static UNSPOOL_INLINE int64_t padded32(int64_t n) { return (n + 31) / 32 * 32; }
 
 // A matrix (K, N) packed for products A B with A on its left: panels of sixteen columns, each panel K x 16, padded with
@@ -24,6 +28,7 @@ struct Packed {
   const float* at = nullptr;
   int64_t K = 0, N = 0, groups = 1;
   Precision precision = Precision::FLOAT32;
+  Pairs pairs = Pairs::NEIGHBOURS;  // as the products that packed it and that can read it
   int64_t cut = 0;
   UNSPOOL_INLINE int64_t width() const { return N / groups; }
   UNSPOOL_INLINE int64_t panels_per_group() const { return (width() + 15) / 16; }
@@ -32,6 +37,7 @@ struct Packed {
   UNSPOOL_INLINE const uint32_t* pairs_at(int64_t panel, int64_t k) const {
     return (const uint32_t*)at + (panel * depth() + (k < cut ? k : padded32(cut) + k - cut)) / 2 * 16;
   }
+  UNSPOOL_INLINE bool packed_like(const Packed& other) const { return precision == other.precision && pairs == other.pairs; }
   UNSPOOL_INLINE int64_t floats() const { return precision == Precision::BF16 ? panels() * depth() * 8 : panels() * K * 16; }
 };
 
@@ -277,21 +283,23 @@ struct ActivateArgs {  // out = act(x), or act' where x is the value of act
   float* out;
 };
 
-// `count` products of one tile each, as the instruction TDPBF16PS computes them: out = C + A B. A tile of A has 16 rows of 32 bf16,
-// one of B 16 rows of 16 pairs of them, one of C and of out 16 x 16 floats.
+// `count` products of one tile each, in the order of the instruction TDPBF16PS: out = C + A B. A tile of A has 16 rows of 32 bf16,
+// one of B 16 rows of 16 pairs (k, k + 1) of them, one of C and of out 16 x 16 floats.
 struct TileArgs {
   int64_t count;
   const uint16_t *A, *B;
   const float* C;
   float* out;
-  bool by_tiles;  // else by multiply-adds that flush denormal numbers, as the instruction does
+  bool by_instruction;  // of AMX or AVX512_BF16; else by multiply-adds that flush denormal numbers, as the instruction does
 };
 using TileProducts = void(const TileArgs&);
 
 // The kernels that multiply matrices, in one precision.
 struct Products {
   const char* name;   // of the instructions
-  TileProducts* tiles;  // nullptr: no tiles; for checks
+  Pairs pairs;        // of the matrices that `pack` packs
+  bool by_tiles;      // by the tiles of AMX
+  TileProducts* tile_products;  // to check an instruction for bf16; nullptr: only multiply-adds are used
   const Cell* cells;  // all instruction sets and precisions have the same cells in the same order
   int cell_count;
   void (*pack)(const PackArgs&, Team);
@@ -313,11 +321,13 @@ struct Kernels {
   void (*shift_rows)(const ShiftRowsArgs&, Team);
   void (*activate)(const ActivateArgs&, Team);
   double (*exp_weights)(const float* o, int64_t K, float sharpness, float* out);  // out = exp(sharpness (o - max o)); their sum
+  void (*log_softmax)(float* o, int64_t K, float start);  // o = start + log softmax(o), in place
   double (*fma_peak)(double seconds);  // this thread's rate in GF/s, for the benchmarks
 };
 
 const Kernels& kernels();                 // the chosen table
-const Products& products(Precision);      // the products that go with it; for BF16, at the first call, tests the tiles of AMX
+const Products& products(Precision);      // the products that go with it; for BF16, at the first call, tests the instruction for bf16
+const Products& products(const Packed&);  // the same, or others of this machine if those do not read a matrix with such pairs
 const char* bf16_name();                  // the name of products(BF16), as far as is known without that test
 const char* choose_kernels(const char*);  // nullptr on success, else the reason
 const char* available_kernels();          // names, best first, separated by spaces

@@ -12,7 +12,7 @@ namespace unspool {
 void Stream::prepare() {
   int64_t deepest = Vt.K;  // the most rows of a packed matrix
   for (auto& layer : layers) {
-    const Cell& cell = products(Vt.precision).cells[layer.cell];
+    const Cell& cell = products(Vt).cells[layer.cell];
     layer.tape = Block(std::max<int64_t>(1, cell.tape.of(layer.H, layer.P)));
     deepest = std::max({deepest, layer.H, layer.X});
     for (int i = 0; i < cell.parameter_count; i++) deepest = std::max(deepest, layer.parameters[i].packed.K);
@@ -22,16 +22,18 @@ void Stream::prepare() {
     std::memset(layer.h.at, 0, (size_t)layer.H * 8);
     std::memset(layer.s.at, 0, (size_t)layer.H * 8);
   }
+  for (auto& tail : tails) tail.z = Block(tail.Vt.K);
   rounded_floats = rounded_stride(deepest);
   rounded = Block(Vt.precision == Precision::BF16 ? rounded_floats * MOST_THREADS : 1);
   o = Block(K);
+  head = Block(tails.empty() ? 1 : Vt.N);
   weights = Block(K);
   penalised_o = Block(K);
   order.resize((size_t)K);
 }
 
 void Stream::step(int32_t id) {
-  const Products& k = products(Vt.precision);
+  const Products& k = products(Vt);
   Barrier alone(1);
   const Team self{0, 1, &alone};
   const float* x = nullptr;
@@ -71,14 +73,33 @@ void Stream::step(int32_t id) {
     if (cell.has_cell_state) std::memcpy(layer.s.at, layer.s.at + layer.H, (size_t)layer.H * 4);
     x = layer.h.at;
   }
-  RowsArgs logits;
-  logits.M = 1;
-  logits.A = x, logits.lda = layers.back().H;
-  logits.B = Vt;
-  logits.start = c;
-  logits.C = o.at, logits.ldc = K;
-  logits.rounded = rounded.at;
-  k.rows(logits, self);
+  compute_logits(x);
+}
+
+void Stream::compute_logits(const float* h) {
+  Barrier alone(1);
+  const Team self{0, 1, &alone};
+  const auto product = [&](const float* x, const Packed& B, const float* start, float* to) {  // to = start + B^T x
+    RowsArgs a;
+    a.M = 1;
+    a.A = x, a.lda = B.K;
+    a.B = B;
+    a.start = start;
+    a.C = to, a.ldc = B.N;
+    a.rounded = rounded.at;
+    products(B.precision).rows(a, self);
+  };
+  if (tails.empty()) return product(h, Vt, c, o.at);
+  product(h, Vt, c, head.at);
+  int64_t first = Vt.N - (int64_t)tails.size();
+  std::memcpy(o.at, head.at, (size_t)first * 4);
+  const float* cluster = head.at + first;
+  for (auto& tail : tails) {
+    product(h, tail.Pt, nullptr, tail.z.at);
+    product(tail.z.at, tail.Vt, tail.c, o.at + first);
+    kernels().log_softmax(o.at + first, tail.Vt.N, *cluster++);
+    first += tail.Vt.N;
+  }
 }
 
 const float* Stream::penalised(const Drawing& how) {

@@ -28,13 +28,21 @@ struct Drawing {
   float min_p = 0.0f;             // 0: all
 };
 
+// A cluster of tokens of an adaptive softmax: o = log P(cluster) + log softmax(c + V P h).
+struct StreamTail {
+  Packed Pt, Vt;  // in float32, also where the rest is in bf16
+  const float* c;
+  Block z;  // P h
+};
+
 class Stream {
  public:
   std::vector<StreamLayer> layers;
-  Packed Vt;
+  Packed Vt;                      // with tails: of the head, whose last rows stand for the clusters
+  std::vector<StreamTail> tails;  // none: o = c + V h
   const float* c = nullptr;
   int64_t K = 0, inputs = 0;  // tokens out, tokens in
-  Block o, weights, rounded, penalised_o;
+  Block o, head, weights, rounded, penalised_o;
   int64_t rounded_floats = 0;  // of each thread
   std::vector<int32_t> order;
 
@@ -43,6 +51,7 @@ class Stream {
   int32_t draw(const Drawing& how, double u);  // -1: a logit is NaN
 
  private:
+  void compute_logits(const float* h);
   const float* penalised(const Drawing& how);
   int32_t most_probable(const float* logits) const;  // -1: a logit is NaN
 };

@@ -14,9 +14,11 @@ from types import UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from unspool.cli.commands import classify, forecast, generate_from, regress, tag, train, translate
+from unspool.cli.learning import LearnOptions, PromptLearning
 from unspool.cli.sources import Reading
 from unspool.model.config import ModelConfig
 from unspool.optimisers.adam import Adam
+from unspool.optimisers.rmsprop import RMSprop
 from unspool.optimisers.sgd import SGD
 from unspool.options import Option, option_of
 from unspool.tasks.classify import SequenceClassifier
@@ -39,6 +41,7 @@ PYTHON: dict[str, list[Any]] = {
     "forecast": [Forecaster],
     "ModelConfig": [ModelConfig],
     "Adam": [Adam],
+    "RMSprop": [RMSprop],
     "SGD": [SGD],
     "Learning": [Learning],
 }
@@ -51,8 +54,10 @@ COMMANDS: dict[str, list[Any]] = {
     "translate": [translate.Options],
     "generate-from": [generate_from.Options],
     "forecast": [forecast.Options],
+    "evaluate": [LearnOptions],
+    "generate": [PromptLearning],
 }
-"""The options of `unspool train` and of every `fit`."""
+"""The options of `unspool train` and of every `fit`, and the declared ones of `evaluate` and `generate`."""
 GROUPS = {
     "Text": "文本",
     "Data": "数据",

@@ -27,6 +27,7 @@ INPUTS = {
     "tied": {"inputs": 17, "outputs": 17, "tied": True},
     "gathered": {"inputs": 1500, "outputs": 19, "embedding": 5},
     "tied and gathered": {"inputs": 1100, "outputs": 1100, "tied": True},
+    "adaptive": {"inputs": 43, "outputs": 43, "softmax": "adaptive:6,19"},
     "dense": {"inputs": 5, "outputs": 9, "dense": True},
 }
 """The ways into the first layer; `gathered` has more tokens than a table is made for."""
@@ -37,6 +38,8 @@ def config_of(cell, kind, hidden, **more):
     fields = {"cell": cell, "hidden": hidden, "precision": PRECISION} | INPUTS[kind] | more
     if not cells.cell_named(cell).has_W:
         fields.pop("recurrent_dropout", None)
+    if fields.get("bidirectional") or fields.get("pattern", "hidden") != "hidden":
+        fields.pop("softmax", None)
     if fields.get("tied"):
         fields["embedding"] = hidden * (2 if fields.get("bidirectional") else 1)
     return ModelConfig(**fields)

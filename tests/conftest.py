@@ -15,7 +15,7 @@ def _restore_the_kernels_settings():
     before = native.kernel_info()
     yield
     native.set_threads(before["threads"])
-    native.choose_isa(before["bf16"])  # "amx" includes the set of float32; else the two are the same
+    native.choose_isa(before["bf16"])  # a set for bf16 includes the set of float32; else the two are the same
 
 
 @pytest.fixture(scope="session")

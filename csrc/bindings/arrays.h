@@ -175,6 +175,8 @@ struct Panels {
     require(groups >= 1 && shape.N % groups == 0, "the " + std::to_string(shape.N) + " columns of W cannot be cut into " + std::to_string(groups) + " equal groups");
     require(cut >= 0 && cut <= shape.K, "cut must be from 0 to " + std::to_string(shape.K) + ", the rows; got " + std::to_string(cut));
     shape.precision = bf16 ? Precision::BF16 : Precision::FLOAT32;
+    const Products& by = products(shape.precision);
+    shape.pairs = by.pairs;
     shape.cut = cut;
     block = scratch_block(shape.floats());
     shape.at = block.at;
@@ -182,7 +184,7 @@ struct Panels {
     args.source = source.data(), args.stride = stride, args.transposed = transposed;
     args.to = block.at, args.shape = shape;
     GilReleased released;
-    parallel([&, body = products(shape.precision).pack](Team team) { body(args, team); }, shape.floats() < 16384 ? 1 : 256);
+    parallel([&, body = by.pack](Team team) { body(args, team); }, shape.floats() < 16384 ? 1 : 256);
   }
 };
 

@@ -33,7 +33,7 @@ inline void check_W(const Cell& cell, const Panels* W, bool transposed) {
 // The extra parameters of a cell, checked; what `to` points into lives as long as this value.
 class OwnParameters {
  public:
-  OwnParameters(const Cell& cell, const nb::list& values, int64_t H, int64_t P, bool forward, Precision precision, Parameter* to) {
+  OwnParameters(const Cell& cell, const nb::list& values, int64_t H, int64_t P, bool forward, const Packed& like, Parameter* to) {
     require((int)values.size() == cell.parameter_count, std::string(cell.name) + " has " + std::to_string(cell.parameter_count) +
                                                             " extra parameters; got " + std::to_string(values.size()));
     for (int i = 0; i < cell.parameter_count; i++) {
@@ -48,7 +48,7 @@ class OwnParameters {
       } else {
         require(nb::isinstance<Panels>(value), std::string(spec.name) + " must be packed");
         to[i].packed = nb::cast<const Panels&>(value).shape;
-        require(to[i].packed.precision == precision, std::string(spec.name) + " must be packed in the precision of W");
+        require(to[i].packed.packed_like(like), std::string(spec.name) + " must be packed in the precision of W, for the same instruction set");
         require(to[i].packed.K == (forward ? columns : rows) && to[i].packed.N == (forward ? rows : columns),
                 std::string(spec.name) + " must be packed from shape (" + std::to_string(rows) + ", " + std::to_string(columns) + ")");
         objects.push_back(value);

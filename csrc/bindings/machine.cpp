@@ -10,16 +10,16 @@ namespace {
 using Tiles16 = nb::ndarray<const uint16_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 // C + A B of n tiles: A is (n, 16, 32) bf16, B (n, 16, 32) with pairs (k, k + 1) of each of the 16 columns, C (n, 16, 16).
-Array tile_products(Tiles16 A, Tiles16 B, Floats C, bool by_tiles) {
+Array tile_products(Tiles16 A, Tiles16 B, Floats C, bool by_instruction) {
   const int64_t n = (int64_t)A.shape(0);
   require(A.shape(1) == 16 && A.shape(2) == 32, "A must have shape (n, 16, 32)");
   require((int64_t)B.shape(0) == n && B.shape(1) == 16 && B.shape(2) == 32, "B must have shape (" + std::to_string(n) + ", 16, 32)");
   const float* from = checked(C, "C", {n, 16, 16});
-  const auto body = products(Precision::BF16).tiles;
-  require(body, "no tiles of AMX: this process uses " + std::string(bf16_name()) + " for bf16");
+  const auto body = products(Precision::BF16).tile_products;
+  require(body, "no instruction for bf16: this process uses the multiply-adds of " + std::string(bf16_name()));
   Array out = array({(size_t)n, 16, 16});
   GilReleased released;
-  body({n, A.data(), B.data(), from, out.data(), by_tiles});
+  body({n, A.data(), B.data(), from, out.data(), by_instruction});
   return out;
 }
 
@@ -34,7 +34,7 @@ void bind_machine(nb::module_& m) {
   });
   m.def("isa", [] { return std::string(kernels().name); });
   m.def("isa_bf16", [] { return std::string(bf16_name()); });
-  m.def("tile_products", &tile_products, "A"_a.noconvert(), "B"_a.noconvert(), "C"_a.noconvert(), "by_tiles"_a);
+  m.def("tile_products", &tile_products, "A"_a.noconvert(), "B"_a.noconvert(), "C"_a.noconvert(), "by_instruction"_a);
   m.def("available", [] { return std::string(available_kernels()); });
   m.def("choose_isa", [](const std::string& name) {
     const char* refusal = choose_kernels(name.c_str());

@@ -27,7 +27,7 @@ Array rows_product(Matrix A, const Panels& B, std::optional<Floats> start) {
   Block rounded = rounded_block(B.shape.precision, args.rounded_floats, most);
   args.rounded = rounded.at;
   GilReleased released;
-  parallel([&, body = products(B.shape.precision).rows](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * K)));
+  parallel([&, body = products(B.shape).rows](Team team) { body(args, team); }, std::min(most, at_most_threads((double)M * N * K)));
   return C;
 }
 

@@ -10,12 +10,12 @@
 namespace unspool {
 namespace {
 
-// The precision of a cell's matrices: of W, or of the first packed one.
-Precision precision_of(const Panels* W, const nb::list& parameters) {
-  if (W) return W->shape.precision;
+// One of a cell's matrices, all of which are packed like it: W, or the first packed one.
+Packed first_packed(const Panels* W, const nb::list& parameters) {
+  if (W) return W->shape;
   for (nb::handle each : parameters)
-    if (nb::isinstance<Panels>(each)) return nb::cast<const Panels&>(each).shape.precision;
-  return Precision::FLOAT32;
+    if (nb::isinstance<Panels>(each)) return nb::cast<const Panels&>(each).shape;
+  return {};
 }
 
 template <class Args> void run_window(const Cell& cell, void (*body)(const Args&, Team), Precision precision, Args& args) {
@@ -91,8 +91,8 @@ std::pair<nb::object, float*> output(const std::vector<size_t>& shape) {
 nb::tuple window_forward(const std::string& name, int activation, std::optional<Floats> p, std::optional<Floats> table,
                          std::optional<Ids> ids, const Panels* W, Floats h0, std::optional<Floats> s0, nb::list parameters,
                          std::optional<Ids> lengths, bool reverse, std::optional<Floats> recurrent_mask) {
-  const Precision precision = precision_of(W, parameters);
-  const Cell& cell = products(precision).cells[find_cell(name)];
+  const Packed packed = first_packed(W, parameters);
+  const Cell& cell = products(packed).cells[find_cell(name)];
   check_activation(activation);
   check_W(cell, W, true);
   require(h0.ndim() == 2, "h0 must have two dimensions (B, H)");
@@ -108,7 +108,7 @@ nb::tuple window_forward(const std::string& name, int activation, std::optional<
   a.lengths__B = own_lengths ? own_lengths->data() : nullptr;
   rows.check_ids(a);
   Parameter own_values[MAX_PARAMETERS] = {};
-  const OwnParameters own(cell, parameters, a.H, a.P, true, precision, own_values);
+  const OwnParameters own(cell, parameters, a.H, a.P, true, packed, own_values);
   a.parameters = own_values;
   require(!recurrent_mask || W, std::string(cell.name) + " has no W for a recurrent dropout mask");
   a.recurrent_mask__BH = checked(recurrent_mask, "recurrent_mask", {a.B, a.H});
@@ -126,7 +126,7 @@ nb::tuple window_forward(const std::string& name, int activation, std::optional<
   }
   if (const int64_t columns = cell.tape.of(a.H, a.P)) std::tie(tape, a.tape__tBT) = output({tau, B, (size_t)columns});
   if (recurrent_mask) std::tie(h_masked, a.h_masked__tBH) = output({tau, B, H});
-  run_window(cell, cell.forward, precision, a);
+  run_window(cell, cell.forward, packed.precision, a);
   return nb::make_tuple(hs, ss, tape, h_masked);
 }
 
@@ -145,8 +145,8 @@ nb::tuple window_backward(const std::string& name, int activation, const Panels*
                           std::optional<Floats> tape, nb::list parameters, int64_t inputs, std::optional<Ids> lengths, bool reverse,
                           std::optional<Floats> recurrent_mask, std::optional<Floats> dh, std::optional<Floats> dh_end, std::optional<Floats> ds_end,
                           std::optional<Floats> xi, std::optional<Written> over) {
-  const Precision precision = precision_of(W, parameters);
-  const Cell& cell = products(precision).cells[find_cell(name)];
+  const Packed packed = first_packed(W, parameters);
+  const Cell& cell = products(packed).cells[find_cell(name)];
   check_activation(activation);
   check_W(cell, W, false);
   require(hs.ndim() == 3 && hs.shape(0) >= 1, "hs must have shape (tau + 1, B, H)");
@@ -160,7 +160,7 @@ nb::tuple window_backward(const std::string& name, int activation, const Panels*
   a.reverse = reverse;
   if (W) a.W = W->shape;
   Parameter own_values[MAX_PARAMETERS] = {};
-  const OwnParameters own(cell, parameters, a.H, a.P, false, precision, own_values);
+  const OwnParameters own(cell, parameters, a.H, a.P, false, packed, own_values);
   a.parameters = own_values;
   const int64_t tape_columns = cell.tape.of(a.H, a.P), da_columns = cell.da.of(a.H, a.P);
   a.hs__tBH = checked(hs, "hs", {a.tau + 1, a.B, a.H});
@@ -187,7 +187,7 @@ nb::tuple window_backward(const std::string& name, int activation, const Panels*
   Block cell_scratch = scratch_block(std::max<int64_t>(1, a.B * cell.scratch.of(a.H, a.P)));
   a.scratch__BH = scratch.at;
   a.cell_scratch__BS = cell_scratch.at;
-  run_window(cell, cell.backward, precision, a);
+  run_window(cell, cell.backward, packed.precision, a);
   return nb::make_tuple(da, dh0, ds0);
 }
 

@@ -19,13 +19,16 @@ struct PyStream : Stream {
 
   std::vector<OwnParameters> own;
 
-  PyStream(nb::list specs, const Panels& output, std::optional<Floats> bias, nb::list keep_alive) {
+  PyStream(nb::list specs, const Panels& output, std::optional<Floats> bias, nb::list keep_alive, nb::list clusters) {
     Vt = output.shape;
     for (nb::handle item : specs) add_layer(nb::cast<nb::tuple>(item));
     require(!layers.empty(), "a stream needs at least one layer");
     require(Vt.K == layers.back().H && Vt.groups == 1 && Vt.N >= 1, "V does not fit the last layer");
-    K = Vt.N;
-    c = checked(bias, "c", {K});
+    K = Vt.N - (int64_t)clusters.size();
+    require(K >= 1, "the head has more clusters than rows");
+    c = checked(bias, "c", {Vt.N});
+    for (nb::handle item : clusters) add_tail(nb::cast<nb::tuple>(item));
+    for (nb::handle item : clusters) alive.push_back(nb::borrow(item));
     for (nb::handle item : keep_alive) alive.push_back(nb::borrow(item));
     for (nb::handle item : specs) alive.push_back(nb::borrow(item));
     prepare();
@@ -38,7 +41,7 @@ struct PyStream : Stream {
     layer.cell = find_cell(nb::cast<std::string>(spec[0]));
     layer.activation = nb::cast<int>(spec[1]);
     check_activation(layer.activation);
-    const Cell& cell = products(Vt.precision).cells[layer.cell];
+    const Cell& cell = products(Vt).cells[layer.cell];
     const Panels* W = spec[3].is_none() ? nullptr : &nb::cast<const Panels&>(spec[3]);
     check_W(cell, W, true);
     std::optional<Floats> table;
@@ -48,19 +51,31 @@ struct PyStream : Stream {
     if (W) layer.W = W->shape;
     layer.H = nb::cast<int64_t>(spec[2]);
     require(layer.H >= 1 && (!W || W->shape.K == layer.H), "W does not have " + std::to_string(layer.H) + " hidden units");
-    require(!W || W->shape.precision == Vt.precision, "W and V must have the same precision");
+    require(!W || W->shape.packed_like(Vt), "W and V must be packed in the same precision, for the same instruction set");
     layer.P = cell.gates ? cell.gates * layer.H : table ? (int64_t)table->shape(1) : below;
     if (table) {
       inputs = (int64_t)table->shape(0);
       layer.table = checked(*table, "table", {inputs, layer.P});
     } else if (cell.gates) {
       layer.U = nb::cast<const Panels&>(spec[5]).shape;
-      require(layer.U.K == below && layer.U.N == layer.P && layer.U.groups == 1 && layer.U.precision == Vt.precision, "U does not fit the layer below");
+      require(layer.U.K == below && layer.U.N == layer.P && layer.U.groups == 1 && layer.U.packed_like(Vt), "U does not fit the layer below");
       layer.b = checked(without_conversion(spec[6], "b"), "b", {layer.P});
       layer.X = below;
     }
-    own.emplace_back(cell, nb::cast<nb::list>(spec[7]), layer.H, layer.P, true, Vt.precision, layer.parameters);
+    own.emplace_back(cell, nb::cast<nb::list>(spec[7]), layer.H, layer.P, true, Vt, layer.parameters);
     layers.push_back(std::move(layer));
+  }
+
+  void add_tail(const nb::tuple& spec) {
+    require(spec.size() == 3, "a tail is (P, V, c)");
+    StreamTail tail{};
+    tail.Pt = nb::cast<const Panels&>(spec[0]).shape;
+    tail.Vt = nb::cast<const Panels&>(spec[1]).shape;
+    require(tail.Pt.K == Vt.K && tail.Pt.N == tail.Vt.K && tail.Pt.groups == 1 && tail.Vt.groups == 1 && tail.Vt.N >= 1, "P and V of a tail do not fit");
+    require(tail.Pt.precision == Precision::FLOAT32 && tail.Vt.precision == Precision::FLOAT32, "tails must be in float32");
+    tail.c = checked(without_conversion(spec[2], "c"), "c", {tail.Vt.N});
+    K += tail.Vt.N;
+    tails.push_back(std::move(tail));
   }
 
   void read(int32_t id) {
@@ -123,8 +138,8 @@ struct PyStream : Stream {
 
 void bind_stream(nb::module_& m) {
   nb::class_<PyStream>(m, "Stream")
-      .def(nb::init<nb::list, const Panels&, std::optional<Floats>, nb::list>(), "layers"_a, "output"_a,
-           "bias"_a.noconvert().none(), "alive"_a, nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+      .def(nb::init<nb::list, const Panels&, std::optional<Floats>, nb::list, nb::list>(), "layers"_a, "output"_a,
+           "bias"_a.noconvert().none(), "alive"_a, "tails"_a = nb::list(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
       .def("read", &PyStream::read, "id"_a)
       .def("choose", &PyStream::choose, "u"_a, "temperature"_a, "top_k"_a, "top_p"_a, "min_p"_a, "repetition_penalty"_a,
            "seen"_a.noconvert().none())

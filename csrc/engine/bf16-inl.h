@@ -92,9 +92,23 @@ static inline Bits pairs_of(V even, V odd) { return down16(bits_of(even)) | bits
 static inline V even_of(Bits pairs) { return floats_of(up16(pairs)); }
 static inline V odd_of(Bits pairs) { return floats_of(pairs & all_bits(0xffff0000)); }
 
-// The rounded numbers of a row, with zeros up to a multiple of 32.
-static inline void round_row(const float* from, int64_t n, float* to) {
-  for (int64_t j = 0; j < padded32(n); j += LANES) store(to + j, j < n ? round_bf16(load_to(from, j, n)) : zero());
+#if defined(__AVX512BF16__)
+// The rounded numbers of two vectors, one after the other: round_bf16 by the conversion of AVX512_BF16, which every machine with
+// AMX has. Denormal numbers, which it flushes, are below 2^-56.
+static inline __m512i round_to_bf16(V first, V second) {
+  const __m512 least = _mm512_set1_ps(0x1p-56f);
+  const __mmask16 a = _mm512_cmp_ps_mask(abs(first).x, least, _CMP_NLT_UQ), b = _mm512_cmp_ps_mask(abs(second).x, least, _CMP_NLT_UQ);
+  return (__m512i)_mm512_maskz_cvtne2ps_pbh(_mm512_kunpackw(b, a), second.x, first.x);
 }
+
+// The pairs of two vectors, rounded.
+static inline Bits rounded_pairs(V even, V odd) {
+  alignas(64) static const uint16_t order[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                                 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  return {_mm512_permutexvar_epi16(_mm512_load_si512(order), round_to_bf16(even, odd))};
+}
+#else
+static inline Bits rounded_pairs(V even, V odd) { return pairs_of(round_bf16(even), round_bf16(odd)); }
+#endif
 
 }  // namespace unspool::UNSPOOL_SET

@@ -7,10 +7,13 @@
 //
 // with s = +0 before the first block. The result is start + s: one addition at the end.
 //
-//   rows:   C = start + A B        A is rounded row by row; B is packed into panels of pairs (k, k + 1), rounded
+//   rows:   C = start + A B        A is rounded row by row; B is packed into panels of pairs, rounded (chains_fma-inl.h, chains_dot-inl.h)
 #pragma once
-#include "engine/bf16-inl.h"
-#include "engine/product-inl.h"
+#if defined(UNSPOOL_DOT)
+#include "engine/chains_dot-inl.h"
+#else
+#include "engine/chains_fma-inl.h"
+#endif
 #if defined(UNSPOOL_AMX)
 #include "engine/gemm_amx-inl.h"
 #endif
@@ -19,76 +22,19 @@ namespace unspool::UNSPOOL_SET {
 
 static const int64_t K_BLOCK = 512;  // a multiple of 32: two panels of it stay in an L1 cache of 32 KiB
 
-// How a tile reads the element (i, k) of A, and row k of panel j of B, in a block of 32.
+// How a tile reads float k of the rounded row i of A in a block of 32 numbers.
 struct RowsOfA {
   const float* a;
   int64_t lda;
   inline __attribute__((always_inline)) const float* at(int i, int k) const { return a + i * lda + k; }
-  inline __attribute__((always_inline)) void next_block() { a += 32; }
+  inline __attribute__((always_inline)) void next_block() { a += 32 / NUMBERS; }
 };
-struct PairsOfB {
-  const uint32_t* b;
-  int64_t panel;
-  inline __attribute__((always_inline)) V row(int k, int j) const {
-    const Bits pairs = load_bits(b + k / 2 * LANES + j * panel);
-    return k % 2 ? odd_of(pairs) : even_of(pairs);
-  }
-  inline __attribute__((always_inline)) void next_block() { b += 16 * LANES; }
-};
-
-// A chain of one block of 32: E (ODD = 0) or O. It begins with a product, not with +0 plus a product: the difference between -0 and +0 is
-// lost in s, which is never -0. Unrolled: in a loop, the compiler copies sums between registers.
-template <int ODD, int M, int N, class A, class B> static inline __attribute__((always_inline)) void add_chain(const A& a, const B& b, V (&sum)[M][N]) {
-#pragma GCC unroll 16
-  for (int k = ODD; k < 32; k += 2) {
-    V column[N];
-#pragma GCC unroll 8
-    for (int j = 0; j < N; j++) column[j] = b.row(k, j);
-#pragma GCC unroll 8
-    for (int i = 0; i < M; i++) {
-      const bool broadcast = k > ODD && i % 2 == 0;  // from memory, as in tile_step of gemm-inl.h
-      const V row = set1(*a.at(i, k));
-#pragma GCC unroll 8
-      for (int j = 0; j < N; j++)
-        if (k == ODD) sum[i][j] = row * column[j];
-        else if (broadcast) add_product(sum[i][j], a.at(i, k), column[j]);
-        else add_product(sum[i][j], row, column[j]);
-    }
-  }
-}
-
-// Both chains, for few rows: each number of B is read once.
-template <int M, int N, class A, class B> static inline __attribute__((always_inline)) void add_both(const A& a, const B& b, V (&E)[M][N], V (&O)[M][N]) {
-#pragma GCC unroll 8
-  for (int i = 0; i < M; i++)
-#pragma GCC unroll 8
-    for (int j = 0; j < N; j++) E[i][j] = O[i][j] = zero();
-#pragma GCC unroll 2
-  for (int k = 0; k < 32; k += 2) {
-    V even[N], odd[N];
-#pragma GCC unroll 8
-    for (int j = 0; j < N; j++) even[j] = b.row(k, j), odd[j] = b.row(k + 1, j);
-#pragma GCC unroll 8
-    for (int i = 0; i < M; i++) {
-      const V first = set1(*a.at(i, k)), second = set1(*a.at(i, k + 1));
-#pragma GCC unroll 8
-      for (int j = 0; j < N; j++) add_product(E[i][j], first, even[j]);
-#pragma GCC unroll 8
-      for (int j = 0; j < N; j++) add_product(O[i][j], second, odd[j]);
-    }
-  }
-}
 
 // s += (E + O) for some blocks of 32; the rows of s are `lds` apart.
 template <int M, int N, class A, class B> static inline void bf16_tile(A a, B b, int64_t blocks, float* s, int64_t lds, bool from_zero) {
   for (int64_t block = 0; block < blocks; block++, a.next_block(), b.next_block()) {
     V E[M][N], O[M][N];
-    if constexpr (M <= 3) {
-      add_both(a, b, E, O);
-    } else {
-      add_chain<0>(a, b, E);
-      add_chain<1>(a, b, O);
-    }
+    sum_chains(a, b, E, O);
 #pragma GCC unroll 8
     for (int i = 0; i < M; i++)
 #pragma GCC unroll 8
@@ -104,14 +50,6 @@ template <int M, int N, class A, class B> static inline void bf16_rows(int rows,
   if constexpr (M > 1) bf16_rows<M - 1, N>(rows, a, b, blocks, s, lds, from_zero);
 }
 
-// The rows of a tile and its panels; of a single row, and of a few, more panels: enough chains to hide the latency of a
-// multiply-add.
-#if defined(UNSPOOL_AVX512)
-static const int BF16_ROWS = 6, BF16_PANELS = 2, BF16_PANELS_OF_ONE = 8;
-#else
-static const int BF16_ROWS = 6, BF16_PANELS = 1, BF16_PANELS_OF_ONE = 2;
-#endif
-
 template <class Finish, int N, int ROWS> static inline void bf16_group(const Product& p, int64_t lda, int64_t panel) {
   const Group<N> g = group_at<N>(p.B, panel);
   const uint32_t* b = p.B.pairs_at(panel, p.first_k);
@@ -123,7 +61,7 @@ template <class Finish, int N, int ROWS> static inline void bf16_group(const Pro
     int64_t tiles = (p.M + ROWS - 1) / ROWS;
     for (int64_t m = 0; tiles > 0; tiles--) {
       const int rows = (int)((p.M - m + tiles - 1) / tiles);
-      bf16_rows<ROWS, N>(rows, RowsOfA{p.rounded + m * lda + block * 32, lda}, PairsOfB{b + block * 16 * LANES, stride}, n, s + m * N * LANES, N * LANES, block == 0);
+      bf16_rows<ROWS, N>(rows, RowsOfA{p.rounded + m * lda + block * (32 / NUMBERS), lda}, PairsOfB{b + block * 16 * LANES, stride}, n, s + m * N * LANES, N * LANES, block == 0);
       m += rows;
     }
   }
@@ -153,7 +91,7 @@ template <class Finish = NoFinish> static inline void product(const Product& p) 
 #if defined(UNSPOOL_AMX)
   if (tile_product<Finish>(p)) return;
 #endif
-  const int64_t lda = rounded_stride(p.K);
+  const int64_t lda = padded32(p.K) / NUMBERS + 16;  // no power of two, as rounded_stride
   for (int64_t m = 0; m < p.M; m++) round_row(p.A + m * p.lda, p.K, p.rounded + m * lda);
   if (p.M == 1) bf16_panels<Finish, BF16_PANELS_OF_ONE, 1>(p, lda, p.first_panel, p.last_panel);
   else if (p.M <= 3) bf16_panels<Finish, 2 * BF16_PANELS, 3>(p, lda, p.first_panel, p.last_panel);
@@ -172,7 +110,7 @@ static inline void panel_block(const PackArgs& a, const PanelColumns& at, int64_
   }
 }
 
-// Panels of pairs of rows: word r of a column holds the rows 2 r and 2 r + 1. Rows from `cut` on begin a new block of 32.
+// Panels of pairs of rows: word r of a column holds the rows low_row(r) and high_row(r). Rows from `cut` on begin a new block of 32.
 static void pack(const PackArgs& a, Team team) {
   const Packed& s = a.shape;
   const Range mine = partition(s.panels(), 1, team.index, team.count);
@@ -184,8 +122,8 @@ static void pack(const PackArgs& a, Team team) {
       for (int64_t k = 0; k < padded32(end - begin); k += LANES) {
         float block[LANES * LANES];
         panel_block(a, at, begin + k, end, block);
-        for (int q = 0; q < LANES; q += 2, to += LANES)
-          store_bits(to, pairs_of(round_bf16(load(block + q * LANES)), round_bf16(load(block + (q + 1) * LANES))));
+        for (int r = 0; r < LANES / 2; r++, to += LANES)
+          store_bits(to, rounded_pairs(load(block + low_row(r) * LANES), load(block + high_row(r) * LANES)));
       }
     }
   }

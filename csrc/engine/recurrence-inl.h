@@ -68,14 +68,16 @@ static inline const float* h_for_product(const ForwardArgs& a, const Split& s, i
   return masked;
 }
 
-// Calls body() for the panels of gates g … g+n-1 that hold this thread's units.
+// Calls body() for the panels of gates g … g+n-1 that hold this thread's units; backwards, the last gate first: if W exceeds the
+// L2 cache, the gates that a step reads last are the first of the next step, and a part of them is still in the cache.
 template <class Body> static inline void gate_panels(Product& p, const Split& s, int g, int n, Body body) {
   const int64_t per_group = p.B.panels_per_group();
   if (!s.by_units) {
     p.first_panel = g * per_group, p.last_panel = (g + n) * per_group;
     return body();
   }
-  for (int q = g; q < g + n; q++) {
+  for (int i = 0; i < n; i++) {
+    const int q = p.backwards ? g + n - 1 - i : g + i;
     p.first_panel = q * per_group + s.units.begin / LANES;
     p.last_panel = q * per_group + (s.units.end + LANES - 1) / LANES;
     body();
@@ -97,23 +99,36 @@ static inline void copy_units(const Split& s, float* to, const float* from) {
   __builtin_memcpy(to + s.units.begin, from + s.units.begin, (size_t)(s.units.end - s.units.begin) * 4);
 }
 
-// dh(t-1) = carried + W^T da(t), the last part of every step backward. The K columns of da are multiplied with the rows of W
-// from first_k on.
-static inline void carry_back(const WindowArgs& a, const Split& s, const float* da, int64_t lda, int64_t first_k, int64_t K,
-                              float* to, bool from_zero, bool backwards) {
+// Columns of da, and the rows of W that they are multiplied with.
+struct Columns {
+  const float* da;
+  int64_t first_k, K;
+};
+
+// dh(t-1) = carried + W^T da(t), the last part of every step backward, for parts of da in rising order of the rows of W. If W
+// exceeds the L2 cache, all parts of some panels come before the next panels: a step that goes backwards finds them in the cache.
+template <int N>
+static inline void carry_back(const WindowArgs& a, const Split& s, const Columns (&parts)[N], int64_t lda, float* to, bool from_zero, bool backwards) {
   const float* start[BLOCK];
+  const int64_t first = s.units.begin / LANES, last = (s.units.end + LANES - 1) / LANES;
+  const int64_t step = N > 1 && s.prefetch && PRECISION == Precision::FLOAT32 ? 8 : last - first;
   for (int64_t b = s.rows.begin; b < s.rows.end; b += BLOCK) {
     const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
     for (int64_t i = 0; i < n; i++) start[i] = to + (b + i) * a.H;
-    Product p;
-    p.M = n, p.first_k = first_k, p.K = K;
-    p.A = da + b * lda, p.lda = lda;
-    p.B = a.W, p.first_panel = s.units.begin / LANES, p.last_panel = (s.units.end + LANES - 1) / LANES;
-    p.start = from_zero ? nullptr : start;
-    p.C = to + b * a.H, p.ldc = a.H;
-    p.backwards = backwards, p.prefetch = s.prefetch;
-    p.rounded = s.rounded;
-    product(p);
+    for (int64_t done = 0; done < last - first; done += step) {
+      const int64_t some = last - first - done < step ? last - first - done : step, from = backwards ? last - done - some : first + done;
+      for (int part = 0; part < N; part++) {
+        Product p;
+        p.M = n, p.first_k = parts[part].first_k, p.K = parts[part].K;
+        p.A = parts[part].da + b * lda, p.lda = lda;
+        p.B = a.W, p.first_panel = from, p.last_panel = from + some;
+        p.start = from_zero && part == 0 ? nullptr : start;
+        p.C = to + b * a.H, p.ldc = a.H;
+        p.backwards = backwards, p.prefetch = s.prefetch;
+        p.rounded = s.rounded;
+        product(p);
+      }
+    }
   }
 }
 

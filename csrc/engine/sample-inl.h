@@ -1,4 +1,4 @@
-// Probabilities to draw a token from.
+// Probabilities to draw a token from, and log-probabilities of a cluster of tokens.
 #pragma once
 #include "engine/softmax-inl.h"
 
@@ -11,6 +11,22 @@ static double exp_weights(const float* o, int64_t K, float sharpness, float* out
   double sum = 0.0;
   for (int64_t j = 0; j < K; j++) sum += (double)out[j];
   return sum;
+}
+
+// One row: o = start + log softmax(o), in place; the sum of the exponentials is that of the loss, to the bit.
+static void log_softmax(float* o, int64_t K, float start) {
+  const float most = largest(o, K);
+  const V shift = set1(most);
+  V sums = zero();
+  int64_t j = 0;
+  for (; j + LANES <= K; j += LANES) sums = sums + exp(load(o + j) - shift);
+  if (j < K) {
+    alignas(64) float last[LANES] = {};
+    store_to(last, 0, K - j, exp(load_to(o + j, 0, K - j) - shift));
+    sums = sums + load_to(last, 0, K - j);  // lanes beyond the row read as zero
+  }
+  const V by = set1((float)((double)start - ((double)most + log_positive((double)reduce_add(sums)))));
+  for (j = 0; j < K; j += LANES) store_to(o, j, K, load_to(o, j, K) + by);
 }
 
 }  // namespace unspool::UNSPOOL_SET

@@ -39,7 +39,8 @@ static constexpr void use_tiles(Products& p) {
   p.rows = with_tiles<RowsArgs, rows>;
   p.outer = with_tiles<OuterArgs, outer>;
   p.softmax = with_tiles<SoftmaxArgs, softmax>;
-  p.tiles = tile_products;
+  p.by_tiles = true;
+  p.tile_products = tile_products;
 }
 
 }  // namespace unspool::UNSPOOL_SET

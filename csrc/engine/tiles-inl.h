@@ -41,21 +41,6 @@ template <int SUM, int A, int B> static inline void add_tile_product() {
   asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(SUM), "i"(A), "i"(B));
 }
 
-// The rounded numbers of two vectors, one after the other: round_bf16 by the conversion of AVX512_BF16, which every machine with
-// AMX has. Denormal numbers, which it flushes, are below 2^-56.
-static inline __m512i round_to_bf16(V first, V second) {
-  const __m512 least = _mm512_set1_ps(0x1p-56f);
-  const __mmask16 a = _mm512_cmp_ps_mask(abs(first).x, least, _CMP_NLT_UQ), b = _mm512_cmp_ps_mask(abs(second).x, least, _CMP_NLT_UQ);
-  return (__m512i)_mm512_maskz_cvtne2ps_pbh(_mm512_kunpackw(b, a), second.x, first.x);
-}
-
-// Pairs of rounded numbers, as pairs_of gives them.
-static inline Bits rounded_pairs(V even, V odd) {
-  alignas(64) static const uint16_t order[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
-                                                 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-  return {_mm512_permutexvar_epi16(_mm512_load_si512(order), round_to_bf16(even, odd))};
-}
-
 // Rows of bf16 as the left side of tile products. All distances are in bytes.
 struct TileRows {
   const char* at;

@@ -19,6 +19,7 @@ model.sequence_config      SequenceConfig
 model.sequence_network     Network
 model.stream               Stream
 optimisers.adam            Adam
+optimisers.rmsprop         RMSprop
 optimisers.sgd             SGD
 plots.forecast             draw_ahead
 plots.per_step             draw_per_step
@@ -37,6 +38,8 @@ tasks.regress              SequenceRegressor
 tasks.tag                  SequenceTagger
 tasks.translate            SequenceTranslator
 training.checkpoint        CheckpointPolicy
+training.choose_learning   LearningChoice choose_learning
+training.dynamic           Learning LearningReader LearningScorer
 training.events            Evaluated RunConfig StepDone TrainingPlanned
 training.loop              train
 training.recipe            FitConfig
@@ -68,6 +71,7 @@ else:
     from unspool.model.sequence_network import Network
     from unspool.model.stream import Stream
     from unspool.optimisers.adam import Adam
+    from unspool.optimisers.rmsprop import RMSprop
     from unspool.optimisers.sgd import SGD
     from unspool.plots.forecast import draw_ahead
     from unspool.plots.per_step import draw_per_step
@@ -86,6 +90,8 @@ else:
     from unspool.tasks.tag import SequenceTagger
     from unspool.tasks.translate import SequenceTranslator
     from unspool.training.checkpoint import CheckpointPolicy
+    from unspool.training.choose_learning import LearningChoice, choose_learning
+    from unspool.training.dynamic import Learning, LearningReader, LearningScorer
     from unspool.training.events import Evaluated, RunConfig, StepDone, TrainingPlanned
     from unspool.training.loop import train
     from unspool.training.recipe import FitConfig
@@ -105,6 +111,10 @@ __all__ = [
     "Forecaster",
     "InputError",
     "LanguageModel",
+    "Learning",
+    "LearningChoice",
+    "LearningReader",
+    "LearningScorer",
     "Metrics",
     "MissingExtra",
     "Model",
@@ -112,6 +122,7 @@ __all__ = [
     "Network",
     "NetworkScorer",
     "NotFitted",
+    "RMSprop",
     "RunConfig",
     "Sampling",
     "SequenceClassifier",
@@ -130,6 +141,7 @@ __all__ = [
     "backtest",
     "cell_named",
     "choose_isa",
+    "choose_learning",
     "draw_ahead",
     "draw_per_step",
     "evaluate",

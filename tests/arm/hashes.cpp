@@ -76,6 +76,7 @@ Block unwritten(int64_t floats) {
 Matrix::Matrix(const std::vector<float>& source, int64_t K, int64_t N, bool transposed, int64_t groups, Precision precision, int64_t cut) {
   packed.K = K, packed.N = N, packed.groups = groups;
   packed.precision = precision, packed.cut = cut;
+  packed.pairs = products(precision).pairs;
   block = unwritten(packed.floats());
   packed.at = block.at;
   PackArgs a;

@@ -117,20 +117,22 @@ def test_auto_is_settled_before_training(run: Path, tmp_path: Path, monkeypatch:
         "auto",
         "--quiet",
     ]
-    for tiles, faster, expected in (
+    for isa, faster, expected in (
         ("avx512", 9.0, "float32"),
         ("amx", 0.5, "float32"),
         ("amx", 9.0, "bf16"),
+        ("avx512_bf16", 0.5, "float32"),
+        ("avx512_bf16", 9.0, "bf16"),
     ):
         rates = iter([1.0, faster, 1.0, faster])
-        monkeypatch.setattr(precision, "kernel_info", lambda tiles=tiles: {"bf16": tiles})
+        monkeypatch.setattr(precision, "kernel_info", lambda isa=isa: {"bf16": isa})
         monkeypatch.setattr(precision, "measure_update_rate", lambda *_, rates=rates: next(rates))
-        out = tmp_path / f"{tiles}{faster}"
+        out = tmp_path / f"{isa}{faster}"
         assert main([*given, "--out", str(out)]) == 0
         assert json.loads((out / "config.json").read_text())["run"]["recipe"]["precision"] == expected
 
 
-def test_a_window_is_measured_in_both_precisions_where_there_are_tiles(
+def test_a_window_is_measured_in_both_precisions_where_there_is_an_instruction_for_bf16(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(precision, "kernel_info", lambda: {"bf16": "amx"})

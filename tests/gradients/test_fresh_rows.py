@@ -175,6 +175,8 @@ def test_a_network_of_both_directions_can_be_reset_only_at_the_start_of_a_window
     everything(case, FRESH & (np.arange(13) == 0)[:, None])
     with pytest.raises(InputError, match="one direction"):
         everything(case, FRESH)
+    with pytest.raises(InputError, match=r"fresh has shape \(4,\); expected \(13, 4\)"):
+        everything(case, FRESH[0])
 
 
 # ── training ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -63,7 +63,7 @@ def test_an_update_refuses_what_its_optimiser_does_not_have():
     p, g, m, rates = floats(7), floats(7), floats(7), [0.1, 0.9, 0.0]
     _native.update("sgd", p, g, [None], 1.0, rates)
     for name, states, settings, message in (
-        ("dgs", [m], rates, "optimiser is 'dgs'; expected one of adam, sgd"),
+        ("dgs", [m], rates, "optimiser is 'dgs'; expected one of adam, rmsprop, sgd"),
         ("sgd", [], rates, "sgd has 1 states; got 0"),
         ("adam", [m, None], rates, "adam needs v"),
         ("sgd", [m[:5]], rates, "m has 5 values; the parameters have 7"),

@@ -206,13 +206,15 @@ def test_a_norm_does_not_overflow_where_its_square_does_in_float32():
 @pytest.mark.parametrize("n", [1, 7, 16, 1025])
 def test_updates_equal_their_twins(n):
     start, g = floats(n), floats(n, seed=1)
-    for module_pair in ("adam", "sgd"):
+    for module_pair in ("adam", "rmsprop", "sgd"):
         found = []
         for module in (native, reference):
             p, m, v = start.copy(), np.zeros_like(start), np.zeros_like(start)
             for step in range(1, 6):
                 if module_pair == "adam":
                     module.adam(p, g, m, v, step=step, learning_rate=0.01, decay=0.1, scale=0.5)
+                elif module_pair == "rmsprop":
+                    module.rmsprop(p, g, v, step=step, learning_rate=0.01, decay=0.1, scale=0.5)
                 else:
                     module.sgd(p, g, m, learning_rate=0.01, momentum=0.9, decay=0.1, scale=0.5)
             found.append((p, m, v))

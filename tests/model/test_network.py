@@ -9,6 +9,7 @@ from unspool.errors import InputError
 from unspool.kernels import reference
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
+from unspool.model.outputs import output_of
 from unspool.model.parameters import prefix
 
 
@@ -41,13 +42,8 @@ def loss64(case, letters, start=None):
         x = np.concatenate(made, axis=2)
         if case.masks.outputs:
             x = x * case.masks.outputs[layer]
-    V = letters["E" if config.tied else "V"]
-    return (
-        0.01
-        * reference.softmax_cross_entropy(
-            x.reshape(-1, config.width), V, letters["c"], case.y.reshape(-1)
-        ).sum
-    )
+    layer = output_of(config).layer(config, letters, reference)
+    return 0.01 * layer.cross_entropy(x.reshape(-1, config.width), case.y.reshape(-1)).sum
 
 
 def live(case):

@@ -31,6 +31,8 @@ def vector(*values):
         ("sgd", {"momentum": 0}, lambda p: torch.optim.SGD(p, lr=0.01)),
         ("sgd", {}, lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9)),
         ("adam", {}, lambda p: torch.optim.Adam(p, lr=0.01)),
+        ("rmsprop", {}, lambda p: torch.optim.Adam(p, lr=0.01, betas=(0.0, 0.999))),
+        ("rmsprop", {"beta2": 0.9}, lambda p: torch.optim.Adam(p, lr=0.01, betas=(0.0, 0.9))),
         (
             "adam",
             {"beta2": 0.9, "epsilon": 1e-3},
@@ -84,7 +86,7 @@ def test_a_schedules_rate_multiplies_the_learning_rate():
     assert np.array_equal(full.flat, half.flat) and full.flat.any()
 
 
-@pytest.mark.parametrize("kind", ["adam", "sgd"])
+@pytest.mark.parametrize("kind", ["adam", "rmsprop", "sgd"])
 def test_a_restored_optimiser_goes_on_to_the_same_bits(kind):
     first, straight = make_optimiser(kind), Parameters({"W": (16, 10)})
     steps = gradients(160)

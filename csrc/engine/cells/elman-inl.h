@@ -64,7 +64,7 @@ template <int A> static void elman_backward_as(const BackwardArgs& a, Team team)
       });
     }
     barrier(s, team);
-    carry_back(a, s, da, a.H, 0, a.H, a.recurrent_mask__BH ? a.scratch__BH : running, a.recurrent_mask__BH || !a.lengths__B, k % 2 == 1);
+    carry_back(a, s, {{da, 0, a.H}}, a.H, a.recurrent_mask__BH ? a.scratch__BH : running, a.recurrent_mask__BH || !a.lengths__B, k % 2 == 1);
     if (a.recurrent_mask__BH) carry_back_masked(a, s);
     if (a.xi__tB) multiply_by_xi(a, s, t, running);
   }

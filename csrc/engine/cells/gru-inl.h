@@ -27,12 +27,13 @@ static void gru_forward(const ForwardArgs& a, Team team) {
       const int64_t n = s.rows.end - b < BLOCK ? s.rows.end - b : BLOCK;
       start_rows(a, t, b, n, start);
       Product p = product_with_W(a, s, h_seen + b * H, n, k % 2 == 1);
-      p.start = start;
       p.C = gates + b * G, p.ldc = G;
-      gate_panels(p, s, 0, 2, [&] { product(p); });
-      p.start = bias, p.start_shift = -2 * H;  // q lies behind n, one block further on than W_n
-      p.shift = H;
-      gate_panels(p, s, 2, 1, [&] { product(p); });
+      for (int i = 0; i < 2; i++) {
+        const bool q = (i == 1) != p.backwards;  // q lies behind n, one block further on than W_n
+        p.start = q ? bias : start, p.start_shift = q ? -2 * H : 0;
+        p.shift = q ? H : 0;
+        gate_panels(p, s, q ? 2 : 0, q ? 1 : 2, [&] { product(p); });
+      }
       for (int64_t i = b; i < b + n; i++) {
         float *row = gates + i * G, *h = a.hs__tBH + after(a, t) + i * H;
         if (!alive(a, t, i)) { copy_units(s, h, h_before + i * H); continue; }
@@ -90,8 +91,8 @@ static void gru_backward(const BackwardArgs& a, Team team) {
     }
     barrier(s, team);
     float* to = a.recurrent_mask__BH ? a.scratch__BH : running;
-    carry_back(a, s, da_t, G, 0, 2 * H, to, a.recurrent_mask__BH != nullptr, k % 2 == 1);
-    carry_back(a, s, da_t + 3 * H, G, 2 * H, H, to, false, k % 2 == 1);
+    const Columns parts[] = {{da_t, 0, 2 * H}, {da_t + 3 * H, 2 * H, H}};  // r z, then q
+    carry_back(a, s, parts, G, to, a.recurrent_mask__BH != nullptr, k % 2 == 1);
     if (a.recurrent_mask__BH) carry_back_masked(a, s);
     if (a.xi__tB) multiply_by_xi(a, s, t, running);
   }

@@ -140,7 +140,7 @@ static void lnlstm_backward(const BackwardArgs& a, Team team) {
         put(dh_at + j, m, all<T>(0.0f));
       });
     }
-    carry_back(a, mine, da_t, G, 0, 4 * H, a.recurrent_mask__BH ? a.scratch__BH : running, a.recurrent_mask__BH || !a.lengths__B, k % 2 == 1);
+    carry_back(a, mine, {{da_t, 0, 4 * H}}, G, a.recurrent_mask__BH ? a.scratch__BH : running, a.recurrent_mask__BH || !a.lengths__B, k % 2 == 1);
     if (a.recurrent_mask__BH) carry_back_masked(a, mine);
     if (a.xi__tB) multiply_by_xi(a, mine, t, running);
     if (a.xi__tB) multiply_by_xi(a, mine, t, running_s);

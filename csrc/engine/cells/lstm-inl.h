@@ -97,7 +97,7 @@ static void lstm_backward(const BackwardArgs& a, Team team) {
       });
     }
     barrier(s, team);
-    carry_back(a, s, da_t, G, 0, G, a.recurrent_mask__BH ? a.scratch__BH : running, a.recurrent_mask__BH || !a.lengths__B, k % 2 == 1);
+    carry_back(a, s, {{da_t, 0, G}}, G, a.recurrent_mask__BH ? a.scratch__BH : running, a.recurrent_mask__BH || !a.lengths__B, k % 2 == 1);
     if (a.recurrent_mask__BH) carry_back_masked(a, s);
     if (a.xi__tB) multiply_by_xi(a, s, t, running);
     if (a.xi__tB) multiply_by_xi(a, s, t, running_s);

@@ -4,7 +4,7 @@ import sys
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from unspool.kernels.machine import kernel_info
+from unspool.kernels.machine import BF16_INSTRUCTIONS, kernel_info
 from unspool.model import options as network
 from unspool.model.config import ModelConfig
 from unspool.training.precision import faster_precision
@@ -12,7 +12,7 @@ from unspool.training.precision import faster_precision
 AUTO = "auto"
 PRECISION = replace(
     network.PRECISION,
-    help=f"{network.PRECISION.help} auto: bf16 if this machine has AMX and a network of the given sizes (256 units if not given) is measured to be faster in bf16, else float32; the run stores which.",
+    help=f"{network.PRECISION.help} auto: bf16 if this machine has an instruction for it and a network of the given sizes (256 units if not given) is measured to be faster in bf16, else float32; the run stores which.",
     choices=(*network.PRECISION.choices, AUTO),
     check=None,
 )
@@ -33,6 +33,6 @@ def with_precision(options: T) -> T:
         config, getattr(given, "batch_size", None) or B, getattr(given, "window", None) or TAU
     )
     if not getattr(given, "quiet", False):
-        why = "measured" if kernel_info()["bf16"] == "amx" else "no AMX"
+        why = "measured" if kernel_info()["bf16"] in BF16_INSTRUCTIONS else "no instruction for bf16"
         print(f"unspool: precision {chosen} (auto: {why})", file=sys.stderr)
     return replace(given, precision=chosen)  # type: ignore[no-any-return]

@@ -85,8 +85,11 @@ def backpropagate(
     """
     check_choice("recompute", recompute, ("none", "sqrt"))
     tau, B = x.shape[:2]
+    if fresh is not None and np.shape(fresh) != (tau, B):
+        raise InputError(
+            f"fresh has shape {np.shape(fresh)}; expected {(tau, B)}, one value for each step and row"
+        )
     fresh = None if fresh is None or not fresh.any() else fresh
-    there = _Window(model, x, y, lengths, masks, weights or model.weights(), xi, scale, sampled_mask, fresh)
     pieces = _pieces(tau, fresh, steps_between_cuts(model.backend.BLOCK, B) if recompute == "sqrt" else None)
     longest = tau if recompute == "none" else max(stop - begin for begin, stop in pieces)
     _refuse_what_does_not_fit(model.config, longest, B)
@@ -95,6 +98,7 @@ def backpropagate(
         raise InputError(
             f"{cut} needs a model that reads in one direction; use recompute='none' and no such reset"
         )
+    there = _Window(model, x, y, lengths, masks, weights or model.weights(), xi, scale, sampled_mask, fresh)
     carry_after = tau if carry_after is None else carry_after
     return _through(there, pieces, state, gradient, carry_after, keep=recompute == "none")
 
@@ -119,10 +123,11 @@ class _Window(NamedTuple):
 
     def begin(self, t: int, state: State | None) -> State:
         """Return the state before a step from what the steps before left, with its reset rows."""
-        initial, rows = self.model.initial_state(self.x.shape[1]), self.reset_before(t)
-        if state is None or rows is None:
-            return initial if state is None else state
-        return replace_rows(state, rows, initial)
+        rows = self.reset_before(t)
+        if state is not None and rows is None:
+            return state
+        initial = self.model.initial_state(self.x.shape[1])
+        return initial if state is None or rows is None else replace_rows(state, rows, initial)
 
     def end_at_reset(self, t: int, d_state: State, gradient: Gradient) -> State:
         """Add the gradients of reset rows to that of h(0); return those of the state that the steps before left."""

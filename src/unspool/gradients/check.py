@@ -210,12 +210,22 @@ def by_torch(model: Model, x: Floats | Ids, y: Ids) -> Gradients:
             read = [_torch_layer(torch, config, p, h, layer, reverse) for _, reverse in own]
             h, end = (torch.cat([part[i] for part in read], dim=-1) for i in (0, 1))
         h = end if config.pattern == "last" else h
-    o = h @ p[config.output_matrix].T + p["c"]
-    loss = torch.nn.functional.cross_entropy(
-        o.reshape(-1, config.outputs), torch.tensor(y).long().reshape(-1)
-    )
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss = _torch_loss(torch, config, p, h.reshape(y.size, -1), torch.tensor(y).long().reshape(-1))
+    loss.backward()
     return {n: np.zeros(v.shape) if v.grad is None else v.grad.numpy() for n, v in p.items()}
+
+
+def _torch_loss(torch: Any, config: ModelConfig, p: Any, h: Any, y: Any) -> Any:
+    """Return the mean loss of targets y (n,) after h (n, width)."""
+    if not config.cutoffs:
+        return torch.nn.functional.cross_entropy(h @ p[config.output_matrix].T + p["c"], y)
+    V = torch.cat([p["E"][: config.cutoffs[0]], p["V"]]) if config.tied else p["V"]
+    o = torch.log_softmax(h @ V.T + p["c"], dim=1)
+    parts = [o[:, : config.cutoffs[0]]]
+    for i in range(1, len(config.cutoffs) + 1):
+        P, V, c = (p[f"tail{i}.{letter}"] for letter in "PVc")
+        parts.append(o[:, config.cutoffs[0] + i - 1, None] + torch.log_softmax(h @ P.T @ V.T + c, dim=1))
+    return torch.nn.functional.nll_loss(torch.cat(parts, dim=1), y)
 
 
 def _activation(torch: Any, name: str) -> Any:

@@ -116,7 +116,7 @@ class GradientDecomposition:
             raise InputError(f"step {t} is beyond the window; expected 0 to {tau - 1}")
         gradient, here = self.model.gradient(), slice(t, t + 1)
         dV, dc = gradient.accumulator(self.model.config.output_matrix), gradient.accumulator("c")
-        self.weights.output.backward(self.h[here], self.do[here], dV, dc)  # 10.22, 10.24
+        self.weights.linear_output.backward(self.h[here], self.do[here], dV, dc)  # 10.22, 10.24
         for layer, reverse in layer_directions(self.model.config):
             if not (name.startswith(prefix(layer, reverse)) or self.model.config.feeds_logits):
                 continue
@@ -204,8 +204,7 @@ def decompose_gradient(
     o = model.logits(output, weights)
     targets = np.eye(model.config.outputs)[np.maximum(y, 0)]
     do = scale * (y >= 0)[..., None] * (softmax(o) - targets)  # 10.18
-    dh = weights.output.backend.matmul(do.reshape(-1, do.shape[-1]), weights.output.V[1]).reshape(
-        output.h.shape
-    )
+    dh = model.backend.matmul(do.reshape(-1, do.shape[-1]), weights.linear_output.V[1])
+    dh = dh.reshape(output.h.shape)
     layers = list(model.layer_gradients(output, dh, weights=weights))[::-1]
     return GradientDecomposition(model, weights, output, y, o, do, layers)

@@ -160,7 +160,7 @@ class Segment(NamedTuple):
 
     def with_resets(self, rows: Mask) -> Segment:
         """Return this segment with some rows (B,) reset before its first new step as well."""
-        if self.state is None and self.first == 0:
+        if not rows.any() or (self.state is None and self.first == 0):
             return self
         return self._replace(fresh=_resets(len(self.x), self.first, rows, self.fresh))
 
@@ -219,7 +219,7 @@ class CarriedState:
         if _all_reset(window):
             self.begin, self.x, self.fresh = None, None, None
             return None
-        rows, B = np.asarray(window.reset), np.shape(window.x)[1]
+        rows, B = np.asarray(window.reset, bool), np.shape(window.x)[1]
         if not rows.any():
             return None
         if rows.shape != (B,):

@@ -131,6 +131,9 @@ class Backend(Protocol):
     ) -> Loss:
         """Compute the cross-entropy of softmax(c + V h) and its gradients."""
 
+    def log_softmax_rows(self, o: Floats, start: Floats) -> Floats:
+        """Return start + log softmax(o) of each row."""
+
 
 BACKENDS: dict[str, Backend] = {
     "native": native,
@@ -138,6 +141,8 @@ BACKENDS: dict[str, Backend] = {
     "reference": reference,
     "reference_bf16": reference_bf16,
 }
+UNROUNDED: dict[Any, Backend] = {native_bf16: native, reference_bf16: reference}
+"""The backend without bf16 that goes with one in bf16."""
 PRECISIONS: dict[Precision, Backend] = {"float32": native, "bf16": native_bf16}
 """The backend of a network, by the precision of its config."""
 

@@ -10,17 +10,20 @@ from unspool.errors import InputError
 from unspool.kernels import _native, cgroup, checks
 
 MOST_THREADS = 256
+BF16_INSTRUCTIONS = ("amx", "avx512_bf16")
+"""Instruction sets with an instruction for bf16: products can be faster than in float32. The others use multiply-adds."""
 
 
 def kernel_info() -> dict[str, Any]:
     """Return the instruction sets in use, those that this machine has, and the threads of a call.
 
     isa        the instruction set of the kernels in float32
-    bf16       that of products in bf16: "amx", or the same as `isa`
-    available  names for `choose_isa` and `UNSPOOL_ISA`; "amx" is AVX-512 with the tiles of AMX for products in bf16
+    bf16       that of products in bf16: "amx", "avx512_bf16", or the same as `isa`
+    available  names for `choose_isa` and `UNSPOOL_ISA`; "amx" is AVX-512 with the tiles of AMX for products in bf16, "avx512_bf16"
+               AVX-512 with the instruction VDPBF16PS for them (AMD CPUs from Zen 4 on)
 
-    The first kernel in bf16 asks the system for tiles and tests them in a child process. Until then, `bf16` is "amx" if processor and
-    system report tiles; if they do not pass the test, it is "avx512" for the rest of the process.
+    The first kernel in bf16 tests the instruction; for "amx", it asks the system for tiles and tests them in a child process. Until then,
+    `bf16` is what processor and system report; if the test fails, it is "avx512" for the rest of the process.
     `UNSPOOL_ISA` forces an instruction set, `UNSPOOL_THREADS` or else `OMP_NUM_THREADS` a number of threads.
     """
     if checks.refusal is not None:

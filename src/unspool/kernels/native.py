@@ -35,6 +35,7 @@ from unspool.kernels.machine import kernel_info as kernel_info
 from unspool.kernels.machine import set_threads as set_threads
 from unspool.kernels.native_updates import adam as adam
 from unspool.kernels.native_updates import global_norm as global_norm
+from unspool.kernels.native_updates import rmsprop as rmsprop
 from unspool.kernels.native_updates import sgd as sgd
 from unspool.kernels.recurrence import Extra, Recurrence
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
@@ -295,6 +296,11 @@ def softmax_cross_entropy(
         accumulate,
     )
     return Loss(total, count, each.reshape(y.shape), None if dh is None else dh.reshape(h.shape))
+
+
+def log_softmax_rows(o: Floats, start: Floats) -> Floats:
+    """Return start + log softmax(o) of each row: o (rows, K), start (rows,)."""
+    return _native.log_softmax_rows(as_rows(o, "o"), as_floats(start, "start"))
 
 
 def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:

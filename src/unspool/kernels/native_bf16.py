@@ -9,6 +9,7 @@ from unspool.kernels.native import activate as activate
 from unspool.kernels.native import column_sum as column_sum
 from unspool.kernels.native import dropout_mask as dropout_mask
 from unspool.kernels.native import gather as gather
+from unspool.kernels.native import log_softmax_rows as log_softmax_rows
 from unspool.kernels.native import scale_rows as scale_rows
 from unspool.kernels.native import scatter_add as scatter_add
 from unspool.kernels.native import shift_rows as shift_rows

@@ -43,6 +43,30 @@ def adam(
     )  # fmt: skip
 
 
+def rmsprop(
+    p: Floats,
+    g: Floats,
+    v: Floats,
+    *,
+    step: int,
+    learning_rate: float,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    decay: float = 0.0,
+    scale: float = 1.0,
+) -> None:
+    """Update p and v in place: RMSprop with Adam's bias correction, and decoupled weight decay.
+
+    `step` counts from 1. The gradient is multiplied by `scale` first, for clipping.
+    """
+    if step < 1:
+        raise InputError(f"step is {step}; expected 1 or more")
+    _native.update(
+        "rmsprop", as_flat(as_written(p, "p"), "p"), as_flat(as_floats(g, "g"), "g"), [as_flat(as_written(v, "v"), "v")], scale,
+        [learning_rate, beta2, epsilon, decay, math.sqrt(1.0 - _power(beta2, step))],
+    )  # fmt: skip
+
+
 def _power(base: float, exponent: int) -> float:
     """Return base to a whole exponent of 0 or more, by products alone: pow() of a library differs between machines.
 

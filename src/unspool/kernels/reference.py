@@ -21,6 +21,7 @@ from unspool.kernels.philox import philox
 from unspool.kernels.recurrence import Recurrence
 from unspool.kernels.reference_updates import adam as adam
 from unspool.kernels.reference_updates import global_norm as global_norm
+from unspool.kernels.reference_updates import rmsprop as rmsprop
 from unspool.kernels.reference_updates import sgd as sgd
 from unspool.kernels.tape import Backward, Lookup, Loss, Tape
 
@@ -315,6 +316,13 @@ def softmax_cross_entropy(
     if dc is not None:
         _into(dc, do.sum(axis=0), accumulate)
     return Loss(float(nats.sum()), count, nats.reshape(shape[:-1]), backward.of_rows(do).reshape(shape))
+
+
+def log_softmax_rows(o: Floats, start: Floats) -> Floats:
+    """Return start + log softmax(o) of each row: o (rows, K), start (rows,)."""
+    top = o.max(axis=1, keepdims=True)
+    total = np.exp(o - top).sum(axis=1, keepdims=True)
+    return o + (start[:, None] - (top + np.log(total)))  # type: ignore[no-any-return]
 
 
 def dropout_mask(shape: tuple[int, ...], *, seed: int, stream: int, rate: float) -> Floats:

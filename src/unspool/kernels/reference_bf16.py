@@ -9,6 +9,7 @@ from unspool.kernels.reference import activate as activate
 from unspool.kernels.reference import column_sum as column_sum
 from unspool.kernels.reference import dropout_mask as dropout_mask
 from unspool.kernels.reference import gather as gather
+from unspool.kernels.reference import log_softmax_rows as log_softmax_rows
 from unspool.kernels.reference import scale_rows as scale_rows
 from unspool.kernels.reference import scatter_add as scatter_add
 from unspool.kernels.reference import shift_rows as shift_rows

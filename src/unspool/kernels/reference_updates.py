@@ -36,6 +36,26 @@ def adam(
     p -= learning_rate / (1 - beta1**step) * m / (root + epsilon)
 
 
+def rmsprop(
+    p: Floats,
+    g: Floats,
+    v: Floats,
+    *,
+    step: int,
+    learning_rate: float,
+    beta2: float = 0.999,
+    epsilon: float = 1e-8,
+    decay: float = 0.0,
+    scale: float = 1.0,
+) -> None:
+    """Update p and v in place: RMSprop with Adam's bias correction, and decoupled weight decay."""
+    g = g * g.dtype.type(scale)
+    p *= 1 - learning_rate * decay
+    v *= beta2
+    v += (1 - beta2) * g * g
+    p -= learning_rate * g / (np.sqrt(v) / (1 - beta2**step) ** 0.5 + epsilon)
+
+
 def sgd(
     p: Floats,
     g: Floats,

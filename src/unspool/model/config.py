@@ -9,6 +9,7 @@ from unspool.cells import DEFAULT, CellName, cell_named, names_with
 from unspool.errors import InputError
 from unspool.kernels.arrays import Activation, Precision
 from unspool.model import options
+from unspool.model.cutoffs import FULL, parse_cutoffs
 from unspool.model.values import Feedback, Pattern
 from unspool.options import check_fields, declared, from_json, to_json
 
@@ -47,6 +48,7 @@ class ModelConfig:
     output; last (10.5): h(t) reads h(t-1), one output after the whole sequence. The figures' numbers are accepted."""
     feedback: Feedback = "token"
     precision: Precision = "float32"
+    softmax: str = FULL
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pattern", PATTERNS.get(self.pattern, self.pattern))
@@ -72,10 +74,31 @@ class ModelConfig:
             raise InputError(
                 f"tied=True needs as many inputs as outputs; got {self.inputs} and {self.outputs}"
             )
+        self._check_softmax()
         if self.pattern == "output":
             self._check_feedback()
         elif self.feedback != "token":
             raise InputError(f"feedback={self.feedback!r} requires pattern='output' (10.4)")
+
+    def _check_softmax(self) -> None:
+        """An adaptive softmax has clusters inside the vocabulary and gives an output at every step."""
+        if self.softmax == FULL:
+            return
+        if not self.cutoffs:
+            raise InputError(
+                f"softmax={self.softmax!r}: a network needs its clusters, for example adaptive:2000,10000; or full"
+            )
+        if self.cutoffs[-1] >= self.outputs:
+            raise InputError(
+                f"softmax={self.softmax!r}: the last cluster is empty; expected numbers below the {self.outputs} outputs"
+            )
+        for name, plain in (
+            ("pattern", "hidden"),
+            ("bidirectional", False),
+            ("dense", False),
+        ):
+            if getattr(self, name) != plain:
+                raise InputError(f"softmax={self.softmax!r} needs {name}={plain!r}; or softmax='full'")
 
     def _check_feedback(self) -> None:
         """Where the output is the only way back, there is no state to gate, drop, learn or read backwards."""
@@ -106,8 +129,13 @@ class ModelConfig:
 
     @property
     def output_matrix(self) -> str:
-        """The name of the matrix of the output: V, or E where tied."""
-        return "E" if self.tied else "V"
+        """The name of the matrix of the output: V, or E where tied. A tied adaptive softmax has rows of both, and is V."""
+        return "E" if self.tied and not self.cutoffs else "V"
+
+    @property
+    def cutoffs(self) -> tuple[int, ...]:
+        """The first token of every cluster of an adaptive softmax; () for a full one."""
+        return parse_cutoffs(self.softmax)
 
     @property
     def feeds_tokens(self) -> bool:

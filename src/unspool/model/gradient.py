@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from unspool.errors import CutWarning, InputError
 from unspool.kernels.arrays import Floats
 from unspool.model.config import ModelConfig
@@ -25,7 +27,9 @@ class Gradient:
     tables: dict[bool, Floats] = field(default_factory=dict)
     """The gradient of the input table E Uᵀ + b, by direction, if tokens are looked up in it. K G*H."""
     embedded: Floats | None = None
-    """The gradient of the rows of E, if they are read one by one. K X."""
+    """The gradient of the rows of E, if they are read one by one: a separate array where E is the output's matrix too. K X."""
+    head: Floats | None = None
+    """The gradient of the head of a tied adaptive softmax: rows of E, then V. (shortlist + clusters) X."""
     fed_back: Floats | None = None
     """The gradient of W = R V, if o(t-1) is fed back. H H."""
     written: set[str] = field(default_factory=set)
@@ -110,10 +114,20 @@ class Gradient:
             self.fed_back = self.values.zeros((self.config.hidden, self.config.hidden))
         return self.fed_back
 
+    def fold_head(self) -> None:
+        """Add the gradient of the head of a tied adaptive softmax to those of E and V."""
+        if self.head is not None and "V" in self.written:
+            V = self.values["V"]
+            n = len(self.head) - len(V)
+            self.values["E"][:n] += self.head[:n]
+            V[:] = self.head[n:]
+
     def add_to_E(self, part: Floats) -> None:
         """Add a part of the gradient of the embedding."""
-        dE = self.values["E"]
-        if self.claim("E"):
+        dE, written = self.values["E"], self.claim("E")
+        if np.may_share_memory(part, dE):
+            return
+        if written:
             dE += part
         else:
             dE[:] = part

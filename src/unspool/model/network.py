@@ -35,7 +35,8 @@ from unspool.model.heads.classes import Classes
 from unspool.model.inputs import as_int32, check_input, check_state, without_padding
 from unspool.model.layer import add_layer_gradient, fold_input_tables
 from unspool.model.layer_names import layer_directions
-from unspool.model.linear import OutputGradient
+from unspool.model.linear import OutputGradient, TailGradient
+from unspool.model.outputs import output_of
 from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters, initialise, prefix
 from unspool.model.pooling import EVERY_STEP, POOLS, Pooling
@@ -94,7 +95,11 @@ class Model(OnBackend):
         made = self.parameters.like() if values is None else values
         gradient = Gradient(self.config, made, block=self.backend.BLOCK)
         if self.config.gathers:
-            gradient.embedded = self.backend.zeros(self.parameters["E"].shape)
+            apart = self.config.output_matrix == "E"
+            gradient.embedded = self.backend.zeros(made["E"].shape) if apart else made["E"]
+            gradient.embedded[:] = 0
+        if self.config.tied and self.config.cutoffs:
+            gradient.head = self.backend.zeros((made["c"].size, self.config.width))
         return gradient
 
     def initial_state(self, B: int) -> State:
@@ -182,7 +187,7 @@ class Model(OnBackend):
             last = y[-1].astype(np.int32) if len(y) else first
         else:
             tape, before, last = free_running(
-                layer, R, x, first, lengths, mask, weights.output, y, sampled_mask
+                layer, R, x, first, lengths, mask, weights.linear_output, y, sampled_mask
             )
         h = tape.h if mask is None else self.backend.scale_rows(np.ascontiguousarray(tape.h), mask)
         return Output(h, [(last, None)], [LayerTape(x, [tape], mask, before)], ids)
@@ -213,16 +218,17 @@ class Model(OnBackend):
         return self.head.loss(layer, h, y, self.output_gradient(gradient, scale))
 
     def output_gradient(self, gradient: Gradient, scale: float = 1.0) -> OutputGradient:
-        """Return where the gradients of V (of E, if tied) and c go, each of `scale` times the sum of the losses."""
-        (dV, dc), held = gradient.accumulators(self.config.output_matrix, "c")
-        return OutputGradient(dV, dc, scale, held)
+        """Return where the gradients of V (of E, if tied), c and the tails go, each of `scale` times the sum of the losses."""
+        (dV, dc, *more), held = gradient.accumulators(*output_of(self.config).names(self.config))
+        tails = tuple(TailGradient(*more[i : i + 3]) for i in range(0, len(more), 3))
+        return OutputGradient(dV if gradient.head is None else gradient.head, dc, scale, held, tails)
 
     def head_input(self, output: Output) -> Floats:
         """Return the input of the head: h (tau, B, width), or one vector per row (B, width), with pattern="last" the final state."""
         return self.pooling.forward(output, self.backend)
 
     def logits(self, output: Output, weights: Weights | None = None) -> Floats:
-        """Return o = c + V h, (tau, B, K) or (B, K)."""
+        """Return o = c + V h, or that of an adaptive softmax: softmax(o) are the probabilities. (tau, B, K) or (B, K)."""
         return (weights or self.weights()).output(self.head_input(output))
 
     def backward_from_logits(
@@ -232,8 +238,9 @@ class Model(OnBackend):
         h = self.head_input(output)
         if np.shape(do) != (*h.shape[:-1], self.config.outputs):
             raise InputError(f"do has shape {np.shape(do)}; expected {(*h.shape[:-1], self.config.outputs)}")
+        layer = (weights or self.weights()).linear_output
         dV, dc = gradient.accumulator(self.config.output_matrix), gradient.accumulator("c")
-        return (weights or self.weights()).output.backward(h, do, dV, dc)
+        return layer.backward(h, do, dV, dc)
 
     def backward(
         self,
@@ -325,6 +332,7 @@ class Model(OnBackend):
         weights = weights or self.weights()
         E = self.parameters["E"] if self.config.embedding else None
         fold_input_tables(gradient, E, weights.layers[0])
+        gradient.fold_head()
         if self.config.feeds_logits:
             fold_feedback(self.parameters, gradient, self.backend)
         gradient.folded = True

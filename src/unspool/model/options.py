@@ -5,6 +5,7 @@ from typing import Any, Literal, get_args
 
 from unspool.cells import CELLS, CellName
 from unspool.kernels.arrays import Activation, Precision
+from unspool.model.cutoffs import SOFTMAX_CHECK
 from unspool.model.pooling import POOLS
 from unspool.model.values import Feedback
 from unspool.options import FRACTION, NOT_NEGATIVE, POSITIVE, TRUTH, UNIT, Option, whole
@@ -39,6 +40,12 @@ RECURRENT_DROPOUT: Option[float] = _network(
     "recurrent_dropout",
     "Fraction of the state that is dropped inside the recurrence in training, one mask per sequence.",
     FRACTION,
+)
+SOFTMAX: Option[str] = _network(
+    "softmax",
+    "Output layer: full, adaptive (frequent tokens in a head, rare ones in clusters: faster for large vocabularies; "
+    "adaptive:N1,N2,… names the first token of each cluster), or auto, the better one for the vocabulary.",
+    SOFTMAX_CHECK,
 )
 ACTIVATION: Option[Activation] = _network(
     "activation", "Activation of the Elman cell; the other cells accept only tanh.", choices=get_args(Activation)
@@ -92,8 +99,8 @@ MAX_LENGTH: Option[int] = Option(
 
 PRECISION: Option[Precision] = _network(
     "precision",
-    "Numbers in matrix products: float32, or bf16, which CPUs with AMX can multiply faster. Each gives the same bits on "
-    "every machine.",
+    "Numbers in matrix products: float32, or bf16, which Intel CPUs with AMX and AMD CPUs from Zen 4 on multiply faster. Each "
+    "gives the same bits on every machine.",
     choices=get_args(Precision),
 )
 

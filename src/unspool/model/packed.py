@@ -13,7 +13,8 @@ from unspool.kernels.backend import Backend
 from unspool.kernels.machine import refuse_copy
 from unspool.model.config import ModelConfig
 from unspool.model.layer import LayerWeights
-from unspool.model.linear import Linear
+from unspool.model.linear import Linear, OutputLayer, require_linear
+from unspool.model.outputs import output_of
 from unspool.model.parameters import Parameters, prefix
 
 
@@ -63,10 +64,14 @@ class Weights:
         return LayerWeights(cell, config.activation, reverse, name, U, W, b, extra, E, self.backend)
 
     @cached_attribute
-    def output(self) -> Linear:
-        """The output layer, V packed for both passes."""
-        V = self.parameters[self.config.output_matrix]
-        return Linear.of(V, self.parameters["c"], self.backend)
+    def output(self) -> OutputLayer:
+        """The output layer, packed for both passes."""
+        return output_of(self.config).layer(self.config, self.parameters, self.backend)
+
+    @property
+    def linear_output(self) -> Linear:
+        """The output layer o = c + V h; raise where it is an adaptive softmax."""
+        return require_linear(self.output)
 
 
 for packed in (Weights, LayerWeights):

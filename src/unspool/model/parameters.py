@@ -21,6 +21,7 @@ from unspool.kernels.arrays import Floats
 from unspool.kernels.memory import require_memory
 from unspool.model.config import ModelConfig
 from unspool.model.layer_names import layer_directions
+from unspool.model.outputs import output_of
 
 Shapes = dict[str, tuple[int, ...]]
 TRANSPOSED = (".U", ".R")
@@ -50,9 +51,7 @@ def shapes_of(config: ModelConfig) -> Shapes:
         if config.learn_h0:
             own |= {name: (H,) for name in ("h0", "s0")[: cell.parts]}
         shapes |= {prefix(layer, reverse) + name: shape for name, shape in own.items()}
-    if not config.tied:
-        shapes["V"] = (config.outputs, config.width)
-    shapes["c"] = (config.outputs,)
+    shapes |= output_of(config).shapes(config)
     return dict(sorted(shapes.items(), key=lambda item: len(item[1]) == 1))
 
 
@@ -158,6 +157,5 @@ def initialise(config: ModelConfig, rng: np.random.Generator) -> Parameters:
     for layer, reverse in layer_directions(config):
         begin = initialise_feedback if config.pattern == "output" else cell.initialise
         begin(parameters.layer(layer, reverse), rng)
-    if not config.tied:
-        parameters["V"][:] = rng.standard_normal(parameters["V"].shape) * config.width**-0.5
+    output_of(config).initialise(config, parameters, rng)
     return parameters

@@ -14,7 +14,9 @@ from unspool.errors import InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Mask
 from unspool.model.feedback import AT
+from unspool.model.linear import require_linear
 from unspool.model.network import Model
+from unspool.model.outputs.adaptive import AdaptiveLayer
 from unspool.model.packed import Weights
 from unspool.model.values import rows_of
 
@@ -163,4 +165,14 @@ def _native(model: Model, weights: Weights, table: Floats) -> native.Stream:
                 [each.copy() if isinstance(each, np.ndarray) else each for each in layer.extra_forward],
             )
         )
-    return native.Stream(layers, weights.output.V[0], model.parameters["c"].copy(), [weights])
+    output = weights.output
+    head, tails = (
+        (output.head, output.tails) if isinstance(output, AdaptiveLayer) else (require_linear(output), ())
+    )
+    parts = [(tail.P.V[0], tail.V.V[0], _copied(tail.V.c)) for tail in tails]
+    return native.Stream(layers, head.V[0], _copied(head.c), [weights], parts)
+
+
+def _copied(c: Floats | None) -> Floats:
+    assert c is not None
+    return c.copy()

@@ -9,7 +9,7 @@ __all__ = ["CLIP", "DECAY", "LEARNING_RATE", "OPTIMISER", "SCHEDULE"]
 
 OPTIMISER: Option[str] = Option(
     "optimiser",
-    "Optimiser; sgd has momentum 0.9.",
+    "Optimiser; rmsprop is adam without a mean of the gradient; sgd has momentum 0.9.",
     choices=OPTIMISERS,
 )
 SCHEDULE: Option[str] = Option(

@@ -67,8 +67,17 @@ def _refuse_no_counterpart(config: ModelConfig) -> None:
         raise InputError(
             "learn_h0=True: a state_dict has no place for h(0); export the recurrent layers alone"
         )
+    _refuse_adaptive(config)
     if config.activation not in ("tanh", "relu"):
         raise InputError(f"activation={config.activation!r}: nn.RNN computes tanh or relu only")
+
+
+def _refuse_adaptive(config: ModelConfig) -> None:
+    if config.cutoffs:
+        raise InputError(
+            f"softmax={config.softmax!r}: the tails of nn.AdaptiveLogSoftmaxWithLoss have no biases, and these have; convert "
+            "the recurrent layers alone"
+        )
 
 
 def _layers_to_torch(config: ModelConfig, parameters: Parameters) -> dict[str, Floats]:
@@ -116,6 +125,8 @@ def from_torch(
     """
     _inner_biases(config)
     modules = Modules.found(config, state_dict, embedding, rnn, linear)
+    if modules.rest:
+        _refuse_adaptive(config)
     if onto is None and modules.rest:
         modules.refuse_incomplete(config, state_dict)
     parameters = Parameters(shapes_of(config)) if onto is None else onto

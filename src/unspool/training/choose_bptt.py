@@ -35,7 +35,7 @@ LONG = 512
 """tau in (1); less where the text is short."""
 HIDDEN = 128
 """The largest probe."""
-SAME = ("cell", "layers", "pattern", "feedback", "activation", "h0")
+SAME = ("cell", "layers", "pattern", "feedback", "activation", "h0", "softmax")
 """What the probe has of the given recipe as it is; its sizes are capped."""
 FEWEST, MOST = 40, 160
 """Updates of the probe: a run of three minutes makes most of them, a shorter run fewer."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
@@ -35,7 +35,7 @@ from unspool.evaluation.language import no_progress
 from unspool.evaluation.read import require_own_precision, require_text_model
 from unspool.kernels.arrays import Floats, Ids, Real
 from unspool.model.inputs import as_int32
-from unspool.model.linear import Linear
+from unspool.model.linear import OutputLayer
 from unspool.model.network import Model
 from unspool.model.packed import Weights
 from unspool.model.stream import Stream
@@ -54,12 +54,12 @@ class Learning:
     """How a model learns while it reads: the learning rate, the segment length and the optimiser.
 
     >>> Learning(learn_rate=1e-3)
-    Learning(learn_rate=0.001, learn_segment=32, optimiser='adam')
+    Learning(learn_rate=0.001, learn_segment=32, optimiser='rmsprop')
     """
 
     learn_rate: float = 5e-4
     learn_segment: int = 32
-    optimiser: str = OPTIMISER.field("adam")
+    optimiser: str = OPTIMISER.field("rmsprop")
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -71,7 +71,7 @@ class ScoredWindow(NamedTuple):
     y: Ids  # n
     log_prob: Real  # n
     h: Floats  # n width
-    layer: Linear
+    layer: OutputLayer
 
     def logits(self) -> Floats:
         """Return o (n, K); call it before the next window is taken, which changes the parameters."""
@@ -153,7 +153,7 @@ class LearningReader:
             loss = model.loss(output, y, scale=1.0 / len(y), weights=weights, gradient=gradient)
             if not math.isfinite(loss.sum):
                 raise Diverged(
-                    f"the loss is {loss.sum} after {self.updates:,} updates: lower learn_rate, now {self.learning.learn_rate:g}"
+                    f"the loss is {loss.sum} after {self.updates:,} updates: lower learn_rate={self.learning.learn_rate:g}"
                 )
             model.backward(output, loss.dh, gradient, weights=weights, consume=True)
             model.fold_input_tables(gradient, weights)
@@ -224,20 +224,41 @@ class LearningReader:
             raise InputError(f"ids have shape {ids.shape}; expected (n,), each from 0 to {K - 1}")
         return ids
 
+    def continue_after(self, stream: Stream, token: int) -> None:
+        """Begin a new segment with a token that follows what a stream has read: what the stream read is not learned from."""
+        self._checked(np.array([token]))
+        if self.model.config.feeds_tokens:
+            self._state = [(np.array([token], np.int32), None)]
+        else:
+            pairs = zip(stream.state(), self._state, strict=True)
+            self._state = [
+                (h[None].copy(), None if old is None else s[None].copy()) for (h, s), (_, old) in pairs
+            ]
+        self._tokens, self._stream = [token], None
+
     def save(self, path: str | Path) -> None:
         """Write everything that changes while reading; `load` goes on to the same bits."""
+        write_arrays(path, *self.to_arrays())
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what `save` writes: arrays and plain values."""
         arrays: dict[str, Any] = {"parameters": self.model.parameters.flat}
         arrays |= {f"optimiser.{name}": array for name, array in self._optimiser.arrays.items()}
         arrays |= {f"state.{i}.{name}": array for i, pair in enumerate(self._state)
                    for name, array in zip("hs", pair, strict=True) if array is not None}  # fmt: skip
         arrays["tokens"] = np.array(self._tokens, np.int32)
-        metadata = {"learning": asdict(self.learning), "step": self.updates, "model": self._begun_with}
-        write_arrays(path, arrays, metadata)
+        return arrays, {"learning": asdict(self.learning), "step": self.updates, "model": self._begun_with}
 
     @classmethod
     def load(cls, path: str | Path, model: Model) -> LearningReader:
         """Return the reader that `save` wrote; `model` is the one that it began with."""
-        arrays, metadata = read_arrays(path)
+        return cls.from_arrays(*read_arrays(path), path, model)
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, Any], metadata: Mapping[str, Any], path: str | Path, model: Model
+    ) -> LearningReader:
+        """Return the reader whose `to_arrays` was read from a file; error messages name the file."""
         saved = read_as(SavedReader, metadata, path)
         if saved["model"] != model.parameters.sha256:
             raise FileError(f"{path}: a reader that began with another model; pass that model")

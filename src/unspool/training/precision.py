@@ -1,4 +1,4 @@
-"""Which precision trains faster here: bf16 needs the tiles of AMX to be faster than float32."""
+"""Which precision trains faster here: bf16 needs an instruction of the CPU for it to be faster than float32."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from unspool.gradients.bptt import backpropagate
 from unspool.gradients.check import window
 from unspool.kernels.arrays import Precision
-from unspool.kernels.machine import kernel_info
+from unspool.kernels.machine import BF16_INSTRUCTIONS, kernel_info
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.training.timing import measure_update_rate
@@ -20,15 +20,17 @@ SECONDS = 0.3
 
 
 def faster_precision(config: ModelConfig, B: int, tau: int) -> Precision:
-    """Return bf16 if this machine has AMX and windows of this network take less time in it; else float32."""
-    if kernel_info()["bf16"] != "amx":
+    """Return bf16 if this machine has an instruction for it and windows of this network take less time in it; else float32."""
+    if kernel_info()["bf16"] not in BF16_INSTRUCTIONS:
         return "float32"
     rates: dict[Precision, float] = {"float32": 0.0, "bf16": 0.0}
     for _ in range(2):
         for precision in rates:
             found = measure_update_rate(_windows(replace(config, precision=precision), B, tau), SECONDS)
             rates[precision] = max(rates[precision], found)
-    if kernel_info()["bf16"] != "amx":  # the first kernel in bf16 has found that the tiles do not work
+    if (
+        kernel_info()["bf16"] not in BF16_INSTRUCTIONS
+    ):  # the first kernel in bf16 has found that the instruction does not work
         return "float32"
     return max(rates, key=lambda precision: rates[precision])
 

@@ -6,9 +6,11 @@ Of a text of T tokens, a network with N weights inside (those to the output not 
     H: the largest of SIZES that still reads D ≥ READ · N tokens                                        (2)
     learning rate = min(HIGHEST, RATE / H)                                                              (3)
     dropout = DROPOUT · E / (E + HALF),  E = D / T epochs                                               (4)
+    K > 1,024: dropout = max((4), WORD_DROPOUT · x / (x + 1)), decay = WORD_DECAY · x / (x + 1),
+               x = (E · K / T / RARE)²                                                                  (5)
 
 A larger network learns more from every token and sees fewer of them; (2) is where the two balance. A network that
-reads its text several times begins to know it by heart; (4) is what holds it back. `docs/log.md` has the
+reads its text several times begins to know it by heart; (4) is what holds it back, and (5) where most tokens are rare. `docs/log.md` has the
 measurements behind every constant. Whatever the user has fixed is taken as it is, and the rest follows it.
 """
 
@@ -22,6 +24,7 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import Activation, Precision
 from unspool.model import options as network
 from unspool.model.config import INPUT_TABLE_LIMIT, ModelConfig
+from unspool.model.cutoffs import FULL, parse_cutoffs
 from unspool.model.values import Feedback
 from unspool.optimisers import options as optimisers
 from unspool.optimisers.schedules.base import Plans, refuse_plans
@@ -40,8 +43,16 @@ DROPOUT = 0.4
 """What dropout comes near to over many epochs."""
 HALF = 5.0
 """After how many epochs half of it is reached."""
+WORD_DROPOUT, WORD_DECAY = 0.6, 0.5
+"""The dropout and weight decay that a large vocabulary comes near to."""
+RARE = 0.2
+"""Half of both is reached where epochs times the share of types among the tokens is so much."""
 ROWS, TAU = 16, 64
 """Rows and steps of a window: small ones, and so many updates."""
+TAILS = 1.5
+"""The outputs that an adaptive softmax computes per token, over those of its shortlist: about so many for the tails."""
+LEAST_READ, LEAST_EPOCHS = 1_000_000, 0.6
+"""Tokens, and passes over its text, that a network of a large vocabulary reads until it predicts better than 5-grams."""
 RESTART = 0.02
 """The probability that an update resets a row: after 50 windows in the mean."""
 KEYS = {"batch_size": "B", "window": "tau", "warmup_fraction": "warmup"}
@@ -77,6 +88,7 @@ class Recipe:
     pattern: str = "10.3"
     feedback: Feedback = "token"
     precision: Precision = "float32"
+    softmax: str = FULL
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -144,9 +156,18 @@ def choose_recipe(
         recipe, rate = _measured(sizes, vocabulary, seconds, measure)
         recipe = replace(recipe, steps=max(1, round((seconds - (clock() - begin)) * rate)))
     epochs = recipe.steps * recipe.batch_size * recipe.window / max(1, tokens)
-    dropout = round(DROPOUT * epochs / (epochs + HALF), 2)  # (4)
-    warmup = max(1, min(100, recipe.steps // 10))
-    return replace(recipe, **{"dropout": dropout, "warmup": warmup} | given)
+    dropout, decay = _regularisation(epochs, vocabulary, tokens)
+    found = {"dropout": dropout, "decay": decay, "warmup": max(1, min(100, recipe.steps // 10))}
+    return replace(recipe, **found | given)
+
+
+def _regularisation(epochs: float, vocabulary: int, tokens: int) -> tuple[float, float]:
+    """Return dropout and weight decay after (4) and (5)."""
+    dropout = DROPOUT * epochs / (epochs + HALF)  # (4)
+    if vocabulary <= INPUT_TABLE_LIMIT:
+        return round(dropout, 2), 0.0
+    x = (epochs * vocabulary / max(1, tokens) / RARE) ** 2  # (5)
+    return round(max(dropout, WORD_DROPOUT * x / (x + 1)), 2), round(WORD_DECAY * x / (x + 1), 2)
 
 
 def check(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,7 +220,17 @@ def weights(recipe: Recipe, vocabulary: int) -> tuple[int, int]:
         recipe.embedding if vocabulary > INPUT_TABLE_LIMIT else 0
     )  # else a row of a table, which costs nothing
     inside = cell.weights(read, H) + (recipe.layers - 1) * cell.weights(H, H)
-    return inside, inside + vocabulary * H
+    cutoffs = parse_cutoffs(recipe.softmax)
+    return inside, inside + round(TAILS * cutoffs[0] if cutoffs else vocabulary) * H
+
+
+def tokens_to_beat_ngrams(vocabulary: int, tokens: int) -> int:
+    """Return about how many tokens a network of a large vocabulary must read to predict better than the n-grams of its text.
+
+    >>> tokens_to_beat_ngrams(33_278, tokens=2_000_000), tokens_to_beat_ngrams(65, tokens=1_000_000)
+    (1200000, 0)
+    """
+    return max(LEAST_READ, round(LEAST_EPOCHS * tokens)) if vocabulary > INPUT_TABLE_LIMIT else 0
 
 
 def _hiddens(given: Mapping[str, Any]) -> Sequence[int]:

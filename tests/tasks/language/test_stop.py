@@ -18,6 +18,7 @@ from unspool.model.network import Model
 from unspool.tasks.language.generator import TextGenerator
 from unspool.tasks.language.stop import StopFilter
 from unspool.tasks.language.text_model import TextModel
+from unspool.training.dynamic import Learning
 
 
 def ended(text: str, stops: list[str]) -> str:
@@ -96,3 +97,13 @@ def test_a_saved_state_goes_on_under_a_repetition_penalty(tmp_path: Path) -> Non
     plain.read("the cat")
     assert list(islice(plain.write(5, Sampling(1.0)), 40)) != whole
     assert np.array_equal(second.history.seen(), reader.history.seen())
+
+
+def test_a_prompt_that_is_learned_from_counts_as_seen() -> None:
+    model = text_model("char", "the cat sat on the mat")
+    plain, learning = TextGenerator(model), TextGenerator(model, Learning(learn_rate=1e-3, learn_segment=4))
+    for reader in (plain, learning):
+        reader.read("the cat")
+        reader.read(" sat")
+    assert np.array_equal(plain.history.seen(3), learning.history.seen(3))
+    assert np.array_equal(plain.history.seen(), learning.history.seen())

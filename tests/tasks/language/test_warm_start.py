@@ -15,6 +15,7 @@ from unspool.cli.main import main
 from unspool.data.tokens.vocab import UNK, Vocab
 from unspool.errors import InputError
 from unspool.model.network import Model
+from unspool.model.outputs import output_of
 from unspool.storage.run_folder import MODEL, read_config
 from unspool.tasks.language.estimator import LanguageModel
 from unspool.tasks.language.run import resume, run
@@ -61,6 +62,8 @@ def planned(config: RunConfig) -> tuple[Started, TrainingPlanned]:
         {"cell": "lstm", "layers": 2, "h0": "learned"},
         {"embedding": 16, "tied": True},
         {"embedding": 5},
+        {"softmax": "adaptive:6,12"},
+        {"softmax": "adaptive:6", "embedding": 16, "tied": True},
         {"pattern": "10.4", "cell": "elman"},
         {"pattern": "10.4", "cell": "elman", "feedback": "logits"},
     ],
@@ -71,14 +74,19 @@ def test_old_tokens_keep_their_parameters_and_new_ones_begin_as_in_a_new_network
     assert start.shape().items() >= shape.items()
     config = replace(trained.model.config, inputs=K + 4, outputs=K + 4)
     new, fresh = (Model.initialise(config, seed=0).parameters for _ in range(2))
-    start.fill(
-        Model(config, new), lambda vocab: np.full(len(vocab), 0.5 * len(vocab)), Vocab(list(range(K + 3)))
+    shares = (
+        np.random.default_rng(0).dirichlet(np.ones(K + 4)),
+        np.random.default_rng(1).dirichlet(np.ones(K)),
     )
-    old = trained.model.parameters
+    for parameters in (new, fresh):
+        output_of(config).set_bias(config, parameters, np.log(shares[0]))
+    start.fill(Model(config, new), lambda vocab: np.log(shares[1]))
+    old, before = trained.model.parameters, trained.model.parameters.like()
+    output_of(config).set_bias(trained.model.config, before, np.log(shares[1]))
     for name, size in old.shapes.items():
         inside = tuple(map(slice, size))
-        shift = 0.5 * 4 if name == "c" else 0.0
-        assert np.array_equal(new[name][inside], old[name] + np.float32(shift)), name
+        shift = fresh[name][inside] - before[name] if name.split(".")[-1] == "c" else 0.0
+        assert np.array_equal(new[name][inside], old[name] + shift), name
         outside = np.ones(new[name].shape, bool)
         outside[inside] = False
         assert (new[name][outside] == fresh[name][outside]).all(), name

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from unspool.baselines.language import default_order, has_test, language_baselines
 from unspool.baselines.mixture import cross_fitted
+from unspool.cli.learning import LearnOptions, learning_json, learning_line, learning_rows
 from unspool.cli.options import CommonOptions, Flag
 from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.progress import waiting
@@ -26,7 +27,7 @@ from unspool.data.text.parts import PARTS, Part
 from unspool.errors import InputError
 from unspool.evaluation.language import WINDOW, evaluate, in_reading_order
 from unspool.evaluation.metrics import Metrics, measure
-from unspool.kernels.arrays import Real
+from unspool.kernels.arrays import Ids, Real
 from unspool.options import check_order
 from unspool.storage import run_folder
 from unspool.tasks.language.text_model import TextModel
@@ -52,6 +53,7 @@ def evaluate_command(
     backward: Flag = False,
     window: int = WINDOW,
     files: SurpriseOptions = SurpriseOptions(),
+    learning: LearnOptions = LearnOptions(),
     options: CommonOptions = CommonOptions(),
 ) -> None:
     """Run `unspool evaluate`.
@@ -73,6 +75,7 @@ def evaluate_command(
     if order is not None:
         check_order(order, least=0)
     files.check(text or [], json=options.json)
+    learning.learning()
     model = TextModel.load(run, mixture=True)
     _check_direction(model, backward)
     judged = _read(run, model, text, part)
@@ -85,15 +88,27 @@ def evaluate_command(
         log_probs = network.log_prob(in_reading_order(judged.ids, model.backward))
     result = measure(log_probs, *judged.widths_after_first(model.backward))
     more = _mixed(model, judged, log_probs)
+    with scoring_bar(console) as progress:
+        task = progress.add_task("", total=len(judged.ids) - 1, visible=learning.learn)
+        learned = learning.score(
+            model,
+            judged,
+            _valid(run, model, judged),
+            lambda done, total: progress.update(task, completed=done, total=total),
+        )
+    learned_rows = learning_rows(learned, model, judged)
     written = files.write(model, judged, log_probs, network)
     if options.json:
-        return print_json(_as_json(run, model, judged, found, result, more) | written)
+        content = _as_json(run, model, judged, found, result, more)
+        return print_json(content | learning_json(learned, learned_rows) | written)
     _describe(console, model, judged)
     table = terminal(stderr=files.to_standard_output)
-    table.print(measures_table(found, result, more))
+    table.print(measures_table(found, result, more + learned_rows))
     table.print(verdict(found, result))
     if model.mixture is not None:
         table.print(mixture_line(model.mixture.order, more[0].measure))
+    if learned is not None:
+        table.print(learning_line(learned), style="dim")
     for path in written.values():
         console.print(f"written: {path}")
 
@@ -111,6 +126,13 @@ def _read(run: Path, model: TextModel, text: list[str] | None, part: str | None)
             f"the {judged.name} split has {len(judged.ids)} tokens, which leaves nothing to predict; expected 2 or more"
         )
     return judged
+
+
+def _valid(run: Path, model: TextModel, part: Part) -> Ids | None:
+    """Return the validation split of the run, to choose on; None if it is the part itself, or if the run has no text."""
+    if part.name == "valid" or not (Path(run) / run_folder.TEXT).exists():
+        return None
+    return open_corpus(Path(run) / run_folder.TEXT, model.settings).valid.ids
 
 
 def _check_direction(model: TextModel, backward: bool) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from unspool.cli.learning import PromptLearning, learned_json, read_prompt
 from unspool.cli.options import FileOrDash, Flag, Replacing
 from unspool.cli.output import print_json
 from unspool.cli.output_files import as_output, check_outputs, is_standard_output, output
@@ -35,8 +36,8 @@ class Options:
 
     prompt: Annotated[str, Parameter(allow_leading_hyphen=True)] = ""
     """Text to continue. Tokens outside the vocabulary are read as <unk>, and a warning lists them."""
-    prompt_file: Path | None = None
-    """A file with the text to continue."""
+    prompt_file: FileOrDash = None
+    """A file with the text to continue; - for standard input."""
     length: Annotated[int, Parameter(name=["--length", "--max-new-tokens"])] = 400
     """Number of tokens to generate."""
     temperature: float = TEMPERATURE
@@ -89,27 +90,39 @@ class ReplacingState(Replacing):
 
 
 def generate(
-    run: RunFolder, /, *, options: Options = Options(), replacing: ReplacingState = ReplacingState()
+    run: RunFolder,
+    /,
+    *,
+    options: Options = Options(),
+    learning: PromptLearning = PromptLearning(),
+    replacing: ReplacingState = ReplacingState(),
 ) -> None:
     """Run `unspool generate`."""
     if options.threads is not None:
         set_threads(options.threads)
-    sampling = options.sampling()
+    sampling, learn = options.sampling(), learning.learning()
     StopFilter(options.stop)  # refuses an empty text before anything is read
     if options.save_state is not None and is_standard_output(as_output(options.save_state)):
         raise InputError(
             f"--save-state is {options.save_state}: the text goes to standard output; give a file"
         )
-    check_outputs(options.save_state, force=replacing.force, inputs=[options.prompt_file])
-    reader, prompt = TextGenerator(TextModel.load(run)), _prompt(options.prompt, options.prompt_file)
+    check_outputs(
+        options.save_state,
+        force=replacing.force,
+        inputs=[file for file in [options.prompt_file] if str(file) != "-"],
+    )
+    reader, prompt = TextGenerator(TextModel.load(run), learn), _prompt(options.prompt, options.prompt_file)
+    if learn is not None and not prompt:
+        raise InputError("--learn needs a text to learn from; give --prompt or --prompt-file")
     if options.json or reader.model.backward:  # else every token is printed and forgotten
         what = f"holding {options.samples:,} texts of {options.length:,} tokens"
         require_memory(BYTES * options.length * options.samples, what, "choose fewer or shorter texts")
     _say_unknown(reader.model, prompt)
     if options.state is not None:
         reader.load(options.state)
+        learning.check_state(reader.learning)
     seed = _seed(options.seed, reader)
-    reader.read(prompt)
+    read_prompt(reader, prompt, quiet=options.json)
     if reader.pending is None:
         reader.read_start()
     texts, stopped, drawn = list[str](), list[str | None](), 0
@@ -133,7 +146,7 @@ def generate(
             reader.save(path, seed)
     if options.json:
         content = {"run": str(run), "prompt": prompt, "seed": seed, "length": options.length, "texts": texts}
-        print_json(content | {"stopped": stopped, "tokens_per_second": speed})
+        print_json(content | {"stopped": stopped, "tokens_per_second": speed} | learned_json(reader))
     elif sys.stderr.isatty() and options.length:
         print(f"unspool: {drawn:,} tokens, {speed:,.0f} tokens/s", file=sys.stderr)
 
@@ -145,7 +158,8 @@ def _prompt(prompt: str, file: Path | None) -> str:
     if prompt:
         raise InputError("give --prompt or --prompt-file, not both")
     try:
-        return file.read_bytes().decode("utf-8-sig")  # line ends as they are
+        content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        return content.decode("utf-8-sig")  # line ends as they are
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: cannot be read as UTF-8 text: {error}") from error
 

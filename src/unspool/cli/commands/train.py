@@ -70,6 +70,7 @@ class TrainOptions(ConfigFile):
     layers: int | None = None
     embedding: int | None = None
     tied: bool | None = None
+    softmax: str | None = None
     input_scale: float | None = None
     dropout: float | None = None
     recurrent_dropout: float | None = None

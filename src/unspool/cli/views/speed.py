@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from unspool.training.events import RunConfig
+from unspool.training.recipe import tokens_to_beat_ngrams
+
 LARGE = 0.2
 """A change of the number of updates by this share is reported,"""
 LASTING = 0.1
@@ -57,3 +60,18 @@ class Speed:
             f"this machine is {speed} than measured at the start: {self.total:,} updates fit into the time, "
             f"not {before:,}"
         )
+
+
+def too_short_line(config: RunConfig, vocabulary: int, tokens: int, per_update: int) -> str:
+    """Return a warning if the network will read too few tokens to predict better than n-grams; else nothing."""
+    read, needed = config.fixed.steps * per_update, tokens_to_beat_ngrams(vocabulary, tokens)
+    if read >= needed:
+        return ""
+    steps = -(-needed // per_update)
+    more = (
+        f"--steps {steps}" if "steps" in config.given else f"--minutes {config.minutes * needed / read:.2g}"
+    )
+    return (
+        f"{read:,} tokens are too few: with this vocabulary, n-grams will predict better than the network; it needs about "
+        f"{needed:,} ({more})"
+    )

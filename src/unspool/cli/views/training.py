@@ -29,7 +29,7 @@ from unspool.cli.views.comparison import (
     verdict,
 )
 from unspool.cli.views.final import FinalView
-from unspool.cli.views.speed import Speed
+from unspool.cli.views.speed import Speed, too_short_line
 from unspool.cli.views.vocabulary import order_of_ids, started_line
 from unspool.data.text.corpus import Corpus
 from unspool.evaluation.metrics import Metrics
@@ -229,6 +229,7 @@ class View:
         sizes = [f"H = {made.hidden}"] + ([f"{made.layers} layers"] if made.layers > 1 else [])
         sizes += [f"embedding of width {made.embedding}{', tied' * made.tied}"] if made.embedding else []
         sizes += [made.activation] * (made.activation != "tanh") + ["h(0) learned"] * made.learn_h0
+        sizes += [f"softmax {made.softmax}"] * bool(made.cutoffs)
         sizes += ["products in bf16"] * (made.precision == "bf16")
         sizes += [f"figure 10.4, {made.feedback} fed back"] * (made.pattern == "output")
         self._stage(
@@ -238,6 +239,8 @@ class View:
         rest = f", from update {planned.step:,} on" if planned.step else ""
         epochs = recipe.steps * self.speed.tokens / max(len(self.corpus.train.ids), 1)
         self._stage("training", f"{recipe.steps:,} updates, {epochs:.1f} epochs{rest}")
+        if line := too_short_line(planned.config, made.inputs, len(self.corpus.train.ids), self.speed.tokens):
+            self._line(line, "yellow")
         if shows_progress(self.console):
             self._start()
 

@@ -17,6 +17,7 @@ from unspool.cells.cell import Cell
 from unspool.cells.graph import Bias, GraphNode, Input, Now
 from unspool.inspect.graph.structure import Edge, Folded, Node, Parameter
 from unspool.model.config import ModelConfig
+from unspool.model.outputs.adaptive import clusters_of, tail_name
 from unspool.model.parameters import prefix
 
 
@@ -96,7 +97,59 @@ def _input(draft: _Draft, config: ModelConfig) -> list[_Source]:
 
 
 def _output(draft: _Draft, config: ModelConfig, sources: list[_Source], forced: bool) -> None:
-    last = config.pattern == "last"
+    last, K = config.pattern == "last", config.outputs
+    if config.cutoffs:
+        _adaptive(draft, config, sources[0])
+    else:
+        _affine(draft, config, sources, last)
+    draft.add(
+        Node("y_hat", "ŷ", "output", K, "softmax", (), "ŷ(t) = softmax(o(t))", last), Edge("o", "y_hat")
+    )
+    draft.add(Node("y", "y", "target", 0, last=last))
+    draft.add(
+        Node("L", "L", "loss", 1, "loss", (), "L(t) = -log ŷ(t)[y(t)]", last), Edge("o", "L"), Edge("y", "L")
+    )
+    if config.feeds_tokens and not forced:
+        draft.add(
+            Node("k", "k", "output", 0, "argmax", (), "k(t) = the most probable of ŷ(t)"), Edge("o", "k")
+        )
+
+
+def _adaptive(draft: _Draft, config: ModelConfig, source: _Source) -> None:
+    """Add the head and the tails of an adaptive softmax, and o, which joins them."""
+    rows = config.cutoffs[0] + len(config.cutoffs)
+    draft.share("V", "V", (rows, config.width))
+    draft.share("c", "c", (rows,))
+    equation = f"o₀(t) = c + V h(t){', V = (rows of E, rows of the clusters)' * config.tied}"
+    draft.add(Node("head", "o₀", "output", rows, "affine", ("c",), equation), Edge(source.name, "head", "V"))
+    for i, (first, end, width) in enumerate(clusters_of(config), 1):
+        at, n = tail_name(i), chr(ord("₀") + i)
+        P = draft.share(at + "P", f"P{n}", (width, config.width))
+        V, c = (
+            draft.share(at + "V", f"V{n}", (end - first, width)),
+            draft.share(at + "c", f"c{n}", (end - first,)),
+        )
+        z = Node(f"z{i}", f"z{n}", "inner", width, "affine in float32", (), f"z{n}(t) = P{n} h(t)")
+        o = Node(
+            f"o{i}",
+            f"o{n}",
+            "output",
+            end - first,
+            "affine in float32",
+            (c,),
+            f"o{n}(t) = c{n} + V{n} z{n}(t)",
+        )
+        draft.add(z, Edge(source.name, z.name, P))
+        draft.add(o, Edge(z.name, o.name, V))
+    names = ["head", *(f"o{i}" for i in range(1, len(config.cutoffs) + 1))]
+    equation = "o(t) = (shortlist of o₀(t), cluster i of o₀(t) + log softmax(oᵢ(t)), …)"
+    draft.add(
+        Node("o", "o", "output", config.outputs, "join", (), equation), *(Edge(name, "o") for name in names)
+    )
+
+
+def _affine(draft: _Draft, config: ModelConfig, sources: list[_Source], last: bool) -> None:
+    """Add o = c + V h."""
     V = config.output_matrix
     if not config.tied and len(sources) == 1:
         draft.share("V", "V", (config.outputs, config.width))
@@ -114,19 +167,8 @@ def _output(draft: _Draft, config: ModelConfig, sources: list[_Source], forced: 
         reads.append(Edge(source.name, "o", name, end=last))
     draft.share("c", "c", (config.outputs,))
     terms = " + ".join(f"{V}{_prime(bool(i))} h{_prime(bool(i))}(t)" for i in range(len(sources)))
-    K = config.outputs
-    draft.add(Node("o", "o", "output", K, "affine", ("c",), f"o(t) = c + {terms}", last), *reads)
-    draft.add(
-        Node("y_hat", "ŷ", "output", K, "softmax", (), "ŷ(t) = softmax(o(t))", last), Edge("o", "y_hat")
-    )
-    draft.add(Node("y", "y", "target", 0, last=last))
-    draft.add(
-        Node("L", "L", "loss", 1, "loss", (), "L(t) = -log ŷ(t)[y(t)]", last), Edge("o", "L"), Edge("y", "L")
-    )
-    if config.feeds_tokens and not forced:
-        draft.add(
-            Node("k", "k", "output", 0, "argmax", (), "k(t) = the most probable of ŷ(t)"), Edge("o", "k")
-        )
+    equation = f"o(t) = c + {terms}"
+    draft.add(Node("o", "o", "output", config.outputs, "affine", ("c",), equation, last), *reads)
 
 
 def _prime(reverse: bool) -> str:

@@ -43,6 +43,12 @@ def lay_out(graph: Folded) -> Layout:
             places[f"{group}.{letter}"] = (x + shift, row + y)
         bands.append((_called(group), row, row + high))
         row += high + 1.15
+    if "head" in graph.node:  # an adaptive softmax
+        tails = [name for name in graph.node if name[0] == "o" and name[1:].isdecimal()]
+        places["head"] = (-0.55, row + 1)
+        for i, name in enumerate(tails):
+            places[f"z{name[1:]}"], places[name] = (0.55 + 1.1 * i, row), (0.55 + 1.1 * i, row + 1)
+        row += 2
     places["o"] = (0, row)
     places["y_hat"] = (-0.95, row + 1)
     places["L"] = (0.35, row + 1)

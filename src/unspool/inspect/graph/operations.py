@@ -4,6 +4,7 @@
     lookup     E[x]                   a row of the embedding
     softmax    ŷ = softmax(o)         (10.11)
     argmax     k = the largest of o   the token that is fed back when a network of figure 10.4 runs freely
+    join       o of an adaptive softmax: shortlist, cluster + log softmax of its tail
     loss       L = -log ŷ[y]          (10.14), and ∇o = ŷ - 1[y] (10.18)
 
 Those of a cell's own nodes are in the file of the cell.
@@ -11,12 +12,16 @@ Those of a cell's own nodes are in the file of the cell.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 
 from unspool.cells import CELLS
 from unspool.cells.operations import Gradients, Operation, Reads, affine, affine_back, scattered
-from unspool.kernels import native
+from unspool.kernels import native, reference
 from unspool.kernels.arrays import Activation, Floats, Ids
+from unspool.kernels.backend import UNROUNDED
 from unspool.kernels.reference import slope
 
 
@@ -59,8 +64,39 @@ def _softmax_back(reads: Reads, y_hat: Floats, d: Floats) -> Gradients:
     return Gradients([y_hat * (d - (d * y_hat).sum(1, keepdims=True))], [None], [])
 
 
+def _in_float32(reads: Reads) -> Reads:
+    """Return the arguments of a tail of an adaptive softmax, which is not computed in bf16."""
+    return replace(reads, backend=UNROUNDED.get(reads.backend, reads.backend))
+
+
+def _join(reads: Reads) -> Floats:
+    head, *tails = (np.ascontiguousarray(each) for each in reads.values)
+    n = head.shape[1] - len(tails)
+    starts = [np.ascontiguousarray(head[:, n + i]) for i in range(len(tails))]
+    joined = [native.log_softmax_rows(*pair) for pair in zip(tails, starts, strict=True)]
+    return np.concatenate([head[:, :n], *joined], axis=1)
+
+
+def _join_back(reads: Reads, _: Floats, d: Floats) -> Gradients:
+    """The gradient of a cluster is the sum over its tokens; that of a tail goes through its log softmax."""
+    head, *tails = reads.values
+    edges = np.cumsum([head.shape[1] - len(tails), *(each.shape[1] for each in tails)])
+    parts = [d[:, a:b] for a, b in pairwise(edges)]
+    sums = [part.sum(1, keepdims=True) for part in parts]
+    back = []
+    for o, part, total in zip(tails, parts, sums, strict=True):
+        back.append(part - total * np.exp(reference.log_softmax_rows(o, np.zeros(len(o), o.dtype))))
+    return Gradients(
+        [np.concatenate([d[:, : edges[0]], *sums], axis=1), *back], [None] * len(reads.values), []
+    )
+
+
 OPERATIONS: dict[str, Operation] = {
     "affine": Operation(affine, affine_back),
+    "affine in float32": Operation(
+        lambda r: affine(_in_float32(r)), lambda r, o, d: affine_back(_in_float32(r), o, d)
+    ),
+    "join": Operation(_join, _join_back),
     "lookup": Operation(
         lambda r: native.gather(np.ascontiguousarray(r.weights[0]), r.values[0]), _lookup_back
     ),

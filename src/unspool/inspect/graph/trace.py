@@ -30,6 +30,7 @@ from unspool.kernels.backend import Backend
 from unspool.model.config import ModelConfig
 from unspool.model.inputs import without_padding
 from unspool.model.network import Model
+from unspool.model.outputs.adaptive import head_matrix
 from unspool.model.parameters import prefix
 from unspool.model.values import State
 
@@ -133,6 +134,8 @@ def _blocks(graph: Unfolded, model: Model) -> dict[str, Floats]:
     found = {}
     for each in graph.folded.parameters:
         whole = model.parameters[each.of or each.name]
+        if each.name == "V" and model.config.cutoffs:
+            whole = head_matrix(model.config, model.parameters)
         rows = whole[slice(*each.rows)] if each.rows else whole
         found[each.name] = rows[:, slice(*each.columns)] if each.columns else rows
     return found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Loss
-from unspool.model.linear import Linear, OutputGradient
+from unspool.model.linear import Linear, OutputGradient, OutputLayer
 
 
 class LossFunction(ABC):
@@ -24,7 +24,9 @@ class LossFunction(ABC):
         """Return which targets count; the others are masked."""
 
     @abstractmethod
-    def __call__(self, layer: Linear, h: Floats, y: Floats | Ids, into: OutputGradient | None = None) -> Loss:
+    def __call__(
+        self, layer: OutputLayer, h: Floats, y: Floats | Ids, into: OutputGradient | None = None
+    ) -> Loss:
         """Return the sum over all targets and their count.
 
         With `into`, write the gradients of V and c there and return the gradient of h in the loss.
@@ -42,8 +44,11 @@ class NumericLoss(LossFunction):
         """Return which targets count: those that are not NaN."""
         return ~np.isnan(y)
 
-    def __call__(self, layer: Linear, h: Floats, y: Floats | Ids, into: OutputGradient | None = None) -> Loss:
+    def __call__(
+        self, layer: OutputLayer, h: Floats, y: Floats | Ids, into: OutputGradient | None = None
+    ) -> Loss:
         """Return the sum and count; see `LossFunction`."""
+        assert isinstance(layer, Linear)
         each, do = self.per_target(layer(h), y)
         scored = self.is_scored(y)
         dh = None

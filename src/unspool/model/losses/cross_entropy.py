@@ -5,19 +5,19 @@ L = -log softmax(o)[y],   ∇o = softmax(o) - 1[y]        (10.18)
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unspool.kernels.arrays import Floats, Ids
 from unspool.kernels.tape import Loss
-from unspool.model.linear import Linear, OutputGradient
+from unspool.model.linear import OutputGradient, OutputLayer
 from unspool.model.losses.base import LossFunction
 
 
 class CrossEntropy(LossFunction):
-    """A loss of classes: targets (…), negative ones masked. One kernel computes it without storing o."""
+    """A loss of classes: targets (…), negative ones masked. The output layer computes it without storing o."""
 
     name: ClassVar[str] = "cross-entropy"
 
@@ -26,7 +26,8 @@ class CrossEntropy(LossFunction):
         scored: NDArray[np.bool_] = y >= 0
         return scored
 
-    def __call__(self, layer: Linear, h: Floats, y: Floats | Ids, into: OutputGradient | None = None) -> Loss:
+    def __call__(
+        self, layer: OutputLayer, h: Floats, y: Floats | Ids, into: OutputGradient | None = None
+    ) -> Loss:
         """Return the sum in nats and the count; see `LossFunction`."""
-        given: dict[str, Any] = {} if into is None else into._asdict()
-        return layer.backend.softmax_cross_entropy(h, layer.V, layer.c, y, **given)
+        return layer.cross_entropy(h, y, into)

@@ -6,6 +6,9 @@
 True
 >>> model.generate("she sells sea shells by the ", 20, temperature=0)
 'sea shore; the shell'
+>>> other = "the sea sells shells she sells by the shore\\n" * 20
+>>> model.perplexity(other, learn=True) < model.perplexity(other)     # learns while it reads
+True
 """
 
 import math
@@ -34,6 +37,7 @@ from unspool.tasks.language.run import run
 from unspool.tasks.language.text_model import TextModel
 from unspool.tasks.language.warm_start import WarmStart
 from unspool.training import options as o
+from unspool.training.dynamic import Learning, LearningReader
 from unspool.training.events import (
     CorpusReady,
     Evaluated,
@@ -84,6 +88,7 @@ class LanguageModel(Arguments):
     layers: int | None = None
     embedding: int | None = None
     tied: bool | None = None
+    softmax: str | None = None
     input_scale: float | None = None
     dropout: float | None = None
     recurrent_dropout: float | None = None
@@ -167,12 +172,17 @@ class LanguageModel(Arguments):
             raise InputError("this LanguageModel has not been fitted yet: call fit(text) first")
         return self.text_model_
 
-    def perplexity(self, text: Texts, *, mixture: bool = False) -> float:
+    def perplexity(self, text: Texts, *, mixture: bool = False, learn: bool | Learning = False) -> float:
         """Return the perplexity of a text or a Path by the network, or by its mixture with the n-grams of the training text.
 
-        Every token but the first is predicted once.
+        Every token but the first is predicted once. With `learn`, the network learns from the text while it reads it (dynamic
+        evaluation): each segment is scored first. The fitted model does not change.
         """
-        return self.fitted.perplexity(text, mixture=mixture)
+        return self.fitted.perplexity(text, mixture=mixture, learn=learn)
+
+    def reader(self, learning: Learning | None = None) -> LearningReader:
+        """Return a reader that learns from the ids that it reads; see `TextModel.reader`."""
+        return self.fitted.reader(learning)
 
     def score(self, text: Texts, y: None = None) -> float:
         """Return minus the nats per token of a text or a Path: higher is better."""

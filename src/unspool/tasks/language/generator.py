@@ -2,24 +2,31 @@
 
 The token read last is held back until the next token is sampled: `pending`. The state, the pending token and the number of
 tokens sampled with the seed are all that is needed to continue exactly; with a repetition penalty, also the tokens so far.
+
+With `learning`, the model learns from the texts that it reads (`unspool.training.dynamic`) and generates with what it learned.
+Generated tokens are read, but not learned from: the next text begins a new segment. The file of a position then contains the
+learned parameters.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
 import numpy as np
 
 from unspool.errors import FileError
-from unspool.evaluation.language import in_reading_order
-from unspool.kernels.arrays import Floats
+from unspool.evaluation.language import in_reading_order, no_progress
+from unspool.kernels.arrays import Floats, Ids
 from unspool.model.generate import Sampling
 from unspool.model.history import LONGEST_WINDOW, TokenHistory
 from unspool.model.stream import Stream
 from unspool.storage.schema import read_as
 from unspool.storage.tensors import check_array, read_arrays, write_arrays
 from unspool.tasks.language.text_model import TextModel
+from unspool.training.dynamic import Learning, LearningReader
 
+LEARNER = "learner."
+"""What the names of a learner's arrays begin with."""
 Snapshot = tuple[list[tuple[Floats, Floats]], int | None, TokenHistory]
 
 
@@ -31,11 +38,22 @@ class SavedGenerator(TypedDict):
     seed: int | None
 
 
-class TextGenerator:
-    """Reads a text and generates its continuation."""
+class SavedLearner(TypedDict):
+    """The further fields of a saved state whose model has learned."""
 
-    def __init__(self, model: TextModel) -> None:
+    learner: dict[str, Any]
+    behind: bool
+
+
+class TextGenerator:
+    """Reads a text, learns from it if `learning` is given, and generates its continuation."""
+
+    def __init__(self, model: TextModel, learning: Learning | None = None) -> None:
         self.model = model
+        self.learning = learning
+        self.learner: LearningReader | None = None
+        """What has learned from the texts that were read; None before the first."""
+        self._behind = False  # the stream has read tokens that the learner has not
         self.stream = Stream(model.model)
         self.pending: int | None = None
         """The token that was read last; the state does not include it yet."""
@@ -48,12 +66,30 @@ class TextGenerator:
         self.before: list[int] = []
         """The tokens read, in the order of the text: generated text is decoded after or before them."""
 
-    def read(self, text: str) -> None:
-        """Read a text, in the direction of the model."""
+    def read(self, text: str, on_progress: Callable[[int, int], None] = no_progress) -> None:
+        """Read a text, in the direction of the model. `on_progress` is called with the number of tokens that were learned from."""
         ids = self.model.encode(text)
-        for token in in_reading_order(ids, self.model.backward).tolist():
-            self._take(token)
+        ordered = in_reading_order(ids, self.model.backward)
+        if self.learning is not None and len(ids):
+            self._learn(ordered, self.learning, on_progress)
+        else:
+            for token in ordered.tolist():
+                self._take(token)
         self.before = ids.tolist() or self.before
+
+    def _learn(self, ids: Ids, learning: Learning, on_progress: Callable[[int, int], None]) -> None:
+        """Read ids and learn from them; the stream then has the learned parameters and the state after all but the last."""
+        learner = self.learner or LearningReader(self.model.model, learning)
+        if self.pending is not None and self._behind:
+            learner.continue_after(self.stream, self.pending)
+        done = 0
+        for window in learner.windows(ids):
+            done += len(window.y)
+            on_progress(done, len(ids))
+        for token in ids.tolist():
+            self.history.add(token)
+        self.learner, self._behind = learner, False
+        self.stream, self.pending = learner.stream(), int(ids[-1])
 
     def read_start(self) -> None:
         """Read the token that stands for the beginning of a text."""
@@ -62,7 +98,7 @@ class TextGenerator:
     def _take(self, token: int) -> None:
         if self.pending is not None:
             self.stream.read(self.pending)
-        self.pending = token
+        self.pending, self._behind = token, True
         self.history.add(token)
 
     def write(self, seed: int, sampling: Sampling) -> Iterator[int]:
@@ -70,6 +106,7 @@ class TextGenerator:
         assert self.pending is not None
         how, changes = sampling.arguments(self.history), sampling.repetition_penalty != 1
         while True:
+            self._behind = True
             self.pending = self.stream.advance(self.pending, seed=seed, index=self.drawn, **how)
             self.history.add(self.pending)
             self.drawn += 1
@@ -92,13 +129,26 @@ class TextGenerator:
         arrays: dict[str, Floats] = {**self.history.to_arrays()}
         for i, (h, s) in enumerate(self.stream.state()):
             arrays |= {f"h.{i}": h, f"s.{i}": s}
-        metadata = {"pending": self.pending, "drawn": self.drawn, "seed": seed, "model": self._signature()}
+        metadata: dict[str, Any] = {
+            "pending": self.pending,
+            "drawn": self.drawn,
+            "seed": seed,
+            "model": self._signature(),
+        }
+        if self.learner is not None:
+            learned, fields = self.learner.to_arrays()
+            arrays |= {LEARNER + name: array for name, array in learned.items()}
+            metadata |= {"learner": fields, "behind": self._behind}
+            metadata["model"] |= {
+                "learned": True
+            }  # versions that do not read the learned parameters refuse the file
         write_arrays(path, arrays, metadata)
 
     def load(self, path: Path) -> None:
         """Return to the position in a file; refuse a file of another model."""
         arrays, metadata = read_arrays(path)
-        if metadata.get("model") != self._signature():
+        learned = {"learned": True} if "learner" in metadata else {}
+        if metadata.get("model") != self._signature() | learned:
             raise FileError(f"{path}: the state of another model; save one with this run first")
         saved, config = read_as(SavedGenerator, metadata, path), self.model.model.config
         pending, seed = saved["pending"], saved["seed"]
@@ -111,9 +161,21 @@ class TextGenerator:
             )
             for i in range(config.layers)
         ]
+        self._behind = True
+        if learned:
+            self._load_learner(arrays, metadata, path)
         self.restore((parts, pending, _history(arrays, config.outputs, path)))
         self.drawn, self.seed = saved["drawn"], seed
         self.before = [pending]
+
+    def _load_learner(self, arrays: Mapping[str, Any], metadata: dict[str, Any], path: Path) -> None:
+        """Return to what was learned; if it goes on learning, then with the rate and segment of the file."""
+        saved = read_as(SavedLearner, metadata, path)
+        own = {name.removeprefix(LEARNER): each for name, each in arrays.items() if name.startswith(LEARNER)}
+        self.learner = LearningReader.from_arrays(own, saved["learner"], path, self.model.model)
+        self._behind, self.stream = saved["behind"], self.learner.stream()
+        if self.learning is not None:
+            self.learning = self.learner.learning
 
     def _signature(self) -> dict[str, Any]:
         """Return the hashes of vocabulary and model, which a saved state belongs to."""

@@ -9,20 +9,23 @@ import numpy as np
 
 from unspool.data.batches.text_windows import Batches, random_batches, sequential_batches
 from unspool.data.text.corpus import Corpus
-from unspool.data.tokens.vocab import UNK, Vocab
+from unspool.data.tokens.vocab import Vocab
 from unspool.errors import InputError
 from unspool.evaluation.language import in_reading_order
 from unspool.gradients.truncation import AUTO, CarriedState, Truncation
 from unspool.kernels.arrays import Floats
 from unspool.model.config import ModelConfig
+from unspool.model.cutoffs import AUTO as AUTO_SOFTMAX
 from unspool.model.feedback import centre_feedback
 from unspool.model.memory import refuse_too_large
 from unspool.model.network import Model
+from unspool.model.outputs import output_of
 from unspool.model.parameters import prefix
 from unspool.optimisers import make_optimiser
 from unspool.options import build
 from unspool.tasks.language.warm_start import WarmStart
 from unspool.training.choose_bptt import measure_bias, probe_recipe, rows_for, shortest
+from unspool.training.choose_softmax import choose_softmax
 from unspool.training.deadline import StepBudget, early_validations
 from unspool.training.events import RunConfig
 from unspool.training.loop import Report, train
@@ -38,7 +41,8 @@ def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int,
     """Replace bptt auto by truncated:K, and return the bias that it was chosen by."""
     if config.bptt != AUTO:
         return config, None
-    recipe = probe_recipe(len(corpus.vocab), len(corpus.train.ids), config.given, config.minutes)
+    given = _with_softmax(corpus, config.given)
+    recipe = probe_recipe(len(corpus.vocab), len(corpus.train.ids), given, config.minutes)
     probe = replace(config, bptt="full", recompute="none", optimiser="adam", recipe=recipe)
     training = build_state(corpus, probe)
     ids = in_reading_order(corpus.train.ids, config.backward)
@@ -55,13 +59,22 @@ def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunCo
         tokens=len(corpus.train.ids),
         seconds=max(0.1, (60 * config.minutes - clock()) * (1 - VALIDATING)),
         measure=lambda recipe: _measured(corpus, config, recipe),
-        given=_given(config),
+        given=_with_softmax(corpus, _given(config)),
     )
     held_out = len(corpus.valid.ids)
     # A token costs a third of what it costs in training; all validations together stay within their share.
     look = int(3 * VALIDATING * recipe.steps * recipe.batch_size * recipe.window / config.validations)
     look = config.validation_tokens or min(held_out, max(look, 2000))
     return replace(config, recipe=recipe, validation_tokens=look)
+
+
+def _with_softmax(corpus: Corpus, given: dict[str, Any]) -> dict[str, Any]:
+    """Return what is fixed of the recipe, with the output layer chosen for the vocabulary."""
+    if given.get("pattern", "10.3") != "10.3":
+        return given
+    return given | {
+        "softmax": choose_softmax(given.get("softmax", AUTO_SOFTMAX), np.array(token_counts(corpus.vocab)))
+    }
 
 
 def _given(config: RunConfig) -> dict[str, Any]:
@@ -109,14 +122,23 @@ def build_state(corpus: Corpus, config: RunConfig, start: WarmStart | None = Non
     )
     carried = CarriedState(Truncation.parse(config.bptt))
     model = Model.initialise(made, config.seed)
-    model.parameters["c"][:] = log_frequencies(corpus.vocab)
+    output_of(made).set_bias(made, model.parameters, log_frequencies(corpus.vocab))
     if recipe.input_scale:
         scale_inputs(model, recipe.input_scale)
     if start is not None:
-        start.fill(model, log_frequencies, corpus.vocab)
+        start.fill(model, log_frequencies)
     elif made.feeds_logits:
         centre_feedback(model.parameters)
     return TrainingState(model, optimiser, batches, carried)
+
+
+def token_counts(vocab: Vocab) -> list[float]:
+    """Return the count of every token in the order of the ids, half a count for those that never occur."""
+    counted = dict(vocab.token_freqs)
+    counts = [counted.get(token, 0) or 0.5 for token in vocab.idx_to_token]
+    unknown = counted.get(vocab.idx_to_token[vocab.unk], 0)
+    counts[vocab.unk] = unknown + sum(n for token, n in vocab.token_freqs if token not in vocab) or 0.5
+    return counts
 
 
 def scale_inputs(model: Model, scale: float) -> None:
@@ -144,10 +166,7 @@ def log_frequencies(vocab: Vocab) -> Floats:
     >>> log_frequencies(Vocab(list("abba"))).round(2).tolist()
     [-2.2, -0.81, -0.81]
     """
-    counted = dict(vocab.token_freqs)
-    counts = [counted.get(token, 0) or 0.5 for token in vocab.idx_to_token]
-    unknown = sum(n for token, n in vocab.token_freqs if token not in vocab)
-    counts[vocab.unk] = unknown + counted.get(UNK, 0) or 0.5
+    counts = token_counts(vocab)
     total = math.fsum(counts)
     return np.array([math.log(count / total) for count in counts])
 

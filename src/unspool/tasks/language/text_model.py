@@ -28,7 +28,7 @@ from unspool.data.tokens.registry import Tokenizer, TokenizerFields
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
 from unspool.evaluation.language import NetworkScorer, evaluate, in_reading_order
-from unspool.evaluation.metrics import Metrics
+from unspool.evaluation.metrics import Metrics, ScoresText
 from unspool.kernels.arrays import Ids
 from unspool.model.config import ModelConfig
 from unspool.model.generate import Sampling, generate
@@ -40,6 +40,7 @@ from unspool.storage.schema import read_as
 from unspool.tasks.language.mixture import load_mixture, save_mixture
 from unspool.tasks.language.stop import StopFilter
 from unspool.training import store
+from unspool.training.dynamic import Learning, LearningReader, LearningScorer
 from unspool.training.events import RunConfig
 
 
@@ -153,10 +154,16 @@ class TextModel:
         tokens = self.tokenizer.encode_text(as_read(text, self.tokenizer, self.settings))
         return [token for token in dict.fromkeys(tokens) if token not in self.vocab]
 
-    def measure(self, text: Texts, *, mixture: bool = False) -> Metrics:
-        """Score a text by the network or by its mixture: a string is the text itself, a Path a file or folder, a list several of them."""
+    def measure(self, text: Texts, *, mixture: bool = False, learn: bool | Learning = False) -> Metrics:
+        """Score a text by the network or by its mixture: a string is the text itself, a Path a file or folder, a list several of them.
+
+        With `learn`, the network learns from each segment after it was scored; the model itself does not change. The share of a
+        mixture's n-grams is the one that was fitted for the network that does not learn.
+        """
         part = read_part(as_sources(text, "text"), self.vocab, self.tokenizer, self.settings)
-        network = NetworkScorer(self.model)
+        network: ScoresText = NetworkScorer(self.model)
+        if learn:
+            network = LearningScorer(self.model, Learning() if learn is True else learn)
         scorer = MixtureScorer(network, self.require_mixture()) if mixture else network
         return evaluate(scorer, part, backward=self.backward)
 
@@ -168,9 +175,23 @@ class TextModel:
             )
         return self.mixture
 
-    def perplexity(self, text: Texts, *, mixture: bool = False) -> float:
-        """Return the perplexity of a text or a Path, the state carried from the first token to the last."""
-        return self.measure(text, mixture=mixture).perplexity
+    def perplexity(self, text: Texts, *, mixture: bool = False, learn: bool | Learning = False) -> float:
+        """Return the perplexity of a text or a Path, the state carried from the first token to the last; for `learn` see `measure`."""
+        return self.measure(text, mixture=mixture, learn=learn).perplexity
+
+    def reader(self, learning: Learning | None = None) -> LearningReader:
+        """Return a reader of ids that learns from them; `encode` gives the ids of a text.
+
+        >>> from unspool.data.tokens.registry import make_tokenizer
+        >>> vocab = Vocab(list("abracadabra"))
+        >>> model = Model.initialise(ModelConfig(cell="gru", inputs=6, outputs=6, hidden=8), seed=1)
+        >>> text_model = TextModel(model, vocab, make_tokenizer("char"), TextConfig())
+        >>> reader = text_model.reader(Learning(learn_rate=0.01))
+        >>> log_probs = reader.log_prob(text_model.encode("abracadabra" * 100))
+        >>> bool(log_probs[:300].mean() < log_probs[-300:].mean()), reader.updates
+        (True, 34)
+        """
+        return LearningReader(self.model, learning)
 
     def start(self, prompt: str) -> list[int]:
         """Return the ids of a prompt, in reading order; an empty prompt is the beginning of a line."""

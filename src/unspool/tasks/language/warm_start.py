@@ -24,11 +24,12 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.model.config import PATTERNS
 from unspool.model.network import Model
+from unspool.model.outputs import output_of
 from unspool.tasks.language.text_model import TextModel
 from unspool.training.events import RunConfig, Started
 
 SHAPE = (
-    "cell", "hidden", "layers", "embedding", "tied", "activation", "h0", "pattern", "feedback", "precision",
+    "cell", "hidden", "layers", "embedding", "tied", "activation", "h0", "pattern", "feedback", "precision", "softmax",
 )  # fmt: skip
 """Fields of the recipe that the trained model decides."""
 READING = ("tokens", "clean", "newlines")
@@ -102,9 +103,17 @@ class WarmStart:
         absent = [token for token in own.idx_to_token[special:] if not counts.get(token)]
         return Started(self.name, len(own), corpus.vocab.idx_to_token[len(own) :], absent)
 
-    def fill(self, model: Model, log_frequencies: Callable[[Vocab], Floats], vocab: Vocab) -> None:
-        """Set the parameters of a new model to those of the trained one; the rows of new tokens stay as they are."""
-        for name, values in self.model.model.parameters.items():
-            model.parameters[name][tuple(map(slice, values.shape))] = values
-        own, c = self.model.vocab, model.parameters["c"]
-        c[: len(own)] += log_frequencies(vocab)[: len(own)] - log_frequencies(own)  # (1)
+    def fill(self, model: Model, log_frequencies: Callable[[Vocab], Floats]) -> None:
+        """Set the parameters of a new model to those of the trained one; the rows of new tokens stay as they are.
+
+        The biases c of the new model are those of the frequencies of the new text. The last cluster of an adaptive softmax
+        gets the new tokens.
+        """
+        trained = self.model.model
+        kind, config = output_of(trained.config), trained.config
+        before = trained.parameters.like()
+        kind.set_bias(config, before, log_frequencies(self.model.vocab))
+        biases = {name for name in kind.names(config) if name.rpartition(".")[2] == "c"}
+        for name, values in trained.parameters.items():
+            inside = model.parameters[name][tuple(map(slice, values.shape))]
+            inside[:] = values + (inside - before[name]) if name in biases else values  # (1)
