@@ -87,7 +87,7 @@ void Stream::compute_logits(const float* h) {
     a.start = start;
     a.C = to, a.ldc = B.N;
     a.rounded = rounded.at;
-    products(B.precision).rows(a, self);
+    products(B).rows(a, self);
   };
   if (tails.empty()) return product(h, Vt, c, o.at);
   product(h, Vt, c, head.at);

@@ -43,6 +43,7 @@ HEAVY = {
     "rjieba",
     "sentencepiece",
     "constriction",
+    "pyppmd",
     "torch",
     "plotly",
     "sklearn",

@@ -11,6 +11,7 @@ void bind_optimisers(nb::module_& m);
 void bind_elementwise(nb::module_& m);
 void bind_random(nb::module_& m);
 void bind_stream(nb::module_& m);
+void bind_byte_coder(nb::module_& m);
 void bind_machine(nb::module_& m);
 
 NB_MODULE(_native, m) {
@@ -34,6 +35,7 @@ NB_MODULE(_native, m) {
   bind_elementwise(m);
   bind_random(m);
   bind_stream(m);
+  bind_byte_coder(m);
   bind_machine(m);
 }
 

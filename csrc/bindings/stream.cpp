@@ -105,6 +105,8 @@ struct PyStream : Stream {
     std::memcpy(out.data(), o.at, (size_t)K * 4);
     return out;
   }
+  // The next draws are from these logits.
+  void set_logits(Floats logits) { std::memcpy(o.at, checked(logits, "logits", {K}), (size_t)K * 4); }
   std::vector<std::pair<Array, Array>> state() const {
     std::vector<std::pair<Array, Array>> parts;
     for (const auto& layer : layers) {
@@ -146,6 +148,7 @@ void bind_stream(nb::module_& m) {
       .def("advance", &PyStream::advance, "id"_a, "seed"_a, "index"_a, "temperature"_a, "top_k"_a, "top_p"_a, "min_p"_a,
            "repetition_penalty"_a, "seen"_a.noconvert().none())
       .def("logits", &PyStream::logits)
+      .def("set_logits", &PyStream::set_logits, "logits"_a.noconvert())
       .def("state", [](const PyStream& s) {
         nb::list parts;
         for (auto& [h, c] : s.state()) parts.append(nb::make_tuple(nb::cast(h), nb::cast(c)));

@@ -65,6 +65,9 @@ void hash_elementwise() {
         const std::vector<float> o = numbers.floats(n, exponent);
         hash_of("exp_weights").add(k.exp_weights(o.data(), n, sharpness, out.data()));
         hash_of("exp_weights").add(out);
+        std::vector<float> logits = o;
+        k.log_softmax(logits.data(), n, sharpness);
+        hash_of("log_softmax").add(logits);
       }
   }
 }

@@ -72,7 +72,7 @@ def compare(programs: dict[str, list[str]]) -> bool:
             found = hashes(command, isa, threads)
             first = first or found
             different = [name for name in first | found if first.get(name) != found.get(name)]
-            print(f"arm: {machine:8} {isa:7} threads {threads}  {found['total']}", *different, flush=True)
+            print(f"arm: {machine:8} {isa:11} threads {threads}  {found['total']}", *different, flush=True)
             equal = equal and not different
     if forgotten := kernels_without_a_hash(first):
         print(f"arm: no hash of {', '.join(sorted(forgotten))}; add them to the program in tests/arm")

@@ -57,6 +57,14 @@ def mixture(ngrams: NgramModel, model: Model) -> Mixture:
     return fit_mixture(ngrams, ids, log_prob(model, ids))
 
 
+def most_discounted(ngrams: NgramModel, context: list[int]) -> float:
+    """max_w a(c, w), over the tokens one by one."""
+    level, weights = ngrams.counts.levels[len(context)], ngrams.weights[len(context)]
+    entries = [ngrams.counts.entry([*context, w]) for w in range(K)]
+    assert len(level.keys) == len(weights.discounted)
+    return max((float(weights.discounted[entry]) for entry in entries if entry >= 0), default=0.0)
+
+
 def by_hand(mixture: Mixture, ids: Ids, t: int, network: Real) -> Real:
     """All probabilities of token t, from counts that are looked up one by one."""
     counts, n = mixture.ngrams.counts, min(t, ORDER - 1)
@@ -65,7 +73,14 @@ def by_hand(mixture: Mixture, ids: Ids, t: int, network: Real) -> Real:
     context = ids[t - n : t].tolist()
     count = counts.count(context) if n else counts.tokens
     backoff = mixture.ngrams.weights[n].backoff[counts.entry(context)]
-    phi = [1, int(np.log2(count)) / 8, backoff, *(float(n == m) for m in range(1, ORDER))]
+    most = 1 / K
+    for m in range(n + 1):  # from no context to the longest known one
+        most = (
+            most_discounted(mixture.ngrams, context[n - m :])
+            + most * mixture.ngrams.weights[m].backoff[counts.entry(context[n - m :])]
+        )
+    assert most >= mixture.ngrams.next_probs(context).max() - 1e-12  # a bound
+    phi = [1, int(np.log2(count)) / 8, backoff, most, most**2, *(float(n == m) for m in range(1, ORDER))]
     a = float(np.dot(mixture.v, phi))
     part = (1 + a / np.sqrt(1 + a * a)) / 2
     return (1 - part) * network + part * mixture.ngrams.next_probs(ids[max(0, t - ORDER + 1) : t].tolist())

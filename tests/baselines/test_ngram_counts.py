@@ -60,14 +60,18 @@ def test_what_cannot_be_counted_is_an_error() -> None:
         count_ngrams(np.array([0, 1]), 2, 2).count([0, 1, 0])
 
 
-@given(text=TEXTS, order=st.integers(1, 5), K=st.sampled_from([5, 3_000_000]), block=st.integers(1, 9))
+@given(
+    text=TEXTS, order=st.integers(1, 5), K=st.sampled_from([5, 3_000_000]), block=st.integers(1, 9),
+    carried=st.sampled_from([0, 1 << 25]),
+)  # fmt: skip
 def test_a_text_in_blocks_gives_the_counts_of_the_whole(
-    text: list[int], order: int, K: int, block: int
+    text: list[int], order: int, K: int, block: int, carried: int
 ) -> None:
     ids = np.array(text, np.int32)
     whole = count_ngrams(ids, K, order)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counting, "BLOCK", block)
+        patch.setattr(counting, "CARRIED", carried)
         parts = count_ngrams(ids, K, order)
     for one, other in zip(whole.levels, parts.levels, strict=True):
         for field in ("keys", "counts", "suffixes"):
@@ -77,6 +81,7 @@ def test_a_text_in_blocks_gives_the_counts_of_the_whole(
 
 def test_memory_grows_with_the_distinct_ngrams_and_not_with_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "BLOCK", 2**13)
+    monkeypatch.setattr(counting, "CARRIED", 2**13)
     ids = np.random.default_rng(0).integers(0, 20, 5_000).astype(np.int32)
 
     def peak(times: int) -> int:

@@ -61,14 +61,14 @@ def test_what_is_given_is_not_chosen() -> None:
 
 def test_a_text_that_is_too_short_gives_the_default() -> None:
     choice = choose_learning(MODEL, text(100))
-    assert choice.learning == Learning() and not choice.tried and targets_to_try(text(100)) == 0
+    assert choice.learning == Learning() and not choice.tried and targets_to_try(text(100), Learning()) == 0
 
 
 def test_progress_counts_every_scored_target() -> None:
     seen = list[tuple[int, int]]()
     choice = choose_learning(MODEL, text(200), on_progress=lambda *counts: seen.append(counts))
-    assert seen[-1][0] == 199 * len(choice.tried)
-    assert {total for _, total in seen} == {targets_to_try(text(200))}
+    assert seen[-1][0] == 199 * len(choice.tried) == targets_to_try(text(200), Learning())
+    assert {total for _, total in seen} == {seen[-1][0]}
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
 

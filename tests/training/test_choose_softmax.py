@@ -59,7 +59,7 @@ def test_dropout_and_decay_grow_with_the_epochs_and_the_rarity_of_tokens():
     recipes = [words(steps) for steps in (1000, 10_000, 40_000)]
     assert recipes[0].decay < 0.05 and recipes[0].dropout < 0.1
     assert [each.dropout for each in recipes] == sorted(each.dropout for each in recipes)
-    assert recipes[2].dropout > 0.45 and recipes[2].decay > 0.3
+    assert recipes[2].dropout > 0.4 and recipes[2].decay > 0.3
     assert words(10_000, vocabulary=4000).decay < recipes[1].decay
     assert words(10_000, vocabulary=65).decay == 0 and words(10_000, dropout=0.1, decay=0.0).dropout == 0.1
 

@@ -1,4 +1,4 @@
-"""Baselines: n-gram models, Markov chains, autoregression, naive forecasts, ridge regression; statistics of a text."""
+"""Baselines: n-gram models and their mixture with a network, Markov chains, autoregression, naive forecasts, ridge regression; statistics of a text."""
 
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,8 @@ baselines.autoregression        Autoregression fit_autoregression
 baselines.kneser_ney_smoothing  estimate_discount kneser_ney
 baselines.laplace_smoothing     laplace maximum_likelihood
 baselines.markov                MarkovChain estimate
+baselines.mixture               Mixture MixtureScorer fit_mixture
+baselines.mixture_stream        MixtureStream
 baselines.multi_step            error_by_steps predict_ahead
 baselines.ngram_counts          NgramCounts count_ngrams
 baselines.ngram_model           NgramModel generate
@@ -23,6 +25,8 @@ else:
     from unspool.baselines.kneser_ney_smoothing import estimate_discount, kneser_ney
     from unspool.baselines.laplace_smoothing import laplace, maximum_likelihood
     from unspool.baselines.markov import MarkovChain, estimate
+    from unspool.baselines.mixture import Mixture, MixtureScorer, fit_mixture
+    from unspool.baselines.mixture_stream import MixtureStream
     from unspool.baselines.multi_step import error_by_steps, predict_ahead
     from unspool.baselines.ngram_counts import NgramCounts, count_ngrams
     from unspool.baselines.ngram_model import NgramModel, generate
@@ -33,6 +37,9 @@ else:
 __all__ = [
     "Autoregression",
     "MarkovChain",
+    "Mixture",
+    "MixtureScorer",
+    "MixtureStream",
     "NgramCounts",
     "NgramModel",
     "ZipfFit",
@@ -42,6 +49,7 @@ __all__ = [
     "estimate",
     "estimate_discount",
     "fit_autoregression",
+    "fit_mixture",
     "fit_zipf",
     "frequencies",
     "generate",

@@ -175,12 +175,13 @@ def best_of(found: Sequence[Baseline]) -> Baseline:
     return min(found, key=lambda baseline: baseline.during.nats)
 
 
-def best_order(found: Sequence[Baseline]) -> int:
-    """Return the order of the n-grams with the lowest loss on the validation split; 0 if there are no n-grams."""
-    ngrams = [each for each in found if each.name.endswith(NGRAMS)]
-    if not ngrams:
-        return 0
-    return int(min(ngrams, key=lambda each: each.valid.nats).name.removesuffix(NGRAMS))
+def ngram_order(name: str) -> int:
+    """Return the order in the name of a baseline; 0 for one that is not an n-gram model.
+
+    >>> ngram_order("6-grams"), ngram_order("uniform")
+    (6, 0)
+    """
+    return int(name.removesuffix(NGRAMS)) if name.endswith(NGRAMS) else 0
 
 
 def baselines_to_plot(found: Sequence[Baseline]) -> list[Baseline]:

@@ -4,15 +4,18 @@
     λ = (1 + a / √(1 + a²)) / 2,   a = v · φ(c)                                             (2)
 
 c is the context of the n-grams: the last n-1 tokens. Its features φ(c) are known before w: a constant, log2 of the count of
-the longest suffix of c that occurs in the training text, the backoff weight of that suffix, and one indicator per length of
-that suffix. So (1) is a distribution: it sums to 1. (2) is a sigmoid made of a square root and a division, which give the
-same bits on every machine.
+the longest suffix of c that occurs in the training text, the backoff weight of that suffix, M(c) and M(c)², and one indicator
+per length of that suffix. So (1) is a distribution: it sums to 1. (2) is a sigmoid made of a square root and a division, which
+give the same bits on every machine. M(c) says how certain the n-grams are: a bound of their largest probability, which needs
+no sum over the vocabulary. With a and g of `unspool.baselines.ngram_model`, and c' the context without its oldest token:
+
+    M(c) = max_w a(c, w) + g(c) M(c') ≥ max_w P_ngrams(w | c),   1/K below the unigrams     (3)
 
 v minimises the loss of (1) on text that neither model was trained on, plus a small penalty on v:
 
-    L(v) = -Σ_t log P(x(t+1)) + ‖v‖²,   without the constant's part of v in the norm        (3)
+    L(v) = -Σ_t log P(x(t+1)) + 3 ‖v‖²,   with a thousandth of the constant's part of v     (4)
 
-The minimum is found by the Gauss-Newton method with a damping that rises after a step that increases L. If the counts help
+The minimum is found by the Gauss-Newton method with a damping that rises after a step that does not reduce L. If the counts help
 nowhere, λ is close to 0, and the mixture is as good as the network.
 
 >>> from unspool.baselines.kneser_ney_smoothing import kneser_ney
@@ -35,11 +38,13 @@ from unspool.baselines.ngram_model import NgramModel
 from unspool.evaluation.metrics import ScoresText
 from unspool.kernels.arrays import Ids, Real, Whole
 
-PENALTY = 1.0
-"""The factor of ‖v‖² in (3): one target's worth, so that a short validation text does not overfit v."""
+PENALTY = 3.0
+"""The factor of ‖v‖² in (4): a few targets' worth, so that a short validation text does not overfit v (`docs/log.md`)."""
 ITERATIONS = 100
-ENOUGH = 1e-9
+ENOUGH = 1e-12
 """Relative improvement of L at which the minimisation ends."""
+GRID = 1024
+"""v is rounded to multiples of 1 / GRID: sums in another order, as on another machine, hardly ever lead to another v."""
 COUNT_SCALE = 8.0
 """log2 of a count is divided by this, so that all features have a similar range."""
 
@@ -56,6 +61,19 @@ class Mixture:
     def order(self) -> int:
         """The order of the n-grams."""
         return self.ngrams.counts.order
+
+    @property
+    def counts(self) -> int:
+        """The number of stored counts: the distinct n-grams of all orders."""
+        return sum(len(level.keys) for level in self.ngrams.counts.levels)
+
+    @property
+    def memory(self) -> int:
+        """The memory of the n-grams, in bytes."""
+        levels, weights = self.ngrams.counts.levels, self.ngrams.weights
+        stored = sum(each.keys.nbytes + each.counts.nbytes + each.suffixes.nbytes for each in levels)
+        stored += sum(each.discounted.nbytes + each.backoff.nbytes for each in weights)
+        return stored + sum(largest.nbytes for largest in self.ngrams.largest)
 
     def share(self, ids: Ids) -> Real:
         """Return λ for every token but the first: (2)."""
@@ -96,29 +114,31 @@ class MixtureScorer:
 
 
 def features(ngrams: NgramModel, ids: Ids | Whole) -> Real:
-    """Return φ of the context before each token of a text, shape (n, order + 2); the last token itself is not used.
+    """Return φ of the context before each token of a text, shape (n, order + 4); the last token itself is not used.
 
     >>> from unspool.baselines.kneser_ney_smoothing import kneser_ney
     >>> from unspool.baselines.ngram_counts import count_ngrams
     >>> ngrams = kneser_ney(count_ngrams(np.array([0, 1, 0, 1, 2]), K=3, order=2), discount=0.5)
-    >>> features(ngrams, np.array([1, 0])).tolist()       # nothing, then b: twice, D N(b, ·) / n(b) = 0.5
-    [[1.0, 0.25, 0.5, 0.0], [1.0, 0.125, 0.5, 1.0]]
+    >>> features(ngrams, np.array([1, 0])).round(3).tolist()   # nothing, then b: twice, D N(b, ·) / n(b) = 0.5
+    [[1.0, 0.25, 0.5, 0.333, 0.111, 0.0], [1.0, 0.125, 0.5, 0.417, 0.174, 1.0]]
     """
     tokens, levels = np.asarray(ids, np.int64), ngrams.counts.levels
     n = len(tokens)
     count, backoff, length = np.full(n, ngrams.counts.tokens), np.ones(n), np.zeros(n, np.int64)
+    most = np.full(n, 1 / ngrams.counts.K)
     entry: Whole = np.zeros(n + 1, np.int64)
     for m, (level, weights) in enumerate(zip(levels, ngrams.weights, strict=True)):  # contexts of m tokens
         found = np.flatnonzero(entry[: max(0, n - m)] >= 0)
         here, context = found + m, entry[found]
         length[here], backoff[here] = m, weights.backoff[context]
+        most[here] = ngrams.largest[m][context] + weights.backoff[context] * most[here]  # (3)
         if m:
             count[here] = levels[m - 1].counts[context]
         if m < n:
             entry = level.find(entry[: n - m], tokens[m:])
     lengths = length[:, None] == np.arange(1, len(levels))
     log_count = np.frexp(count.astype(np.float64))[1] - 1  # the integer part of log2: exact on every machine
-    return np.column_stack([np.ones(n), log_count / COUNT_SCALE, backoff, lengths])
+    return np.column_stack([np.ones(n), log_count / COUNT_SCALE, backoff, most, most * most, lengths])
 
 
 def share(v: Real, phi: Real) -> Real:
@@ -130,7 +150,7 @@ def share(v: Real, phi: Real) -> Real:
 
 
 def fit_mixture(ngrams: NgramModel, ids: Ids, network: Real) -> Mixture:
-    """Return the mixture with the lowest loss (3) on a text that neither model was trained on.
+    """Return the mixture with the lowest loss (4) on a text that neither model was trained on.
 
     ids (n,); network (n - 1,): log P of every token but the first by the network.
     """
@@ -159,13 +179,11 @@ def _mixed(part: Real, network: Real, counts: Real) -> Real:
 
 
 def _minimise(phi: Real, network: Real, counts: Real) -> Real:
-    """Return v with the lowest (3), by damped Gauss-Newton steps from λ = 1/2."""
+    """Return v with the lowest (4), by damped Gauss-Newton steps from λ = 1/2."""
     possible = (network > 0) | (counts > 0)  # a target that neither model expects has no gradient
     phi, network, counts = phi[possible], network[possible], counts[possible]
     penalty = np.full(phi.shape[1], PENALTY)
-    penalty[0] = (
-        1e-3 * PENALTY
-    )  # the constant: only so that it stays finite where one model is better everywhere
+    penalty[0] *= 1e-3  # the constant: only so that it stays finite where one model is better everywhere
     v, damping = np.zeros(phi.shape[1]), 1.0
     loss = _loss(v, phi, network, counts, penalty)
     for _ in range(ITERATIONS):
@@ -185,7 +203,7 @@ def _minimise(phi: Real, network: Real, counts: Real) -> Real:
         v, loss, damping = found, lower, max(damping / 4, 1e-9)
         if done:
             break
-    return v
+    return np.round(v * GRID) / GRID
 
 
 def _loss(v: Real, phi: Real, network: Real, counts: Real, penalty: Real) -> float:

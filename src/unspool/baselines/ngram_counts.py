@@ -26,6 +26,8 @@ from unspool.options import check_order
 
 BLOCK = 1 << 20
 """Number of tokens per block."""
+CARRIED = 1 << 25
+"""Most tokens for which the entry of each is in memory while counting, 4 bytes each: one search per token and level instead of n."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ class NgramCounts:
 def count_ngrams(ids: Ids, K: int, order: int) -> NgramCounts:
     """Return the counts of all n-grams of a text, ids (n,), for n = 1 … order; K is the size of the vocabulary.
 
-    The text is read in blocks, once per level: only one block and the distinct n-grams are in memory.
+    The text is read in blocks, once per level: only one block, the distinct n-grams, and for up to CARRIED tokens one entry per
+    token are in memory.
     """
     return NgramCounts(list(count_levels(ids, K, order)), K, len(ids))
 
@@ -110,21 +113,28 @@ def count_levels(ids: Ids, K: int, order: int) -> Iterator[Level]:
     if low < 0 or high >= K:
         raise InputError(f"ids: got {low} … {high}; expected 0 … {K - 1}")
     levels: list[Level] = []
-    # Entries of the level below, if the text is one block.
-    carried = np.zeros(len(ids), np.int64) if len(ids) <= BLOCK else None
+    carried = np.zeros(len(ids), np.int32) if len(ids) <= CARRIED else None  # entries of the level below
     for n in range(1, order + 1):
         contexts, starts = len(levels[-1].keys) if levels else 1, len(ids) - n + 1
-        counter = _Counter(contexts * K)
-        for begin in range(0, starts, BLOCK):
-            tokens = np.asarray(ids[begin : min(begin + BLOCK, starts) + n - 1], np.int64)
-            context = _contexts(levels, tokens) if carried is None else carried[:starts]
-            counter.add(context * K + tokens[n - 1 :])  # (1)
+        counter, begins = _Counter(contexts * K), range(0, starts, BLOCK)
+        for begin in begins:
+            tokens = _block(ids, begin, starts, n)
+            context = _contexts(levels, tokens) if carried is None else carried[begin : begin + BLOCK]
+            counter.add(context[: len(tokens) - n + 1].astype(np.int64) * K + tokens[n - 1 :])  # (1)
         keys, counts = counter.distinct()
         level = Level(keys, counts, _suffixes(levels, keys, K), K, contexts)
         if carried is not None and n < order:
-            carried = level.find(carried[:starts], tokens[n - 1 :])
+            for begin in begins:
+                last = _block(ids, begin, starts, n)[n - 1 :]
+                here = slice(begin, begin + len(last))
+                carried[here] = level.find(carried[here].astype(np.int64), last)
         levels.append(level)
         yield level
+
+
+def _block(ids: Ids, begin: int, starts: int, n: int) -> Whole:
+    """Return the tokens of the n-grams of one block."""
+    return np.asarray(ids[begin : min(begin + BLOCK, starts) + n - 1], np.int64)
 
 
 def levels_from_keys(pairs: Sequence[tuple[Whole, Whole]], K: int) -> list[Level]:

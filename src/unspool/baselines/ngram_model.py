@@ -13,6 +13,7 @@ A smoothing method only chooses a and g, see ``laplace`` and ``kneser_ney``.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -43,6 +44,17 @@ class NgramModel:
     weights: list[LevelWeights]
     recursive: bool = True
     """Whether the lower order has a context one token shorter, or is the unigram model."""
+
+    @cached_property
+    def largest(self) -> list[Real]:
+        """The largest a(c, w) of each context of each level; 0 for a context that nothing follows."""
+        found = list[Real]()
+        for level, weights in zip(self.counts.levels, self.weights, strict=True):
+            prefixes, most = level.prefixes, np.zeros(level.contexts)
+            first = np.flatnonzero(np.append(True, prefixes[1:] != prefixes[:-1]))
+            most[prefixes[first]] = np.maximum.reduceat(weights.discounted, first)
+            found.append(most)
+        return found
 
     def log_prob(self, ids: Ids, given: int = 1) -> Real:
         """Return log P(x(t) | the tokens before), float64, for all tokens except the first ``given``; -inf for P = 0."""

@@ -122,9 +122,9 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
         case StepDone():
             if board is not None:
                 board.add(event)
-        case Evaluated(_, part, judged, best_step, mixed, mixture):
+        case Evaluated(_, part, judged, best_step, mixed, _, cost):
             content |= {"part": part, "best_step": best_step, "measure": judged.to_json()}
-            content["mixture"] = None if mixed is None else {"order": mixture.order} | mixed.to_json()
+            content["mixture"] = None if mixed is None else (cost or {}) | mixed.to_json()
             content["best_baseline"] = best_as_json(rows_of(view.baselines, part), judged)
         case LeftOut(why):
             content["left_out"] = why

@@ -1,4 +1,4 @@
-"""Lossless compression of any file with a language model, to the model's cross-entropy.
+"""Lossless compression of any file with a language model, to the model's cross-entropy, or with one that starts from nothing.
 
 >>> from unspool.model.config import ModelConfig
 >>> from unspool.data.text.settings import TextConfig
@@ -11,6 +11,11 @@
 >>> packed.container.mode, len(packed.container.payload)
 ('counted', 83)
 >>> decompress(packed.container, model) == b"abracadabra " * 20
+True
+>>> adaptive = compress_adaptive(b"abracadabra " * 20)  # a model that starts from nothing and learns from these bytes
+>>> adaptive.mode, len(adaptive.payload)
+('adaptive', 10)
+>>> decompress(adaptive) == b"abracadabra " * 20
 True
 """
 
@@ -26,6 +31,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from unspool.compress.adaptive import LONGEST, decode_adaptive, encode_adaptive, hidden_units, memory_of
 from unspool.compress.coding import Coded, OnProgress, decode, encode
 from unspool.compress.container import Container
 from unspool.errors import FileError, InputError
@@ -69,10 +75,7 @@ def compress(
     the model's mixture with n-grams, which decompression needs too. `on_progress` is called with the number of
     tokens done and the total.
     """
-    if not isinstance(data, bytes):
-        raise InputError(
-            f"data is a {type(data).__name__}; expected bytes: pass text.encode(), or pathlib.Path(…).read_bytes() for a file"
-        )
+    _require_bytes(data)
     require_memory(BYTES * len(data), f"compressing {len(data):,} bytes", "compress the file in pieces")
     coded = encode(model, data, learning=learning, mixture=mixture, on_progress=on_progress)
     stored = len(coded.payload) >= len(data)
@@ -94,12 +97,39 @@ def compress(
     return CompressionResult(container, coded)
 
 
+def compress_adaptive(data: bytes, *, name: str = "", on_progress: OnProgress = no_progress) -> Container:
+    """Compress bytes with a model that starts from nothing and learns from them; decompression needs only the container.
+
+    `on_progress` is called with the number of bytes done and the total. Decompression takes as long as compression.
+    """
+    _require_bytes(data)
+    if len(data) > LONGEST:
+        raise InputError(f"data has {len(data):,} bytes; expected at most {LONGEST:,}: compress it in pieces")
+    needed = 3 * len(data) + 2 * memory_of(len(data), hidden_units(len(data)))
+    require_memory(needed, f"compressing {len(data):,} bytes", "compress the file in pieces")
+    payload, hidden = encode_adaptive(data, on_progress=on_progress)
+    stored = len(payload) >= len(data)
+    return Container(
+        "stored" if stored else "adaptive", bytes(8), _check(data), len(data), 0, name, "", b"",
+        data if stored else payload, hidden=0 if stored else hidden,
+    )  # fmt: skip
+
+
+def _require_bytes(data: object) -> None:
+    if not isinstance(data, bytes):
+        raise InputError(
+            f"data is a {type(data).__name__}; expected bytes: pass text.encode(), or pathlib.Path(…).read_bytes() for a file"
+        )
+
+
 def decompress(
-    container: Container, model: TextModel | None, *, on_progress: OnProgress = no_progress
+    container: Container, model: TextModel | None = None, *, on_progress: OnProgress = no_progress
 ) -> bytes:
     """Return the original bytes; raise FileError or InputError if they cannot be restored exactly."""
     if container.mode == "stored":
         data = container.payload
+    elif container.mode == "adaptive":
+        data = decode_adaptive(container.payload, container.length, container.hidden, on_progress=on_progress)
     elif model is None:
         raise InputError("model is None; expected the model that compressed the file")
     elif model.model.config.precision != container.precision:

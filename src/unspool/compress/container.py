@@ -1,10 +1,11 @@
 """The file format of `unspool compress`.
 
     µunspool  1     magic bytes and format version; 2: the precision of the model follows, one byte
-                    3: after the precision, one byte: 1 if the model learns while reading, 2 if it is mixed with n-grams, 3 if
-                    both; and if it learns: segment (an integer), learning rate (float64, little-endian), name of the
-                    optimiser (length and UTF-8)
-    mode            source of the probability of <unk>: network or counted; or stored, uncompressed bytes
+                    3: after the precision, one byte, the kind: 1 if the model learns while reading, 2 if it is mixed with n-grams,
+                    3 if both; and if it learns: segment (an integer), learning rate (float64, little-endian), name of the
+                    optimiser (length and UTF-8). Kind 4: no model, it starts from nothing and learns from the
+                    file (`unspool.compress.adaptive`); its hidden units follow (an integer), 0 if only counts are used
+    mode            source of the probability of <unk>: network or counted; stored: uncompressed bytes; adaptive: kind 4
     identity        8 bytes: prefix of the SHA-256 of the weights, sizes and vocabulary of the model
     check           16 bytes: prefix of the SHA-256 of the original
     length, tokens  integers, seven bits per byte, lowest first; the high bit marks continuation
@@ -27,6 +28,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from unspool.compress.adaptive import LARGEST, LONGEST, memory_of
 from unspool.errors import FileError, InputError
 from unspool.kernels.arrays import Precision
 from unspool.kernels.memory import available
@@ -35,9 +37,11 @@ from unspool.training.dynamic import Learning
 MARK = b"\xb5unspool"
 VERSION = 3
 """Written if the model learns while reading or is mixed with n-grams; else version 2 if it is not in float32, and version 1 otherwise."""
+FROM_NOTHING = 4
+"""The kind of a file whose model starts from nothing."""
 PRECISIONS: tuple[Precision, ...] = ("float32", "bf16")
-Mode: TypeAlias = Literal["network", "counted", "stored"]
-MODES: tuple[Mode, ...] = ("network", "counted", "stored")
+Mode: TypeAlias = Literal["network", "counted", "stored", "adaptive"]
+MODES: tuple[Mode, ...] = ("network", "counted", "stored", "adaptive")
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ class Container:
     """How the model learns while reading; None: it does not."""
     mixture: bool = False
     """Whether the probabilities are those of the model's mixture with n-grams."""
+    hidden: int = 0
+    """With the mode "adaptive": hidden units of the network that starts from nothing; 0: counts only."""
 
     def to_bytes(self) -> bytes:
         """Return the content of the file."""
@@ -78,6 +84,8 @@ class Container:
     def _version(self) -> bytes:
         """Return the lowest version that can hold the container, with the fields that it has more than version 1."""
         precision = PRECISIONS.index(self.precision)
+        if self.mode == "adaptive":
+            return bytes([3, precision, FROM_NOTHING]) + _number(self.hidden)
         if self.learning is None and not self.mixture:
             return bytes([2, precision]) if precision else bytes([1])
         start = bytes([3, precision, (self.learning is not None) + 2 * self.mixture])
@@ -102,13 +110,17 @@ class Container:
             found = _read(_Fields(content[:-4], len(MARK)))
         except (IndexError, UnicodeDecodeError) as error:
             raise FileError(DAMAGED) from error
+        _check_adaptive(found)
         if found.tokens > found.length + 1:  # every token has at least one byte, except an empty last one
             raise FileError(
                 f"damaged or manipulated: {found.tokens:,} tokens in {found.length:,} bytes; restore it from a copy"
             )
-        if NEEDED * found.length > (free := available()):
+        needed = NEEDED * found.length + (
+            memory_of(found.length, found.hidden) if found.mode == "adaptive" else 0
+        )
+        if needed > (free := available()):
             raise FileError(
-                f"the header gives {found.length:,} bytes as the original size, for which {NEEDED * found.length:,} bytes of memory are needed, and "
+                f"the header gives {found.length:,} bytes as the original size, for which {needed:,} bytes of memory are needed, and "
                 f"{free:,} are free: decompress it on a machine with more memory, or restore it from a copy if it was smaller"
             )
         return found
@@ -129,16 +141,44 @@ def _read(fields: "_Fields") -> Container:
             f"number {number} as the precision; this unspool reads up to {len(PRECISIONS) - 1}: install a later one"
         )
     precision, how = PRECISIONS[number], 0 if version < 3 else fields.take(1)[0]
-    if how > 3:
-        raise FileError(f"number {how} as the kind of model; this unspool reads up to 3: install a later one")
-    learning = _read_learning(fields) if how & 1 else None
+    if how > FROM_NOTHING:
+        raise FileError(
+            f"number {how} as the kind of model; this unspool reads up to {FROM_NOTHING}: install a later one"
+        )
+    learning = _read_learning(fields) if how in (1, 3) else None
+    hidden = fields.number() if how == FROM_NOTHING else 0
     mode = MODES[fields.take(1)[0]]
+    if (mode == "adaptive") != (how == FROM_NOTHING):
+        raise IndexError("a mode of another kind")
     identity, check, length, tokens = fields.take(8), fields.take(16), fields.number(), fields.number()
     name, run = (fields.take(fields.number()).decode(*UTF8) for _ in range(2))
     model = fields.take(fields.number())
     return Container(
-        mode, identity, check, length, tokens, name, run, model, fields.rest(), precision, learning, how >= 2
+        mode,
+        identity,
+        check,
+        length,
+        tokens,
+        name,
+        run,
+        model,
+        fields.rest(),
+        precision,
+        learning,
+        how in (2, 3),
+        hidden,
     )
+
+
+def _check_adaptive(container: Container) -> None:
+    """Raise for a network or a length that this version cannot have written."""
+    if container.mode != "adaptive":
+        return
+    if container.hidden > LARGEST or container.length > LONGEST:
+        raise FileError(
+            f"a network of {container.hidden:,} hidden units for {container.length:,} bytes; this unspool reads up to {LARGEST:,} "
+            f"and {LONGEST:,}: install a later one, or restore the file from a copy if it is damaged"
+        )
 
 
 def _read_learning(fields: "_Fields") -> Learning:

@@ -14,37 +14,22 @@ frequency is at least 1, so any text can be coded.
 array([1073741825, 1073741825,  536870913,          1])
 """
 
-from math import isfinite, isqrt
+from math import isfinite
 
 import numpy as np
 
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats, Real, Whole
+from unspool.kernels.byte_tables import SHIFT, STEPS, UNIT, powers
 
-SHIFT = 11
-STEPS = 1 << SHIFT
-"""Steps per halving of the frequency."""
-UNIT = 30
-"""The most probable token has the frequency 2^UNIT + 1."""
 STEPS_PER_NAT = 2954.639443740597
 """2048 / ln 2."""
 BEYOND = float(STEPS * (UNIT + 1))
 """Steps from which the shifted frequency is 0."""
 
 
-def _table() -> Whole:
-    """Return 2^UNIT · 2^(-i / STEPS), rounded down, computed by integer square roots."""
-    precise = 128
-    root = 1 << precise - 1
-    for _ in range(SHIFT):
-        root = isqrt(root << precise)  # at the end 2^(-1 / STEPS)
-    powers = [1 << precise]
-    while len(powers) < STEPS:
-        powers.append(powers[-1] * root >> precise)
-    return np.array([power >> precise - UNIT for power in powers], np.int64)
-
-
-TABLE = _table()
+TABLE = powers().astype(np.int64)
+"""2^UNIT · 2^(-i / STEPS), rounded down."""
 
 
 def frequencies_of(p: Real) -> Whole:

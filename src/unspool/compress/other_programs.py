@@ -1,4 +1,4 @@
-"""Compare with common compressors: gzip, bzip2, xz."""
+"""Compare with common compressors: gzip, bzip2, xz, and 7-Zip's PPMd where the package pyppmd is installed."""
 
 import bz2
 import gzip
@@ -16,6 +16,23 @@ OTHERS: dict[str, Callable[[bytes], bytes]] = {
     "bzip2 -9": lambda data: bz2.compress(data, 9),
     "xz -9e": lambda data: lzma.compress(data, preset=9 | lzma.PRESET_EXTREME),
 }
+PPMD_ORDER, PPMD_MEMORY = 6, 16 << 20
+"""The settings of 7-Zip for PPMd at its normal level."""
+
+
+def other_programs() -> dict[str, Callable[[bytes], bytes]]:
+    """Return the compressors by name: those of the standard library, and PPMd if its package is installed."""
+    try:
+        import pyppmd
+    except ImportError:
+        return OTHERS
+    return OTHERS | {
+        "PPMd (7-Zip)": lambda data: bytes(
+            pyppmd.compress(data, max_order=PPMD_ORDER, mem_size=PPMD_MEMORY, variant="H")
+        )
+    }
+
+
 Growth = dict[str, tuple[list[int], list[float]]]
 POINTS, LEAST = 40, 64
 """The number of prefixes that are compared, and the tokens of the shortest."""

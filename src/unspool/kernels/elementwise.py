@@ -1,4 +1,4 @@
-"""tanh, softmax and its logarithm of any array, in the precision of a backend: native has the same bits on every machine.
+"""tanh, softmax, logarithms of any array, in the precision of a backend: native has the same bits on every machine.
 
 >>> tanh(np.array([0.0, 1.0], np.float32))
 array([0.       , 0.7615942], dtype=float32)
@@ -49,6 +49,26 @@ def log_softmax(o: Floats, backend: Backend = native) -> Floats:
     """
     below = o.astype(np.float64) - o.max(axis=-1, keepdims=True)
     result: Floats = below - np.log(np.cumsum(_exp(below, backend), axis=-1)[..., -1:])
+    return result
+
+
+def log(x: Floats) -> Floats:
+    """Return log x of float64 from 0 on, to about one part in 10¹⁵, from basic operations: the same number on every machine.
+
+    x = 2ⁿ m with 1/√2 ≤ m < √2, and log m = 2 artanh s = 2 (s + s³/3 + s⁵/5 + …) with s = (m - 1) / (m + 1).
+
+    >>> log(np.array([1.0, 0.5, 0.0])).round(6).tolist()
+    [0.0, -0.693147, -inf]
+    """
+    m, n = np.frexp(x)
+    low = m < 0.7071067811865476
+    m, n = np.where(low, 2 * m, m), n - low
+    s = (m - 1) / (m + 1)
+    square = s * s
+    series = np.full_like(s, 1 / 23)
+    for odd in range(21, 0, -2):
+        series = series * square + 1 / odd
+    result: Floats = np.where(x > 0, n * 0.6931471805599453 + 2 * s * series, -np.inf)
     return result
 
 

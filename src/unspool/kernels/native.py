@@ -45,6 +45,10 @@ BLOCK = 1
 """A sum over rows can go on after any row."""
 Packed = _native.Panels
 Stream = _native.Stream
+ByteEncoder = _native.ByteEncoder
+ByteDecoder = _native.ByteDecoder
+uniform = _native.uniform
+"""The number of [0, 1) at an index of a seed's sequence, which `Stream.advance` draws with."""
 ACTIVATIONS: dict[str, int] = {"tanh": 0, "relu": 1, "sigmoid": 2, "identity": 3}
 
 

@@ -18,10 +18,10 @@ The i-th draw uses the i-th number of the seed's sequence, so the same seed give
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
-from typing import Any
+from typing import Any, Protocol
 
 from unspool.errors import InputError
 from unspool.model.history import LONGEST_WINDOW, TokenHistory
@@ -84,8 +84,22 @@ class Sampling:
         return found | {"repetition_penalty": self.repetition_penalty, "seen": seen}
 
 
+class TokenStream(Protocol):
+    """Reads tokens and draws the next one: `Stream`, or a model made of one."""
+
+    outputs: int
+    """K, the number of tokens that can be drawn."""
+
+    def read(self, token: int) -> None:
+        """Read one token."""
+
+    @property
+    def advance(self) -> Callable[..., int]:
+        """Read a token and draw the next: see `Stream.advance`."""
+
+
 def generate(
-    stream: Stream, prefix: Sequence[int], *, seed: int, sampling: Sampling | None = None
+    stream: TokenStream, prefix: Sequence[int], *, seed: int, sampling: Sampling | None = None
 ) -> Iterator[int]:
     """Read the prefix, then give one token after the other, without end; the prefix is not repeated.
 

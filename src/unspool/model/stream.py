@@ -117,6 +117,13 @@ class Stream:
         """Return o(t), the unnormalised log-probabilities of the next token."""
         return self._native.logits()
 
+    def set_logits(self, o: Floats) -> None:
+        """Draw the next token from these logits, float32 (K,), instead of the model's."""
+        try:
+            self._native.set_logits(o)
+        except TypeError:
+            raise InputError(f"logits: expected an array of float32, not {type(o).__name__}") from None
+
     def state(self) -> list[tuple[Floats, Floats]]:
         """Return a copy of (h, s) of every layer; s is zero if the cell has none.
 

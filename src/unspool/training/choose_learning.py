@@ -49,11 +49,15 @@ class LearningChoice:
     """The number of targets that each was tried on."""
 
 
-def targets_to_try(ids: Ids, rate: bool = True, segment: bool = True) -> int:
-    """Return how many targets `choose_learning` scores at most, over all settings; 0 if it chooses nothing."""
-    targets = min(len(ids) - 1, MOST)
-    settings = (len(RATES) if rate else 1) + (len(SEGMENTS) if segment else 0)
+def targets_to_try(ids: Ids, default: Learning, choose: tuple[bool, bool] = (True, True)) -> int:
+    """Return how many targets `choose_learning` scores, over all settings; 0 if it chooses nothing."""
+    (rate, segment), targets = choose, min(len(ids) - 1, MOST)
+    settings = (len(RATES) if rate else 1) + (len(_other_segments(default)) if segment else 0)
     return targets * settings if targets >= FEWEST and (rate or segment) else 0
+
+
+def _other_segments(default: Learning) -> list[int]:
+    return [each for each in SEGMENTS if each != default.learn_segment]
 
 
 def choose_learning(
@@ -70,7 +74,7 @@ def choose_learning(
     their total.
     """
     default, (rate, segment) = default or Learning(), choose
-    head, total = ids[: MOST + 1], targets_to_try(ids, rate, segment)
+    head, total = ids[: MOST + 1], targets_to_try(ids, default, choose)
     if total == 0:
         return LearningChoice(default)
     tried = list[Tried]()
@@ -82,12 +86,12 @@ def choose_learning(
             nats = -float(scorer.log_prob(head).mean())
         except Diverged:
             nats = math.inf
-        tried.append(Tried(learning, nats))
+        tried.append(Tried(learning, nats if math.isfinite(nats) else math.inf))
         return tried[-1]
 
     found = [score(replace(default, learn_rate=each)) for each in (RATES if rate else (default.learn_rate,))]
     best = min(found, key=lambda each: each.nats)
-    lengths = [each for each in SEGMENTS if segment and each != default.learn_segment]
+    lengths = _other_segments(default) if segment else []
     found = [best, *(score(replace(best.learning, learn_segment=each)) for each in lengths)]
     best = min(found, key=lambda each: each.nats)
     if not math.isfinite(best.nats):

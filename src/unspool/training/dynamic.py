@@ -151,14 +151,16 @@ class LearningReader:
         if learn:
             gradient.clear()
             loss = model.loss(output, y, scale=1.0 / len(y), weights=weights, gradient=gradient)
-            if not math.isfinite(loss.sum):
-                raise Diverged(
-                    f"the loss is {loss.sum} after {self.updates:,} updates: lower learn_rate={self.learning.learn_rate:g}"
-                )
-            model.backward(output, loss.dh, gradient, weights=weights, consume=True)
-            model.fold_input_tables(gradient, weights)
         else:
             loss = model.loss(output, y, weights=weights)
+        if not math.isfinite(loss.sum):
+            rate = self.learning.learn_rate
+            raise Diverged(
+                f"the loss is {loss.sum} after {self.updates:,} updates: lower learn_rate={rate:g}"
+            )
+        if learn:
+            model.backward(output, loss.dh, gradient, weights=weights, consume=True)
+            model.fold_input_tables(gradient, weights)
         new = slice(max(scored - 1, 0), None)
         found = ScoredWindow(y[new, 0], -loss.per_target[new, 0], output.h[new, 0], weights.output)
         return output.state, found

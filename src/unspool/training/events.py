@@ -227,6 +227,8 @@ class Evaluated:
     """The same part by the mixture of the network with n-grams; None if there is none."""
     mixture: Any = None
     """That mixture, an `unspool.baselines.mixture.Mixture`."""
+    mixture_cost: dict[str, Any] | None = None
+    """Its order, the counts of its n-grams, the seconds to count them, their memory and the size of their file."""
 
 
 @dataclass(frozen=True)

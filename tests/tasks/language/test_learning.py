@@ -34,6 +34,7 @@ FIELDS: list[dict[str, object]] = [
     {"cell": "lstm", "layers": 2, "embedding": 6},
     {"cell": "gru", "hidden": 8, "embedding": 8, "tied": True},
     {"cell": "gru", "precision": "bf16"},
+    {"cell": "gru", "embedding": 6, "softmax": "adaptive:4,8"},
     {"cell": "elman", "pattern": "output", "feedback": "token"},
     {"cell": "elman", "pattern": "output", "feedback": "logits"},
 ]

@@ -1,62 +1,49 @@
-"""Compress any file losslessly with a language model, and compare the size with gzip, bzip2 and xz.
+"""Compress any file losslessly with a language model, and compare the size with other programs.
 
-The size approaches the model's cross-entropy on the file. `unspool decompress` restores the file from it with
-the same model.
+With a run, the size approaches the model's cross-entropy on the file, and `unspool decompress` restores the file with the same model.
+Without a run, --learn starts from nothing and learns from the file: unspool compress FILE --learn.
 """
 
 import hashlib
-import math
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 from rich.console import Console
 
 from unspool.cli.checks import check_plot
 from unspool.cli.options import CommonOptions, FileOrDash, Flag, Replacing
-from unspool.cli.output import notes, plain_table, print_json, terminal
+from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.output_files import as_output, check_outputs, is_standard_output, output, write_output
 from unspool.cli.progress import counting_bar
-from unspool.compress import CompressionResult, compress
-from unspool.compress.coding import Coded, OnProgress
-from unspool.compress.other_programs import OTHERS, growth
+from unspool.cli.views.compression import Written, compression_json, print_compression
+from unspool.compress import compress, compress_adaptive
+from unspool.compress.coding import Coded, OnProgress, encode
+from unspool.compress.other_programs import growth, other_programs
 from unspool.data.text.decoding import BOM
 from unspool.errors import InputError
 from unspool.plots.compression import draw_growth
 from unspool.storage.files import is_special, read_bytes
 from unspool.tasks.language.text_model import TextModel
+from unspool.training.dynamic import Learning
 
 SUFFIX = ".unspool"
+HEAD = 1 << 14
+"""Bytes of a file that are coded to choose between the network and the mixture."""
 MANY_UNKNOWN = 0.01
 """The share of a file's tokens outside the vocabulary above which a warning is printed."""
 
 
-class Written(NamedTuple):
-    """A compressed file."""
-
-    run: Path
-    file: Path
-    out: Path
-    result: CompressionResult
-    size: int
-    """Its bytes."""
-    others: dict[str, int]
-    """The bytes that other programs need."""
-
-    @property
-    def header(self) -> int:
-        """The bytes that are neither tokens nor the model."""
-        return self.size - len(self.result.container.payload) - len(self.result.container.model)
-
-
 def compress_command(
     run: Path,
-    file: Path,
+    file: Path | None = None,
     /,
     *,
+    learn: Flag = False,
+    model: Literal["network", "mixture"] | None = None,
     out: FileOrDash = None,
     with_model: Flag = False,
     plot: Path | None = None,
@@ -68,9 +55,13 @@ def compress_command(
     Parameters
     ----------
     run
-        The folder of a run with lossless tokens: char, byte, jieba or subword (not word or space).
+        The folder of a run with lossless tokens: char, byte, jieba or subword (not word or space). With --learn it can be left out: unspool compress FILE --learn.
     file
         The file to compress: text or any other bytes.
+    learn
+        Learn from the file while compressing it; decompression learns the same and takes as long. Without a run, a small network and counts start from nothing, and decompression needs only the compressed file.
+    model
+        What predicts: the network, or its mixture with the n-grams of the training text [default: the smaller on the head of the file].
     out
         The file to write; - is standard output [default: FILE.unspool].
     with_model
@@ -79,40 +70,78 @@ def compress_command(
         Draw bits per byte against the number of bytes compressed, for unspool, gzip, bzip2 and xz, into this file (.png, .svg, .pdf).
     """
     options.apply()
+    folder, file = (None, run) if file is None else (run, file)
+    if folder is None:
+        _check_without_run(file, learn, {"--model": model, "--with-model": with_model, "--plot": plot})
     data = read_bytes(file)
     out = as_output(out or file.with_name(file.name + SUFFIX))
     refuse_two_on_output(out, json=options.json)
     check_outputs(out, plot, force=replacing.force, inputs=[file])
     check_plot(plot, force=replacing.force)
-    model = TextModel.load(run)
+    console = notes(options, stderr=is_standard_output(out))
+    if folder is None:
+        with _progress(console, "bytes") as show:
+            container = compress_adaptive(data, name=file.name, on_progress=show)
+        content = container.to_bytes()
+        write_output(out, content, force=replacing.force)
+        return _report(Written(None, file, out, container, None, len(content), {}), data, options)
+    predictor = TextModel.load(folder, mixture=model != "network")
     there = (file if is_special(out) else out).parent.resolve()
-    seen_from_there = os.path.relpath(run.resolve(), there)  # the same bytes wherever both are
-    with _progress(notes(options, stderr=is_standard_output(out))) as show:
-        packed = compress(
-            model, data, name=file.name, run=seen_from_there, with_model=with_model, on_progress=show
-        )
-    _warn_of_unknown(run, file, packed.coded)
+    settings: dict[str, Any] = {"learning": Learning() if learn else None, "with_model": with_model}
+    settings["run"] = os.path.relpath(folder.resolve(), there)  # the same bytes wherever both are
+    with _progress(console, "tokens") as show:
+        mixture = _takes_mixture(predictor, data, model, settings["learning"])
+        packed = compress(predictor, data, name=file.name, mixture=mixture, on_progress=show, **settings)
+    _warn_of_unknown(folder, file, packed.coded)
     content = packed.container.to_bytes()
     write_output(out, content, force=replacing.force)
     if plot is not None:
         with output(plot, force=replacing.force) as path:
-            draw_growth(growth(model, data, packed), path)
+            draw_growth(growth(predictor, data, packed), path)
+    written = Written(folder, file, out, packed.container, packed.coded, len(content), {})
+    _report(written, data, options, as_evaluated=not (learn or mixture) and reads_alike(predictor, data))
+
+
+def _check_without_run(file: Path, learn: bool, options: dict[str, object]) -> None:
+    """Raise for options that need a run."""
+    if file.is_dir():
+        raise InputError(
+            f"{file} is a folder; expected a file, or a run and a file: unspool compress RUN FILE"
+        )
+    if not learn:
+        raise InputError(
+            f"{file}: no run is given; add --learn to learn from the file alone, or give a run: unspool compress RUN FILE"
+        )
+    for option, value in options.items():
+        if value:
+            raise InputError(f"{option} needs a run: unspool compress RUN FILE {option}, or leave it out")
+
+
+def _takes_mixture(model: TextModel, data: bytes, chosen: str | None, learning: Learning | None) -> bool:
+    """Return whether to code with the mixture: as chosen, or what is smaller on the head of the file."""
+    if chosen is not None or model.mixture is None:
+        return chosen == "mixture"
+    sizes = [
+        len(encode(model, data[:HEAD], learning=learning, mixture=each).payload) for each in (False, True)
+    ]
+    return sizes[1] < sizes[0]
+
+
+def _report(written: Written, data: bytes, options: CommonOptions, *, as_evaluated: bool = False) -> None:
+    """Print the result beside other programs, as JSON, or only its path."""
     if options.quiet and not options.json:
-        return None if is_special(out) else print(out)
-    others = {name: len(press(data)) for name, press in OTHERS.items()}
-    _report(Written(run, file, out, packed, len(content), others), model, data, json=options.json)
-
-
-def _report(written: Written, model: TextModel, data: bytes, *, json: bool) -> None:
-    if json:
-        return print_json(_as_json(written, hashlib.sha256(data).hexdigest()))
-    _print(terminal(stderr=is_standard_output(written.out)), written, reads_alike(model, data))
+        return None if is_special(written.out) else print(written.out)
+    written = written._replace(others={name: len(press(data)) for name, press in other_programs().items()})
+    if options.json:
+        return print_json(compression_json(written, hashlib.sha256(data).hexdigest()))
+    console = terminal(stderr=is_standard_output(written.out))
+    return print_compression(console, written, as_evaluated=as_evaluated)
 
 
 @contextmanager
-def _progress(console: Console) -> Iterator[OnProgress]:
-    """Show a bar of the tokens; give the function that moves it."""
-    with counting_bar(console, "{task.completed:,} tokens") as progress:
+def _progress(console: Console, unit: str) -> Iterator[OnProgress]:
+    """Show a bar of the tokens or bytes; give the function that moves it."""
+    with counting_bar(console, f"{{task.completed:,}} {unit}") as progress:
         task = progress.add_task("", total=None)
         yield lambda done, of: progress.update(task, completed=done, total=of)
 
@@ -135,74 +164,8 @@ def _warn_of_unknown(run: Path, file: Path, coded: Coded) -> None:
         )
 
 
-def _as_json(written: Written, sha256: str) -> dict[str, Any]:
-    kept, coded = written.result.container, written.result.coded
-    return {
-        "run": str(written.run),
-        "file": str(written.file),
-        "out": str(written.out),
-        "way": kept.mode,
-        "bytes": kept.length,
-        "tokens": coded.tokens,
-        "unknown": coded.unknown,
-        "nats": coded.nats,
-        "promised_bits": coded.expected_bits,
-        "first_token_bits": coded.first_bits,
-        "spelled_bits": coded.spelled_bits,
-        "coded_bytes": len(coded.payload),
-        "model_bytes": len(kept.model),
-        "header_bytes": written.header,
-        "written_bytes": written.size,
-        "bits_per_byte": 8 * written.size / kept.length if kept.length else None,
-        "sha256": sha256,
-        "model": kept.identity.hex(),
-        "others": written.others,
-    }
-
-
 def reads_alike(model: TextModel, data: bytes) -> bool:
     """Return whether `unspool evaluate` scores the same text: it cleans, unpacks and converts line ends as the run did."""
     settings = model.settings
     mended = settings.newlines == "lf" and b"\r" in data
     return not (settings.clean or mended or data.startswith((BOM, b"\x1f\x8b")))
-
-
-def _print(console: Console, written: Written, alike: bool) -> None:
-    """Print the sizes beside those of the other programs."""
-    kept, coded = written.result.container, written.result.coded
-    table = plain_table("", right=("bytes", "bits/byte", "of the file"))
-    sizes = {"the file": kept.length, **written.others}
-    sizes |= {"network's cross-entropy": math.ceil(coded.expected_bits / 8), "written": written.size}
-    for name, size in sizes.items():
-        shares = (f"{8 * size / kept.length:.4f}", f"{size / kept.length:.2%}") if kept.length else ("", "")
-        table.add_row(name, f"{size:,}", *shares, style="bold green" if name == "written" else None)
-    console.print(f"{written.file}: {kept.length:,} bytes, {coded.tokens:,} tokens")
-    if coded.tokens > 1:
-        says = ", as unspool evaluate prints" if alike else ""
-        console.print(f"{coded.nats:.4f} nats per token{says}", style="dim")
-    console.print("", table, "", sep="\n")
-    console.print(_of_what(written), style="dim")
-    console.print(f"saved        {written.out}")
-
-
-def _of_what(written: Written) -> str:
-    """Say what the written bytes are."""
-    kept, coded = written.result.container, written.result.coded
-    header = f"{written.header:,} of header"
-    if kept.mode == "stored":
-        return (
-            f"written: {kept.length:,} bytes stored uncompressed (the network would need {len(coded.payload):,}), "
-            f"{header}"
-        )
-    parts = [f"{math.ceil(coded.token_bits / 8):,} bytes for the tokens{_excess(coded)}"]
-    if coded.unknown:
-        parts.append(f"{coded.spelled_bits / 8:,.0f} to spell the {coded.unknown:,} unknown tokens")
-    parts += [header, *[f"{len(kept.model):,} of model"] * bool(kept.model)]
-    return f"written: {', '.join(parts)}"
-
-
-def _excess(coded: Coded) -> str:
-    if not coded.expected_bits or coded.mode == "counted":  # what was promised counts <unk> by the network
-        return ""
-    excess = coded.token_bits / coded.expected_bits - 1
-    return f" ({abs(excess):.3%} {'more' if excess > 0 else 'less'} than the cross-entropy)"

@@ -45,9 +45,14 @@ def decompress_command(
     check_outputs(out, force=replacing.force, inputs=[file])
     console = notes(options, stderr=is_standard_output(out))
     model = _model(file, container, run)
-    with counting_bar(console, "{task.completed:,} tokens") as progress, _named(file):
-        task = progress.add_task("", total=container.tokens)
-        data = decompress(container, model, on_progress=lambda done, _: progress.update(task, completed=done))
+    unit = "bytes" if container.mode == "adaptive" else "tokens"
+    with counting_bar(console, f"{{task.completed:,}} {unit}") as progress, _named(file):
+        task = progress.add_task("", total=None)
+        data = decompress(
+            container,
+            model,
+            on_progress=lambda done, total: progress.update(task, completed=done, total=total),
+        )
     write_output(out, data, force=replacing.force)
     sha256 = hashlib.sha256(data).hexdigest()
     if options.json:
@@ -60,7 +65,7 @@ def decompress_command(
 
 def _model(file: Path, container: Container, run: Path | None) -> TextModel | None:
     """Load the model that is needed: of the run that was given, the one within, or of the run where it was."""
-    if container.mode == "stored":
+    if container.mode in ("stored", "adaptive"):
         return None
     if run is None and container.model:
         with _named(file):

@@ -123,9 +123,9 @@ def _run(config: events.RunConfig, show: Callable[[events.Event], None]) -> _Rec
                     content["curve"].append(
                         {"step": report.step, "seconds": spent, "train": train, "valid": valid}
                     )
-            case events.Evaluated(model, part, test, _, mixed, mixture):
+            case events.Evaluated(model, part, test, _, mixed, _, cost):
                 content["network"] = {"name": "network", "test": test.to_json()}
-                content["mixture"] = mixed and {"order": mixture.order, "test": mixed.to_json()}
+                content["mixture"] = mixed and (cost or {}) | {"test": mixed.to_json()}
                 content["best_baseline"] = best_as_json(rows_of(baselines, part), test)
             case list():
                 baselines = event

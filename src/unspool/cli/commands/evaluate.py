@@ -13,14 +13,14 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from unspool.baselines.language import default_order, has_test, language_baselines
-from unspool.baselines.mixture import cross_fitted
+from unspool.baselines.mixture import Mixture, cross_fitted
 from unspool.cli.learning import LearnOptions, learning_json, learning_line, learning_rows
 from unspool.cli.options import CommonOptions, Flag
 from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.progress import waiting
 from unspool.cli.sources import RunFolder, Sources
 from unspool.cli.surprise_files import SurpriseOptions
-from unspool.cli.views.comparison import Row, best_as_json, measures_table, mixture_line, verdict
+from unspool.cli.views.comparison import NOT_MIXED, Row, best_as_json, measures_table, mixture_line, verdict
 from unspool.cli.views.training import scoring_bar
 from unspool.data.text.corpus import open_corpus, read_part
 from unspool.data.text.parts import PARTS, Part
@@ -30,6 +30,7 @@ from unspool.evaluation.metrics import Metrics, measure
 from unspool.kernels.arrays import Ids, Real
 from unspool.options import check_order
 from unspool.storage import run_folder
+from unspool.tasks.language.mixture import cost_as_json
 from unspool.tasks.language.text_model import TextModel
 
 CAUTION = {
@@ -106,7 +107,9 @@ def evaluate_command(
     table.print(measures_table(found, result, more + learned_rows))
     table.print(verdict(found, result))
     if model.mixture is not None:
-        table.print(mixture_line(model.mixture.order, more[0].measure))
+        table.print(mixture_line(_cost(run, model.mixture), more[0].measure))
+    else:
+        table.print(NOT_MIXED, style="dim")
     if learned is not None:
         table.print(learning_line(learned), style="dim")
     for path in written.values():
@@ -169,10 +172,14 @@ def _mixed(model: TextModel, part: Part, network: Real) -> list[Row]:
     return [Row("mixture", measure(log_probs, *part.widths_after_first(model.backward)))]
 
 
+def _cost(run: Path, mixture: Mixture) -> dict[str, Any]:
+    return cost_as_json(mixture, None, Path(run) / run_folder.MIXTURE)
+
+
 def _as_json(
     run: RunFolder, model: TextModel, part: Part, found: list[Row], network: Metrics, more: list[Row]
 ) -> dict[str, Any]:
-    mixed = {} if model.mixture is None else {"order": model.mixture.order} | more[0].measure.to_json()
+    mixed = {} if model.mixture is None else _cost(run, model.mixture) | more[0].measure.to_json()
     return (
         {
             "run": str(run),

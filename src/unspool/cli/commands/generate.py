@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -54,6 +54,8 @@ class Options:
     """Number of last tokens that count as seen before, those of the prompt included, at most 4,096; 0 counts all."""
     stop: Annotated[tuple[str, ...], Parameter(allow_leading_hyphen=True, negative="")] = ()
     """End the text before this text appears in it; may be given several times."""
+    model: Literal["network", "mixture"] = "network"
+    """What generates: the network, or its mixture with the n-grams of the training text."""
     greedy: Flag = False
     """Always take the most probable token."""
     seed: int | None = None
@@ -111,7 +113,8 @@ def generate(
         force=replacing.force,
         inputs=[file for file in [options.prompt_file] if str(file) != "-"],
     )
-    reader, prompt = TextGenerator(TextModel.load(run), learn), _prompt(options.prompt, options.prompt_file)
+    mixture, prompt = options.model == "mixture", _prompt(options.prompt, options.prompt_file)
+    reader = TextGenerator(TextModel.load(run, mixture=mixture), learn, mixture=mixture)
     if learn is not None and not prompt:
         raise InputError("--learn needs a text to learn from; give --prompt or --prompt-file")
     if options.json or reader.model.backward:  # else every token is printed and forgotten
@@ -145,7 +148,8 @@ def generate(
         with output(options.save_state, force=replacing.force) as path:
             reader.save(path, seed)
     if options.json:
-        content = {"run": str(run), "prompt": prompt, "seed": seed, "length": options.length, "texts": texts}
+        content = {"run": str(run), "model": options.model, "prompt": prompt, "seed": seed}
+        content |= {"length": options.length, "texts": texts}
         print_json(content | {"stopped": stopped, "tokens_per_second": speed} | learned_json(reader))
     elif sys.stderr.isatty() and options.length:
         print(f"unspool: {drawn:,} tokens, {speed:,.0f} tokens/s", file=sys.stderr)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 from rich.text import Text
 
-from unspool.baselines.language import best_of
+from unspool.baselines.language import NGRAMS, best_of
 from unspool.cli.output import plain_table
 from unspool.evaluation.metrics import Metrics
 from unspool.training.events import Baseline, RunConfig
@@ -17,6 +17,11 @@ PARTS = {
     "train": "training split",
 }
 """How a part is called where figures on it are shown."""
+NO_MEMORY = "no mixture: counting n-grams may need more memory than is free"
+NOT_MIXED = (
+    "no mixture: the run has none for this network; it was not trained to the end, or by an older version"
+)
+"""Why a run has no mixture of its network with n-grams."""
 
 
 class Row(NamedTuple):
@@ -93,13 +98,22 @@ def verdict(rows: Sequence[Row], network: Metrics) -> Text:
     return Text(line + cost, "bold green" if wins else "bold yellow")
 
 
-def mixture_line(order: int, mixed: Metrics) -> Text:
-    """Return one line about the mixture of the network with n-grams."""
+def mixture_line(cost: dict[str, Any], mixed: Metrics) -> Text:
+    """Return one line about the mixture of the network with n-grams: its perplexity and what its n-grams cost."""
+    name = f"{cost['order']}{NGRAMS}"
+    costs = [f"{cost['counts']:,} counts"]
+    costs += [] if cost["seconds"] is None else [f"{cost['seconds']:.1f} s"]
+    costs += [f"{_megabytes(cost['memory_bytes'])} in memory"]
+    costs += [] if cost["file_bytes"] is None else [f"{_megabytes(cost['file_bytes'])} in the run"]
     return Text(
-        f"mixture: the network and {order}-grams together, weighted by context as fits the validation split best: "
-        f"perplexity {mixed.perplexity:,.3f}",
+        f"mixture: the network and {name} together, weighted by context as fits the validation split best: "
+        f"perplexity {mixed.perplexity:,.3f} ({name}: {', '.join(costs)})",
         "dim",
     )
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
 
 
 def best_as_json(rows: Sequence[Row], network: Metrics) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from unspool.baselines.language import baselines_to_plot
 from unspool.cells import cell_named
 from unspool.cli.output import counted
 from unspool.cli.progress import WIDTH, counting_bar, progress_bar, shows_progress
-from unspool.cli.views.chart import chart
+from unspool.cli.views.chart import chart, coloured
 from unspool.cli.views.comparison import (
+    NO_MEMORY,
     PARTS,
     Row,
     chosen_line,
@@ -290,7 +291,7 @@ class View:
         total = self.speed.total
         rows = chart(self.curve, lines, end=math.sqrt(total), width=width, height=14)
         axis = Text(f"  nats over {total:,} updates, the first of them drawn wider", "dim")
-        shown = [losses, *map(_coloured, rows), axis]
+        shown = [losses, *map(coloured, rows), axis]
         if self.sample is not None:
             shown.append(
                 Text.assemble(
@@ -310,8 +311,10 @@ class View:
         mixed = [] if event.mixed is None else [Row("mixture", event.mixed)]
         self._line(measures_table(rows, result, mixed))
         self._line(verdict(rows, result))
-        if event.mixed is not None:
-            self._line(mixture_line(event.mixture.order, event.mixed))
+        if event.mixed is not None and event.mixture_cost is not None:
+            self._line(mixture_line(event.mixture_cost, event.mixed))
+        else:
+            self._line(NO_MEMORY, "yellow")
         if self.left_out:
             self._line(self.left_out, "yellow")
 
@@ -341,9 +344,3 @@ def scoring_bar(console: Console) -> Progress:
 
 def _perplexity(nats: float) -> float:
     return Metrics(1, nats).perplexity
-
-
-def _coloured(row: str) -> Text:
-    text = Text(row, "dim")
-    text.highlight_regex("•+", "bold green not dim")
-    return text

@@ -184,9 +184,9 @@ class LanguageModel(Arguments):
         """Return a reader that learns from the ids that it reads; see `TextModel.reader`."""
         return self.fitted.reader(learning)
 
-    def score(self, text: Texts, y: None = None) -> float:
-        """Return minus the nats per token of a text or a Path: higher is better."""
-        return -math.log(self.perplexity(text))
+    def score(self, text: Texts, y: None = None, *, mixture: bool = False) -> float:
+        """Return minus the nats per token of a text or a Path, by the network or by its mixture: higher is better."""
+        return -math.log(self.perplexity(text, mixture=mixture))
 
     def generate(
         self,
@@ -201,13 +201,14 @@ class LanguageModel(Arguments):
         repetition_window: int = 0,
         stop: str | Sequence[str] = (),
         seed: int = 0,
+        mixture: bool = False,
     ) -> str:
-        """Return a continuation of the prompt, which is text and never a file name; for the arguments see `Sampling`.
+        """Return a continuation of the prompt by the network or by its mixture; for the other arguments see `Sampling`.
 
-        It has `length` tokens, or ends before the first of the `stop` texts.
+        The prompt is text and never a file name. The continuation has `length` tokens, or ends before the first of the `stop` texts.
         """
         sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty, repetition_window)
-        return self.fitted.generate(prompt, length, seed=seed, sampling=sampling, stop=stop)
+        return self.fitted.generate(prompt, length, seed=seed, sampling=sampling, stop=stop, mixture=mixture)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model as a new run, which can be loaded but not resumed."""

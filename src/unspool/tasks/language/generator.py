@@ -1,25 +1,29 @@
 """Read and generate text one token at a time; the position can be saved and restored.
 
-The token read last is held back until the next token is sampled: `pending`. The state, the pending token and the number of
-tokens sampled with the seed are all that is needed to continue exactly; with a repetition penalty, also the tokens so far.
+The token read last is held back until the next token is sampled: `pending`. The state, the pending token, the tokens just before
+it (the context of n-grams) and the number of tokens sampled with the seed are all that is needed to continue exactly; with a
+repetition penalty, also which tokens have occurred.
 
 With `learning`, the model learns from the texts that it reads (`unspool.training.dynamic`) and generates with what it learned.
 Generated tokens are read, but not learned from: the next text begins a new segment. The file of a position then contains the
 learned parameters.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
+from unspool.baselines.mixture_stream import MixtureStream
 from unspool.errors import FileError
 from unspool.evaluation.language import in_reading_order, no_progress
 from unspool.kernels.arrays import Floats, Ids
 from unspool.model.generate import Sampling
 from unspool.model.history import LONGEST_WINDOW, TokenHistory
 from unspool.model.stream import Stream
+from unspool.options import MOST_ORDER
 from unspool.storage.schema import read_as
 from unspool.storage.tensors import check_array, read_arrays, write_arrays
 from unspool.tasks.language.text_model import TextModel
@@ -27,7 +31,7 @@ from unspool.training.dynamic import Learning, LearningReader
 
 LEARNER = "learner."
 """What the names of a learner's arrays begin with."""
-Snapshot = tuple[list[tuple[Floats, Floats]], int | None, TokenHistory]
+Snapshot = tuple[list[tuple[Floats, Floats]], int | None, list[int], TokenHistory]
 
 
 class SavedGenerator(TypedDict):
@@ -36,6 +40,7 @@ class SavedGenerator(TypedDict):
     pending: int
     drawn: int
     seed: int | None
+    recent: NotRequired[list[int]]
 
 
 class SavedLearner(TypedDict):
@@ -46,15 +51,18 @@ class SavedLearner(TypedDict):
 
 
 class TextGenerator:
-    """Reads a text, learns from it if `learning` is given, and generates its continuation."""
+    """Reads a text, learns from it if `learning` is given, and generates its continuation, with `mixture` mixed with n-grams."""
 
-    def __init__(self, model: TextModel, learning: Learning | None = None) -> None:
+    def __init__(self, model: TextModel, learning: Learning | None = None, *, mixture: bool = False) -> None:
         self.model = model
         self.learning = learning
         self.learner: LearningReader | None = None
         """What has learned from the texts that were read; None before the first."""
         self._behind = False  # the stream has read tokens that the learner has not
-        self.stream = Stream(model.model)
+        self._mixture = model.require_mixture() if mixture else None
+        self.recent: deque[int] = deque(maxlen=MOST_ORDER - 1)
+        """The tokens read before `pending`, as many as n-grams can look back."""
+        self.stream = self._with_ngrams(Stream(model.model))
         self.pending: int | None = None
         """The token that was read last; the state does not include it yet."""
         self.drawn = 0
@@ -65,6 +73,10 @@ class TextGenerator:
         """The tokens read and sampled so far."""
         self.before: list[int] = []
         """The tokens read, in the order of the text: generated text is decoded after or before them."""
+
+    def _with_ngrams(self, network: Stream) -> Stream | MixtureStream:
+        """Return the stream that tokens are sampled from: the network, or its mixture with n-grams."""
+        return network if self._mixture is None else MixtureStream(network, self._mixture, self.recent)
 
     def read(self, text: str, on_progress: Callable[[int, int], None] = no_progress) -> None:
         """Read a text, in the direction of the model. `on_progress` is called with the number of tokens that were learned from."""
@@ -81,7 +93,8 @@ class TextGenerator:
         """Read ids and learn from them; the stream then has the learned parameters and the state after all but the last."""
         learner = self.learner or LearningReader(self.model.model, learning)
         if self.pending is not None and self._behind:
-            learner.continue_after(self.stream, self.pending)
+            network = self.stream.network if isinstance(self.stream, MixtureStream) else self.stream
+            learner.continue_after(network, self.pending)
         done = 0
         for window in learner.windows(ids):
             done += len(window.y)
@@ -89,7 +102,8 @@ class TextGenerator:
         for token in ids.tolist():
             self.history.add(token)
         self.learner, self._behind = learner, False
-        self.stream, self.pending = learner.stream(), int(ids[-1])
+        self.recent.extend([*([] if self.pending is None else [self.pending]), *ids[:-1].tolist()])
+        self.stream, self.pending = self._with_ngrams(learner.stream()), int(ids[-1])
 
     def read_start(self) -> None:
         """Read the token that stands for the beginning of a text."""
@@ -98,6 +112,7 @@ class TextGenerator:
     def _take(self, token: int) -> None:
         if self.pending is not None:
             self.stream.read(self.pending)
+            self.recent.append(self.pending)
         self.pending, self._behind = token, True
         self.history.add(token)
 
@@ -107,6 +122,7 @@ class TextGenerator:
         how, changes = sampling.arguments(self.history), sampling.repetition_penalty != 1
         while True:
             self._behind = True
+            self.recent.append(self.pending)
             self.pending = self.stream.advance(self.pending, seed=seed, index=self.drawn, **how)
             self.history.add(self.pending)
             self.drawn += 1
@@ -115,14 +131,20 @@ class TextGenerator:
                 how = sampling.arguments(self.history)
 
     def copy_state(self) -> Snapshot:
-        """Return the state, the pending token and the history."""
-        return self.stream.state(), self.pending, self.history.copy()
+        """Return the state, the pending token, the tokens before it and the history."""
+        return self.stream.state(), self.pending, list(self.recent), self.history.copy()
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Return to a saved state, pending token and history."""
-        state, self.pending, history = snapshot
+        """Return to a saved state, pending token, the tokens before it and the history."""
+        state, self.pending, recent, history = snapshot
         self.history = history.copy()
-        self.stream.restore([(h, s) for h, s in state])
+        self.recent.clear()
+        self.recent.extend(recent)
+        pairs: list[tuple[Floats, Floats | None]] = [(h, s) for h, s in state]
+        if isinstance(self.stream, MixtureStream):
+            self.stream.restore(pairs, recent)
+        else:
+            self.stream.restore(pairs)
 
     def save(self, path: Path, seed: int) -> None:
         """Write the position to a file, atomically; an existing file is replaced."""
@@ -131,6 +153,7 @@ class TextGenerator:
             arrays |= {f"h.{i}": h, f"s.{i}": s}
         metadata: dict[str, Any] = {
             "pending": self.pending,
+            "recent": list(self.recent),
             "drawn": self.drawn,
             "seed": seed,
             "model": self._signature(),
@@ -151,9 +174,10 @@ class TextGenerator:
         if metadata.get("model") != self._signature() | learned:
             raise FileError(f"{path}: the state of another model; save one with this run first")
         saved, config = read_as(SavedGenerator, metadata, path), self.model.model.config
-        pending, seed = saved["pending"], saved["seed"]
-        if not 0 <= pending < config.inputs or not 0 <= saved["drawn"] < 2**62 or (seed or 0) < 0:
-            raise FileError(f"{path}: damaged or manipulated: pending, drawn or seed is out of range")
+        pending, seed, recent = saved["pending"], saved["seed"], saved.get("recent", [])
+        known = all(0 <= token < config.inputs for token in [*recent, pending])
+        if not known or not 0 <= saved["drawn"] < 2**62 or (seed or 0) < 0:
+            raise FileError(f"{path}: damaged or manipulated: pending, recent, drawn or seed is out of range")
         parts = [
             (
                 check_array(arrays, f"h.{i}", (config.hidden,), path),
@@ -164,7 +188,7 @@ class TextGenerator:
         self._behind = True
         if learned:
             self._load_learner(arrays, metadata, path)
-        self.restore((parts, pending, _history(arrays, config.outputs, path)))
+        self.restore((parts, pending, recent, _history(arrays, config.outputs, path)))
         self.drawn, self.seed = saved["drawn"], seed
         self.before = [pending]
 
@@ -173,7 +197,7 @@ class TextGenerator:
         saved = read_as(SavedLearner, metadata, path)
         own = {name.removeprefix(LEARNER): each for name, each in arrays.items() if name.startswith(LEARNER)}
         self.learner = LearningReader.from_arrays(own, saved["learner"], path, self.model.model)
-        self._behind, self.stream = saved["behind"], self.learner.stream()
+        self._behind, self.stream = saved["behind"], self._with_ngrams(self.learner.stream())
         if self.learning is not None:
             self.learning = self.learner.learning
 

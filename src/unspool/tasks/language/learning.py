@@ -46,7 +46,7 @@ def score_learning(
     validation split itself: nothing is chosen, and each half is mixed with the share that fits the other half.
     """
     head = None if valid is None or mixture is None else valid[:FITTED]
-    trials = 0 if valid is None else targets_to_try(valid, *choose)
+    trials = 0 if valid is None else targets_to_try(valid, default, choose)
     fits = 0 if head is None else len(head) - 1
     total = trials + fits + len(ids) - 1
 

@@ -17,7 +17,7 @@ from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
-from unspool.baselines.language import TIME_FRACTION, Scored, baselines, best_order, has_test
+from unspool.baselines.language import TIME_FRACTION, Scored, baselines, has_test
 from unspool.baselines.mixture import Mixture
 from unspool.data.text.corpus import Corpus, open_corpus
 from unspool.data.text.source import Names, resolve, stamps
@@ -31,7 +31,7 @@ from unspool.storage import run_folder, tensors
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
 from unspool.tasks.language.final import first_share, measured_path, save_initial, train_final
-from unspool.tasks.language.mixture import mix, save_mixture
+from unspool.tasks.language.mixture import Orders, cost_as_json, mix, orders_of, save_mixture
 from unspool.tasks.language.plan import (
     batches_of,
     build_state,
@@ -109,14 +109,14 @@ def run(
     with nullcontext() if out is None else RunLog(out / run_folder.LOG) as log:
         deadline = None if "steps" in given else 60 * limit
         writer = RunWriter(out, log)
-        order = best_order(scored.found)
+        orders = _mixture_orders(config, scored.found, scored.left_out)
         yield from train_and_evaluate(
             training,
             corpus,
             config,
             writer,
             policy or CheckpointPolicy(),
-            order=order,
+            orders=orders,
             deadline=deadline,
             start=start,
         )
@@ -163,10 +163,15 @@ def resume(out: Path, *, policy: CheckpointPolicy | None = None) -> Generator[Ev
         yield TrainingPlanned(
             training.model, config, next(batches_of(corpus, config)), training.step, of_windows
         )
-        writer = RunWriter(out, log)
+        writer, orders = RunWriter(out, log), _mixture_orders(config, found, left_out)
         yield from train_and_evaluate(
-            training, corpus, config, writer, policy or CheckpointPolicy(), order=best_order(found)
+            training, corpus, config, writer, policy or CheckpointPolicy(), orders=orders
         )
+
+
+def _mixture_orders(config: RunConfig, found: list[Baseline], left_out: str | None) -> Orders:
+    """Return the orders of the mixture's n-grams: the same for a resumed run."""
+    return orders_of(found, config.settings.tokens, fixed=bool(config.order) or left_out is not None)
 
 
 def _score_best_again(training: TrainingState[Model], corpus: Corpus, config: RunConfig, path: Path) -> None:
@@ -186,14 +191,14 @@ def train_and_evaluate(
     writer: RunWriter,
     policy: CheckpointPolicy,
     *,
-    order: int = 0,
+    orders: Orders,
     deadline: float | None = None,
     start: WarmStart | None = None,
 ) -> Generator[Event]:
     """Train to the last update and evaluate the best model; with a deadline, in seconds of the run, to keep it.
 
-    `order` is that of the n-grams to mix with the network; 0 for none. A final training on the whole text follows, where the
-    config asks for it.
+    `orders` are those of the n-grams to mix with the network. A final training on the whole text follows, where the config
+    asks for it.
     """
     budget = step_budget(config, training.seconds, deadline)
     model, ids = training.model, in_reading_order(corpus.valid.ids, config.backward)
@@ -221,7 +226,7 @@ def train_and_evaluate(
     if training.best_parameters is None:  # the best model was saved before the run was resumed
         assert writer.out is not None
         model = store.load_model(measured_path(writer.out))[0]
-    mixture = yield from _evaluate(model, training, corpus, config, writer, order)
+    mixture = yield from _evaluate(model, training, corpus, config, writer, orders)
     if config.final:
         yield from train_final(corpus, config, training.best_step, mixture, writer, policy, start)
 
@@ -232,7 +237,7 @@ def _evaluate(
     corpus: Corpus,
     config: RunConfig,
     writer: RunWriter,
-    order: int,
+    orders: Orders,
 ) -> Generator[Event, None, Mixture | None]:
     """Score the held-out part by the network and by its mixture with n-grams; write the results into the log.
 
@@ -249,16 +254,18 @@ def _evaluate(
         "judged": metrics.to_json() | {"best_step": training.best_step, "part": part.name},
         "seconds": round(training.seconds, 3),
     }
-    if not order:
+    mixed = mix(model, corpus, orders, part.name, log_probs, backward=config.backward)
+    if mixed is None:
         writer.add(entry)
         yield Evaluated(model, part.name, metrics, training.best_step)
         return None
-    mixture, mixed = mix(model, corpus, order, part.name, log_probs, backward=config.backward)
-    if writer.out is not None:
-        save_mixture(writer.out / run_folder.MIXTURE, mixture, model)
-    writer.add(entry | {"mixture": {"order": order} | mixed.to_json()})
-    yield Evaluated(model, part.name, metrics, training.best_step, mixed, mixture)
-    return mixture
+    path = None if writer.out is None else writer.out / run_folder.MIXTURE
+    if path is not None:
+        save_mixture(path, mixed.mixture, model)
+    cost = cost_as_json(mixed.mixture, round(mixed.seconds, 3), path)
+    writer.add(entry | {"mixture": cost | mixed.measure.to_json()})
+    yield Evaluated(model, part.name, metrics, training.best_step, mixed.measure, mixed.mixture, cost)
+    return mixed.mixture
 
 
 def _sample_steps(steps: int) -> set[int]:

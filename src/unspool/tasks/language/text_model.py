@@ -21,6 +21,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from unspool.baselines.mixture import Mixture, MixtureScorer
+from unspool.baselines.mixture_stream import MixtureStream
 from unspool.data.text.corpus import as_read, decode_id_stream, encode_text, read_part
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.sources import Texts, as_sources, check_prompt
@@ -171,7 +172,7 @@ class TextModel:
         """Return the mixture with n-grams; raise where there is none."""
         if self.mixture is None:
             raise InputError(
-                "mixture: this model has none; train it to the end with this version, and load it with mixture=True"
+                "mixture: this model has none; train it to the end with this version (in Python, load it with mixture=True)"
             )
         return self.mixture
 
@@ -214,6 +215,11 @@ class TextModel:
         ended = stop.after(text)
         return text if ended is None else ended
 
+    def stream(self, *, mixture: bool = False) -> Stream | MixtureStream:
+        """Return the network, or its mixture with n-grams, to read and draw token by token."""
+        stream = Stream(self.model)
+        return MixtureStream(stream, self.require_mixture()) if mixture else stream
+
     def generate(
         self,
         prompt: str = "",
@@ -222,19 +228,22 @@ class TextModel:
         seed: int = 0,
         sampling: Sampling | None = None,
         stop: str | Sequence[str] = (),
+        mixture: bool = False,
     ) -> str:
         """Return generated text that follows the prompt, or precedes it where the model reads backward.
 
         It has `length` tokens, or ends before the first of the `stop` texts.
         """
         length, end = at_least("length", length, 0), StopFilter(stop)
-        drawn = islice(self.tokens(prompt, seed=seed, sampling=sampling), length)
+        drawn = islice(self.tokens(prompt, seed=seed, sampling=sampling, mixture=mixture), length)
         read = self.encode(prompt).tolist()
         if self.backward:
             return self.decode_backward(drawn, read, end)
         return "".join(end.pieces(self.decode_stream(drawn, read)))
 
-    def tokens(self, prompt: str, *, seed: int = 0, sampling: Sampling | None = None) -> Iterator[int]:
+    def tokens(
+        self, prompt: str, *, seed: int = 0, sampling: Sampling | None = None, mixture: bool = False
+    ) -> Iterator[int]:
         """Yield sampled tokens without end."""
         check_prompt(prompt)
-        return generate(Stream(self.model), self.start(prompt), seed=seed, sampling=sampling)
+        return generate(self.stream(mixture=mixture), self.start(prompt), seed=seed, sampling=sampling)
