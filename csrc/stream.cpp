@@ -28,6 +28,7 @@ void Stream::prepare() {
   o = Block(K);
   head = Block(tails.empty() ? 1 : Vt.N);
   weights = Block(K);
+  penalised_o = Block(K);
   order.resize((size_t)K);
 }
 
@@ -101,43 +102,59 @@ void Stream::compute_logits(const float* h) {
   }
 }
 
-int32_t Stream::most_probable() const {
+const float* Stream::penalised(const Drawing& how) {
+  if (!how.seen__K || how.penalty == 1.0f) return o.at;
+  for (int64_t j = 0; j < K; j++) {
+    const float logit = o.at[j];
+    penalised_o.at[j] = !how.seen__K[j] ? logit : logit > 0.0f ? logit / how.penalty : logit * how.penalty;
+  }
+  return penalised_o.at;
+}
+
+int32_t Stream::most_probable(const float* logits) const {
   int64_t best = 0;
   for (int64_t j = 0; j < K; j++) {
-    if (o.at[j] != o.at[j]) return -1;
-    if (o.at[j] > o.at[best]) best = j;
+    if (logits[j] != logits[j]) return -1;
+    if (logits[j] > logits[best]) best = j;
   }
   return (int32_t)best;
 }
 
-int32_t Stream::draw(float temperature, int64_t top_k, float top_p, double u) {
-  const float sharpness = 1.0f / temperature;
-  if (!(sharpness <= 3.4e38f)) return most_probable();
-  double sum = kernels().exp_weights(o.at, K, sharpness, weights.at);
+int32_t Stream::draw(const Drawing& how, double u) {
+  const float* logits = penalised(how);
+  const float sharpness = 1.0f / how.temperature;
+  if (!(sharpness <= 3.4e38f)) return most_probable(logits);
+  double sum = kernels().exp_weights(logits, K, sharpness, weights.at);
   if (!(sum > 0.0)) return -1;  // NaN among the logits
   const float* w = weights.at;
-  if (top_k <= 0 || top_k > K) top_k = K;
-  if (top_k == K && top_p >= 1.0f) {  // the whole distribution, in the order of the ids
+  const int64_t top_k = how.top_k <= 0 || how.top_k > K ? K : how.top_k;
+  if (top_k == K && how.top_p >= 1.0f && how.min_p <= 0.0f) {  // the whole distribution, in the order of the ids
     double reach = u * sum;
     for (int64_t j = 0; j < K; j++) {
       if (w[j] < 1e-37f) continue;  // the lower end of exp's range stands for zero: never drawn, not even with u = 0
       reach -= (double)w[j];
       if (reach < 0.0) return (int32_t)j;
     }
-    return most_probable();
+    return most_probable(logits);
   }
   std::iota(order.begin(), order.end(), 0);
   auto more = [w](int32_t a, int32_t b) { return w[a] > w[b] || (w[a] == w[b] && a < b); };
-  if (top_p >= 1.0f) std::partial_sort(order.begin(), order.begin() + top_k, order.end(), more);
+  if (top_k < K && how.top_p >= 1.0f) std::partial_sort(order.begin(), order.begin() + top_k, order.end(), more);
   else std::sort(order.begin(), order.end(), more);
   sum = 0.0;
   for (int64_t j = 0; j < top_k; j++) sum += (double)w[order[(size_t)j]];
   int64_t candidates = top_k;
-  if (top_p < 1.0f) {  // the fewest whose sum reaches top_p
+  if (how.top_p < 1.0f) {  // the fewest whose sum reaches top_p
     double reached = 0.0;
-    for (candidates = 0; candidates < top_k && reached < (double)top_p * sum;) reached += (double)w[order[(size_t)candidates++]];
+    for (candidates = 0; candidates < top_k && reached < (double)how.top_p * sum;) reached += (double)w[order[(size_t)candidates++]];
     if (candidates == 0) reached = (double)w[order[0]], candidates = 1;
     sum = reached;
+  }
+  if (how.min_p > 0.0f) {  // p >= min_p · max p; the largest weight is the first
+    const double least = (double)how.min_p * (double)w[order[0]];
+    int64_t kept = 1;
+    for (sum = (double)w[order[0]]; kept < candidates && (double)w[order[(size_t)kept]] >= least; kept++) sum += (double)w[order[(size_t)kept]];
+    candidates = kept;
   }
   double reach = u * sum;
   for (int64_t j = 0; j < candidates; j++) {

@@ -18,6 +18,16 @@ struct StreamLayer {
   Block tape, h, s, p;     // of one step; state before and after; b + U x
 };
 
+// How a token is drawn from logits; the steps are applied in this order.
+struct Drawing {
+  const bool* seen__K = nullptr;  // tokens whose logits are penalised; nullptr: none
+  float penalty = 1.0f;           // o / penalty if o > 0, else o · penalty
+  float temperature = 1.0f;       // 0: the most probable
+  int64_t top_k = 0;              // 0: all
+  float top_p = 1.0f;             // 1: all
+  float min_p = 0.0f;             // 0: all
+};
+
 // A cluster of tokens of an adaptive softmax: o = log P(cluster) + log softmax(c + V P h).
 struct StreamTail {
   Packed Pt, Vt;  // in float32, also where the rest is in bf16
@@ -32,15 +42,18 @@ class Stream {
   std::vector<StreamTail> tails;  // none: o = c + V h
   const float* c = nullptr;
   int64_t K = 0, inputs = 0;  // tokens out, tokens in
-  Block o, head, weights, rounded;
+  Block o, head, weights, rounded, penalised_o;
   int64_t rounded_floats = 0;  // of each thread
   std::vector<int32_t> order;
 
   void prepare();
-  void step(int32_t id);                                              // reads one token: updates state and logits
+  void step(int32_t id);                       // reads one token: updates state and logits
+  int32_t draw(const Drawing& how, double u);  // -1: a logit is NaN
+
+ private:
   void compute_logits(const float* h);
-  int32_t most_probable() const;                                          // -1: a logit is NaN
-  int32_t draw(float temperature, int64_t top_k, float top_p, double u);  // temperature 0: the most probable
+  const float* penalised(const Drawing& how);
+  int32_t most_probable(const float* logits) const;  // -1: a logit is NaN
 };
 
 }  // namespace unspool

@@ -12,6 +12,8 @@
 namespace unspool {
 namespace {
 
+using Seen = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 struct PyStream : Stream {
   std::vector<nb::object> alive;  // the arrays and packed matrices that the layers point into
 
@@ -80,19 +82,23 @@ struct PyStream : Stream {
     require(id >= 0 && id < inputs, "token " + std::to_string(id) + " is outside 0 to " + std::to_string(inputs - 1));
     step(id);
   }
-  int32_t choose(double temperature, int64_t top_k, double top_p, double u) {
+  int32_t choose(double u, double temperature, int64_t top_k, double top_p, double min_p, double penalty, std::optional<Seen> seen) {
     require(std::isfinite(temperature) && temperature >= 0.0, "temperature must be 0 or more");
     require(top_p > 0.0 && top_p <= 1.0, "top_p must be above 0 and at most 1");
+    require(min_p >= 0.0 && min_p <= 1.0, "min_p must be at least 0 and at most 1");
+    require(std::isfinite(penalty) && penalty > 0.0, "repetition_penalty must be above 0");
+    require(!seen || (int64_t)seen->shape(0) == K, "seen must have one value for each token");
     require(top_k >= 0, "top_k must be 0 (all) or more");
     require(u >= 0.0 && u < 1.0, "u must be at least 0 and below 1");
-    const int32_t id = draw((float)temperature, top_k, (float)top_p, u);
+    const int32_t id = draw({seen ? seen->data() : nullptr, (float)penalty, (float)temperature, top_k, (float)top_p, (float)min_p}, u);
     require(id >= 0, "the logits are not finite numbers: nothing can be drawn from them");
     return id;
   }
   // One call a token: reads `id`, draws the next with the `index`-th number of the seed's stream.
-  int32_t advance(int32_t id, double temperature, int64_t top_k, double top_p, uint64_t seed, uint64_t index) {
+  int32_t advance(int32_t id, uint64_t seed, uint64_t index, double temperature, int64_t top_k, double top_p, double min_p,
+                  double penalty, std::optional<Seen> seen) {
     read(id);
-    return choose(temperature, top_k, top_p, uniform(seed, index));
+    return choose(uniform(seed, index), temperature, top_k, top_p, min_p, penalty, seen);
   }
   Array logits() const {
     Array out = array({(size_t)K});
@@ -137,8 +143,10 @@ void bind_stream(nb::module_& m) {
       .def(nb::init<nb::list, const Panels&, std::optional<Floats>, nb::list, nb::list>(), "layers"_a, "output"_a,
            "bias"_a.noconvert().none(), "alive"_a, "tails"_a = nb::list(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
       .def("read", &PyStream::read, "id"_a)
-      .def("choose", &PyStream::choose, "temperature"_a, "top_k"_a, "top_p"_a, "u"_a)
-      .def("advance", &PyStream::advance, "id"_a, "temperature"_a, "top_k"_a, "top_p"_a, "seed"_a, "index"_a)
+      .def("choose", &PyStream::choose, "u"_a, "temperature"_a, "top_k"_a, "top_p"_a, "min_p"_a, "repetition_penalty"_a,
+           "seen"_a.noconvert().none())
+      .def("advance", &PyStream::advance, "id"_a, "seed"_a, "index"_a, "temperature"_a, "top_k"_a, "top_p"_a, "min_p"_a,
+           "repetition_penalty"_a, "seen"_a.noconvert().none())
       .def("logits", &PyStream::logits)
       .def("set_logits", &PyStream::set_logits, "logits"_a.noconvert())
       .def("state", [](const PyStream& s) {

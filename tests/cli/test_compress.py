@@ -96,7 +96,7 @@ def test_figures_for_a_script(run: Path, story: Path, tmp_path: Path) -> None:
     written = (tmp_path / "a").stat().st_size
     assert found["written_bytes"] == written == found["coded_bytes"] + found["header_bytes"]
     exact = found["promised_bits"] + found["first_token_bits"]
-    assert exact - 1 < 8 * found["coded_bytes"] < 1.001 * exact + 8
+    assert exact - 8 < 8 * found["coded_bytes"] < 1.001 * exact + 8  # the interval may hold a shorter number
     assert set(found["others"]) == {"gzip -9", "bzip2 -9", "xz -9e"}
     again = json.loads(unspool("decompress", tmp_path / "a", "--out", tmp_path / "b", "--json"))
     assert again["sha256"] == found["sha256"] and (tmp_path / "b").read_bytes() == story.read_bytes()

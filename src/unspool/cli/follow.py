@@ -25,10 +25,14 @@ from unspool.training.events import (
     CorpusReady,
     Evaluated,
     Event,
+    FinalPlanned,
+    FinalStep,
+    FinalTrained,
     LeftOut,
     PlanChanged,
     RunConfig,
     Scoring,
+    Started,
     StepDone,
     TrainingPlanned,
 )
@@ -95,7 +99,7 @@ def follow(events: Generator[Event], out: Path, shown: OutputOptions, *, tensorb
             content["stopped"] = None
         if shown.plot is not None:
             _draw(out, content, shown.plot, force=shown.force)
-        if "measure" in content:
+        if "measure" in content and "stopped" not in content:
             view.kept(out)
             if content["config"]["recipe"]["plans"]:
                 view.repeat(content["repeat"])
@@ -111,6 +115,10 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
             view.repeat(content["repeat"])
         case PlanChanged(config):
             content |= {"config": config.to_json(), "repeat": repeat(config)}
+        case FinalTrained(_, step):
+            content["final"] = {"step": step}
+        case FinalStep() | FinalPlanned():
+            pass
         case StepDone():
             if board is not None:
                 board.add(event)
@@ -122,6 +130,8 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
             content["left_out"] = why
         case list():
             content |= {"baselines": [asdict(each) for each in event], "left_out": None}
+        case Started(parent, _, new, absent):
+            content["from"] = {"run": parent, "new_tokens": new, "absent_tokens": absent}
         case CorpusReady() | Scoring():
             pass
 
@@ -149,6 +159,8 @@ def repeat(config: RunConfig) -> str:
         value = getattr(config, name)
         if name not in NEEDLESS and value != getattr(usual, name):
             command += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    if config.start is not None:
+        command += ["--from", config.start]
     if config.valid is not None:
         command += ["--valid", *config.valid]
     return shlex.join([*command, "--out", "AGAIN"])

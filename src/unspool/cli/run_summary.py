@@ -27,7 +27,7 @@ SHOWN = {"macro_f1": "macro F1", "error_rate": "edits per character"}
 """How scores are called, if not by their names."""
 UNREADABLE = (UnspoolError, OSError, KeyError, IndexError, TypeError, ValueError, AttributeError)
 """Errors of a file that is damaged, crafted or of another version."""
-PER_RUN = ("batches", "bptt", "memory", "optimiser", "schedule", "backward", "seed", "order")
+PER_RUN = ("batches", "bptt", "memory", "optimiser", "schedule", "backward", "seed", "order", "final")
 """Hyper-parameters of a language model that stand beside its recipe, as config.json names them."""
 OPTIONS = {"B": "batch", "batch_size": "batch", "tau": "window"}
 """Hyper-parameters whose option has another name."""
@@ -147,12 +147,13 @@ def _language(found: RunSummary, content: dict[str, Any], log: list[dict[str, An
     config = content["run"]
     recipe = config["recipe"]
     found.data, found.cell, found.hidden = list(config["sources"]), recipe["cell"], recipe["hidden"]
-    per_run = {name: config.get(name) for name in PER_RUN}
+    per_run = {name: config[name] for name in PER_RUN if name in config}
     found.options = as_options({"tokens": config["settings"]["tokens"]} | recipe | per_run)
     _read_curve(found, log, recipe["steps"])
     last: dict[str, Any] = next((each for each in reversed(log) if "judged" in each), {})
     judged, mixed = last.get("judged"), last.get("mixture")
-    found.state = FINISHED if judged is not None else RESUMABLE
+    complete = judged is not None and (not config.get("final") or any("final" in each for each in log))
+    found.state = FINISHED if complete else RESUMABLE
     part = "valid" if judged is None else judged["part"]
     scored = [(each["name"], (each.get(part) or each["valid"])["nats"]) for each in content["baselines"]]
     if judged is not None:

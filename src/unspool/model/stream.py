@@ -12,7 +12,7 @@ import numpy as np
 
 from unspool.errors import InputError
 from unspool.kernels import native
-from unspool.kernels.arrays import Floats
+from unspool.kernels.arrays import Floats, Mask
 from unspool.model.feedback import AT
 from unspool.model.linear import require_linear
 from unspool.model.network import Model
@@ -41,6 +41,8 @@ class Stream:
             )
         weights = weights or model.weights()
         table = model.table(weights)
+        self.outputs = config.outputs
+        """K, the number of tokens that can be drawn."""
         self._fed = config.feeds_tokens
         self._fresh, self._first = True, _native(model, weights, table)
         if self._fed:
@@ -68,15 +70,26 @@ class Stream:
         except TypeError:
             raise InputError(f"token is {token!r}; expected a whole number of int32") from None
 
-    def draw(self, u: float, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> int:
-        """Draw the next token with a number u from [0, 1); temperature 0 is greedy."""
+    def draw(
+        self,
+        u: float,
+        *,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        seen: Mask | None = None,
+    ) -> int:
+        """Draw the next token with a number u from [0, 1); temperature 0 is greedy.
+
+        `repetition_penalty` applies to the tokens that are true in `seen` (K,).
+        """
+        how = (temperature, top_k, top_p, min_p, repetition_penalty, seen)
         try:
-            return self._native.choose(temperature, top_k, top_p, u)
+            return self._native.choose(u, *how)
         except TypeError:
-            raise InputError(
-                f"u, temperature, top_k and top_p are {u!r}, {temperature!r}, {top_k!r} and {top_p!r}; "
-                "expected numbers, and a whole one for top_k"
-            ) from None
+            raise _wrong_arguments(u, *how) from None
 
     def advance(
         self,
@@ -87,17 +100,18 @@ class Stream:
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        seen: Mask | None = None,
     ) -> int:
-        """Read a token and draw the next with the `index`-th number of the seed's sequence."""
+        """Read a token and draw the next, as `draw`, with the `index`-th number of the seed's sequence."""
+        how = (temperature, top_k, top_p, min_p, repetition_penalty, seen)
         try:
-            drawn = self._reader.advance(token, temperature, top_k, top_p, seed % 2**64, index)
-            self._native, self._fresh = self._reader, False
-            return drawn
+            drawn = self._reader.advance(token, seed % 2**64, index, *how)
         except TypeError:
-            raise InputError(
-                f"token, index, seed and top_k are {token!r}, {index!r}, {seed!r} and {top_k!r}; expected "
-                f"whole numbers, and numbers for temperature {temperature!r} and top_p {top_p!r}"
-            ) from None
+            raise _wrong_arguments(token, seed, index, *how) from None
+        self._native, self._fresh = self._reader, False
+        return drawn
 
     def logits(self) -> Floats:
         """Return o(t), the unnormalised log-probabilities of the next token."""
@@ -126,6 +140,13 @@ class Stream:
         parts = [(h, np.zeros_like(h) if s is None else s) for h, s in state]
         self._reader.set_state(parts)
         self._native, self._fresh = self._reader, not any(s.any() for _, s in parts)
+
+
+def _wrong_arguments(*values: object) -> InputError:
+    return InputError(
+        f"the arguments of a draw are {', '.join(map(repr, values))}; expected whole numbers for token, seed, index "
+        "and top_k, numbers for temperature, top_p, min_p and repetition_penalty, and an array of bool for seen"
+    )
 
 
 def _are_arrays(h: object, s: object) -> bool:

@@ -7,6 +7,8 @@
                               after the evaluation at the end of a training
         training.safetensors  all that is needed to go on to the same bits: raw parameters, the optimiser's
                               memory, the carried state, the place in the data
+        final.safetensors     with --final: the same of the second training, on the whole text
+        measured.safetensors  with --final: the model that was measured; model.safetensors is then the final one
         log.jsonl             what happened, a line each
         text/                 the ids of all parts
 
@@ -36,12 +38,14 @@ FORMATS = b"unspool-run-"
 FORMAT = "unspool-run-1"
 
 
-CONFIG, VOCAB, MODEL, MIXTURE, TRAINING, LOG, TEXT = (
+CONFIG, VOCAB, MODEL, MIXTURE, TRAINING, FINAL, MEASURED, LOG, TEXT = (
     "config.json",
     "vocab.json",
     "model.safetensors",
     "mixture.safetensors",
     "training.safetensors",
+    "final.safetensors",
+    "measured.safetensors",
     "log.jsonl",
     "text",
 )

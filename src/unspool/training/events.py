@@ -51,6 +51,9 @@ class RunConfig:
     validations: int = 12
     validation_tokens: int = 0
     order: int | None = None
+    final: bool = False
+    start: str | None = None
+    """The run whose model the training started from; None: a new network."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -106,6 +109,19 @@ class CorpusReady:
     """The text is numbered and cut into parts."""
 
     corpus: Corpus
+
+
+@dataclass(frozen=True)
+class Started:
+    """The training starts from a trained model, whose vocabulary was extended."""
+
+    run: str
+    old: int
+    """The number of tokens of its vocabulary, which keep their ids and rows."""
+    new: list[Any]
+    """The tokens that it lacked."""
+    absent: list[Any]
+    """The tokens of its vocabulary that the new training split does not have."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +231,42 @@ class Evaluated:
     """Its order, the counts of its n-grams, the seconds to count them, their memory and the size of their file."""
 
 
+@dataclass(frozen=True)
+class FinalPlanned:
+    """The model has been measured; the same recipe is now trained on the whole text."""
+
+    steps: int
+    """How many updates it makes: as many per token as the measured model."""
+    tokens: int
+    """The length of the whole text."""
+    step: int
+    """How many updates have been made: 0, or more where a run goes on."""
+
+
+@dataclass(frozen=True)
+class FinalStep(StepDone):
+    """One update of the second training."""
+
+
+@dataclass(frozen=True)
+class FinalTrained:
+    """The final model, which has no figures of its own: no text is left to measure it on."""
+
+    model: Model
+    step: int
+    mixture: Any = None
+
+
 Event: TypeAlias = (
-    CorpusReady | list[Baseline] | LeftOut | TrainingPlanned | StepDone | PlanChanged | Scoring | Evaluated
+    CorpusReady
+    | Started
+    | FinalPlanned
+    | FinalTrained
+    | list[Baseline]
+    | LeftOut
+    | TrainingPlanned
+    | StepDone
+    | PlanChanged
+    | Scoring
+    | Evaluated
 )

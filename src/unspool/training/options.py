@@ -101,3 +101,9 @@ VALIDATION_TOKENS: Option[int] = Option(
     "Tokens of the validation split to score during training, in segments spread over it; 0: as many as take about 4 % of the training time, at least 2,000.",
     whole(0),
 )
+FINAL: Option[bool] = Option(
+    "final",
+    "After the evaluation, train the same recipe on the whole text (training, validation and test split) and keep that model. The figures are those of the measured model. --minutes covers both trainings.",
+    TRUTH,
+    single=True,
+)

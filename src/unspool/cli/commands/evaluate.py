@@ -19,12 +19,13 @@ from unspool.cli.options import CommonOptions, Flag
 from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.progress import waiting
 from unspool.cli.sources import RunFolder, Sources
+from unspool.cli.surprise_files import SurpriseOptions
 from unspool.cli.views.comparison import NOT_MIXED, Row, best_as_json, measures_table, mixture_line, verdict
 from unspool.cli.views.training import scoring_bar
 from unspool.data.text.corpus import open_corpus, read_part
-from unspool.data.text.parts import Part
+from unspool.data.text.parts import PARTS, Part
 from unspool.errors import InputError
-from unspool.evaluation.language import WINDOW, NetworkScorer, evaluate, in_reading_order
+from unspool.evaluation.language import WINDOW, evaluate, in_reading_order
 from unspool.evaluation.metrics import Metrics, measure
 from unspool.kernels.arrays import Ids, Real
 from unspool.options import check_order
@@ -37,6 +38,10 @@ CAUTION = {
     "train": "the model was trained on this split: its scores say nothing about other text",
 }
 """What a reader should know about figures on a part of the run's own text."""
+FINAL = (
+    "the final model of this run was trained on all splits (--final): its scores here say nothing about other text; the "
+    "figures of the measured model are in `unspool show`"
+)
 
 
 def evaluate_command(
@@ -48,6 +53,7 @@ def evaluate_command(
     order: int | None = None,
     backward: Flag = False,
     window: int = WINDOW,
+    files: SurpriseOptions = SurpriseOptions(),
     learning: LearnOptions = LearnOptions(),
     options: CommonOptions = CommonOptions(),
 ) -> None:
@@ -69,16 +75,17 @@ def evaluate_command(
     options.apply()
     if order is not None:
         check_order(order, least=0)
+    files.check(text or [], json=options.json)
     learning.learning()
     model = TextModel.load(run, mixture=True)
     _check_direction(model, backward)
     judged = _read(run, model, text, part)
-    console = notes(options)
+    console = notes(options, stderr=files.to_standard_output)
     with waiting(console, "counting n-grams …"):
         found = _counted(run, model, judged, order)
     with scoring_bar(console) as progress:
         task = progress.add_task("", total=len(judged.ids) - 1)
-        network = NetworkScorer(model.model, window, lambda done, _: progress.update(task, completed=done))
+        network = files.scorer(model, window, lambda done, _: progress.update(task, completed=done))
         log_probs = network.log_prob(in_reading_order(judged.ids, model.backward))
     result = measure(log_probs, *judged.widths_after_first(model.backward))
     more = _mixed(model, judged, log_probs)
@@ -91,11 +98,12 @@ def evaluate_command(
             lambda done, total: progress.update(task, completed=done, total=total),
         )
     learned_rows = learning_rows(learned, model, judged)
+    written = files.write(model, judged, log_probs, network)
     if options.json:
         content = _as_json(run, model, judged, found, result, more)
-        return print_json(content | learning_json(learned, learned_rows))
+        return print_json(content | learning_json(learned, learned_rows) | written)
     _describe(console, model, judged)
-    table = terminal()
+    table = terminal(stderr=files.to_standard_output)
     table.print(measures_table(found, result, more + learned_rows))
     table.print(verdict(found, result))
     if model.mixture is not None:
@@ -104,6 +112,8 @@ def evaluate_command(
         table.print(NOT_MIXED, style="dim")
     if learned is not None:
         table.print(learning_line(learned), style="dim")
+    for path in written.values():
+        console.print(f"written: {path}")
 
 
 def _read(run: Path, model: TextModel, text: list[str] | None, part: str | None) -> Part:
@@ -170,25 +180,34 @@ def _as_json(
     run: RunFolder, model: TextModel, part: Part, found: list[Row], network: Metrics, more: list[Row]
 ) -> dict[str, Any]:
     mixed = {} if model.mixture is None else _cost(run, model.mixture) | more[0].measure.to_json()
-    return {
-        "run": str(run),
-        "part": part.name,
-        "tokens": len(part.ids),
-        "targets": len(part.ids) - 1,
-        "characters": part.characters,
-        "bytes": part.bytes,
-        "unknown": part.unknown,
-        "unknown_scored_as": "<unk>",
-        "vocabulary": len(model.vocab),
-        "backward": model.backward,
-        "network": network.to_json(),
-        "baselines": [
-            {"name": each.name, "seconds": each.seconds, "counts": each.counts} | each.measure.to_json()
-            for each in found
-        ],
-        "best_baseline": best_as_json(found, network),
-        "provenance": run_folder.read_config(run, "language").get("provenance"),
-    } | ({"mixture": mixed} if mixed else {})
+    return (
+        {
+            "run": str(run),
+            "part": part.name,
+            "tokens": len(part.ids),
+            "targets": len(part.ids) - 1,
+            "characters": part.characters,
+            "bytes": part.bytes,
+            "unknown": part.unknown,
+            "unknown_scored_as": "<unk>",
+            "vocabulary": len(model.vocab),
+            "backward": model.backward,
+            "network": network.to_json(),
+            "baselines": [
+                {"name": each.name, "seconds": each.seconds, "counts": each.counts} | each.measure.to_json()
+                for each in found
+            ],
+            "best_baseline": best_as_json(found, network),
+            "provenance": run_folder.read_config(run, "language").get("provenance"),
+        }
+        | ({"mixture": mixed} if mixed else {})
+        | ({"final": True} if is_final(model) else {})
+    )
+
+
+def is_final(model: TextModel) -> bool:
+    """Return whether a model was trained on all splits of its text (--final)."""
+    return bool((model.about or {}).get("final"))
 
 
 def _describe(console: Console, model: TextModel, part: Part) -> None:
@@ -200,8 +219,9 @@ def _describe(console: Console, model: TextModel, part: Part) -> None:
         "the vocabulary; lower is better",
         style="dim",
     )
-    if part.name in CAUTION:
-        console.print(CAUTION[part.name], style="yellow")
+    final = part.name in PARTS and is_final(model)
+    if final or part.name in CAUTION:
+        console.print(FINAL if final else CAUTION[part.name], style="yellow")
     if part.unknown:
         share = part.unknown / len(part.ids)
         console.print(

@@ -22,6 +22,7 @@ from unspool.kernels.native import set_threads
 from unspool.model.generate import TEMPERATURE, Sampling
 from unspool.options import MOST_STEPS, at_least
 from unspool.tasks.language.generator import TextGenerator
+from unspool.tasks.language.stop import StopFilter
 from unspool.tasks.language.text_model import TextModel
 
 BYTES = 120
@@ -45,6 +46,14 @@ class Options:
     """Sample only from the K most probable tokens; 0 keeps all."""
     top_p: float = 1.0
     """Sample only from the smallest set of tokens whose probabilities sum to at least P; 1 keeps all."""
+    min_p: float = 0.0
+    """Sample only from tokens with at least P times the probability of the most probable token; 0 keeps all."""
+    repetition_penalty: float = 1.0
+    """Divides the positive logits of tokens seen before and multiplies the negative ones, as in CTRL; 1 is no penalty, 1.2 a usual one."""
+    repetition_window: int = 0
+    """Number of last tokens that count as seen before, those of the prompt included, at most 4,096; 0 counts all."""
+    stop: Annotated[tuple[str, ...], Parameter(allow_leading_hyphen=True, negative="")] = ()
+    """End the text before this text appears in it; may be given several times."""
     model: Literal["network", "mixture"] = "network"
     """What generates: the network, or its mixture with the n-grams of the training text."""
     greedy: Flag = False
@@ -68,7 +77,9 @@ class Options:
             at_least(name, value, least, MOST_STEPS)
         if self.save_state is not None and self.samples > 1:
             raise InputError("--save-state keeps one state; use it with one sample")
-        return Sampling(0.0 if self.greedy else self.temperature, self.top_k, self.top_p)
+        temperature = 0.0 if self.greedy else self.temperature
+        penalty, window = self.repetition_penalty, self.repetition_window
+        return Sampling(temperature, self.top_k, self.top_p, self.min_p, penalty, window)
 
 
 @Parameter(name="*")
@@ -92,6 +103,7 @@ def generate(
     if options.threads is not None:
         set_threads(options.threads)
     sampling, learn = options.sampling(), learning.learning()
+    StopFilter(options.stop)  # refuses an empty text before anything is read
     if options.save_state is not None and is_standard_output(as_output(options.save_state)):
         raise InputError(
             f"--save-state is {options.save_state}: the text goes to standard output; give a file"
@@ -116,28 +128,31 @@ def generate(
     read_prompt(reader, prompt, quiet=options.json)
     if reader.pending is None:
         reader.read_start()
-    texts = list[str]()
+    texts, stopped, drawn = list[str](), list[str | None](), 0
     begun, start = reader.copy_state(), time.perf_counter()
     for number in range(options.samples):
         if number:
             reader.restore(begun)
             reader.drawn = 0
+        first, stop = reader.drawn, StopFilter(options.stop)
         if options.samples > 1 and not options.json:
             print("\n" * (number > 0) + f"--- sample {number + 1}, seed {seed + number}")
         tokens = islice(reader.write(seed + number, sampling), options.length)
-        shown = _show(reader, prompt, tokens, quiet=options.json)
+        shown = _show(reader, prompt, tokens, stop, quiet=options.json)
+        drawn += reader.drawn - first
         if options.json:
             texts.append(shown)
-    speed = options.samples * options.length / max(time.perf_counter() - start, 1e-9)
+            stopped.append(stop.found)
+    speed = drawn / max(time.perf_counter() - start, 1e-9)
     if options.save_state is not None:
         with output(options.save_state, force=replacing.force) as path:
             reader.save(path, seed)
     if options.json:
         content = {"run": str(run), "model": options.model, "prompt": prompt, "seed": seed}
         content |= {"length": options.length, "texts": texts}
-        print_json(content | {"tokens_per_second": speed} | learned_json(reader))
+        print_json(content | {"stopped": stopped, "tokens_per_second": speed} | learned_json(reader))
     elif sys.stderr.isatty() and options.length:
-        print(f"unspool: {options.samples * options.length:,} tokens, {speed:,.0f} tokens/s", file=sys.stderr)
+        print(f"unspool: {drawn:,} tokens, {speed:,.0f} tokens/s", file=sys.stderr)
 
 
 def _prompt(prompt: str, file: Path | None) -> str:
@@ -171,11 +186,11 @@ def _seed(seed: int | None, reader: TextGenerator) -> int:
     return reader.seed if reader.seed is not None else secrets.randbelow(2**32)
 
 
-def _show(reader: TextGenerator, prompt: str, tokens: Iterator[int], *, quiet: bool) -> str:
-    """Print a text as it comes; where `quiet`, give it back instead."""
+def _show(reader: TextGenerator, prompt: str, tokens: Iterator[int], stop: StopFilter, *, quiet: bool) -> str:
+    """Print a text as it comes, up to a stop text; where `quiet`, give it back instead."""
     model = reader.model
     if model.backward:  # the beginning comes last
-        text = model.decode_before(list(tokens)[::-1], reader.before)
+        text = model.decode_backward(tokens, reader.before, stop)
         if not quiet:
             print(text + prompt)
         return text
@@ -184,7 +199,7 @@ def _show(reader: TextGenerator, prompt: str, tokens: Iterator[int], *, quiet: b
     pieces = list[str]()
     if not quiet:
         sys.stdout.write(shown)
-    for piece in model.decode_stream(tokens, reader.before):
+    for piece in stop.pieces(model.decode_stream(tokens, reader.before)):
         if quiet:
             pieces.append(piece)
         else:

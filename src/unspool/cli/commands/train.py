@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from cyclopts import Group
+from cyclopts import Group, Parameter
 
 from unspool.cells import CellName
 from unspool.cli.checks import check_before
@@ -50,6 +50,8 @@ class TrainOptions(ConfigFile):
 
     out: OfOutput[Path | None] = None
     """The folder to create: model, vocabulary, settings, log and checkpoint [default: runs/NAME-train, NAME from TEXT]."""
+    start: Annotated[Path | None, Parameter(name="--from", group=GROUPS_OF_TRAIN["Network"])] = None
+    """Start from the model of this run instead of a new network (fine-tuning): its tokenizer, cleaning and sizes are used, its tokens keep their ids, new ones are added."""
     minutes: float | None = o.MINUTES.field(
         None, help="Time limit [default: 3]; model size, updates and schedule are chosen to fit it."
     )
@@ -89,6 +91,7 @@ class TrainOptions(ConfigFile):
     validations: int = 12
     validation_tokens: int = 0
     order: int | None = None
+    final: bool = False
 
     def config(self, text: Sequence[str], reading: Reading) -> RunConfig:
         """Give the run that is asked for, with all that is not given left open."""
@@ -103,6 +106,7 @@ class TrainOptions(ConfigFile):
             valid=None if valid is None else (valid,),
             settings=TextConfig(**settings),
             minutes=RunConfig.minutes if self.minutes is None else self.minutes,
+            start=None if self.start is None else str(self.start),
             given=self._given(),
         )
 

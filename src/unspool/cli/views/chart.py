@@ -11,6 +11,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from rich.text import Text
 
 Point = tuple[float, float]
 Line = tuple[str, float]
@@ -52,3 +53,10 @@ def _curve(
         way = 1 if row >= before else -1
         places += [(column, each) for each in range(before + way, row, way)] + [(column, row)]
     return places
+
+
+def coloured(row: str) -> Text:
+    """Return a row of a chart with its points highlighted."""
+    text = Text(row, "dim")
+    text.highlight_regex("•+", "bold green not dim")
+    return text

@@ -170,7 +170,10 @@ def _show_curve(console: Console, found: RunSummary) -> None:
 def _show_figures(console: Console, found: RunSummary) -> None:
     if not found.figures:
         return
-    _row(console, "scores", Text(f"on {found.part or 'valid'}"))
+    measured = ", by the measured model; the run's model was trained on the whole text" * bool(
+        found.options.get("final") and found.test
+    )
+    _row(console, "scores", Text(f"on {found.part or 'valid'}{measured}"))
     width = max(len(each.model) for each in found.figures)
     for each in found.figures:
         line = f"{each.model:{width}}  {each.name} {_number(each.value)}"
@@ -180,8 +183,10 @@ def _show_figures(console: Console, found: RunSummary) -> None:
 def _provenance(made: dict[str, Any]) -> str:
     versions = [f"{name} {made[name]}" for name in ("unspool", "python", "numpy", "isa") if made.get(name)]
     threads = [counted(made["threads"], "thread")] if made.get("threads") else []
+    parent = made.get("from")
+    start = [f"from the model of {parent.get('run')}"] if isinstance(parent, dict) else []
     return ", ".join(
-        [*versions, *threads, *(str(made[name]) for name in ("cpu", "started") if made.get(name))]
+        [*start, *versions, *threads, *(str(made[name]) for name in ("cpu", "started") if made.get(name))]
     )
 
 

@@ -17,7 +17,7 @@ from unspool.baselines.language import baselines_to_plot
 from unspool.cells import cell_named
 from unspool.cli.output import counted
 from unspool.cli.progress import WIDTH, counting_bar, progress_bar, shows_progress
-from unspool.cli.views.chart import chart
+from unspool.cli.views.chart import chart, coloured
 from unspool.cli.views.comparison import (
     NO_MEMORY,
     PARTS,
@@ -29,7 +29,9 @@ from unspool.cli.views.comparison import (
     rows_of,
     verdict,
 )
+from unspool.cli.views.final import FinalView
 from unspool.cli.views.speed import Speed, too_short_line
+from unspool.cli.views.vocabulary import order_of_ids, started_line
 from unspool.data.text.corpus import Corpus
 from unspool.evaluation.metrics import Metrics
 from unspool.gradients.truncation import Truncation
@@ -42,6 +44,7 @@ from unspool.training.events import (
     LeftOut,
     PlanChanged,
     Scoring,
+    Started,
     StepDone,
     TrainingPlanned,
 )
@@ -77,12 +80,14 @@ class View:
         self.waiting: Status | None = None
         self.scored: Progress | None = None
         self.samples = 0
+        self.final = FinalView(console, self._stage, self._line, MARGIN)
 
     def __enter__(self) -> "View":
         return self
 
     def __exit__(self, *error: object) -> None:
         self._wait(None)
+        self.final.stop()
         self._stop()
 
     def begin(self, kernel: dict[str, Any]) -> None:
@@ -97,6 +102,8 @@ class View:
             self.console.print(Text("unspool", "bold"), "· text in, language model out")
             self.console.print(self.machine, style="dim")
             self.machine = ""
+        if self.final.show(event, self.speed.tokens):
+            return
         match event:
             case CorpusReady(corpus):
                 self.corpus = corpus
@@ -113,6 +120,8 @@ class View:
             case Evaluated():
                 self._stop()
                 self._judged(event)
+            case Started():
+                self._stage("start", started_line(event))
             case LeftOut(why):
                 self.left_out = why
                 self._line(why, "yellow")
@@ -178,10 +187,7 @@ class View:
         self._stage("tokens", corpus.tokenizer.summary)
         shown = corpus.vocab.to_tokens(corpus.train.ids[4:18].tolist())
         self._line("  ".join(map(repr, shown)) + "  …", "dim")
-        self._stage(
-            "vocabulary",
-            f"{len(corpus.vocab):,} ids in order of decreasing frequency, from the training split only",
-        )
+        self._stage("vocabulary", f"{len(corpus.vocab):,} ids {order_of_ids(corpus.vocab)}")
         if corpus.erased:
             self._line(f"cleaning erased {corpus.erased:,} letters that are not A-Z", "yellow")
         frequent = (f"{token!r} {corpus.vocab[token]}" for token, _ in corpus.vocab.token_freqs[:9])
@@ -285,7 +291,7 @@ class View:
         total = self.speed.total
         rows = chart(self.curve, lines, end=math.sqrt(total), width=width, height=14)
         axis = Text(f"  nats over {total:,} updates, the first of them drawn wider", "dim")
-        shown = [losses, *map(_coloured, rows), axis]
+        shown = [losses, *map(coloured, rows), axis]
         if self.sample is not None:
             shown.append(
                 Text.assemble(
@@ -338,9 +344,3 @@ def scoring_bar(console: Console) -> Progress:
 
 def _perplexity(nats: float) -> float:
     return Metrics(1, nats).perplexity
-
-
-def _coloured(row: str) -> Text:
-    text = Text(row, "dim")
-    text.highlight_regex("•+", "bold green not dim")
-    return text

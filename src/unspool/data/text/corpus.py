@@ -140,21 +140,23 @@ def prepare(
     reserved: tuple[str, ...] = (),
     errors: str = "strict",
     newlines: str = "keep",
+    extends: tuple[Vocab, Tokenizer] | None = None,
 ) -> Corpus:
     """Read a text, split it into tokens, number these and return them as a corpus.
 
     With ``valid`` or ``test``, ``sources`` is the training split. Otherwise the text is split in order, with ``split=None`` by
     its length (`split_for`). ``cache`` is a folder in which results are stored and looked up by a hash of sources and
-    settings; ``into`` is a folder to store one for `open_corpus`. The other arguments are the fields of `TextConfig`.
+    settings; ``into`` is a folder to store one for `open_corpus`. With ``extends``, tokens are made by that tokenizer, and
+    those of that vocabulary keep their ids. The other arguments are the fields of `TextConfig`.
     """
     settings = TextConfig(tokens, clean, split, min_freq, tuple(reserved), errors, newlines)
     groups = [resolve(sources)]
     if valid is not None or test is not None:
         groups += [[] if names is None else resolve(names) for names in (valid, test)]
     if into is not None:
-        return _prepare_into(into, groups, settings)
-    if cache is None:
-        return _prepare(groups, settings, None)
+        return _prepare_into(into, groups, settings, extends)
+    if cache is None or extends is not None:
+        return _prepare(groups, settings, None, extends)
     folder = prepared.cache_folder(as_path(cache), groups, settings)
     if not os.path.isdir(folder):
         with atomic_folder(folder, may_exist=True) as unfinished:
@@ -181,8 +183,13 @@ def read_part(sources: Names, vocab: Vocab, tokenizer: Tokenizer, settings: Text
     return Part("text", text.buffer.translate(table), characters, octets, unknown, *ends)
 
 
-def _prepare_into(folder: Path, groups: list[list[Source]], settings: TextConfig) -> Corpus:
-    corpus = _prepare(groups, settings, folder / prepared.IDS)
+def _prepare_into(
+    folder: Path,
+    groups: list[list[Source]],
+    settings: TextConfig,
+    extends: tuple[Vocab, Tokenizer] | None = None,
+) -> Corpus:
+    corpus = _prepare(groups, settings, folder / prepared.IDS, extends)
     prepared.write(folder, corpus.vocab, corpus.tokenizer, corpus.parts, corpus.erased)
     return corpus
 
@@ -198,8 +205,13 @@ def _with_split(settings: TextConfig, tokens: int) -> TextConfig:
     return settings if settings.split is not None else replace(settings, split=split_for(tokens))
 
 
-def _prepare(groups: list[list[Source]], settings: TextConfig, path: Path | None) -> Corpus:
-    tokenizer = make_tokenizer(settings.tokens, newlines=not settings.clean)
+def _prepare(
+    groups: list[list[Source]],
+    settings: TextConfig,
+    path: Path | None,
+    extends: tuple[Vocab, Tokenizer] | None = None,
+) -> Corpus:
+    old, tokenizer = extends or (None, make_tokenizer(settings.tokens, newlines=not settings.clean))
     text = _Numbered(groups, tokenizer, settings, path)
     learned = text.learn(TRAIN if settings.split is None else settings.split[0])
     text.fill()
@@ -210,7 +222,7 @@ def _prepare(groups: list[list[Source]], settings: TextConfig, path: Path | None
     erased = text.reader.erased
     text.require_tokens(spans)
     counts = [buffer.counts(*span) for span in spans]
-    vocab = build_vocab(tokenizer, text.indexer, buffer, counts[0], spans[0][1], settings)
+    vocab = build_vocab(tokenizer, text.indexer, buffer, counts[0], spans[0][1], settings, old)
     table, unknown = translation(vocab, text.indexer, counts)
     widths = text.widths(spans, counts)
     ends = [text.end_widths(*span) for span in spans]

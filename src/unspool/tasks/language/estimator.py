@@ -12,7 +12,7 @@ True
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -35,12 +35,14 @@ from unspool.storage import run_folder
 from unspool.storage.files import as_path
 from unspool.tasks.language.run import run
 from unspool.tasks.language.text_model import TextModel
+from unspool.tasks.language.warm_start import WarmStart
 from unspool.training import options as o
 from unspool.training.dynamic import Learning, LearningReader
 from unspool.training.events import (
     CorpusReady,
     Evaluated,
     Event,
+    FinalTrained,
     PlanChanged,
     RunConfig,
     StepDone,
@@ -58,7 +60,8 @@ class LanguageModel(Arguments):
     `show` is called with every event of the run.
 
     After `fit`: `text_model_` (the model with its vocabulary), `config_` (every number that was chosen),
-    `curve_` ((updates, nats in training, nats of the validation split)) and `measure_` (the held-out split).
+    `curve_` ((updates, nats in training, nats of the validation split)) and `measure_` (the held-out split; with `final`,
+    by the model that was measured before the one of the whole text was trained).
     """
 
     minutes: float = 1.0
@@ -79,6 +82,7 @@ class LanguageModel(Arguments):
     validations: int = 12
     validation_tokens: int = 0
     order: int | None = None
+    final: bool = False
     cell: CellName | None = None
     hidden: int | None = None
     layers: int | None = None
@@ -107,29 +111,40 @@ class LanguageModel(Arguments):
     show: Callable[[Event], object] | None = None
     """Called with every event of the run."""
 
-    def fit(self, text: Texts, y: None = None, *, valid: Texts | None = None, **unknown: Any) -> Self:
+    def fit(
+        self,
+        text: Texts,
+        y: None = None,
+        *,
+        valid: Texts | None = None,
+        start: "LanguageModel | TextModel | str | Path | None" = None,
+        **unknown: Any,
+    ) -> Self:
         """Train on a text: a string is the text itself, a Path a file or folder, a list several of them.
 
-        The validation split is the text `valid`; without it, `split` says which part of the text it is.
+        The validation split is the text `valid`; without it, `split` says which part of the text it is. With `start`, a
+        fitted model or a run, the training starts from its parameters: its tokens keep their ids, new ones are added.
         """
         if "run" in unknown:
             raise UnknownArgument(
                 "LanguageModel.fit has no argument 'run'; give the folder as LanguageModel(out=…)"
             )
-        refuse_unknown("LanguageModel.fit", unknown, ["text", "y", "valid"])
+        refuse_unknown("LanguageModel.fit", unknown, ["text", "y", "valid", "start"])
         sources = as_sources(text, "text")
         held_out = None if valid is None else as_sources(valid, "valid")
         curve = list[tuple[int, float, float]]()
         out = None if self.out is None else as_path(self.out)
         config = replace(self._config(), valid=None if valid is None else ("a text",))
-        for event in run(config, out=out, texts=sources, valid=held_out):
+        begun = start.fitted if isinstance(start, LanguageModel) else start
+        parent = None if begun is None else WarmStart.of(begun)
+        for event in run(config, out=out, texts=sources, valid=held_out, start=parent):
             if self.show is not None:
                 self.show(event)
             match event:
                 case CorpusReady(corpus):
                     made = corpus
                 case TrainingPlanned(_, config):
-                    self.config_ = config
+                    self.config_, backward = config, config.backward
                 case PlanChanged(config):
                     self.config_ = config
                 case StepDone(report, _, train, judged_valid, _):
@@ -137,9 +152,11 @@ class LanguageModel(Arguments):
                         curve.append((report.step, train, judged_valid))
                 case Evaluated(model, _, judged, _, _, mixture):
                     self.text_model_ = TextModel(
-                        model, made.vocab, made.tokenizer, made.settings, self.backward, mixture=mixture
+                        model, made.vocab, made.tokenizer, made.settings, backward, mixture=mixture
                     )
                     self.measure_ = judged
+                case FinalTrained(model, _, mixture):
+                    self.text_model_ = replace(self.text_model_, model=model, mixture=mixture)
         self.curve_ = curve
         return self
 
@@ -179,12 +196,19 @@ class LanguageModel(Arguments):
         temperature: float = TEMPERATURE,
         top_k: int = 0,
         top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        repetition_window: int = 0,
+        stop: str | Sequence[str] = (),
         seed: int = 0,
         mixture: bool = False,
     ) -> str:
-        """Return a continuation of the prompt by the network or by its mixture; the prompt is text and never a file name."""
-        sampling = Sampling(temperature, top_k, top_p)
-        return self.fitted.generate(prompt, length, seed=seed, sampling=sampling, mixture=mixture)
+        """Return a continuation of the prompt by the network or by its mixture; for the other arguments see `Sampling`.
+
+        The prompt is text and never a file name. The continuation has `length` tokens, or ends before the first of the `stop` texts.
+        """
+        sampling = Sampling(temperature, top_k, top_p, min_p, repetition_penalty, repetition_window)
+        return self.fitted.generate(prompt, length, seed=seed, sampling=sampling, stop=stop, mixture=mixture)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model as a new run, which can be loaded but not resumed."""

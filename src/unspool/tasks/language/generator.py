@@ -1,7 +1,8 @@
 """Read and generate text one token at a time; the position can be saved and restored.
 
 The token read last is held back until the next token is sampled: `pending`. The state, the pending token, the tokens just before
-it (the context of n-grams) and the number of tokens sampled with the seed are all that is needed to continue exactly.
+it (the context of n-grams) and the number of tokens sampled with the seed are all that is needed to continue exactly; with a
+repetition penalty, also which tokens have occurred.
 
 With `learning`, the model learns from the texts that it reads (`unspool.training.dynamic`) and generates with what it learned.
 Generated tokens are read, but not learned from: the next text begins a new segment. The file of a position then contains the
@@ -13,11 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
+import numpy as np
+
 from unspool.baselines.mixture_stream import MixtureStream
 from unspool.errors import FileError
 from unspool.evaluation.language import in_reading_order, no_progress
 from unspool.kernels.arrays import Floats, Ids
 from unspool.model.generate import Sampling
+from unspool.model.history import LONGEST_WINDOW, TokenHistory
 from unspool.model.stream import Stream
 from unspool.options import MOST_ORDER
 from unspool.storage.schema import read_as
@@ -27,7 +31,7 @@ from unspool.training.dynamic import Learning, LearningReader
 
 LEARNER = "learner."
 """What the names of a learner's arrays begin with."""
-Snapshot = tuple[list[tuple[Floats, Floats]], int | None, list[int]]
+Snapshot = tuple[list[tuple[Floats, Floats]], int | None, list[int], TokenHistory]
 
 
 class SavedGenerator(TypedDict):
@@ -65,6 +69,8 @@ class TextGenerator:
         """The number of tokens sampled so far."""
         self.seed: int | None = None
         """The seed that they were sampled with, where known."""
+        self.history = TokenHistory(model.model.config.outputs)
+        """The tokens read and sampled so far."""
         self.before: list[int] = []
         """The tokens read, in the order of the text: generated text is decoded after or before them."""
 
@@ -93,6 +99,8 @@ class TextGenerator:
         for window in learner.windows(ids):
             done += len(window.y)
             on_progress(done, len(ids))
+        for token in ids.tolist():
+            self.history.add(token)
         self.learner, self._behind = learner, False
         self.recent.extend([*([] if self.pending is None else [self.pending]), *ids[:-1].tolist()])
         self.stream, self.pending = self._with_ngrams(learner.stream()), int(ids[-1])
@@ -106,31 +114,30 @@ class TextGenerator:
             self.stream.read(self.pending)
             self.recent.append(self.pending)
         self.pending, self._behind = token, True
+        self.history.add(token)
 
     def write(self, seed: int, sampling: Sampling) -> Iterator[int]:
         """Sample one token after the other, without end."""
         assert self.pending is not None
+        how, changes = sampling.arguments(self.history), sampling.repetition_penalty != 1
         while True:
             self._behind = True
             self.recent.append(self.pending)
-            self.pending = self.stream.advance(
-                self.pending,
-                seed=seed,
-                index=self.drawn,
-                temperature=sampling.temperature,
-                top_k=sampling.top_k,
-                top_p=sampling.top_p,
-            )
+            self.pending = self.stream.advance(self.pending, seed=seed, index=self.drawn, **how)
+            self.history.add(self.pending)
             self.drawn += 1
             yield self.pending
+            if changes:
+                how = sampling.arguments(self.history)
 
     def copy_state(self) -> Snapshot:
-        """Return the state, the pending token and the tokens before it."""
-        return self.stream.state(), self.pending, list(self.recent)
+        """Return the state, the pending token, the tokens before it and the history."""
+        return self.stream.state(), self.pending, list(self.recent), self.history.copy()
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Return to a saved state, pending token and the tokens before it."""
-        state, self.pending, recent = snapshot
+        """Return to a saved state, pending token, the tokens before it and the history."""
+        state, self.pending, recent, history = snapshot
+        self.history = history.copy()
         self.recent.clear()
         self.recent.extend(recent)
         pairs: list[tuple[Floats, Floats | None]] = [(h, s) for h, s in state]
@@ -141,7 +148,7 @@ class TextGenerator:
 
     def save(self, path: Path, seed: int) -> None:
         """Write the position to a file, atomically; an existing file is replaced."""
-        arrays: dict[str, Floats] = {}
+        arrays: dict[str, Floats] = {**self.history.to_arrays()}
         for i, (h, s) in enumerate(self.stream.state()):
             arrays |= {f"h.{i}": h, f"s.{i}": s}
         metadata: dict[str, Any] = {
@@ -181,7 +188,7 @@ class TextGenerator:
         self._behind = True
         if learned:
             self._load_learner(arrays, metadata, path)
-        self.restore((parts, pending, recent))
+        self.restore((parts, pending, recent, _history(arrays, config.outputs, path)))
         self.drawn, self.seed = saved["drawn"], seed
         self.before = [pending]
 
@@ -197,3 +204,13 @@ class TextGenerator:
     def _signature(self) -> dict[str, Any]:
         """Return the hashes of vocabulary and model, which a saved state belongs to."""
         return {"vocab": self.model.vocab.sha256, "model": self.model.model.parameters.sha256}
+
+
+def _history(arrays: dict[str, Floats], K: int, path: Path) -> TokenHistory:
+    """Return the saved history; a file of an older version has none."""
+    found = {name: arrays.get(name, np.zeros(0, np.int32)) for name in ("seen", "recent")}
+    for name, ids in found.items():
+        longest = K if name == "seen" else LONGEST_WINDOW
+        if ids.ndim != 1 or ids.dtype != np.int32 or len(ids) > longest or not ((ids >= 0) & (ids < K)).all():
+            raise FileError(f"{path}: damaged or manipulated: {name} is not a list of token ids")
+    return TokenHistory.from_arrays(K, found["seen"], found["recent"])

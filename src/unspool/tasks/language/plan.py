@@ -23,6 +23,7 @@ from unspool.model.outputs import output_of
 from unspool.model.parameters import prefix
 from unspool.optimisers import make_optimiser
 from unspool.options import build
+from unspool.tasks.language.warm_start import WarmStart
 from unspool.training.choose_bptt import measure_bias, probe_recipe, rows_for, shortest
 from unspool.training.choose_softmax import choose_softmax
 from unspool.training.deadline import StepBudget, early_validations
@@ -110,8 +111,8 @@ def batches_of(corpus: Corpus, config: RunConfig) -> Batches:
     return make(in_reading_order(corpus.train.ids, config.backward), recipe.batch_size, recipe.window, rng)
 
 
-def build_state(corpus: Corpus, config: RunConfig) -> TrainingState[Model]:
-    """Return a new model with its training state; refuse one that would not fit in memory."""
+def build_state(corpus: Corpus, config: RunConfig, start: WarmStart | None = None) -> TrainingState[Model]:
+    """Return a new model, or one that starts from a trained one, with its training state; refuse one that would not fit in memory."""
     recipe = config.fixed
     made = model_config(len(corpus.vocab), recipe)
     refuse_too_large(made, recipe.batch_size, recipe.window, config.recompute)
@@ -124,7 +125,9 @@ def build_state(corpus: Corpus, config: RunConfig) -> TrainingState[Model]:
     output_of(made).set_bias(made, model.parameters, log_frequencies(corpus.vocab))
     if recipe.input_scale:
         scale_inputs(model, recipe.input_scale)
-    if made.feeds_logits:
+    if start is not None:
+        start.fill(model, log_frequencies)
+    elif made.feeds_logits:
         centre_feedback(model.parameters)
     return TrainingState(model, optimiser, batches, carried)
 

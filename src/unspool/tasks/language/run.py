@@ -8,7 +8,7 @@ With a folder `out` the run is saved there, and `resume` continues it to the sam
 
 import math
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
@@ -18,9 +18,9 @@ from typing import Any, NotRequired, TypedDict
 import numpy as np
 
 from unspool.baselines.language import TIME_FRACTION, Scored, baselines, has_test
-from unspool.data.text.corpus import Corpus, open_corpus, prepare
-from unspool.data.text.decoding import iter_bytes
-from unspool.data.text.source import Names, Source, resolve, stamps
+from unspool.baselines.mixture import Mixture
+from unspool.data.text.corpus import Corpus, open_corpus
+from unspool.data.text.source import Names, resolve, stamps
 from unspool.errors import FileError
 from unspool.evaluation.language import in_reading_order, log_prob_windows, validation_loss
 from unspool.evaluation.metrics import measure
@@ -30,6 +30,7 @@ from unspool.model.network import Model
 from unspool.storage import run_folder, tensors
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
+from unspool.tasks.language.final import first_share, measured_path, save_initial, train_final
 from unspool.tasks.language.mixture import Orders, cost_as_json, mix, orders_of, save_mixture
 from unspool.tasks.language.plan import (
     batches_of,
@@ -41,6 +42,8 @@ from unspool.tasks.language.plan import (
     train_text,
 )
 from unspool.tasks.language.text_model import check_language
+from unspool.tasks.language.texts import hashes, prepared
+from unspool.tasks.language.warm_start import WarmStart
 from unspool.training import store
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import (
@@ -57,7 +60,7 @@ from unspool.training.events import (
     TrainingPlanned,
 )
 from unspool.training.fit import ending, fit
-from unspool.training.provenance import provenance, sha256_of
+from unspool.training.provenance import provenance
 from unspool.training.state import TrainingState, check_size
 from unspool.training.store import RunWriter, Stopwatch
 
@@ -69,36 +72,53 @@ LOGGED = 200
 
 def run(
     config: RunConfig, *, out: Path | None = None, texts: Names | None = None, valid: Names | None = None,
-    policy: CheckpointPolicy | None = None,
+    policy: CheckpointPolicy | None = None, start: WarmStart | None = None,
 ) -> Generator[Event]:  # fmt: skip
-    """Train and measure a model of a text; `texts` and `valid` replace the sources that the config names."""
+    """Train and measure a model of a text; `texts` and `valid` replace the sources that the config names.
+
+    The model starts from a trained one, `start` or the run that the config names, or it is new.
+    """
+    if start is None and config.start is not None:
+        start = WarmStart.of(config.start)
+    if start is not None:
+        config = start.config(config)
     clock, given = Stopwatch(), config.given if config.recipe is None else {"steps": config.recipe.steps}
-    made_with = provenance(None)
+    made_with = provenance(None) | ({} if start is None else start.provenance())
     with nullcontext() if out is None else run_folder.new_run(out) as folder:
         sources = resolve(config.sources if texts is None else texts)
         valid = config.valid if valid is None else valid
         held_out = None if valid is None else resolve(valid)
         before = stamps([*sources, *(held_out or [])])
-        corpus = prepared(config, sources, held_out, folder)
+        corpus = prepared(config, sources, held_out, folder, start)
         yield CorpusReady(corpus)
+        if start is not None:
+            yield start.event(corpus)
         scored = baselines(corpus, config, None if "steps" in given else TIME_FRACTION * 60 * config.minutes)
         config, bias = chosen_bptt(corpus, replace(config, settings=corpus.settings))
-        config = plan(corpus, config, clock)
-        training = build_state(corpus, config)
+        limit = config.minutes * (first_share(corpus) if config.final else 1.0)
+        config = replace(plan(corpus, replace(config, minutes=limit), clock), minutes=config.minutes)
+        training = build_state(corpus, config, start)
         if folder is not None:
-            made_with |= _hashes(sources, held_out, before)
-            _write_run(folder, training, corpus, config, scored, bias, made_with)
+            made_with |= hashes(sources, held_out, before)
+            _write_run(folder, training, corpus, config, scored, bias, made_with, start)
         yield scored.live(config.validation_tokens)
         if scored.left_out is not None:
             yield LeftOut(scored.left_out)
     yield TrainingPlanned(training.model, config, next(batches_of(corpus, config)), 0, bias)
     training.seconds = clock()
     with nullcontext() if out is None else RunLog(out / run_folder.LOG) as log:
-        deadline = None if "steps" in given else 60 * config.minutes
+        deadline = None if "steps" in given else 60 * limit
         writer = RunWriter(out, log)
         orders = _mixture_orders(config, scored.found, scored.left_out)
         yield from train_and_evaluate(
-            training, corpus, config, writer, policy or CheckpointPolicy(), orders=orders, deadline=deadline
+            training,
+            corpus,
+            config,
+            writer,
+            policy or CheckpointPolicy(),
+            orders=orders,
+            deadline=deadline,
+            start=start,
         )
 
 
@@ -164,27 +184,6 @@ def _score_best_again(training: TrainingState[Model], corpus: Corpus, config: Ru
     )
 
 
-def prepared(
-    config: RunConfig, sources: list[Source], valid: list[Source] | None, folder: Path | None
-) -> Corpus:
-    """Read the text: into the run's folder, where there is one."""
-    into = None if folder is None else folder / run_folder.TEXT
-    if into is not None:
-        into.mkdir()
-    settings = {name: value for name, value in vars(config.settings).items()}
-    return prepare(sources, valid=valid, into=into, **settings)
-
-
-def _hashes(
-    sources: list[Source], valid: list[Source] | None, before: list[tuple[int, int] | None]
-) -> dict[str, str | None]:
-    """Return the SHA-256 of the text, and of a separate validation text; None if a file has changed since it was read."""
-    found = {"data_sha256": sha256_of(iter_bytes(sources))}
-    found |= {} if valid is None else {"valid_sha256": sha256_of(iter_bytes(valid))}
-    same = stamps([*sources, *(valid or [])]) == before
-    return {name: digest if same else None for name, digest in found.items()}
-
-
 def train_and_evaluate(
     training: TrainingState[Model],
     corpus: Corpus,
@@ -194,10 +193,12 @@ def train_and_evaluate(
     *,
     orders: Orders,
     deadline: float | None = None,
+    start: WarmStart | None = None,
 ) -> Generator[Event]:
     """Train to the last update and evaluate the best model; with a deadline, in seconds of the run, to keep it.
 
-    `orders` are those of the n-grams to mix with the network.
+    `orders` are those of the n-grams to mix with the network. A final training on the whole text follows, where the config
+    asks for it.
     """
     budget = step_budget(config, training.seconds, deadline)
     model, ids = training.model, in_reading_order(corpus.valid.ids, config.backward)
@@ -224,8 +225,10 @@ def train_and_evaluate(
                     yield PlanChanged(config)
     if training.best_parameters is None:  # the best model was saved before the run was resumed
         assert writer.out is not None
-        model = store.load_model(writer.out / run_folder.MODEL)[0]
-    yield from _evaluate(model, training, corpus, config, writer, orders)
+        model = store.load_model(measured_path(writer.out))[0]
+    mixture = yield from _evaluate(model, training, corpus, config, writer, orders)
+    if config.final:
+        yield from train_final(corpus, config, training.best_step, mixture, writer, policy, start)
 
 
 def _evaluate(
@@ -235,8 +238,11 @@ def _evaluate(
     config: RunConfig,
     writer: RunWriter,
     orders: Orders,
-) -> Iterator[Scoring | Evaluated]:
-    """Score the held-out part by the network and by its mixture with n-grams; write the results into the log."""
+) -> Generator[Event, None, Mixture | None]:
+    """Score the held-out part by the network and by its mixture with n-grams; write the results into the log.
+
+    Return the mixture.
+    """
     part = corpus.test if has_test(corpus) else corpus.valid
     ids, found = in_reading_order(part.ids, config.backward), [np.zeros(0)]
     for scored in log_prob_windows(model, ids):
@@ -252,13 +258,14 @@ def _evaluate(
     if mixed is None:
         writer.add(entry)
         yield Evaluated(model, part.name, metrics, training.best_step)
-        return
+        return None
     path = None if writer.out is None else writer.out / run_folder.MIXTURE
     if path is not None:
         save_mixture(path, mixed.mixture, model)
     cost = cost_as_json(mixed.mixture, round(mixed.seconds, 3), path)
     writer.add(entry | {"mixture": cost | mixed.measure.to_json()})
     yield Evaluated(model, part.name, metrics, training.best_step, mixed.measure, mixed.mixture, cost)
+    return mixed.mixture
 
 
 def _sample_steps(steps: int) -> set[int]:
@@ -298,6 +305,7 @@ def _write_run(
     scored: Scored,
     bias: dict[int, float] | None,
     made_with: dict[str, Any],
+    start: WarmStart | None,
 ) -> None:
     """Write the files of a new run: when its folder gets its name, it can be loaded and resumed."""
     corpus.vocab.save(folder / run_folder.VOCAB)
@@ -316,3 +324,5 @@ def _write_run(
     with RunLog(folder / run_folder.LOG) as log:
         log.add({"begin": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "recipe": asdict(config.fixed)})
         RunWriter(folder, log).save_state(training)
+        if config.final:
+            save_initial(folder, corpus, config, start, log)

@@ -39,6 +39,7 @@ from unspool.options import at_least
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.tasks.language.mixture import load_mixture, save_mixture
+from unspool.tasks.language.stop import StopFilter
 from unspool.training import store
 from unspool.training.dynamic import Learning, LearningReader, LearningScorer
 from unspool.training.events import RunConfig
@@ -198,6 +199,22 @@ class TextModel:
         ids: list[int] = in_reading_order(self.encode(prompt), self.backward).tolist()
         return ids or [self.vocab.token_to_idx.get("\n", min(1, len(self.vocab) - 1))]
 
+    def decode_backward(self, tokens: Iterable[int], after: Sequence[int], stop: StopFilter) -> str:
+        """Return the text of tokens that come in reverse order, up to a stop text; `after` are the tokens after them."""
+        taken = list[int]()
+        longest = max((len(text.encode()) for text in stop.stops), default=0) + 1
+        for token in tokens:
+            taken.append(token)
+            following = taken[-longest - 1 : -longest] or after
+            if (
+                stop.stops
+                and stop.after(self.decode_before(taken[: -longest - 1 : -1], following)) is not None
+            ):
+                break
+        text = self.decode_before(taken[::-1], after)
+        ended = stop.after(text)
+        return text if ended is None else ended
+
     def stream(self, *, mixture: bool = False) -> Stream | MixtureStream:
         """Return the network, or its mixture with n-grams, to read and draw token by token."""
         stream = Stream(self.model)
@@ -210,17 +227,19 @@ class TextModel:
         *,
         seed: int = 0,
         sampling: Sampling | None = None,
+        stop: str | Sequence[str] = (),
         mixture: bool = False,
     ) -> str:
-        """Return generated text that follows the prompt, or precedes it where the model reads backward."""
-        length = at_least("length", length, 0)
-        drawn = list(islice(self.tokens(prompt, seed=seed, sampling=sampling, mixture=mixture), length))
+        """Return generated text that follows the prompt, or precedes it where the model reads backward.
+
+        It has `length` tokens, or ends before the first of the `stop` texts.
+        """
+        length, end = at_least("length", length, 0), StopFilter(stop)
+        drawn = islice(self.tokens(prompt, seed=seed, sampling=sampling, mixture=mixture), length)
         read = self.encode(prompt).tolist()
-        return (
-            self.decode_before(drawn[::-1], read)
-            if self.backward
-            else "".join(self.decode_stream(drawn, read))
-        )
+        if self.backward:
+            return self.decode_backward(drawn, read, end)
+        return "".join(end.pieces(self.decode_stream(drawn, read)))
 
     def tokens(
         self, prompt: str, *, seed: int = 0, sampling: Sampling | None = None, mixture: bool = False

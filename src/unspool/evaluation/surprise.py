@@ -1,0 +1,106 @@
+"""Score every token and every line of a text by a network: how surprising it is, and how surprising it was expected to be.
+
+    nats(t)          = -log P(x(t) | all before)                                    (1)
+    expected nats(t) = -Σ_k P(k | all before) log P(k | all before), the entropy    (2)
+    rank(t)          = 1 + the number of tokens with a larger probability           (3)
+
+The mean of (1) minus (2) over a text is near 0 if the model is calibrated; a token with (1) far above (2) is one that the
+model was sure not to see. The surprise of a line is the sum of (1) over its tokens, the line end included, per character.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from unspool.evaluation.language import WINDOW, no_progress
+from unspool.evaluation.read import read_windows
+from unspool.kernels.arrays import Floats, Ids, Real, Whole
+from unspool.model.network import Model
+
+CELLS = 2**20
+"""Probabilities computed at once: they bound the memory, whatever the window and the vocabulary are."""
+
+
+@dataclass
+class DetailedScorer:
+    """A scorer like `NetworkScorer` that also stores the entropy and the rank of every target, in reading order."""
+
+    model: Model
+    window: int = WINDOW
+    on_progress: Callable[[int, int], None] = no_progress
+    entropy: Real = field(default_factory=lambda: np.zeros(0))
+    rank: Whole = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def log_prob(self, ids: Ids) -> Real:
+        """Return log P(x(t) | all before) for all tokens but the first; the other figures are stored."""
+        found = list[tuple[Real, Real, Whole]]()
+        model, total, done = self.model, len(ids) - 1, 0
+        for read in read_windows(model, ids[:-1, None], ids[1:, None], window=self.window, what="evaluate"):
+            log_prob = -model.loss(read.output, read.y, weights=read.weights).per_target[:, 0]
+            h, y = model.head_input(read.output)[:, 0], read.y[:, 0]
+            rows = max(1, CELLS // model.config.outputs)
+            for at in range(0, len(y), rows):
+                here = slice(at, at + rows)
+                found.append((log_prob[here], *entropy_and_rank(read.weights.output(h[here]), y[here])))
+            done += len(y)
+            self.on_progress(done, total)
+        log_probs, self.entropy, self.rank = (np.concatenate(each) for each in zip(*found, strict=True))
+        return log_probs
+
+
+def entropy_and_rank(o: Floats, y: Ids) -> tuple[Real, Whole]:
+    """Return the entropy (2) in nats and the rank of the targets (3), both (n,), from logits o (n, K).
+
+    >>> entropy, rank = entropy_and_rank(np.log([[0.5, 0.25, 0.25]]), np.array([1], np.int32))
+    >>> round(float(entropy[0] / np.log(2)), 6), int(rank[0])  # in bits
+    (1.5, 2)
+    """
+    o = o.astype(np.float64)
+    o -= o.max(1, keepdims=True)
+    e = np.exp(o)
+    Z = e.sum(1)
+    entropy = np.log(Z) - (e * o).sum(1) / Z  # (2)
+    rank = 1 + (o > o[np.arange(len(y)), y][:, None]).sum(1)  # (3)
+    return np.maximum(entropy, 0.0), rank.astype(np.int64)
+
+
+class Line(NamedTuple):
+    """The surprise of one line."""
+
+    number: int
+    """Counted from 1."""
+    characters: int
+    """Of all tokens that were predicted, the line end included."""
+    nats: float
+    start: int
+    """Its first token."""
+    stop: int
+    """The end of its last token."""
+
+    @property
+    def nats_per_character(self) -> float:
+        """The surprise that lines are ranked by."""
+        return self.nats / self.characters if self.characters else 0.0
+
+
+def line_surprises(nats: Real, pieces: Iterator[str], scored: Callable[[int], bool]) -> Iterator[Line]:
+    """Yield the lines of a text in order: `nats` (n,) and the decoded `pieces` of its tokens, in the order of the text.
+
+    A line ends with the token that ends with, or contains, a line end. ``scored(t)`` says whether token t was predicted.
+
+    >>> found = line_surprises(np.array([0.0, 1, 2, 4]), iter(["a", "\\n", "bc", "d"]), lambda t: t > 0)
+    >>> [(line.number, line.characters, line.nats, line.start, line.stop) for line in found]
+    [(1, 1, 1.0, 0, 2), (2, 3, 6.0, 2, 4)]
+    """
+    number, start, characters, total = 1, 0, 0, 0.0
+    for t in range(len(nats)):
+        piece = next(pieces)
+        if scored(t):
+            characters, total = characters + len(piece), total + float(nats[t])
+        if "\n" in piece:
+            yield Line(number, characters, total, start, t + 1)
+            number, start, characters, total = number + piece.count("\n"), t + 1, 0, 0.0
+    if start < len(nats):
+        yield Line(number, characters, total, start, len(nats))
