@@ -17,10 +17,12 @@ template <class T> std::vector<T> copied(const Table<T>& table, size_t size, con
   return {table.data(), table.data() + size};
 }
 
-constexpr int MOST_BITS = 28;
+constexpr int MOST_BITS = 23;
 
 ByteModel* new_model(int bits, const Table<float>& stretch, const Table<uint16_t>& squash, const Table<uint32_t>& powers) {
   require(bits >= 2 && bits <= MOST_BITS, "bits must be from 2 to " + std::to_string(MOST_BITS) + "; got " + std::to_string(bits));
+  for (size_t i = 0; i < stretch.size(); i++)
+    require(stretch.data()[i] >= -16.0f && stretch.data()[i] <= 16.0f, "stretch must hold numbers from -16 to 16");
   ByteTables tables{copied(stretch, 4096, "stretch"), copied(squash, 8192, "squash"), copied(powers, 2048, "powers")};
   try {
     return new ByteModel(bits, std::move(tables));
@@ -36,9 +38,26 @@ const float* checked_logits(const std::optional<Floats>& logits, int64_t n) {
   return o;
 }
 
+// A call changes the model without the GIL: calls on one object exclude each other. After one that failed, the object stays in use.
+class InUse {
+ public:
+  explicit InUse(bool& flag) : flag(flag) {
+    require(!flag, "this coder is in use by another thread, has failed or is finished; make a new one");
+    flag = true;
+  }
+  void release() { flag = false; }
+
+ private:
+  bool& flag;
+};
+
+constexpr size_t MOST_BYTES = ((size_t)1 << 32) - 1;
+
 struct ByteEncoder {
   std::unique_ptr<ByteModel> model;
   BitEncoder coder;
+  size_t coded = 0;
+  bool in_use = false;
 
   ByteEncoder(int bits, Table<float> stretch, Table<uint16_t> squash, Table<uint32_t> powers)
       : model(new_model(bits, stretch, squash, powers)) {}
@@ -47,18 +66,30 @@ struct ByteEncoder {
     const float* o = checked_logits(logits, (int64_t)data.size());
     const uint8_t* bytes = (const uint8_t*)data.c_str();
     const size_t n = data.size();
-    GilReleased released;
-    for (size_t i = 0; i < n; i++) {
-      model->set_network(o ? o + 256 * i : nullptr);
-      for (int k = 7; k >= 0; k--) {
-        const int y = bytes[i] >> k & 1;
-        coder.put(y, model->predict());
-        model->update(y);
+    require(n <= MOST_BYTES - coded, "at most 2^32 - 1 bytes can be coded");
+    InUse use(in_use);
+    {
+      GilReleased released;
+      for (size_t i = 0; i < n; i++) {
+        model->set_network(o ? o + 256 * i : nullptr);
+        for (int k = 7; k >= 0; k--) {
+          const int y = bytes[i] >> k & 1;
+          coder.put(y, model->predict());
+          model->update(y);
+        }
       }
     }
+    coded += n;
+    use.release();
   }
-  size_t size() const { return coder.out.size(); }
+  size_t size() {
+    InUse use(in_use);
+    const size_t bytes = coder.out.size();
+    use.release();
+    return bytes;
+  }
   nb::bytes finish() {
+    InUse use(in_use);  // for good
     coder.finish();
     return nb::bytes((const char*)coder.out.data(), coder.out.size());
   }
@@ -67,6 +98,8 @@ struct ByteEncoder {
 struct ByteDecoder {
   std::unique_ptr<ByteModel> model;
   BitDecoder coder;
+  size_t decoded = 0;
+  bool in_use = false;
 
   ByteDecoder(int bits, Table<float> stretch, Table<uint16_t> squash, Table<uint32_t> powers, nb::bytes payload)
       : model(new_model(bits, stretch, squash, powers)),
@@ -75,8 +108,9 @@ struct ByteDecoder {
   nb::bytes decode(size_t n, std::optional<Floats> logits) {
     require(n == 1 || !logits, "with logits, bytes are decoded one by one; got n = " + std::to_string(n));
     const float* o = checked_logits(logits, 1);
-    require(n < (size_t)1 << 32, "n must be below 2^32; got " + std::to_string(n));
+    require(n <= MOST_BYTES - decoded, "at most 2^32 - 1 bytes can be decoded; got n = " + std::to_string(n));
     std::vector<uint8_t> found(n);
+    InUse use(in_use);
     {
       GilReleased released;
       for (auto& byte : found) {
@@ -88,6 +122,8 @@ struct ByteDecoder {
         }
       }
     }
+    decoded += n;
+    use.release();
     return nb::bytes((const char*)found.data(), n);
   }
 };

@@ -4,6 +4,7 @@ import csv
 import io
 import math
 import random
+import threading
 import zipfile
 import zlib
 from dataclasses import replace
@@ -300,3 +301,34 @@ def test_sizes_rise_with_the_file_and_are_bounded() -> None:
     assert [table_bits(n) for n in lengths] == sorted(table_bits(n) for n in lengths)
     assert all(memory_of(n, hidden_units(n)) < 300 << 20 for n in lengths)
     assert hidden_units(100) == 0 < hidden_units(10**9) <= hidden_units(10**6)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, 1e38])
+def test_tables_that_would_lead_outside_of_memory_are_refused(wrong: float) -> None:
+    stretch, squash, powers = tables()
+    with pytest.raises(InputError, match="from -16 to 16"):
+        native.ByteEncoder(12, np.full_like(stretch, wrong), squash, powers)
+
+
+def test_a_coder_that_is_finished_or_in_use_by_another_thread_is_refused() -> None:
+    encoder = native.ByteEncoder(12, *tables())
+    encoder.encode(b"abc")
+    encoder.finish()
+    for call in (encoder.finish, lambda: encoder.encode(b"d"), lambda: encoder.size):
+        with pytest.raises(InputError, match="in use by another thread"):
+            call()
+    shared, data, refused = native.ByteEncoder(12, *tables()), bytes(range(256)) * 200, list[InputError]()
+
+    def encode() -> None:
+        for _ in range(5):
+            try:
+                shared.encode(data)
+            except InputError as error:
+                refused.append(error)
+
+    threads = [threading.Thread(target=encode) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert refused and shared.size > 0  # without the check, the process crashes
