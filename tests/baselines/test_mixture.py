@@ -205,3 +205,12 @@ def test_many_contexts_at_once_give_the_same_bits(mixture: Mixture, start: int, 
         assert (rows[row] == mixture.next_probs(p, before)).all()
         recent = before[max(0, len(before) - ORDER + 1) :]
         assert (mixture.ngrams.next_probs_rows(ids, start)[row] == mixture.ngrams.next_probs(recent)).all()
+
+
+def test_shares_do_not_depend_on_the_blocks(mixture: Mixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = text(200, 4)
+    whole = mixture.share(ids)
+    assert (whole == share(mixture.v, features(mixture.ngrams, ids)[1:])).all()
+    for block in (1, 7, 199):
+        monkeypatch.setattr("unspool.baselines.mixture.BLOCK", block)
+        assert (mixture.share(ids) == whole).all()

@@ -45,6 +45,8 @@ ENOUGH = 1e-12
 """Relative improvement of L at which the minimisation ends."""
 GRID = 1024
 """v is rounded to multiples of 1 / GRID: sums in another order, as on another machine, hardly ever lead to another v."""
+BLOCK = 1 << 18
+"""Tokens whose features are in memory at a time."""
 COUNT_SCALE = 8.0
 """log2 of a count is divided by this, so that all features have a similar range."""
 
@@ -76,8 +78,13 @@ class Mixture:
         return stored + sum(largest.nbytes for largest in self.ngrams.largest)
 
     def share(self, ids: Ids) -> Real:
-        """Return λ for every token but the first: (2)."""
-        return share(self.v, features(self.ngrams, ids)[1:])
+        """Return λ for every token but the first: (2), in blocks of bounded memory."""
+        found = [np.zeros(0)]
+        for start in range(1, len(ids), BLOCK):
+            behind = max(0, start - self.order + 1)
+            phi = features(self.ngrams, ids[behind : start + BLOCK])
+            found.append(share(self.v, phi[start - behind :]))
+        return np.concatenate(found)
 
     def log_prob(self, ids: Ids, network: Real) -> Real:
         """Return log P by (1) of every token but the first, for a network that gives them log P `network`."""

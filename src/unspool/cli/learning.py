@@ -60,16 +60,18 @@ class LearnOptions:
         self, model: TextModel, part: Part, valid: Ids | None, on_progress: Callable[[int, int], None]
     ) -> LearnedScores | None:
         """Score a part by the network that learns while it reads; `valid` is the run's validation split, where it has one."""
-        learning = self.learning()
+        learning, final = self.learning(), model.is_final
         if learning is None:
             return None
+        valid = None if final else valid  # a final model was trained on it
         return score_learning(
             model.model,
             in_reading_order(part.ids, model.backward),
             default=learning,
             choose=(self.learn_rate is None, self.learn_segment is None),
             valid=None if valid is None else in_reading_order(valid, model.backward),
-            mixture=model.mixture if part.name == "valid" or valid is not None else None,
+            mixture=model.mixture if final or part.name == "valid" or valid is not None else None,
+            refit=not final,
             on_progress=on_progress,
         )
 
@@ -156,10 +158,12 @@ class PromptLearning:
 
 def read_prompt(reader: TextGenerator, prompt: str, *, quiet: bool) -> None:
     """Read the prompt; with --learn, show the progress on standard error."""
+    if reader.learning is None:
+        return reader.read(prompt)
     with counting_bar(
         terminal(quiet=quiet, stderr=True), "{task.completed:,}/{task.total:,} tokens learned"
     ) as bar:
-        task = bar.add_task("", visible=reader.learning is not None)
+        task = bar.add_task("")
         reader.read(prompt, lambda done, total: bar.update(task, completed=done, total=total))
 
 

@@ -194,3 +194,12 @@ def test_a_model_of_words_learns_from_a_text() -> None:
     assert model.perplexity(text, learn=LEARNING) < 0.7 * model.perplexity(text)
     assert model.perplexity(text, learn=True) == model.perplexity(text, learn=Learning())
     assert model.reader(LEARNING).log_prob(model.encode(text)).shape == (len(model.encode(text)) - 1,)
+
+
+def test_a_final_model_keeps_the_shares_of_its_mixture() -> None:
+    model, ids, kept = made().model, ids_of(300, 1), mixture()
+    scores = score_learning(model, ids, default=LEARNING, mixture=kept, refit=False)
+    assert scores.choice.learning == LEARNING and not scores.choice.tried
+    assert scores.mixed is not None
+    assert (scores.mixed == kept.log_prob(ids, scores.log_probs)).all()
+    assert (scores.log_probs == LearningScorer(model, LEARNING).log_prob(ids)).all()

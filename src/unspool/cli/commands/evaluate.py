@@ -201,13 +201,8 @@ def _as_json(
             "provenance": run_folder.read_config(run, "language").get("provenance"),
         }
         | ({"mixture": mixed} if mixed else {})
-        | ({"final": True} if is_final(model) else {})
+        | ({"final": True} if model.is_final else {})
     )
-
-
-def is_final(model: TextModel) -> bool:
-    """Return whether a model was trained on all splits of its text (--final)."""
-    return bool((model.about or {}).get("final"))
 
 
 def _describe(console: Console, model: TextModel, part: Part) -> None:
@@ -219,7 +214,7 @@ def _describe(console: Console, model: TextModel, part: Part) -> None:
         "the vocabulary; lower is better",
         style="dim",
     )
-    final = part.name in PARTS and is_final(model)
+    final = part.name in PARTS and model.is_final
     if final or part.name in CAUTION:
         console.print(FINAL if final else CAUTION[part.name], style="yellow")
     if part.unknown:

@@ -155,8 +155,9 @@ class LanguageModel(Arguments):
                         model, made.vocab, made.tokenizer, made.settings, backward, mixture=mixture
                     )
                     self.measure_ = judged
-                case FinalTrained(model, _, mixture):
-                    self.text_model_ = replace(self.text_model_, model=model, mixture=mixture)
+                case FinalTrained(model, step, mixture):
+                    about = {"step": step, "valid": None, "final": True}
+                    self.text_model_ = replace(self.text_model_, model=model, mixture=mixture, about=about)
         self.curve_ = curve
         return self
 

@@ -38,12 +38,14 @@ def score_learning(
     choose: tuple[bool, bool] = (True, True),
     valid: Ids | None = None,
     mixture: Mixture | None = None,
+    refit: bool = True,
     on_progress: Callable[[int, int], None] = no_progress,
 ) -> LearnedScores:
     """Choose rate and segment on the validation split `valid`, fit the mixture's share on it, then score the text `ids`.
 
     `choose` says whether the rate and the segment are chosen; else they are those of `default`. Without `valid`, `ids` is the
-    validation split itself: nothing is chosen, and each half is mixed with the share that fits the other half.
+    validation split itself: nothing is chosen, and each half is mixed with the share that fits the other half. Without `refit`, the
+    shares are those of `mixture`: its network was trained on the validation split too.
     """
     head = None if valid is None or mixture is None else valid[:FITTED]
     trials = 0 if valid is None else targets_to_try(valid, default, choose)
@@ -62,5 +64,6 @@ def score_learning(
     log_probs = LearningScorer(model, choice.learning, after(trials + fits)).log_prob(ids)
     mixed = None
     if mixture is not None:
-        mixed = cross_fitted(mixture, ids, log_probs) if valid is None else mixture.log_prob(ids, log_probs)
+        crossed = valid is None and refit
+        mixed = cross_fitted(mixture, ids, log_probs) if crossed else mixture.log_prob(ids, log_probs)
     return LearnedScores(choice, log_probs, mixed)

@@ -168,6 +168,11 @@ class TextModel:
         scorer = MixtureScorer(network, self.require_mixture()) if mixture else network
         return evaluate(scorer, part, backward=self.backward)
 
+    @property
+    def is_final(self) -> bool:
+        """Whether the model was trained on all splits of its text (--final)."""
+        return bool((self.about or {}).get("final"))
+
     def require_mixture(self) -> Mixture:
         """Return the mixture with n-grams; raise where there is none."""
         if self.mixture is None:
