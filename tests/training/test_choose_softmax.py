@@ -76,3 +76,8 @@ def test_a_run_that_is_too_short_for_its_words_is_announced(tmp_path):
     assert recipe["softmax"].startswith("adaptive:") and recipe["tied"]
     done = call(*train, "--softmax", "adaptive:9999", "--out", tmp_path / "other")
     assert done.code == 2 and "the last cluster is empty" in done.err
+    full = json.loads(must(*train, "--softmax", "full", "--out", tmp_path / "full", "--json"))
+    assert "--softmax full" in full["repeat"]  # without it, the repeated run would choose clusters
+    other = ["--pattern", "10.4", "--out", tmp_path / "fed", "--softmax"]
+    assert "which needs pattern 10.3" in call(*train, *other, "adaptive").err
+    assert call(*train, *other, "auto").code == 0

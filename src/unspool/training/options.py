@@ -103,7 +103,7 @@ VALIDATION_TOKENS: Option[int] = Option(
 )
 FINAL: Option[bool] = Option(
     "final",
-    "After the evaluation, train the same recipe on the whole text (training, validation and test split) and keep that model. The figures are those of the measured model. --minutes covers both trainings.",
+    "After the evaluation, train the same recipe on the whole text (training, validation and test split) and keep that model. The figures are those of the measured model. The time limit covers both trainings.",
     TRUTH,
     single=True,
 )

@@ -71,7 +71,11 @@ def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunCo
 def _with_softmax(corpus: Corpus, given: dict[str, Any]) -> dict[str, Any]:
     """Return what is fixed of the recipe, with the output layer chosen for the vocabulary."""
     if given.get("pattern", "10.3") != "10.3":
-        return given
+        if given.get("softmax", "full") not in ("full", AUTO_SOFTMAX):
+            raise InputError(
+                f"softmax is {given['softmax']}, which needs pattern 10.3; choose softmax='full'"
+            )
+        return given | {"softmax": "full"}
     return given | {
         "softmax": choose_softmax(given.get("softmax", AUTO_SOFTMAX), np.array(token_counts(corpus.vocab)))
     }

@@ -23,6 +23,7 @@ from unspool.data.tokens.vocab import Vocab
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.model.config import PATTERNS
+from unspool.model.cutoffs import AUTO as AUTO_SOFTMAX
 from unspool.model.network import Model
 from unspool.model.outputs import output_of
 from unspool.tasks.language.text_model import TextModel
@@ -60,7 +61,7 @@ class WarmStart:
         """Return the config with the model's shape, direction and reading; raise where it contradicts them."""
         shape = self.shape()
         for name in SHAPE:
-            if config.given.get(name, shape[name]) != shape[name]:
+            if config.given.get(name, shape[name]) not in (shape[name], AUTO_SOFTMAX):
                 self._refuse(name, config.given[name], shape[name])
         if config.backward and not self.model.backward:
             self._refuse("backward", True, False)
@@ -92,8 +93,7 @@ class WarmStart:
 
     def _refuse(self, name: str, asked: object, own: object) -> None:
         raise InputError(
-            f"{name} is {asked}, but the model of {self.name} was trained with {own}; leave the option out, or train "
-            "without --from"
+            f"{name} is {asked}, but the model of {self.name} was trained with {own}; leave it out, or train a new model"
         )
 
     def event(self, corpus: Corpus) -> Started:
