@@ -4,8 +4,8 @@
 
 Both train on the first 90 % of the text for the same time, one after the other, each in its own process on all cores. The time
 includes the throughput measurement, training and validation; both end their cosine schedule at the deadline. Of its 90 %, unspool
-holds out 2 % of the text: they select the model, the share of the n-grams and the learning rate while reading. Then the last
-10 %, used for nothing else, is scored once with carried state: the mean of -log P in nats. Rows of unspool:
+holds out the first 2 % of the text: they select the model, the share of the n-grams and the learning rate while reading. Then the
+last 10 %, used for nothing else, are scored once with carried state: the mean of -log P in nats. Rows of unspool:
 
     n-grams              the best order of Kneser-Ney n-grams of the training split
     network              the trained network, which does not change while it reads
@@ -37,7 +37,8 @@ from unspool.data.text.corpus import prepare
 from unspool.storage import run_folder
 from unspool.storage.log import read_log
 
-SPLIT = (0.88, 0.02, 0.1)
+HELD_OUT, TRAINED = 0.02, 0.9
+"""The text up to the first fraction is held out by unspool; up to the second, both train on it."""
 NANOGPT = [
     ["nanoGPT, its README's recipe for a CPU, such a machine", 1.874, 152.0],
     ["nanoGPT, its README, on an A100", 1.4697, 180.0],
@@ -52,15 +53,26 @@ def unspool(*arguments: Any) -> Any:
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
+def cut(text: str, tokens: str, folder: Path) -> dict[str, Path]:
+    """Write the parts of a text as files: held out, trained on by unspool, scored."""
+    whole: Any = Path(text).read_bytes() if tokens == "byte" else Path(text).read_text("utf-8")
+    first, last = (int(len(whole) * share) for share in (HELD_OUT, TRAINED))
+    found = {}
+    for name, part in (("valid", whole[:first]), ("train", whole[first:last]), ("test", whole[last:])):
+        found[name] = folder / f"{name}.txt"
+        found[name].write_bytes(part if tokens == "byte" else part.encode())
+    return found
+
+
 def score_unspool(text: str, tokens: str, seconds: float, seed: int) -> list[dict[str, Any]]:
     """Train with the command line, then score the saved run; return one row per model."""
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "run"
+        out, parts = Path(folder) / "run", cut(text, tokens, Path(folder))
         begin = time.perf_counter()
-        made = unspool("train", text, "--tokens", tokens, "--minutes", seconds / 60, "--split", *SPLIT, "--seed", seed, "--out", out)  # fmt: skip
+        made = unspool("train", parts["train"], "--valid", parts["valid"], "--tokens", tokens, "--minutes", seconds / 60, "--seed", seed, "--out", out)  # fmt: skip
         whole, recipe = time.perf_counter() - begin, made["config"]["recipe"]
         steps = [entry for entry in read_log(out / run_folder.LOG) if "step" in entry]
-        scored = unspool("evaluate", out, "--part", "test", "--learn")
+        scored = unspool("evaluate", out, parts["test"], "--learn")
     about = {
         "seconds": steps[-1]["seconds"], "process": whole, "updates": recipe["steps"],
         "tokens": recipe["steps"] * recipe["B"] * recipe["tau"], "model": f"{recipe['cell']} H {recipe['hidden']}",
@@ -69,7 +81,7 @@ def score_unspool(text: str, tokens: str, seconds: float, seed: int) -> list[dic
     ngrams = min(scored["baselines"], key=lambda each: each["nats"])
     counted = {"seconds": ngrams["seconds"], "model": ngrams["name"], "updates": 0, "tokens": 0}
     rows = {"n-grams": ngrams | counted} | {
-        name: about | scored[field]
+        name: scored[field] | about
         for name, field in ROWS.items()
         if field in scored
     }  # fmt: skip
@@ -87,16 +99,15 @@ ROWS = {
 
 def score_torch(text: str, tokens: str, seconds: float, seed: int) -> list[dict[str, Any]]:
     """Train and score in a separate process that gets the ids."""
-    corpus = prepare(text, tokens=tokens, split=SPLIT)
+    corpus = prepare(text, tokens=tokens, split=(TRAINED, 1 - TRAINED, 0.0))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ids.npz"
-        train = np.concatenate([corpus.train.ids, corpus.valid.ids])
-        np.savez(path, train=train, valid=corpus.test.ids, K=len(corpus.vocab), seed=seed)
+        np.savez(path, train=corpus.train.ids, valid=corpus.valid.ids, K=len(corpus.vocab), seed=seed)
         command = [sys.executable, __file__, "--torch", str(path), "--seconds", str(seconds)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    characters, _ = corpus.test.widths_after_first(False)
-    targets = len(corpus.test.ids) - 1
+    characters, _ = corpus.valid.widths_after_first(False)
+    targets = len(corpus.valid.ids) - 1
     bits = found["nats"] * targets / math.log(2) / characters
     return [{"row": "PyTorch"} | found | {"bits_per_character": bits}]
 
