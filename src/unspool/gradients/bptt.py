@@ -181,7 +181,7 @@ def _through(
     *,
     keep: bool,
 ) -> WindowResult:
-    """Pass a window in pieces, forward and back; without `keep`, each is read again on the way back."""
+    """Run a window in pieces, forward and backward; without `keep`, the backward pass recomputes each piece."""
     befores, outputs, end, at = list[State](), list[Output](), state, None
     for begin, stop in pieces:
         befores.append(there.begin(begin, end))

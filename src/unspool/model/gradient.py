@@ -70,7 +70,7 @@ class Gradient:
         self.rows += tau * B
 
     def begin_window(self) -> None:
-        """Note that the next part ends a window of its own, whose sums in bf16 begin with a block of their own."""
+        """Mark the end of a separate window, whose sums in bf16 start a new block."""
         self.rows = 0
 
     def _refuse_folded(self) -> None:

@@ -250,7 +250,7 @@ class FinalStep(StepDone):
 
 @dataclass(frozen=True)
 class FinalTrained:
-    """The final model, which has no figures of its own: no text is left to measure it on."""
+    """The final model. It has no scores: no text is left to measure it on."""
 
     model: Model
     step: int

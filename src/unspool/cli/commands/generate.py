@@ -187,7 +187,7 @@ def _seed(seed: int | None, reader: TextGenerator) -> int:
 
 
 def _show(reader: TextGenerator, prompt: str, tokens: Iterator[int], stop: StopFilter, *, quiet: bool) -> str:
-    """Print a text as it comes, up to a stop text; where `quiet`, give it back instead."""
+    """Print a text piece by piece, up to a stop text; with `quiet`, return it instead."""
     model = reader.model
     if model.backward:  # the beginning comes last
         text = model.decode_backward(tokens, reader.before, stop)
