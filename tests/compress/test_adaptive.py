@@ -16,9 +16,9 @@ from unspool.compress.adaptive import (
     ByteReader,
     decode_adaptive,
     encode_adaptive,
+    few_threads,
     hidden_units,
     memory_of,
-    one_thread,
     table_bits,
     tables,
 )
@@ -320,7 +320,7 @@ def test_threads_that_code_at_once_leave_the_number_of_kernel_threads(machine: o
     seen = list[int]()
 
     def long() -> None:
-        with one_thread():
+        with few_threads():
             first.set()
             second.wait(10)
             seen.append(kernel_info()["threads"])
@@ -328,7 +328,7 @@ def test_threads_that_code_at_once_leave_the_number_of_kernel_threads(machine: o
     thread = threading.Thread(target=long)
     thread.start()
     first.wait(10)
-    with one_thread():  # begins while the other one runs, and ends first
+    with few_threads():  # begins while the other one runs, and ends first
         seen.append(kernel_info()["threads"])
     second.set()
     thread.join()

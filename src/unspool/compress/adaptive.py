@@ -26,7 +26,7 @@ True
 import math
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -51,6 +51,8 @@ from unspool.training.dynamic import Learning, LearningReader
 RATE, DECAY, SEGMENT = 5e-3, 1e-3, 16
 HEAD = 1 << 17
 """Bytes that are coded with and without the network."""
+HEADER = 32
+"""About how many bytes more the header of a file has that needs a run."""
 BLOCK = 1 << 12
 """Bytes between calls of `on_progress`; a multiple of SEGMENT."""
 SIZES = ((1 << 11, 0), (1 << 19, 128), (1 << 21, 192), (1 << 24, 128))
@@ -61,15 +63,22 @@ FEWEST_BITS, MOST_BITS, BUCKET = 12, 23, 32
 """log2 of the number of buckets of counts; bytes of each."""
 LONGEST = (1 << 32) - 1
 """The longest file, in bytes."""
+SMALL = 256
+"""The most hidden units of a network that learns on one thread."""
 MAPS = 12 << 20
 """Bytes of the maps and weights beside the counts."""
 
 
-WEIGHTS = np.full(32, 0.15, np.float32)
-"""The first weights of the mixer."""
-RUN_WEIGHTS = WEIGHTS.copy()
-"""The same with a run: its network (29) and its n-grams (31) have been trained."""
-RUN_WEIGHTS[[29, 31]] = 0.5, 0.3
+NETWORK, NGRAMS = 29, 31
+"""The inputs of the mixer that a network and n-grams have."""
+
+
+def first_weights(run: bool = False, ngrams: bool = False) -> Floats:
+    """Return the weights that the mixer starts with: a run has been trained, counts have not."""
+    weights = np.full(32, 0.05 if run else 0.15, np.float32)
+    if run:
+        weights[[NETWORK, NGRAMS]] = (0.4, 0.5) if ngrams else (0.9, 0.0)
+    return weights
 
 
 class DecayingRMSprop(RMSprop):
@@ -108,9 +117,12 @@ _RUNNING, _THREADS = 0, 1  # files that are coded on one thread at this moment; 
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def few_threads(hidden: int = 0) -> Iterator[None]:
     """Use one thread within: one row and a small network give a second one too little to do. Calls may overlap."""
     global _RUNNING, _THREADS
+    if hidden > SMALL:
+        yield
+        return
     with _LOCK:
         if _RUNNING == 0:
             _THREADS = int(kernel_info()["threads"])
@@ -145,8 +157,9 @@ def memory_of(length: int, hidden: int) -> int:
     return (BUCKET << table_bits(length)) + MAPS + 16 * parameters
 
 
-def tables(weights: Floats = WEIGHTS) -> tuple[Floats, NDArray[np.uint16], NDArray[np.uint32], Floats]:
+def tables(weights: Floats | None = None) -> tuple[Floats, NDArray[np.uint16], NDArray[np.uint32], Floats]:
     """Return the tables that the native coders take, the last of them the first weights of the mixer."""
+    weights = first_weights() if weights is None else weights
     return byte_tables.stretch(), byte_tables.squash(), byte_tables.powers(), weights
 
 
@@ -157,6 +170,11 @@ class Run:
     model: TextModel
     learning: Learning
     ngrams: bool
+
+    @property
+    def hidden(self) -> int:
+        """The hidden units of a layer."""
+        return self.model.model.config.hidden
 
     def reader(self) -> RunReader:
         """Return a reader that predicts bytes."""
@@ -176,9 +194,8 @@ class _Candidate:
 
     def __init__(self, length: int, hidden: int = 0, run: Run | None = None) -> None:
         self.hidden, self.run, self.half = hidden, run, 0
-        self.encoder = native.ByteEncoder(
-            table_bits(length), *tables(WEIGHTS if run is None else RUN_WEIGHTS)
-        )
+        weights = None if run is None else first_weights(True, run.ngrams)
+        self.encoder = native.ByteEncoder(table_bits(length), *tables(weights))
         self._reader = run.reader() if run else ByteReader(hidden) if hidden else None
 
     def encode(self, block: bytes) -> None:
@@ -201,7 +218,7 @@ class _Candidate:
 def encode_adaptive(data: bytes, run: Run | None = None, *, on_progress: OnProgress = no_progress) -> Coded:
     """Code bytes; a run is used where it makes them smaller."""
     try:
-        with one_thread() if run is None else nullcontext():
+        with few_threads(0 if run is None else run.hidden):
             return _encode(data, run, on_progress)
     except Diverged:
         if run is None:
@@ -221,7 +238,9 @@ def _encode(data: bytes, run: Run | None, on_progress: OnProgress) -> Coded:
         if begin + BLOCK == HEAD:
             ways = [min(ways, key=lambda each: each.encoder.size - each.half)]
         on_progress(min(begin + BLOCK, n), n)
-    return min((each.finish() for each in ways), key=lambda each: len(each.payload))
+    return min(
+        (each.finish() for each in ways), key=lambda each: len(each.payload) + HEADER * (each.run is not None)
+    )
 
 
 def decode_adaptive(
@@ -233,20 +252,25 @@ def decode_adaptive(
     on_progress: OnProgress = no_progress,
 ) -> bytes:
     """Return the `length` bytes that were coded with a run, a network of `hidden` units, or neither."""
-    weights = WEIGHTS if run is None else RUN_WEIGHTS
+    weights = None if run is None else first_weights(True, run.ngrams)
     decoder, found = native.ByteDecoder(table_bits(length), *tables(weights), payload), bytearray()
-    with one_thread() if run is None else nullcontext():
+    with few_threads(0 if run is None else run.hidden):
         reader = run.reader() if run else ByteReader(hidden) if hidden else None
         while len(found) < length:
             block = min(BLOCK, length - len(found))
-            if reader is None:
-                found += decoder.decode(block)
-            for _ in range(block if reader else 0):
-                if isinstance(reader, RunReader):
-                    byte = decoder.decode(1, None, reader.next_sums())
-                else:
-                    byte = decoder.decode(1, reader.logits()[None])
-                found += byte
-                reader.read(byte[0])
+            found += decoder.decode(block) if reader is None else _decode(decoder, reader, block)
             on_progress(len(found), length)
+    return bytes(found)
+
+
+def _decode(decoder: native.ByteDecoder, reader: RunReader | ByteReader, n: int) -> bytes:
+    """Return the next n bytes, predicted by a reader that reads them."""
+    found = bytearray()
+    for _ in range(n):
+        if isinstance(reader, RunReader):
+            byte = decoder.decode(1, None, reader.next_sums())
+        else:
+            byte = decoder.decode(1, reader.logits()[None])
+        found += byte
+        reader.read(byte[0])
     return bytes(found)

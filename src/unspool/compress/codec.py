@@ -38,6 +38,7 @@ from unspool.compress.adaptive import (
     Run,
     decode_adaptive,
     encode_adaptive,
+    few_threads,
     hidden_units,
     memory_of,
 )
@@ -170,7 +171,8 @@ def _run_of(model: TextModel, data: bytes, learning: Learning | None) -> Run | N
     if learning is None:
         ids = tokens_and_ids(model, data[:HEAD])[1]
         try:
-            learning = choose_learning(model.model, ids, choose=(True, False)).learning
+            with few_threads(model.model.config.hidden):
+                learning = choose_learning(model.model, ids, choose=(True, False)).learning
         except Diverged:
             return None
     return Run(model, learning, model.mixture is not None)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from unspool.baselines.mixture import Mixture
 from unspool.baselines.ngram_reader import NgramReader
 from unspool.compress.integer_frequencies import frequencies, frequencies_of
-from unspool.kernels.arrays import Whole
+from unspool.kernels.arrays import Floats, Whole
 from unspool.tasks.language.text_model import TextModel
 from unspool.training.dynamic import Learning, LearningReader
 
@@ -56,7 +56,8 @@ class ByteTree:
             after = [*(prefix + bytes([b]) for b in range(256)), prefix + b"\xff" * 5]
             ends = self._ends[prefix] = np.array([bisect_left(self._tokens, each) for each in after])
         found = cumulative[ends]
-        return (found - found[0] + BYTES).astype(np.uint64)
+        sums: Sums = (found - found[0] + BYTES).astype(np.uint64)
+        return sums
 
 
 class _Group(NamedTuple):
@@ -93,13 +94,13 @@ class RunReader:
         ids = np.array([token for group in groups for token in group.ids], np.int32)
         at = first = 0
         for window in self._network.windows(ids):
-            f = frequencies(window.logits())
-            while at < len(groups) and begins[at] < first + len(f):
-                group, rows = groups[at], self._rows_of(f[begins[at] - first])
+            o = window.logits()
+            while at < len(groups) and begins[at] < first + len(o):
+                group, rows = groups[at], self._rows_of(o[begins[at] - first])
                 yield bytes(group.content), self._sums(rows, group.prefixes)
                 self._count(group.ids)
                 at += 1
-            first += len(f)
+            first += len(o)
 
     def rest(self) -> Iterator[tuple[bytes, Sums]]:
         """Yield the bytes that wait."""
@@ -132,15 +133,15 @@ class RunReader:
     def _current(self) -> tuple[Whole, Whole | None]:
         """Return the rows of the next token."""
         if self._rows is None:
-            self._rows = self._rows_of(frequencies(self._network.logits()))
+            self._rows = self._rows_of(self._network.logits())
         return self._rows
 
-    def _rows_of(self, f: Whole) -> tuple[Whole, Whole | None]:
+    def _rows_of(self, o: Floats) -> tuple[Whole, Whole | None]:
         """Return the cumulative frequencies of the next token: by the network, and by the n-grams."""
         counted = None
         if self._ngrams is not None:
             counted = self._tree.cumulative(frequencies_of(self._ngrams.next_probs()))
-        return self._tree.cumulative(f), counted
+        return self._tree.cumulative(frequencies(o)), counted
 
     def _sums(self, rows: tuple[Whole, Whole | None], prefixes: list[bytes]) -> Sums:
         found: Sums = np.zeros((len(prefixes), 2, 257), np.uint64)

@@ -17,6 +17,7 @@ P(1) narrows the interval of an arithmetic coder. Integers and float32, operatio
 from __future__ import annotations
 
 from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,9 @@ ORDERS = (1, 2, 3, 4, 5, 6, 8)
 CONTEXTS, INPUTS, SETS, KNOTS, LIMIT = 13, 32, 5, 33, 1023
 MATCH_BITS, MATCH_LEAST = 18, 5
 Counts = tuple[int, int, int]
-Halves, Words, Sums = NDArray[np.uint16], NDArray[np.uint32], NDArray[np.uint64]
+Halves: TypeAlias = NDArray[np.uint16]
+Words: TypeAlias = NDArray[np.uint32]
+Sums: TypeAlias = NDArray[np.uint64]
 
 
 def hashed(value: int, salt: int) -> int:
