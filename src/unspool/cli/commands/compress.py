@@ -96,7 +96,8 @@ def compress_command(
     if plot is not None and packed is not None and predictor is not None:
         with output(plot, force=replacing.force) as path:
             draw_growth(growth(predictor, data, packed), path)
-    written = Written(folder, file, out, container, packed and packed.coded, len(content), {})
+    coded = None if packed is None else packed.coded
+    written = Written(folder, file, out, container, coded, len(content), {})
     as_evaluated = not (learn or container.mixture) and predictor is not None and reads_alike(predictor, data)
     _report(written, data, options, as_evaluated=as_evaluated)
 
