@@ -82,6 +82,12 @@ def best_row(rows: Sequence[Row]) -> Row:
     return min(rows, key=lambda row: row.measure.nats)
 
 
+def ngrams_win(rows: Sequence[Row], network: Metrics) -> bool:
+    """Return whether some n-grams predict better than the network."""
+    best = best_row(rows)
+    return best.name.endswith(NGRAMS) and best.measure.nats < network.nats
+
+
 def verdict(rows: Sequence[Row], network: Metrics) -> Text:
     """Return one line: whether the network or the best baseline predicts better, and what the baseline costs."""
     best = best_row(rows)

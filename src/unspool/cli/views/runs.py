@@ -129,7 +129,8 @@ def show_run(console: Console, found: RunSummary, given: set[str], commands: Seq
         _row(console, "model", Text(f"{found.cell.upper()}, H = {found.hidden}{bf16}{parameters}"))
     if found.planned is not None:
         spent = "" if found.seconds is None else f" in {found.seconds:,.1f} s"
-        _row(console, "training", Text(f"{_updates(found)} updates{spent}"))
+        final = "" if found.final is None else ": of the measured model + of the final one on the whole text"
+        _row(console, "training", Text(f"{_updates(found)} updates{spent}{final}"))
     _show_options(console, found, given)
     _show_curve(console, found)
     _show_figures(console, found)
@@ -204,9 +205,12 @@ def _row(console: Console, name: str, content: Text) -> None:
 def _updates(found: RunSummary) -> str:
     if found.steps is None:
         return "–"
-    done = f"{found.steps:,}"
-    early = found.planned is not None and found.steps < found.planned
-    return f"{done}/{found.planned:,}" if early else done
+    final = "" if found.final is None else f" + {_of(found.final.steps, found.final.planned)}"
+    return _of(found.steps, found.planned) + final
+
+
+def _of(done: int, planned: int | None) -> str:
+    return f"{done:,}/{planned:,}" if planned is not None and done < planned else f"{done:,}"
 
 
 def _test(run: RunSummary) -> str:
