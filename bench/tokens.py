@@ -13,6 +13,7 @@ network of characters, which is little for rare words: a bound that favours word
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import time
 from pathlib import Path
@@ -42,7 +43,7 @@ def cpu_per_update(text: str, kind: str, hidden: int, seed: int) -> float:
     short = text[: 40 * PILOT * recipe.batch_size * recipe.window]
     LanguageModel(tokens=kind, hidden=hidden, steps=PILOT, seed=seed, order=1, validations=1,
                   show=lambda event: marks.append(time.process_time()) if hasattr(event, "report") else None).fit(short)  # fmt: skip
-    spans = sorted(b - a for a, b in zip(marks[1:-2], marks[2:-1], strict=True))
+    spans = sorted(b - a for a, b in itertools.pairwise(marks))
     return spans[len(spans) // 2]
 
 
@@ -50,7 +51,9 @@ def score(text: str, held_out: str, kind: str, seconds: float, hidden: int, seed
     """Train for about so many CPU seconds; return the figures on the held-out text."""
     steps = max(10, round(seconds / cpu_per_update(text, kind, hidden, seed)))
     begin = time.process_time()
-    model = LanguageModel(tokens=kind, hidden=hidden, steps=steps, seed=seed, order=1, validations=6).fit(text)
+    model = LanguageModel(tokens=kind, hidden=hidden, steps=steps, seed=seed, order=1, validations=6).fit(
+        text
+    )
     spent, found = time.process_time() - begin, model.text_model_.measure(held_out)
     unknown = model.text_model_.unknown(held_out) if kind in ("word", "space") else []
     fixed, K = model.config_.fixed, len(model.text_model_.vocab)

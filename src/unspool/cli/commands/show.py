@@ -77,9 +77,7 @@ def _next(found: RunSummary) -> list[str]:
         return [f"unspool resume {run}"]
     uses = fit_of(KINDS[found.kind].command).uses if found.kind in KINDS else ()
     own = f"{run} --model mixture" if _ngrams_win(found) else run
-    return [
-        f"unspool {use.replace('RUN', own if use.startswith('generate RUN') else run)}" for use in uses
-    ]
+    return [f"unspool {use.replace('RUN', own if use.startswith('generate RUN') else run)}" for use in uses]
 
 
 def _ngrams_win(found: RunSummary) -> bool:

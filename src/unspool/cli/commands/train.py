@@ -19,12 +19,13 @@ from unspool.cli.options import (
     ConfigFile,
     Flag,
     OfOutput,
+    OfText,
     OutputOptions,
     names_of,
     option_class,
 )
 from unspool.cli.precision import PRECISION, with_precision
-from unspool.cli.sources import Reading, Sources, files_read
+from unspool.cli.sources import Sources, files_read
 from unspool.data import options as data
 from unspool.errors import InputError
 from unspool.gradients.bptt import Recompute
@@ -51,10 +52,14 @@ def _of_run(option: Option[str] | Option[int], default: str) -> Any:
 
 
 @option_class(groups=GROUPS | {"Data": TEXT})
-class TrainReading(Reading):
+class Reading:
     """How the texts are read; what is not given is that of the run that the training starts from."""
 
     tokens: str | None = _of_run(data.TOKENS, "char")
+    valid: OfText[str | None] = None
+    """A separate file for the validation split; TEXT is then used for training."""
+    split: data.Split | None = None
+    clean: bool = False
     min_freq: int | None = _of_run(data.MIN_FREQ, "0")
     errors: str | None = _of_run(data.ERRORS, "strict")
     newlines: str | None = _of_run(data.NEWLINES, "keep")
@@ -114,7 +119,7 @@ class TrainOptions(ConfigFile):
     order: int | None = None
     final: bool = False
 
-    def config(self, text: Sequence[str], reading: TrainReading) -> RunConfig:
+    def config(self, text: Sequence[str], reading: Reading) -> RunConfig:
         """Give the run that is asked for, with all that is not given left open."""
         if self.minutes is not None and self.steps is not None:
             raise InputError("give --minutes or --steps, not both")
@@ -146,9 +151,7 @@ class Options(OutputOptions, CheckpointOptions, TrainOptions):
     """Also write curves for TensorBoard into the run (extra `tensorboard`)."""
 
 
-def train(
-    text: Sources, /, *, reading: TrainReading = TrainReading(), options: Options = Options()
-) -> None:
+def train(text: Sources, /, *, reading: Reading = Reading(), options: Options = Options()) -> None:
     """Run `unspool train`.
 
     Parameters

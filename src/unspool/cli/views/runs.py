@@ -135,7 +135,7 @@ def show_run(console: Console, found: RunSummary, given: set[str], commands: Seq
     _show_curve(console, found)
     _show_figures(console, found)
     if found.provenance:
-        _row(console, "made with", Text(_provenance(found.provenance)))
+        _row(console, "made with", Text(_provenance(found.provenance, found.options.get("precision"))))
     for number, command in enumerate(commands):
         _row(console, "" if number else "next", Text(command, "green"))
 
@@ -181,8 +181,9 @@ def _show_figures(console: Console, found: RunSummary) -> None:
         console.print(Text(" " * MARGIN + line, "bold green" if each.model.endswith("network") else ""))
 
 
-def _provenance(made: dict[str, Any]) -> str:
-    versions = [f"{name} {made[name]}" for name in ("unspool", "python", "numpy", "isa") if made.get(name)]
+def _provenance(made: dict[str, Any], precision: str | None) -> str:
+    names = ("unspool", "python", "numpy", "isa", *["bf16"] * (precision == "bf16"))
+    versions = [f"{name} {made[name]}" for name in names if made.get(name)]
     threads = [counted(made["threads"], "thread")] if made.get("threads") else []
     parent = made.get("from")
     start = [f"from the model of {parent.get('run')}"] if isinstance(parent, dict) else []

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.baselines.kneser_ney_smoothing import NgramModel, kneser_ney
+from unspool.baselines.kneser_ney_smoothing import kneser_ney
 from unspool.baselines.language import BYTES, ngram_order
 from unspool.baselines.mixture import Mixture, cross_fitted, fit_mixture
 from unspool.baselines.ngram_counts import Level, NgramCounts, count_levels, levels_from_keys
+from unspool.baselines.ngram_model import NgramModel
 from unspool.data.text.corpus import Corpus
 from unspool.data.tokens.registry import tokenizer_class
 from unspool.errors import FileError

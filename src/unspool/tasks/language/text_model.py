@@ -144,7 +144,9 @@ class TextModel:
     def decode_stream(self, tokens: Iterable[int], before: Sequence[int] = ()) -> Iterator[str]:
         """Yield the text of tokens piece by piece, one per token and a last one; `before` are the tokens that they follow."""
         pieces = decode_id_stream(self.vocab, self.tokenizer, chain(before, tokens))
-        deque(islice(pieces, len(before)), maxlen=0)  # now, so that a long prompt does not delay the first token
+        deque(
+            islice(pieces, len(before)), maxlen=0
+        )  # now, so that a long prompt does not delay the first token
         return pieces
 
     def decode_before(self, tokens: Sequence[int], after: Sequence[int]) -> str:
