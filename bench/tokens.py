@@ -6,22 +6,27 @@ Of every text, its first N bytes, the last tenth is scored, with carried state, 
 trained on, by one thread, with the default recipe for so many hidden units. The number of updates is chosen so that each kind of tokens gets the
 same CPU time, measured over a few updates of a model that is discarded. Learning the sub-words is not counted.
 
-A word outside the vocabulary is scored as <unk>, which costs less than its letters. "spelled" adds the bits of these letters, each at the mean of the
-network of characters, which is little for rare words: a bound that favours words.
+A word outside the vocabulary is scored as <unk>, which costs less than its letters. "spelled" adds what the network of characters pays for
+these letters where they stand in the text, so it needs `char` as the first kind.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import os
 import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from table import save, show
 from unspool import LanguageModel
-from unspool.data.tokens.registry import make_tokenizer
+from unspool.data.tokens.characters import code_points
+from unspool.data.tokens.words import SpaceTokenizer
+from unspool.evaluation.language import log_prob
 from unspool.kernels.native import set_threads
 from unspool.training.recipe import Recipe
 
@@ -47,27 +52,37 @@ def cpu_per_update(text: str, kind: str, hidden: int, seed: int) -> float:
     return spans[len(spans) // 2]
 
 
-def score(text: str, held_out: str, kind: str, seconds: float, hidden: int, seed: int) -> dict[str, Any]:
-    """Train for about so many CPU seconds; return the figures on the held-out text."""
+def train(text: str, kind: str, seconds: float, hidden: int, seed: int) -> tuple[LanguageModel, float]:
+    """Train for about so many CPU seconds; return the model and the seconds."""
     steps = max(10, round(seconds / cpu_per_update(text, kind, hidden, seed)))
     begin = time.process_time()
-    model = LanguageModel(tokens=kind, hidden=hidden, steps=steps, seed=seed, order=1, validations=6).fit(
-        text
-    )
-    spent, found = time.process_time() - begin, model.text_model_.measure(held_out)
-    unknown = model.text_model_.unknown(held_out) if kind in ("word", "space") else []
-    fixed, K = model.config_.fixed, len(model.text_model_.vocab)
-    read = fixed.steps * fixed.batch_size * fixed.window
-    tokens = len(model.text_model_.encode(text))
-    return {"tokens": kind, "K": K, "updates": steps, "seconds": spent, "epochs": read / tokens, "tokens_in_text": tokens,
-            "bits": found.bits_per_character, "perplexity": found.perplexity, "nats": found.nats, "characters": found.characters,
-            "unknown_types": len(unknown), "unknown_characters": _letters(model, held_out) if unknown else 0}  # fmt: skip
+    model = LanguageModel(tokens=kind, hidden=hidden, steps=steps, seed=seed, order=1, validations=6)
+    return model.fit(text), time.process_time() - begin
 
 
-def _letters(model: LanguageModel, text: str) -> int:
-    """Return the number of characters in the tokens that the vocabulary does not have."""
-    vocab = model.text_model_.vocab
-    return sum(len(token) for token in make_tokenizer(model.tokens).encode_text(text) if token not in vocab)
+def figures(model: LanguageModel, text: str, held_out: str) -> dict[str, Any]:
+    """Return the figures on the held-out text."""
+    found, source, fixed = model.text_model_.measure(held_out), model.text_model_, model.config_.fixed
+    tokens = len(source.encode(text))
+    return {"tokens": model.tokens, "K": len(source.vocab), "updates": fixed.steps, "tokens_in_text": tokens,
+            "epochs": fixed.steps * fixed.batch_size * fixed.window / tokens, "characters": found.characters,
+            "bits": found.bits_per_character, "nats": found.nats, "perplexity": found.perplexity}  # fmt: skip
+
+
+def bits_of_letters(model: LanguageModel, text: str) -> Any:
+    """Return the bits of every character of a text, by a network of characters."""
+    source = model.text_model_
+    return np.append(0.0, -log_prob(source.model, source.encode(text)) / math.log(2))
+
+
+def unknown_letters(model: LanguageModel, text: str) -> Any:
+    """Return whether each character of a text belongs to a word that the vocabulary does not have."""
+    found, vocab = np.zeros(len(text), bool), model.text_model_.vocab
+    tokenizer = model.text_model_.tokenizer
+    if isinstance(tokenizer, SpaceTokenizer):
+        for start, end in zip(*tokenizer.spans(code_points(text)), strict=True):
+            found[start:end] = text[start:end] not in vocab
+    return found
 
 
 def main() -> None:
@@ -84,14 +99,17 @@ def main() -> None:
     found: list[dict[str, Any]] = []
     for path in args.texts:
         text, held_out = cut(path, args.bytes)
+        letters = np.zeros(len(held_out))
         for kind in args.tokens:
-            row = {"text": path.name, "train_characters": len(text)}
-            found.append(row | score(text, held_out, kind, args.seconds, args.hidden, args.seed))
+            model, spent = train(text, kind, args.seconds, args.hidden, args.seed)
+            if kind == "char":
+                letters = bits_of_letters(model, held_out)
+            row = {"text": path.name, "train_characters": len(text), "seconds": spent}
+            found.append(row | figures(model, text, held_out))
+            unknown = unknown_letters(model, held_out)
+            more = float(letters[unknown].sum()) / found[-1]["characters"]
+            found[-1] |= {"unknown_letters": int(unknown.sum()), "spelled": found[-1]["bits"] + more}
             print(found[-1], flush=True)
-    spelling = {each["text"]: each["bits"] for each in found if each["tokens"] == "char"}
-    for each in found:
-        extra = each["unknown_characters"] * spelling.get(each["text"], 0.0) / each["characters"]
-        each["spelled"] = each["bits"] + extra
     show(
         ["text", "tokens", "K", "updates", "epochs", "CPU s", "bits/char", "spelled"],
         [[f"{each['text']}, {each['train_characters']:,}", each["tokens"], each["K"], each["updates"],
