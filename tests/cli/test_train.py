@@ -393,6 +393,7 @@ MISTAKES = {
     "no run": (["resume", "{nowhere}"], "no such run"),
     "not a run": (["evaluate", "{folder}"], "not a run"),
     "part": (["evaluate", "{run}", "--part", "test"], "nothing to predict"),
+    "part of a text": (["evaluate", "{run}", "{story}", "--part", "valid"], "leave it out"),
     "empty": (["evaluate", "{run}", "{empty}"], "empty"),
     "temperature": (["generate", "{run}", "--temperature", "-1"], "temperature"),
     "length": (["generate", "{run}", "--length", "-1"], "length is -1"),

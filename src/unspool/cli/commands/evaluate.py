@@ -79,6 +79,8 @@ def evaluate_command(
     options.apply()
     if order is not None:
         check_order(order, least=0)
+    if text and part:
+        raise InputError(f"--part {part} is a split of the text of {run}; leave it out to score another text")
     files.check(text or [], json=options.json)
     learning.learning()
     model = TextModel.load(run, mixture=True)

@@ -119,7 +119,7 @@ def mixture_line(cost: dict[str, Any], mixed: Metrics) -> Text:
 
 
 def _megabytes(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB"
+    return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.0f} KB"
 
 
 def best_as_json(rows: Sequence[Row], network: Metrics) -> dict[str, Any]:

@@ -172,7 +172,7 @@ def _show_figures(console: Console, found: RunSummary) -> None:
     if not found.figures:
         return
     measured = ", by the measured model; the run's model was trained on the whole text" * bool(
-        found.options.get("final") and found.test
+        found.options.get("final") and found.test and found.state == FINISHED
     )
     _row(console, "scores", Text(f"on {found.part or 'valid'}{measured}"))
     width = max(len(each.model) for each in found.figures)
