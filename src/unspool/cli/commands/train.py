@@ -24,7 +24,7 @@ from unspool.cli.options import (
     names_of,
     option_class,
 )
-from unspool.cli.precision import PRECISION, with_precision
+from unspool.cli.precision import AUTO, PRECISION, with_precision
 from unspool.cli.sources import Sources, files_read
 from unspool.data import options as data
 from unspool.errors import InputError
@@ -91,7 +91,9 @@ class TrainOptions(ConfigFile):
     h0: network.InitialState | None = None
     pattern: str | None = None
     feedback: Feedback | None = None
-    precision: str | None = PRECISION.field(None, help=f"{PRECISION.help} [default: float32]")
+    precision: str | None = PRECISION.field(
+        None, help=f"{PRECISION.help} [default: auto with --minutes, float32 with --steps or --from]"
+    )
     hidden: int | None = None
     layers: int | None = None
     embedding: int | None = None
@@ -136,7 +138,8 @@ class TrainOptions(ConfigFile):
 
     def _given(self) -> dict[str, Any]:
         """Give what is fixed of the recipe."""
-        settled = with_precision(self)
+        by_time = self.steps is None and self.start is None
+        settled = with_precision(self if self.precision or not by_time else replace(self, precision=AUTO))
         given = {name: getattr(settled, name) for name in names_of(Recipe)} | {"plans": _plans(self.plans)}
         return {name: value for name, value in given.items() if value is not None}
 
