@@ -32,7 +32,7 @@ from unspool.cli.views.comparison import (
 )
 from unspool.cli.views.final import FinalView
 from unspool.cli.views.speed import Speed, too_short_line
-from unspool.cli.views.vocabulary import order_of_ids, started_line
+from unspool.cli.views.vocabulary import order_of_ids, started_line, subword_line
 from unspool.data.text.corpus import Corpus
 from unspool.evaluation.metrics import Metrics
 from unspool.gradients.truncation import Truncation
@@ -251,6 +251,9 @@ class View:
         self._stage("training", f"{recipe.steps:,} updates, {epochs:.1f} epochs{rest}")
         if line := too_short_line(planned.config, made.inputs, len(self.corpus.train.ids), self.speed.tokens):
             self._line(line, "yellow")
+        new = planned.step == 0 and planned.config.start is None
+        if new and (line := subword_line(self.corpus)):
+            self._line(line, "dim")
         if shows_progress(self.console):
             self._start()
 
