@@ -124,7 +124,7 @@ def test_learning_that_diverges_is_said_in_one_line(run: Path, other: Path) -> N
     absurd = ["--learn", "--learn-rate", "5"]
     for command in (
         ["evaluate", run, other, "--json"],
-        ["generate", run, "--prompt", OTHER, "--length", "2"],
+        ["generate", run, "--prompt", STORY[:300], "--length", "2"],
     ):
         assert re.fullmatch(line, call(*command, *absurd).err)
         assert not call(*command, "--learn").err

@@ -20,7 +20,7 @@ ENGLISH, CHINESE = "she sells sea shells by the sea shore\n" * 40, "道可道，
         (
             ENGLISH,
             {"tokens": "word"},
-            "once the words outside the vocabulary are spelled out: --tokens subword:1000",
+            "spelled out: --tokens subword:1000",
         ),
         (ENGLISH[:900], {}, None),
         (ENGLISH, {"tokens": "byte"}, None),

@@ -137,11 +137,18 @@ class TrainOptions(ConfigFile):
         )
 
     def _given(self) -> dict[str, Any]:
-        """Give what is fixed of the recipe."""
-        by_time = self.steps is None and self.start is None
-        settled = with_precision(self if self.precision or not by_time else replace(self, precision=AUTO))
-        given = {name: getattr(settled, name) for name in names_of(Recipe)} | {"plans": _plans(self.plans)}
+        """Give what is fixed of the recipe; a precision that is to be measured is not."""
+        given = {name: getattr(self, name) for name in names_of(Recipe)} | {"plans": _plans(self.plans)}
+        given |= {"precision": None if self.precision == AUTO else self.precision}
         return {name: value for name, value in given.items() if value is not None}
+
+    def with_precision(self, config: RunConfig) -> RunConfig:
+        """Return the config with the faster precision, if it was asked for, or if nothing else was and there is a time limit."""
+        by_time = self.precision is None and self.steps is None and self.start is None
+        if self.precision != AUTO and not by_time:
+            return config
+        settled = with_precision(replace(self, precision=AUTO), note=not by_time)
+        return replace(config, given=config.given | {"precision": settled.precision})
 
 
 @option_class
@@ -164,6 +171,7 @@ def train(text: Sources, /, *, reading: Reading = Reading(), options: Options = 
     """
     config, out = options.config(text, reading), options.out or default_run(text, "train")
     check_before(out, options, inputs=files_read(text, reading.valid, reading.tokens))
+    config = options.with_precision(config)
     start = None if options.start is None else WarmStart.of(options.start, given=reading.given())
     events = run(config, out=out, policy=CheckpointPolicy(steps=options.save_every), start=start)
     follow(events, out, options, tensorboard=options.tensorboard)

@@ -37,7 +37,7 @@ def started_line(event: Started) -> str:
 
 
 def subword_line(corpus: Corpus) -> str:
-    """Return a line that advises sub-words for a text on whose like they predict better in the same time; else nothing."""
+    """Return a line that advises sub-words for a text on whose like a network of them predicts better in the same time; else nothing."""
     kind, train = corpus.tokenizer.kind, corpus.train
     if kind not in ("char", "word") or corpus.settings.clean or train.characters < LONG:
         return ""
@@ -45,10 +45,13 @@ def subword_line(corpus: Corpus) -> str:
     if blanks < BLANKS if kind == "char" else train.characters / len(train.ids) < WORD_LENGTH:
         return ""
     pieces = 4000 if train.characters >= LONGER else 1000
-    spelled = ", once the words outside the vocabulary are spelled out" if kind == "word" else ""
+    if kind == "word":
+        more = ", once the words outside the vocabulary are spelled out"
+    else:
+        more = " (its mixture with n-grams about as many)"
     extra = "" if find_spec("tokenizers") else " (pip install 'unspool[subword]')"
     return (
-        f"on texts like this, sub-words need fewer bits per character after the same time{spelled}: "
+        f"on texts like this, a network of sub-words needs fewer bits per character after the same time{more}: "
         f"--tokens subword:{pieces}{extra}"
     )
 
