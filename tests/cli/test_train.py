@@ -401,7 +401,7 @@ MISTAKES = {
     "state": (["generate", "{run}", "--state", "{story}"], "not a saved state"),
     "restart": (
         ["train", "{story}", "--out", "{new}", "--batches", "random", "--restart", "0.1"],
-        "leave --restart out",
+        "leave restart out",
     ),
     "folders": (["train", "{nowhere}", "--out", "{new}/deep/run"], "no such file"),
     "bptt": (["train", "{story}", "--out", "{new}", "--bptt", "truncated:9,4", "--steps", "1"], "K2 is 4"),
