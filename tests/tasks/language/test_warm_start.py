@@ -177,6 +177,34 @@ def test_options_that_contradict_the_run_are_refused_in_one_line(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_given_option_is_not_ignored_because_it_is_the_default(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    LanguageModel(tokens="word", steps=2, hidden=8, order=1, newlines="lf", out=tmp_path / "words").fit(OLD)
+    train = [
+        "train",
+        str(place / "new.txt"),
+        "--from",
+        str(tmp_path / "words"),
+        "--steps",
+        "2",
+        "--order",
+        "1",
+        "--json",
+    ]
+    for options, message in [
+        (["--tokens", "char"], "tokens is char, but"),
+        (["--newlines", "keep"], "newlines is keep, but"),
+    ]:
+        assert main([*train, "--out", str(tmp_path / "refused"), *options]) == 2
+        printed = capsys.readouterr().err
+        assert message in printed and printed.count("\n") == 1
+        assert not (tmp_path / "refused").exists()
+    assert not main([*train, "--out", str(tmp_path / "same"), "--tokens", "word", "--min-freq", "0"])
+    settings = json.loads(capsys.readouterr().out)["config"]["settings"]
+    assert (settings["tokens"], settings["newlines"]) == ("word", "lf")
+
+
 def test_a_word_model_goes_on_with_its_tokenizer_and_rare_words() -> None:
     words = LanguageModel(**SIZES | {"tokens": "word", "min_freq": 2, "steps": 4}).fit(OLD)
     again = LanguageModel(steps=4, batch_size=2, window=8, order=1).fit("once\n" + NEW, start=words)
