@@ -78,10 +78,7 @@ def compress_command(
     check_outputs(out, plot, force=replacing.force, inputs=[file])
     check_plot(plot, force=replacing.force)
     predictor = None if folder is None else TextModel.load(folder, mixture=model != "network")
-    settings: dict[str, Any] = {"name": file.name, "with_model": with_model}
-    if folder is not None:
-        there = (file if is_special(out) else out).parent.resolve()
-        settings["run"] = os.path.relpath(folder.resolve(), there)  # the same bytes wherever both are
+    settings: dict[str, Any] = {"name": file.name, "with_model": with_model, "run": _path_from(out, file, folder)}
     console = notes(options, stderr=is_standard_output(out))
     packed = None
     if predictor is None or (learn and model is None):
@@ -96,10 +93,15 @@ def compress_command(
     if plot is not None and packed is not None and predictor is not None:
         with output(plot, force=replacing.force) as path:
             draw_growth(growth(predictor, data, packed), path)
-    coded = None if packed is None else packed.coded
-    written = Written(folder, file, out, container, coded, len(content), {})
+    written = Written(folder, file, out, container, packed.coded if packed else None, len(content), {})
     as_evaluated = not (learn or container.mixture) and predictor is not None and reads_alike(predictor, data)
     _report(written, data, options, as_evaluated=as_evaluated)
+
+
+def _path_from(out: Path, file: Path, folder: Path | None) -> str:
+    """Return the path of a run from the folder of the compressed file, so that its bytes do not depend on where both are."""
+    there = (file if is_special(out) else out).parent.resolve()
+    return "" if folder is None else os.path.relpath(folder.resolve(), there)
 
 
 def _by_tokens(
