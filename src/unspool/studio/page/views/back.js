@@ -1,0 +1,11 @@
+// A placeholder: the view is built by its own module.
+import { el } from "../dom.js";
+import { t } from "../words.js";
+
+export const view = {
+  name: "back",
+  mount(root) {
+    root.append(el("p", { class: "note", text: t("back.title") }));
+    return { update() {} };
+  },
+};

@@ -1,0 +1,2 @@
+// Words of the tour.
+export const words = { en: {}, zh: {} };
