@@ -129,6 +129,7 @@ def arrivals(model: Model, x: Floats | Ids, y: Ids, *, state: State | None = Non
     refuse_feedback(model.config)
     model, y = with_output_every_step(as_hidden(model.on(reference)), y, tau)
     window, last = _LagWindow(model, x, y, state), model.config.layers - 1
+    assert window.dh is not None
     h = np.diag(np.linalg.norm(window.dh[:, row], axis=1))
     s = np.zeros_like(h)
     for lag in range(tau - 1):

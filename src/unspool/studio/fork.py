@@ -81,7 +81,7 @@ def changed(config: RunConfig, options: Mapping[str, Any]) -> RunConfig:
             raise InputError(
                 f"bptt is {config.bptt}: steps that it looks back on are carried; fork it with the same bptt"
             )
-        if not K1 <= config.fixed.window:
+        if config.fixed.window < K1:
             raise InputError(
                 f"bptt is {bptt}, and a window of this run has {config.fixed.window} steps: choose at most as many"
             )

@@ -147,10 +147,8 @@ class Routes:
         if asks.action is not None:
             if run.status == "stored":
                 await self._alone(lambda job: self.session.show(run))
-            command: Callable[[], None] = {
-                "start": partial(trainer.start_run, run), "one": partial(trainer.start_run, run, 1), "stop": trainer.stop_run,
-            }[asks.action]  # fmt: skip
-            await self._started(trainer.call(command))
+            start = partial(trainer.start_run, run, 1 if asks.action == "one" else None)
+            await self._started(trainer.call(trainer.stop_run if asks.action == "stop" else start))
         elif asks.pace is not None:
             trainer.call(lambda: None)
         return {"run": run.summary()}
