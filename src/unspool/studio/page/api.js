@@ -39,8 +39,9 @@ export class Refusal extends Error {
   }
 }
 
-async function ask(route, body) {
-  const about = body === undefined ? { headers: headers() } : { method: "POST", headers: { ...headers(), "Content-Type": "application/json" }, body: JSON.stringify(body) };
+async function ask(route, body, lane = "") {
+  const own = { ...headers(), "X-Unspool-Tab": TAB + lane };
+  const about = body === undefined ? { headers: own } : { method: "POST", headers: { ...own, "Content-Type": "application/json" }, body: JSON.stringify(body) };
   let response;
   try {
     response = await fetch(route, { cache: "no-store", ...about });
@@ -55,13 +56,13 @@ async function ask(route, body) {
 const keyOf = (route, body) => `${route} ${JSON.stringify(body ?? null, (key, value) => (key === "serial" || key === "reading" ? undefined : value))}`;
 
 // GET without a body, POST with one; the answer is JSON.
-export async function call(route, body) {
+export async function call(route, body, lane) {
   const key = keyOf(route, body);
   if (frozen) {
     if (key in frozen.answers) return frozen.answers[key];
     throw new Refusal("frozen", "");
   }
-  const answer = await (await ask(route, body)).json();
+  const answer = await (await ask(route, body, lane)).json();
   recorded.delete(key);
   recorded.set(key, answer);
   if (recorded.size > 40) recorded.delete(recorded.keys().next().value);
@@ -69,14 +70,15 @@ export async function call(route, body) {
 }
 
 // A caller for one route that lets only the newest request through: one is under way, one waits, older ones give null.
-export function newest(route) {
+// The server lets the newest of a tab and route win; two callers of one route need lanes of their own.
+export function newest(route, lane = "") {
   let busy = false;
   let waiting = null;
   async function run(body, done, failed) {
     busy = true;
     try {
       const mine = ++serial;
-      const answer = await call(route, { ...body, serial: mine });
+      const answer = await call(route, { ...body, serial: mine }, lane);
       done(answer);
     } catch (refusal) {
       if (refusal.code === "superseded") done(null);

@@ -2,6 +2,7 @@
 import { frozenPage, takeToken } from "./api.js";
 import { bar } from "./bar.js";
 import { calm, el } from "./dom.js";
+import { startDrop } from "./forms.js";
 import { startKeys } from "./keys.js";
 import { rememberView, restoreView } from "./link.js";
 import { refreshReading, startReading } from "./reading.js";
@@ -94,6 +95,7 @@ function start() {
   build();
   watch(changedState);
   startKeys(() => mounted);
+  startDrop();
   startTour();
   startReading(() => views[state.view].reads);
   if (frozenPage()) {

@@ -5,7 +5,7 @@ import { currentRun, set, state, watch } from "./state.js";
 
 const LIVE = 220; // milliseconds between two readings while the newest update is followed
 const ask = newest("/api/read");
-const askBase = newest("/api/read");
+const askBase = newest("/api/read", "-base");
 let wanted = () => false;
 let asked = "", askedBase = "", lately = 0, timer = 0, plane = null, serial = 0, newestShown = 0;
 

@@ -11,7 +11,7 @@ const ROWS = 50;
      controls   elements beside the title
      figure     elements
      table      () => {caption, head: [words], count, row: (i) => [cells], on: i of the row at the cursor} or null
-     csv        {route, name, body: () => object | undefined}: the server writes it; without it the table is taken
+     csv        {route (or a function), name, body: () => object | undefined}: the server writes it; without it the table is taken
      note       words under the figure; panel.note.textContent may change
    }) → element with .refresh() (call it after a change: an open table is filled again) and .note */
 export function panel({ name, title, controls = [], figure, table, csv: source, note }) {
@@ -35,7 +35,7 @@ export function panel({ name, title, controls = [], figure, table, csv: source, 
   }
 
   async function save() {
-    if (source) return csv(source.route, source.name, source.body?.()).catch(() => fromTable());
+    if (source) return csv(typeof source.route === "function" ? source.route() : source.route, source.name, source.body?.()).catch(() => fromTable());
     fromTable();
   }
 
