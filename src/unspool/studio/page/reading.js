@@ -7,7 +7,7 @@ const LIVE = 220; // milliseconds between two readings while the newest update i
 const ask = newest("/api/read");
 const askBase = newest("/api/read", "-base");
 let wanted = () => false;
-let asked = "", askedBase = "", lately = 0, timer = 0, plane = null, serial = 0, newestShown = 0;
+let lastKey = "", askedBase = "", lately = 0, timer = 0, plane = null, serial = 0, newestShown = 0;
 
 // The fields that say with which parameters a request computes.
 export function modelFields(withEdits = true) {
@@ -22,6 +22,9 @@ export function editedText() {
   for (const each of state.edits) if (each.kind === "character" && each.t < letters.length) letters[each.t] = each.value;
   return letters.join("");
 }
+
+// The body that asks for what is shown, for the numbers as CSV.
+export const asked = () => ({ ...modelFields(), text: editedText() });
 
 // Why there is nothing to ask, or null.
 export function unread() {
@@ -75,6 +78,7 @@ function byteSpans(text, count) {
   return spans.slice(0, count);
 }
 
+const layer = () => (state["read.layer"] ? { states: [state["read.layer"]] } : {});
 const sameText = (text) => state.reading?.text === text;
 
 export async function refreshReading() {
@@ -82,27 +86,27 @@ export async function refreshReading() {
   const why = unread();
   if (why) {
     if (state.reading) set({ reading: null, base: null });
-    asked = "";
+    lastKey = "";
     return;
   }
   const run = currentRun();
   const fields = modelFields();
   const text = editedText();
-  const key = JSON.stringify([fields, fields.update ?? run.step, text]);
-  if (key === asked) return void refreshBase();
+  const key = JSON.stringify([fields, fields.update ?? run.step, text, state["read.layer"]]);
+  if (key === lastKey) return void refreshBase();
   const follows = fields.update === null && run.status === "training" && sameText(text);
   const wait = lately + LIVE - performance.now();
   if (follows && wait > 0) {
     timer ||= setTimeout(() => ((timer = 0), refreshReading()), wait);
     return;
   }
-  asked = key;
+  lastKey = key;
   lately = performance.now();
   const mine = ++serial;
   refreshBase();
   const keep = plane && plane.run === run.id && plane.text === state.text ? { plane: plane.id } : {};
   try {
-    const answer = await ask({ ...fields, text, ...keep });
+    const answer = await ask({ ...fields, text, ...layer(), ...keep });
     if (!answer || mine < newestShown) return;
     newestShown = mine;
     if (!keep.plane) plane = { run: run.id, text: state.text, id: answer.reading };
@@ -112,7 +116,7 @@ export async function refreshReading() {
   } catch (refusal) {
     if (keep.plane && refusal.code === "unknown") {
       plane = null;
-      asked = "";
+      lastKey = "";
       return void refreshReading();
     }
     problem(refusal);
@@ -127,11 +131,11 @@ async function refreshBase() {
   }
   const run = currentRun();
   const fields = modelFields(false);
-  const key = JSON.stringify([fields, fields.update ?? run.step, state.text]);
+  const key = JSON.stringify([fields, fields.update ?? run.step, state.text, state["read.layer"]]);
   if (key === askedBase) return;
   askedBase = key;
   const keep = plane && plane.run === run.id && plane.text === state.text ? { plane: plane.id } : {};
-  const answer = await askBase({ ...fields, text: state.text, ...keep }).catch(() => null);
+  const answer = await askBase({ ...fields, text: state.text, ...layer(), ...keep }).catch(() => null);
   if (answer && state.edits.length) set({ base: opened(answer, state.text) });
 }
 
@@ -141,5 +145,5 @@ function problem(refusal) {
 
 export function startReading(isWanted) {
   wanted = isWanted;
-  watch((changed) => ["u", "text", "edits", "runs", "current", "view"].some((key) => changed.has(key)) && refreshReading());
+  watch((changed) => ["u", "text", "edits", "runs", "current", "view", "read.layer"].some((key) => changed.has(key)) && refreshReading());
 }

@@ -12,6 +12,8 @@ export const state = {
   playing: false, // whether the view moves by itself
   reading: null, // the newest answer about the text (see reading.js)
   base: null, // the same without what-ifs; null where there are none
+  here: null, // exact values of the step at the cursor (see views/read_vocabulary.js)
+  vocabulary: "", // id of the run whose tokens are known
   problem: "", // why the last reading failed, in words
   // from the server's stream (see stream.js)
   online: "connecting", // "connecting" | "live" | "gone" | "refused" | "frozen"
