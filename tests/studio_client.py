@@ -25,7 +25,9 @@ class Client:
     def __init__(self, studio: Studio) -> None:
         self.studio, self.session = studio, studio.session
 
-    def raw(self, method: str, path: str, content: Any = None, tab: str = "a", **headers: str) -> tuple[int, bytes]:
+    def raw(
+        self, method: str, path: str, content: Any = None, tab: str = "a", **headers: str
+    ) -> tuple[int, bytes]:
         """Return status and body of a request."""
         connection = HTTPConnection("127.0.0.1", self.studio.port, timeout=60)
         given = {"X-Unspool-Token": self.studio.token, "X-Unspool-Tab": tab} | headers

@@ -98,7 +98,9 @@ def test_an_edited_unit_changes_only_what_comes_after_it(ended):
     before, after = (
         array_from(ended.post("/api/read", text=TEXT[:90], edits=each)["surprise"]) for each in ([], edits)
     )
-    assert (before[1:31] == after[1:31]).all() and before[31] != after[31] and (before[32:] != after[32:]).any()
+    assert (
+        (before[1:31] == after[1:31]).all() and before[31] != after[31] and (before[32:] != after[32:]).any()
+    )
 
 
 def test_a_unit_switched_off_is_a_unit_that_is_zero_at_every_step(ended):

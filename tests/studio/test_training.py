@@ -38,7 +38,9 @@ def same(one, other):
 
 
 def test_two_hundred_updates_with_stops_and_requests_are_those_of_train(story, tmp_path, monkeypatch):
-    monkeypatch.setattr(trainer, "PARKED", 0.05)  # some stops are long enough for the run to be saved and closed
+    monkeypatch.setattr(
+        trainer, "PARKED", 0.05
+    )  # some stops are long enough for the run to be saved and closed
     must("train", story, "--steps", 200, *OPTIONS, "--out", tmp_path / "plain", "--quiet")
     ends = threading.Event()
     with studio(tmp_path / "runs") as client:
@@ -109,7 +111,9 @@ def test_a_server_that_was_ended_leaves_a_run_that_resumes_to_the_same_bits(stor
     assert call("generate", made, "--prompt", "the ").code == 0
 
 
-def test_a_run_that_another_process_uses_is_followed_and_taken_over_when_it_is_free(story, tmp_path, monkeypatch):
+def test_a_run_that_another_process_uses_is_followed_and_taken_over_when_it_is_free(
+    story, tmp_path, monkeypatch
+):
     monkeypatch.setattr(trainer, "FOLLOW", 0.05)
     out = tmp_path / "run"
     must("train", story, "--steps", 40, *OPTIONS, "--out", out, "--quiet")
@@ -124,7 +128,10 @@ def test_a_run_that_another_process_uses_is_followed_and_taken_over_when_it_is_f
                 time.sleep(0.02)
         client.wait("ended", name=stored.id)
         assert client.sha256(run=stored.id) == client.sha256(40, run=stored.id)
-        assert client.sha256(40) == load_model(out / "model.safetensors")[0].parameters.sha256 or client.run()["best"]
+        assert (
+            client.sha256(40) == load_model(out / "model.safetensors")[0].parameters.sha256
+            or client.run()["best"]
+        )
 
 
 def test_a_model_without_a_training_state_can_be_read_and_not_trained(story, tmp_path):

@@ -84,13 +84,16 @@ def application(
         file: File = files[request.url.path]
         return respond(200, b"" if request.method == "HEAD" else file.content, file.type)
 
-    async def unknown(request: Request) -> Response:
+    async def other(request: Request) -> Response:
+        if request.url.path in known:
+            return respond(405, gate.error_body("method", "this path takes another method"))
         return respond(404, gate.error_body("unknown", "this path is not one of the studio"))
 
     listed = [Route(path, page, methods=["GET"]) for path in files]
     listed += [Route(path, each, methods=["GET"]) for path, each in routes.gets().items()]
     listed += [Route(path, each, methods=["POST"]) for path, each in routes.posts().items()]
-    listed.append(Route("/{path:path}", unknown, methods=["GET", "POST"]))
+    known = {each.path for each in listed}
+    listed.append(Route("/{path:path}", other, methods=["GET", "POST"]))
     return gate.Gate(Starlette(routes=listed), port, token, lambda path: path in files, slow)
 
 
@@ -104,7 +107,8 @@ class Studio:
         self.token = token or secrets.token_hex(32)
         app: Any = application(session, self.routes, self.port, self.token)
         config = uvicorn.Config(
-            app, http=_Protocol, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
+            app, http=_Protocol, ws="none", lifespan="off", log_config=None,
+            log_level="critical", access_log=False, server_header=False,
             date_header=False, proxy_headers=False, limit_concurrency=CONNECTIONS, timeout_keep_alive=30,
             timeout_graceful_shutdown=2, h11_max_incomplete_event_size=HEADER,
         )  # fmt: skip
