@@ -3,16 +3,18 @@ import { newest } from "./api.js";
 import { decode } from "./format.js";
 import { currentRun, set, state, watch } from "./state.js";
 
-const LIVE = 220; // milliseconds between two readings while the newest update is followed
+const LIVE = 450; // milliseconds between two readings while the newest update is followed
 const ask = newest("/api/read");
 const askBase = newest("/api/read", "-base");
 let wanted = () => false;
 let lastKey = "", askedBase = "", lately = 0, timer = 0, plane = null, serial = 0, newestShown = 0;
 
-// The fields that say with which parameters a request computes.
+// The fields that say with which parameters a request computes. What-ifs name their update, so that the same text
+// with and without them is read by the same parameters.
 export function modelFields(withEdits = true) {
   const run = currentRun();
-  const update = state.u === null || !run || state.u >= run.step ? null : state.u;
+  const newest = state.u === null || !run || state.u >= run.step;
+  const update = newest ? (state.edits.length && run ? run.step : null) : state.u;
   return { run: run?.id, update, edits: withEdits ? state.edits.filter((each) => each.kind !== "character") : [] };
 }
 

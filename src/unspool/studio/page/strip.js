@@ -3,7 +3,7 @@ import { call } from "./api.js";
 import { linear } from "./charts/axes.js";
 import { pathOf } from "./charts/lines.js";
 import { el, icon, put, svg, turnIcon } from "./dom.js";
-import { figures, fixed, grouped } from "./format.js";
+import { fixed, grouped } from "./format.js";
 import { openFork, openNew, openText } from "./forms.js";
 import { currentRun, set, state, updateShown } from "./state.js";
 import { redraw } from "./theme.js";
@@ -72,7 +72,7 @@ export function strip() {
     const status = run?.status;
     put(name, run ? run.name : t("strip.noRun"));
     picker.setAttribute("aria-label", t("strip.pick", { name: run?.name ?? "" }));
-    put(facts, run?.cell ? t("strip.facts", { cell: CELLS[run.cell] ?? run.cell, hidden: run.hidden, parameters: grouped(run.parameters), rate: figures(run.learning_rate), seed: run.seed }) : run ? t(`strip.status_${status}`) : "");
+    put(facts, run?.cell ? t("strip.facts", { cell: CELLS[run.cell] ?? run.cell, hidden: run.hidden, rate: Number(run.learning_rate.toPrecision(6)), seed: run.seed }) : run ? t(`strip.status_${status}`) : "");
     const moves = status === "training";
     const may = state.online === "live" && (moves || status === "paused");
     put(go.querySelector(".word"), t(moves ? "strip.stop" : run?.step ? "strip.resume" : "strip.start"));

@@ -72,7 +72,7 @@ function normPanel() {
 }
 
 function pacePanel() {
-  const names = ["rate", "left", "spent", "best", "score", "tokens", "vocabulary", "recipe", "optimiser"];
+  const names = ["rate", "left", "spent", "best", "score", "tokens", "vocabulary", "parameters", "recipe", "optimiser"];
   const values = Object.fromEntries(names.map((name) => [name, el("dd")]));
   const command = el("code", { tabindex: "0" });
   const made = el("section", { class: "panel pace", "aria-labelledby": "panel-pace" }, el("div", { class: "head" }, el("h2", { id: "panel-pace", text: t("learn.pace") })),
@@ -87,6 +87,7 @@ function pacePanel() {
     put(values.score, run?.scores ? `${nats(run.scores.nats)} · ${t("learn.perplexity")} ${fixed(run.scores.perplexity, 2)}` : "–");
     put(values.tokens, run?.tokens ? [run.tokens.train, run.tokens.valid, run.tokens.test].map(grouped).join(" · ") : "–");
     put(values.vocabulary, run?.vocabulary ? `${grouped(run.vocabulary)} (${run.token_kind})` : "–");
+    put(values.parameters, grouped(run?.parameters));
     put(values.recipe, run?.batch_size ? `${run.batch_size} · ${run.window} · ${run.bptt}` : "–");
     put(values.optimiser, run?.optimiser ? `${run.optimiser} · ${run.schedule}` : "–");
     put(command, run?.command ?? run?.resume ?? "–");

@@ -43,7 +43,8 @@ export const view = {
         for (const part of parts) part.update(changed);
       },
       tick(count) {
-        const last = (state.reading?.T ?? 1) - 1;
+        if (!state.reading) return;
+        const last = state.reading.T - 1;
         const to = clamp(state.t + count, 0, last);
         set({ t: to, playing: to < last });
       },

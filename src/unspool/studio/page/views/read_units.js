@@ -171,7 +171,7 @@ export function unitsPanel() {
     const again = ["reading", "base", "read.order", "read.shows"].some((key) => changed.has(key));
     if (again) paint();
     if (again || ["t", "unit"].some((key) => changed.has(key))) cursor();
-    shows.classList.toggle("hushed", !state.edits.length);
+    shows.hidden = !state.edits.length;
     if (again || changed.has("t")) made.refresh();
   };
   return made;

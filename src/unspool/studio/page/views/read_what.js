@@ -5,11 +5,12 @@ import { el, put, select } from "../dom.js";
 import { decode, fixed, glyph, signed } from "../format.js";
 import { undo } from "../keys.js";
 import { editedText, modelFields } from "../reading.js";
-import { set, state } from "../state.js";
+import { set, state, updateShown } from "../state.js";
 import { toast } from "../toast.js";
 import { t } from "../words.js";
 
-const add = (edit) => set({ edits: [...state.edits, edit].slice(-64), playing: false });
+// A what-if is about one update: a training that goes on does not carry it along.
+const add = (edit) => set({ edits: [...state.edits, edit].slice(-64), u: updateShown(), playing: false });
 
 export function describe(edit) {
   if (edit.kind === "character") return t("read.editCharacter", { t: edit.t + 1, value: glyph(edit.value) });
@@ -152,7 +153,7 @@ export function whatPanel() {
 function effectOf() {
   const { reading, base, edits } = state;
   if (!edits.length) return t("read.whatNone");
-  if (!reading || !base || base.T !== reading.T) return "\u00a0";
+  if (!reading || !base || base.T !== reading.T || base.version.update !== reading.version.update) return "\u00a0";
   let change = 0, count = 0;
   for (let i = 1; i < reading.T; i++) {
     change += reading.surprise[i] - base.surprise[i];

@@ -1,7 +1,7 @@
 // Words of the strip: the run, its training, its updates.
 export const words = {
   en: {
-    label: "The run and its updates", noRun: "No run yet", pick: "Text and run: {name}", facts: "{cell} · H {hidden} · {parameters} parameters · rate {rate} · seed {seed}",
+    label: "The run and its updates", noRun: "No run yet", pick: "Text and run: {name}", facts: "{cell} · {hidden} units · rate {rate} · seed {seed}",
     start: "Start", resume: "Resume", stop: "Stop", one: "One update", oneShort: "+1", slow: "Slow motion", slowShort: "Slow", fork: "Fork …",
     update: "update", train: "training", valid: "held-out", updates: "The cursor through updates", updateText: "update {u} of {n}, training {train} nats, held-out {valid} nats",
     newest: "Newest", newestLabel: "Follow the newest update",
@@ -17,7 +17,7 @@ export const words = {
     full: "full", paceSlow: "Slow motion is on: a pause after each update.",
   },
   zh: {
-    label: "训练及其更新", noRun: "还没有训练", pick: "文本与训练：{name}", facts: "{cell} · H {hidden} · {parameters} 个参数 · 学习率 {rate} · 种子 {seed}",
+    label: "训练及其更新", noRun: "还没有训练", pick: "文本与训练：{name}", facts: "{cell} · {hidden} 个单元 · 学习率 {rate} · 种子 {seed}",
     start: "开始", resume: "继续", stop: "停止", one: "更新一次", oneShort: "+1", slow: "慢动作", slowShort: "慢", fork: "分叉…",
     update: "更新", train: "训练", valid: "留出", updates: "更新光标", updateText: "第 {u} 次更新，共 {n} 次，训练 {train} 奈特，留出 {valid} 奈特",
     newest: "最新", newestLabel: "跟随最新的更新",
