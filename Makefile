@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard csrc/*.* csrc/*/*.* csrc/*/*/*.*)
 
-.PHONY: setup check test docs-check bench demo sanitize arm clean
+.PHONY: setup check test docs-check bench demo sanitize arm browser clean
 
 setup: $(VENV)/.dev
 
@@ -51,6 +51,11 @@ sanitize: $(VENV)/.dev
 # The kernels on x86-64 and, in an emulator, on ARM.
 arm:
 	@$(PYTHON) tests/arm/run.py
+
+# Debian's Chromium, for the tests of the studio's page; without it they are skipped. It never fails.
+browser:
+	@command -v chromium >/dev/null || { command -v apt-get >/dev/null && apt-get install --yes --quiet chromium >/dev/null 2>&1; } || \
+	  echo 'The tests of the page are skipped: Chromium cannot be installed here (Debian, as root: apt-get update && apt-get install chromium)'
 
 clean:
 	rm -rf build $(VENV)

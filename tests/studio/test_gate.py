@@ -40,7 +40,11 @@ def send(client, data, wait=10.0):
             found += part
             head, _, body = found.partition(b"\r\n\r\n")
             length = [line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")]
-            if not part or (length and len(body) >= int(length[0].split(b":")[1])):
+            if (
+                not part
+                or (data.startswith(b"HEAD") and b"\r\n\r\n" in found)
+                or (length and len(body) >= int(length[0].split(b":")[1]))
+            ):
                 break
     head, _, body = found.partition(b"\r\n\r\n")
     lines = head.split(b"\r\n")

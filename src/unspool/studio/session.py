@@ -79,7 +79,8 @@ class Session:
         self.note: dict[str, Any] | None = None
         self._lock, self._numbers = threading.Lock(), count(1)
         self._parameters: OrderedDict[tuple[str, int], Parameters] = OrderedDict()
-        self.trainer, self.worker = Trainer(self.touch, self.say), Worker()
+        self.trainer = Trainer(self.touch, self.say)
+        self.worker = Worker(lambda: self.trainer.going)
         self.add_text(BUILTIN)
 
     def begin(self) -> None:

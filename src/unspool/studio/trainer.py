@@ -59,7 +59,7 @@ class Trainer(threading.Thread):
         """The run whose generator is open, or was last."""
         self._events: Generator[Event] | None = None
         self._training: Any = None
-        self._going = False
+        self.going = False
         self._left: int | None = None
         """After how many updates to stop; None: at the end."""
         self._best: Floats | None = None
@@ -98,12 +98,12 @@ class Trainer(threading.Thread):
 
     def _patience(self) -> float:
         """Return how long to wait for a command before something else is done."""
-        if self._going and self.run_now is not None:
+        if self.going and self.run_now is not None:
             return self.run_now.pace if self.run_now.status == "training" else 0.0
         return PARKED if self._events is not None else FOLLOW
 
     def _idle(self) -> None:
-        if self._going:
+        if self.going:
             self._advance()
         elif self._events is not None:
             self._park()
@@ -119,7 +119,7 @@ class Trainer(threading.Thread):
         if run is not self.run_now or self._events is None:
             self._park()
             self._open(run)
-        self._going, self._left, self._times = True, updates, []
+        self.going, self._left, self._times = True, updates, []
         run.status = "preparing" if self._training is None else "training"
 
     def stop_run(self) -> None:
@@ -130,7 +130,7 @@ class Trainer(threading.Thread):
             self._left = 0  # a run that is not on the disk yet stops when it is
 
     def _pause(self) -> None:
-        self._going = False
+        self.going = False
         run = self.run_now
         if run is not None and run.status in ("training", "evaluating"):
             with run.fresh:
@@ -163,12 +163,12 @@ class Trainer(threading.Thread):
         run, events = self.run_now, self._events
         assert run is not None
         if events is None:
-            self._going = False
+            self.going = False
             return
         try:
             event = next(events)
         except StopIteration:
-            self._events, self._training, self._going = None, None, False
+            self._events, self._training, self.going = None, None, False
             run.status, run.rate, run.message = "ended", None, ""
         except UnspoolError as error:
             self._failed(run, str(error))
@@ -179,7 +179,7 @@ class Trainer(threading.Thread):
         self._changed()
 
     def _failed(self, run: Run, message: str) -> None:
-        self._events, self._training, self._going = None, None, False
+        self._events, self._training, self.going = None, None, False
         with run.fresh:
             run.status, run.message, run.rate = "failed", clean(message), None
             run.fresh.notify_all()

@@ -1,4 +1,7 @@
-"""Requests that compute, one after the other in one thread; the newest of a tab and a route replaces the one that waits."""
+"""Requests that compute, one after the other in one thread; the newest of a tab and a route replaces the one that waits.
+
+While a run is trained, they leave the threads of the kernels to it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from unspool.errors import InputError
+from unspool.kernels import native
 from unspool.studio.history import Superseded
 
 MOST = 64
@@ -35,8 +39,10 @@ class Job:
 class Worker(threading.Thread):
     """Computes requests."""
 
-    def __init__(self) -> None:
+    def __init__(self, trains: Callable[[], bool] = lambda: False) -> None:
+        """`trains` says whether a run is trained now."""
         super().__init__(name="requests", daemon=True)
+        self._trains = trains
         self._waiting: dict[Hashable, Job] = {}
         self._now: Job | None = None
         self._some = threading.Condition()
@@ -76,6 +82,7 @@ class Worker(threading.Thread):
                 if self._closed:
                     return
                 self._now = job = self._waiting.pop(next(iter(self._waiting)))
+            native.set_alone(self._trains())
             try:
                 job.result.set_result(job.work(job))
             except BaseException as error:
