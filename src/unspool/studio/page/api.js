@@ -53,7 +53,7 @@ async function ask(route, body, lane = "") {
   throw new Refusal(found.error?.code ?? String(response.status), found.error?.message ?? response.statusText);
 }
 
-const keyOf = (route, body) => `${route} ${JSON.stringify(body ?? null, (key, value) => (key === "serial" || key === "reading" ? undefined : value))}`;
+const keyOf = (route, body) => `${route} ${JSON.stringify(body ?? null, (key, value) => (["serial", "reading", "plane", "unfolding"].includes(key) ? undefined : value))}`;
 
 // GET without a body, POST with one; the answer is JSON.
 export async function call(route, body, lane) {

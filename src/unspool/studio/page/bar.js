@@ -4,7 +4,7 @@ import { el, icon, put, svg } from "./dom.js";
 import { fragment, openView, VIEWS } from "./link.js";
 import { otherLanguage, showKeys } from "./keys.js";
 import { saveView } from "./save.js";
-import { currentRun, set, state } from "./state.js";
+import { currentRun, giveParts, set, state } from "./state.js";
 import { otherTheme } from "./theme.js";
 import { toast } from "./toast.js";
 import { openTour } from "./tour.js";
@@ -44,7 +44,10 @@ async function open(text) {
   if (found.noText !== undefined) return t("common.openNoText", { name: found.noText });
   if (found.trains) toast(t("common.openTrains", { u: found.u ?? 0 }));
   set({ playing: false });
-  setTimeout(() => set(found.changes), 150); // after the frame that tells of the other run
+  setTimeout(() => { // after the frame that tells of the other run
+    set(found.changes);
+    giveParts(found.parts);
+  }, 150);
   return null;
 }
 

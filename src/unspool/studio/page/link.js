@@ -1,6 +1,6 @@
 // The state of the page as a short text: in the address, and as "copy this view" for other people's studios.
 import { call } from "./api.js";
-import { currentRun, linked, set, state, updateShown } from "./state.js";
+import { currentRun, giveParts, linked, set, state, updateShown } from "./state.js";
 
 const SETTINGS = ["cell", "hidden", "layers", "activation", "pattern", "feedback", "embedding", "learning_rate", "seed", "steps", "bptt", "batch_size", "window", "dropout", "optimiser", "schedule", "clip"];
 const NUMBERS = new Set(["hidden", "layers", "embedding", "learning_rate", "seed", "steps", "batch_size", "window", "dropout", "clip"]);
@@ -36,10 +36,6 @@ export function changesOf(given) {
   if (given.has("text")) made.text = given.get("text").slice(0, 20000);
   const edits = parsed(given.get("edits"));
   if (Array.isArray(edits)) made.edits = edits.filter(isEdit).slice(0, 64);
-  for (const [key, first] of linked) {
-    const value = parsed(given.get(key));
-    if (value !== undefined && value !== null && typeof value === typeof first) made[key] = value;
-  }
   return made;
 }
 
@@ -80,7 +76,7 @@ export async function openView(words) {
       trains = true;
     }
   }
-  return { trains, changes, u: changes.u };
+  return { trains, changes, parts: partsOf(given), u: changes.u };
 }
 
 let saving = 0;
@@ -89,6 +85,15 @@ export function rememberView() {
   saving = setTimeout(() => history.replaceState(null, "", `#${fragment()}`), 400);
 }
 
+// What of a fragment belongs to single views.
+export function partsOf(given) {
+  const made = {};
+  for (const [key, value] of given) if (/^(learn|read|units|back|unfold)\.\w+$/.test(key)) made[key] = parsed(value);
+  return made;
+}
+
 export function restoreView() {
-  set(changesOf(new URLSearchParams(location.hash.slice(1))));
+  const given = new URLSearchParams(location.hash.slice(1));
+  set(changesOf(given));
+  giveParts(partsOf(given));
 }

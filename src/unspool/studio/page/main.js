@@ -90,7 +90,8 @@ function start() {
   preferences();
   const token = takeToken();
   set({ text: t("read.sample") });
-  restoreView();
+  if (frozenPage()) set(frozenState());
+  else restoreView();
   startTheme();
   build();
   watch(changedState);
@@ -98,12 +99,10 @@ function start() {
   startDrop();
   startTour();
   startReading(() => views[state.view].reads);
-  if (frozenPage()) {
-    set(frozenState());
-    refreshReading();
-  } else if (token) startStream();
+  if (frozenPage()) refreshReading();
+  else if (token) startStream();
   else set({ online: "refused" });
-  if (state.view === "read" && !calm() && !state.t) set({ playing: true });
+  if (state.view === "read" && !calm() && !state.t && !frozenPage()) set({ playing: true });
 }
 
 start();

@@ -2,6 +2,7 @@
 import { newest } from "./api.js";
 import { decode } from "./format.js";
 import { currentRun, set, state, watch } from "./state.js";
+import { t } from "./words.js";
 
 const LIVE = 450; // milliseconds between two readings while the newest update is followed
 const ask = newest("/api/read");
@@ -142,7 +143,7 @@ async function refreshBase() {
 }
 
 function problem(refusal) {
-  set({ problem: refusal ? refusal.message || refusal.code : "" });
+  set({ problem: refusal ? refusal.message || t(refusal.code === "frozen" ? "common.unavailable" : "common.goneShort") : "" });
 }
 
 export function startReading(isWanted) {

@@ -73,8 +73,18 @@ export function updateShown() {
 // Declare a part of a view's own with its first value; it is kept when the view is left and, if linked, goes into the
 // text of "copy this view".
 export const linked = new Map();
+const early = new Map(); // values of parts that are not declared yet: from the address, or of a saved page
 export function part(key, value, link = true) {
   if (key in state) return;
-  state[key] = value;
+  const given = early.get(key);
+  state[key] = given !== undefined && given !== null && typeof given === typeof value ? given : value;
   if (link) linked.set(key, value);
+}
+
+// Set a part now if its view has declared it, else when it does.
+export function giveParts(parts) {
+  for (const [key, value] of Object.entries(parts)) {
+    if (!linked.has(key)) early.set(key, value);
+    else if (typeof value === typeof linked.get(key)) set({ [key]: value });
+  }
 }
