@@ -27,7 +27,7 @@ from unspool.data.text.builtin import python_docs
 from unspool.storage.log import read_log
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from studio_client import Client  # noqa: E402
+from studio_client import Client
 
 CLICK = {"train": 100, "read": 50, "unit": 100, "back": 250, "unfold": 150}
 """Milliseconds that each kind of request may take (95th percentile)."""
@@ -39,7 +39,9 @@ class Served:
     def __init__(self, folder: Path, threads: int) -> None:
         command = [sys.executable, "-m", "unspool", "studio", "text.txt", "--no-open"]
         environment = os.environ | {"UNSPOOL_THREADS": str(threads)}
-        self.process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, env=environment)
+        self.process = subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.PIPE, text=True, env=environment
+        )
         assert self.process.stdout is not None
         address = self.process.stdout.readline().split()[0]
         port, _, self.token = address.removeprefix("http://127.0.0.1:").partition("/#token=")
@@ -74,7 +76,10 @@ def latencies(folder: Path, text: str, options: dict[str, Any], requests: int) -
         if state == "stopped":
             client.post("/api/train", action="stop")
             client.wait("paused")
-        keys = [{"text": text[:1990] + key, "states": ["layer0.h"]} for key in ("aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc")]
+        keys = [
+            {"text": text[:1990] + key, "states": ["layer0.h"]}
+            for key in ("aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc")
+        ]
         reading = client.post("/api/read", text=text[:2000])["reading"]
         cases = [
             ("read", "/api/read", keys), ("at", "/api/at", [{"reading": reading, "t": t} for t in (9, 99, 999)]),
@@ -115,7 +120,17 @@ def throughput(folder: Path, options: dict[str, Any], updates: int, rounds: int)
     arms: dict[str, list[float]] = {"train": [], "studio": []}
     flags = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
     for n in range(rounds):
-        command = [sys.executable, "-m", "unspool", "train", "text.txt", "--steps", str(updates), *flags, "--quiet"]
+        command = [
+            sys.executable,
+            "-m",
+            "unspool",
+            "train",
+            "text.txt",
+            "--steps",
+            str(updates),
+            *flags,
+            "--quiet",
+        ]
         subprocess.run(
             [*command, "--out", f"plain{n}"], cwd=folder, check=True, stdout=subprocess.DEVNULL, env=os.environ | {"UNSPOOL_THREADS": "1"}
         )  # fmt: skip
@@ -129,7 +144,10 @@ def throughput(folder: Path, options: dict[str, Any], updates: int, rounds: int)
         served.close()
         arms["studio"].append(seconds_per_update(folder / "runs" / run["name"]))
     best = min(arms["train"])
-    return [[arm, 1000 * min(found), 1000 * statistics.median(found), best / min(found)] for arm, found in arms.items()]
+    return [
+        [arm, 1000 * min(found), 1000 * statistics.median(found), best / min(found)]
+        for arm, found in arms.items()
+    ]
 
 
 def main() -> None:

@@ -3,9 +3,9 @@
 import pytest
 
 from studio_client import SMALL, TEXT, studio
-from unspool.training.events import RunConfig, StepDone, TrainingPlanned
 from unspool.data.text.source import text_source
 from unspool.tasks.language.run import run
+from unspool.training.events import RunConfig, StepDone, TrainingPlanned
 
 STEPS = 60
 

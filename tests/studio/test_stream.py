@@ -8,9 +8,9 @@ from http.client import HTTPConnection
 import pytest
 
 from studio_client import TEXT, studio
+from unspool.studio.history import Superseded
 from unspool.studio.payload import array_from
 from unspool.studio.worker import Busy, Worker
-from unspool.studio.history import Superseded
 
 
 class Reader(threading.Thread):
@@ -54,7 +54,7 @@ def test_eight_clients_get_every_row_once_and_the_newest_state(tmp_path):
             assert versions == sorted(set(versions)) and ended(reader.frames[-1])
             rows = [array_from(frame["curve"]["rows"])[:, 0].tolist() for frame in reader.frames]
             begun = max(i for i, frame in enumerate(reader.frames) if frame["curve"]["from"] == 0)
-            assert sum(rows[begun:], []) == list(range(1, 151))
+            assert [row for each in rows[begun:] for row in each] == list(range(1, 151))
             assert len(reader.frames[-1]["points"]) == 12 and len(reader.frames[-1]["samples"]) == 3
         assert len(readers[7].frames) < len(readers[0].frames)
 

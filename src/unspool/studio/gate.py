@@ -17,6 +17,7 @@ import asyncio
 import hmac
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,8 @@ QUERY = re.compile(rb"[A-Za-z0-9=&_.-]{0,200}")
 BODY, TEXT = 1 << 20, 16 << 20
 """Bytes of a body, and of one with a text to train on."""
 TEXTS = "/api/texts"
+DRAINED = 64 << 20
+"""Bytes of a body that is too large which are read and dropped, so that the browser shows why it was refused."""
 SLOW = 10.0
 """Seconds in which a body must arrive."""
 HEADERS = (
@@ -129,6 +132,8 @@ class Gate:
         most = 0 if scope["method"] != "POST" else TEXT if scope["path"] == TEXTS else BODY
         lengths = headers_of(scope, b"content-length")
         if lengths and not all(each.isdigit() and len(each) < 12 and int(each) <= most for each in lengths):
+            with suppress(TimeoutError, Refused):
+                await asyncio.wait_for(_whole(receive, DRAINED, keep=False), self.slow)
             raise Refused(413, "size", f"the body is too large; expected at most {most:,} bytes")
         try:
             return await asyncio.wait_for(_whole(receive, most), self.slow)
@@ -136,14 +141,16 @@ class Gate:
             raise Refused(408, "slow", "the body did not arrive in time") from None
 
 
-async def _whole(receive: Receive, most: int) -> bytes:
-    parts, size = [], 0
+async def _whole(receive: Receive, most: int, *, keep: bool = True) -> bytes:
+    """Return a body; without `keep`, read and drop it."""
+    parts, size = list[bytes](), 0
     while True:
         message = await receive()
         if message["type"] != "http.request":
             raise Refused(400, "gone", "the connection was closed")
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
+        part = message.get("body", b"")
+        parts += [part] if keep else []
+        size += len(part)
         if size > most:
             raise Refused(413, "size", f"the body is too large; expected at most {most:,} bytes")
         if not message.get("more_body"):
