@@ -4,6 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard csrc/*.* csrc/*/*.* csrc/*/*/*.*)
 
+install_extra = $(BIN)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*extras["$(1)"], sep="\n")' > $(VENV)/$(1).txt && $(BIN)/pip install --quiet -r $(VENV)/$(1).txt
+
 .PHONY: setup check test docs-check bench demo sanitize arm browser clean
 
 setup: $(VENV)/.dev
@@ -19,9 +21,9 @@ $(VENV)/.base: $(NATIVE)
 	$(BIN)/pip install --quiet -e .
 	touch $@
 
-# The package with what its tests and checks compare it with.
+# The package with what its tests and checks compare it with. The extra alone: to install the package again would compile it again.
 $(VENV)/.dev: $(VENV)/.base
-	$(BIN)/pip install --quiet -e ".[dev]"
+	$(call install_extra,dev)
 	touch $@
 
 demo: $(VENV)/.base
@@ -42,7 +44,7 @@ docs-check: $(VENV)/.dev
 	$(BIN)/python docs/make_architecture.py
 
 bench: $(VENV)/.dev
-	$(BIN)/pip install --quiet -e ".[bench]"
+	$(call install_extra,bench)
 	$(BIN)/python bench/run.py
 
 sanitize: $(VENV)/.dev

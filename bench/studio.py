@@ -49,6 +49,7 @@ class Served:
         self.client = Client(self)  # type: ignore[arg-type]
 
     def close(self) -> None:
+        """End the process; its run is saved."""
         self.process.terminate()
         self.process.wait()
 
@@ -69,7 +70,7 @@ def timed(client: Client, path: str, requests: int, bodies: list[dict[str, Any]]
 def latencies(folder: Path, text: str, options: dict[str, Any], requests: int) -> list[list[Any]]:
     served = Served(folder, os.cpu_count() or 1)
     client, rows = served.client, []
-    client.wait("training")
+    client.wait("preparing", "training")
     client.post("/api/new", text="t2", options=options | {"steps": 10**6})
     client.wait("training", step=1, seconds=600)
     for state in ("training", "stopped"):
@@ -136,7 +137,7 @@ def throughput(folder: Path, options: dict[str, Any], updates: int, rounds: int)
         )  # fmt: skip
         arms["train"].append(seconds_per_update(folder / f"plain{n}"))
         served, ends = Served(folder, 1), threading.Event()
-        served.client.wait("training")
+        served.client.wait("preparing", "training")
         threading.Thread(target=read_stream, args=(served, ends), daemon=True).start()
         run = served.client.post("/api/new", text="t2", options=options | {"steps": updates})["run"]
         served.client.wait("ended", name=run["id"], seconds=3600)

@@ -128,10 +128,6 @@ def test_a_run_that_another_process_uses_is_followed_and_taken_over_when_it_is_f
                 time.sleep(0.02)
         client.wait("ended", name=stored.id)
         assert client.sha256(run=stored.id) == client.sha256(40, run=stored.id)
-        assert (
-            client.sha256(40) == load_model(out / "model.safetensors")[0].parameters.sha256
-            or client.run()["best"]
-        )
 
 
 def test_a_model_without_a_training_state_can_be_read_and_not_trained(story, tmp_path):

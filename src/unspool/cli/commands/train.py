@@ -1,7 +1,7 @@
 """Train a language model on text files within a time limit and save the run in a folder."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -22,7 +22,7 @@ from unspool.cli.options import (
     names_of,
     option_class,
 )
-from unspool.cli.precision import PRECISION, with_precision
+from unspool.cli.precision import AUTO, PRECISION, with_precision
 from unspool.cli.sources import Reading, Sources, files_read
 from unspool.data.text.settings import TextConfig
 from unspool.errors import InputError
@@ -65,7 +65,9 @@ class TrainOptions(ConfigFile):
     h0: network.InitialState | None = None
     pattern: str | None = None
     feedback: Feedback | None = None
-    precision: str | None = PRECISION.field(None, help=f"{PRECISION.help} [default: float32]")
+    precision: str | None = PRECISION.field(
+        None, help=f"{PRECISION.help} [default: auto with --minutes, float32 with --steps or --from]"
+    )
     hidden: int | None = None
     layers: int | None = None
     embedding: int | None = None
@@ -112,7 +114,8 @@ class TrainOptions(ConfigFile):
 
     def _given(self) -> dict[str, Any]:
         """Give what is fixed of the recipe."""
-        settled = with_precision(self)
+        by_time = self.steps is None and self.start is None
+        settled = with_precision(self if self.precision or not by_time else replace(self, precision=AUTO))
         given = {name: getattr(settled, name) for name in names_of(Recipe)} | {"plans": _plans(self.plans)}
         return {name: value for name, value in given.items() if value is not None}
 
