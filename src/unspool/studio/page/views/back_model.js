@@ -62,9 +62,9 @@ async function send(name, body, follows) {
 
 // The first gradient flows by itself, where the reader's system does not ask for less motion.
 function arrived() {
-  const found = state["back.flow"];
-  if (!moved && !calm() && state.view === "back") set({ "back.lag": 0, playing: true });
-  else if (!state.playing) set({ "back.lag": Math.min(state["back.lag"], reach(found, lossAt(found))) });
+  const found = state["back.flow"], end = reach(found, lossAt(found));
+  if (moved || calm()) set({ "back.lag": moved ? Math.min(state["back.lag"], end) : end });
+  else if (state.view === "back") set({ "back.lag": 0, playing: true });
   moved = true;
 }
 
