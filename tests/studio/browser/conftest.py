@@ -24,7 +24,9 @@ def chromium():
     except ImportError:
         program = None
     if program is None:
-        pytest.skip("no browser: install one with make browser (Debian: apt install chromium; pip install playwright)")
+        pytest.skip(
+            "no browser: install one with make browser (Debian: apt install chromium; pip install playwright)"
+        )
     with sync_playwright() as play:
         found = play.chromium.launch(executable_path=program, args=ARGS)
         yield found
@@ -48,7 +50,10 @@ def open_page(chromium):
     def follow(page, origin):
         page.on("console", lambda line: line.type in ("error", "warning") and wrong.append(line.text))
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda asked: asked.url.startswith((origin, "blob:", "data:")) or wrong.append(asked.url))
+        page.on(
+            "request",
+            lambda asked: asked.url.startswith((origin, "blob:", "data:")) or wrong.append(asked.url),
+        )
 
     def opened(client, view="learn", width=1280, lang="en-GB", theme="light", more="", context=None):
         if context is None:
@@ -74,7 +79,8 @@ def open_page(chromium):
 def state_of(page, *names):
     """Return parts of the page's state."""
     return page.evaluate(
-        "names => import('/state.js').then(({ state }) => Object.fromEntries(names.map(name => [name, state[name]])))", names
+        "names => import('/state.js').then(({ state }) => Object.fromEntries(names.map(name => [name, state[name]])))",
+        names,
     )
 
 

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 TEXT = "the time traveller spoke of rhyme and space, and space and rhyme listened"
-KINDS = ["truncated:4", "truncated:8", "truncated:16", "truncated:4,16", "random:0.5", "random:0.75", "random:0.9"]
+KINDS = [
+    "truncated:4",
+    "truncated:8",
+    "truncated:16",
+    "truncated:4,16",
+    "random:0.5",
+    "random:0.75",
+    "random:0.9",
+]
 
 
 @pytest.fixture
@@ -36,7 +44,9 @@ def test_shown_numbers_are_those_of_the_api(back, finished, tools):
     shown = back.locator(".lags .twin tbody tr td:nth-of-type(1)").all_inner_texts()
     np.testing.assert_allclose([number(each) for each in shown], lags, rtol=0.006)
     back.get_by_role("button", name="Table: Full, truncated, random").click()
-    assert back.locator(".cuts .twin tbody th").all_inner_texts() == [each["kind"] for each in answer["truncations"]]
+    assert back.locator(".cuts .twin tbody th").all_inner_texts() == [
+        each["kind"] for each in answer["truncations"]
+    ]
     biases = back.locator(".cuts .twin tbody td:nth-of-type(1)").all_inner_texts()
     for text, each in zip(biases, answer["truncations"], strict=True):
         assert float(text.rstrip("%").strip()) / 100 == pytest.approx(each["bias"], abs=0.0051)

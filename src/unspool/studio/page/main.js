@@ -56,6 +56,7 @@ function update(changed) {
 }
 
 function changedState(changed) {
+  for (const key of REMEMBERED) if (changed.has(key)) localStorage.setItem(`unspool-${key}`, state[key]);
   if (changed.has("lang")) return build();
   if (changed.has("view") && state.view !== shownView) {
     mounted?.unmount?.();
@@ -65,7 +66,6 @@ function changedState(changed) {
   } else update(changed);
   if (changed.has("playing") && state.playing) requestAnimationFrame(play);
   if (!frozenPage()) rememberView();
-  for (const key of REMEMBERED) if (changed.has(key)) localStorage.setItem(`unspool-${key}`, state[key]);
 }
 
 let last = 0;

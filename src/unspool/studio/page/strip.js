@@ -75,7 +75,9 @@ export function strip() {
     put(facts, run?.cell ? t("strip.facts", { cell: CELLS[run.cell] ?? run.cell, hidden: run.hidden, rate: Number(run.learning_rate.toPrecision(6)), seed: run.seed }) : run ? t(`strip.status_${status}`) : "");
     const moves = status === "training";
     const may = state.online === "live" && (moves || status === "paused");
-    put(go.querySelector(".word"), t(moves ? "strip.stop" : run?.step ? "strip.resume" : "strip.start"));
+    const word = t(moves ? "strip.stop" : run?.step ? "strip.resume" : "strip.start");
+    put(go.querySelector(".word"), word);
+    go.setAttribute("aria-label", word);
     turnIcon(go, moves ? "pause" : "play");
     go.disabled = !may;
     one.disabled = !may;

@@ -26,8 +26,10 @@ export function textPanel() {
   });
   let spans = [];
   let marks = "";
+  let typed = false; // the cursor follows the caret when the answer to what was typed comes
 
   area.addEventListener("input", () => {
+    typed = true;
     set({ text: area.value, edits: state.edits.filter((each) => each.kind !== "character"), playing: false });
     paintText();
     refreshReading();
@@ -103,6 +105,10 @@ export function textPanel() {
       const reading = state.reading;
       put(mean, reading ? t("read.mean", { nats: fixed(reading.nats), perplexity: fixed(reading.perplexity, 1), n: reading.T }) : state.problem || "\u00a0");
       if (Array.from(state.text).length > LIMIT) put(mean, `${t("read.limit")} ${state.problem}`);
+    }
+    if (typed && state.reading?.text === area.value) {
+      typed = false;
+      follow();
     }
     if (changed.has("t")) mark();
     if (["reading", "t", "vocabulary"].some((key) => changed.has(key))) made.refresh();
