@@ -99,5 +99,6 @@ function trouble() {
     const command = currentRun()?.resume;
     return command ? t("common.gone", { command }) : t("common.goneShort");
   }
-  return "";
+  const run = currentRun();
+  return run?.status === "failed" ? run.message : "";
 }

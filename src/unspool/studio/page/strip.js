@@ -10,6 +10,7 @@ import { redraw } from "./theme.js";
 import { toast } from "./toast.js";
 import { t } from "./words.js";
 
+let noted = -1; // serial of the last note that was shown
 const SLOW = 0.5; // seconds after an update in slow motion
 export const CELLS = { elman: "Elman", gru: "GRU", lstm: "LSTM", lnlstm: "LN-LSTM" };
 
@@ -61,18 +62,21 @@ export function strip() {
   const updates = updateSlider();
   const [which, at, train, valid] = [el("dt", { text: t("strip.update") }), el("dd"), el("dd"), el("dd")];
   const newest = el("button", { class: "small go-update", id: "newest", text: t("strip.newest"), "aria-label": t("strip.newestLabel"), onclick: () => set({ u: null }) });
-  const message = el("p", { class: "message", role: "status" });
+  const said = el("p", { class: "unseen", role: "status" });
   const made = el("section", { class: "strip", "aria-label": t("strip.label") },
     el("div", { class: "run-box" }, picker, menu), el("div", { class: "transport" }, go, one, slow), updates,
     el("dl", { class: "now" }, el("div", { class: "at" }, which, at), el("div", { class: "train" }, el("dt", { text: t("strip.train") }), train), el("div", {}, el("dt", { text: t("strip.valid") }), valid)),
-    el("div", { class: "ends" }, newest, fork), message);
+    el("div", { class: "ends" }, newest, fork), said);
 
   made.update = (changed) => {
     const run = currentRun();
     const status = run?.status;
     put(name, run ? run.name : t("strip.noRun"));
     picker.setAttribute("aria-label", t("strip.pick", { name: run?.name ?? "" }));
-    put(facts, run?.cell ? t("strip.facts", { cell: CELLS[run.cell] ?? run.cell, hidden: run.hidden, rate: Number(run.learning_rate.toPrecision(6)), seed: run.seed }) : run ? t(`strip.status_${status}`) : "");
+    const message = messageOf(run);
+    put(said, message);
+    facts.title = message;
+    put(facts, message ? message : run?.cell ? t("strip.facts", { cell: CELLS[run.cell] ?? run.cell, hidden: run.hidden, rate: Number(run.learning_rate.toPrecision(6)), seed: run.seed }) : run ? t(`strip.status_${status}`) : "");
     const moves = status === "training";
     const may = state.online === "live" && (moves || status === "paused");
     const word = t(moves ? "strip.stop" : run?.step ? "strip.resume" : "strip.start");
@@ -91,7 +95,10 @@ export function strip() {
     put(valid, fixed(now.valid, 3));
     newest.classList.toggle("hushed", state.u === null);
     newest.disabled = state.u === null;
-    put(message, messageOf(run));
+    if (state.note && state.note.serial !== noted && state.online === "live") {
+      if (noted >= 0) toast(state.note.message);
+      noted = state.note.serial;
+    } else if (!state.note && state.online === "live") noted = 0;
     if (["runs", "current", "curve", "points", "u", "lang"].some((key) => changed.has(key))) updates.update(run, u, now);
     if (changed.has("runs") || changed.has("current")) menu.update();
   };
@@ -102,7 +109,6 @@ function messageOf(run) {
   if (state.replay && state.replay.to > state.replay.at) return t("common.replay", { at: grouped(state.replay.at), to: grouped(state.replay.to) });
   if (run?.message) return run.message;
   if (run && !["training", "paused", "ended"].includes(run.status)) return t(`strip.status_${run.status}`);
-  if (state.note && run?.status !== "training") return state.note.message;
   return "";
 }
 

@@ -63,19 +63,20 @@ export function lineChart({ label, xTitle = "", yTitle = "", log = false, cursor
     const y = (log ? logarithmic : linear)(data.y[0], data.y[1], box.bottom, box.top);
     plot.setAttribute("viewBox", `0 0 ${width} ${height}`);
     plot.replaceChildren(axes({ x, y, box, xTitle, yTitle }));
-    const taken = [];
+    const taken = [], names = [];
     for (const { name, value } of data.lines ?? []) {
       if (value < y.low || value > y.high) continue;
       const py = Math.round(y(value)) + 0.5;
       plot.append(svg("path", { class: "gram", d: `M${box.left} ${py}H${box.right}` }));
       if (taken.some((other) => Math.abs(other - py) < 13)) continue;
       taken.push(py);
-      plot.append(svg("text", { class: "plot-text haloed", x: box.right - 2, y: py - 3, "text-anchor": "end", text: name }));
+      names.push(svg("text", { class: "plot-text haloed", x: box.right - 2, y: py - 3, "text-anchor": "end", text: name }));
     }
     for (const curve of data.curves) {
       plot.append(svg("path", { class: `curve-${curve.kind}`, d: pathOf(curve, x, y) }));
       if (curve.dots) for (let i = 0; i < curve.count; i++) plot.append(svg("circle", { class: `dot-${curve.kind}`, cx: x(curve.xs(i)), cy: y(curve.ys(i)), r: 2.5 }));
     }
+    plot.append(...names);
     place = { x, box };
     move();
   }

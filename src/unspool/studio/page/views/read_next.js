@@ -50,9 +50,10 @@ export function nextPanel() {
     },
   });
   const draw = redraw(canvas, (width, height) => {
-    const full = here();
+    const full = here() ?? state.here; // pale until the numbers of this step are there
     const pen = sharp(canvas, width, height);
     if (!full) return;
+    pen.globalAlpha = full === here() ? 1 : 0.35;
     const one = width / full.next.length;
     full.next.forEach((p, i) => {
       const high = Math.max(1, Math.sqrt(p) * height); // the square root, so that rare tokens are seen
