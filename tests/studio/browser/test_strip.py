@@ -73,7 +73,7 @@ def test_the_page_says_that_the_server_has_gone(open_page, tmp_path, tools):
         client.post("/api/train", action="one")
         client.wait("paused", step=1)
         page = open_page(client)
-        tools.wait(page, "state.runs[0].step === 1")
+        tools.wait(page, "state.runs[0]?.step === 1")
         with tools.quiet(open_page):
             client.studio.server.should_exit = True
             page.wait_for_selector(".wrong:not([hidden])", timeout=20_000)

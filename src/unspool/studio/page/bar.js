@@ -88,6 +88,7 @@ export function bar() {
     const text = trouble();
     put(wrong, text);
     wrong.hidden = !text;
+    wrong.classList.toggle("plain", state.online === "frozen");
   };
   return made;
 }
