@@ -24,7 +24,7 @@ export function matrixPanel() {
   const ends = [el("span"), el("span")];
   const made = panel({
     name: "matrix", title: t("back.matrix"), controls: [kinds],
-    figure: [el("div", { class: "square" }, heat, el("div", { class: "inset note" }, heat.legend, el("span", { text: t("back.nothing") }))), el("div", { class: "under note" }, ends[0], el("span", { text: t("back.losses") }), el("span", { text: t("back.arrives") }), ends[1])],
+    figure: [el("div", { class: "map-square" }, heat, el("div", { class: "inset note" }, heat.legend, el("span", { text: t("back.nothing") }))), el("div", { class: "under note" }, ends[0], el("span", { text: t("back.losses") }), el("span", { text: t("back.arrives") }), ends[1])],
     csv: { route: "/api/back", get name() { return kind() === "s" ? "matrix_s" : "matrix"; }, body: () => request({ parts: ["flow"] }) },
     table: () => {
       const found = state["back.flow"];
