@@ -29,7 +29,7 @@ def two(x):
 
 
 def test_shown_numbers_are_those_of_the_api(back, finished, tools):
-    answer = finished.post("/api/back", text=TEXT, tau=48, kinds=KINDS)
+    answer = finished.post("/api/back", text=TEXT, tau=48, kinds=KINDS, draws=16)
     h, s = (finished.values(answer["matrix"][name]) for name in "hs")
     back.get_by_role("button", name="Table: The gradient of one loss").click()
     rows = [row.inner_text().split("\t") for row in back.locator(".flow .twin tbody tr").all()]

@@ -47,7 +47,10 @@ export function glyph(token) {
 const KINDS = { f4: Float32Array, f8: Float64Array, i4: Int32Array, u1: Uint8Array };
 export function decode(array) {
   if (!array) return null;
-  const made = new KINDS[array.dtype](Uint8Array.from(atob(array.data), (letter) => letter.charCodeAt(0)).buffer);
+  const raw = atob(array.data);
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  const made = new KINDS[array.dtype](bytes.buffer);
   made.shape = array.shape;
   made.scale = array.scale;
   return made;

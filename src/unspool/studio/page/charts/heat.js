@@ -21,6 +21,7 @@ export function heatMap({ label, map, say, onpick, ramp }) {
   const made = el("div", { class: "heat", role: "application", tabindex: "0", "aria-roledescription": label, "aria-label": label }, canvas, band, line, tip);
   let data = { rows: 0, columns: 0, at: () => NaN };
   let at = { row: 0, column: 0 };
+  let size = [0, 0]; // as it was painted: asking the element would make the browser lay out the page
 
   const picture = document.createElement("canvas");
   function fill() {
@@ -43,6 +44,7 @@ export function heatMap({ label, map, say, onpick, ramp }) {
 
   function paint(width, height) {
     const pen = sharp(canvas, width, height);
+    size = [width, height];
     if (!data.rows || !data.columns) return;
     fill();
     pen.imageSmoothingEnabled = data.columns > width || data.rows > height;
@@ -53,8 +55,8 @@ export function heatMap({ label, map, say, onpick, ramp }) {
   const draw = redraw(made, paint);
 
   function place() {
-    const width = made.clientWidth / data.columns;
-    const height = made.clientHeight / data.rows;
+    const width = size[0] / data.columns;
+    const height = size[1] / data.rows;
     line.hidden = !(at.column >= 0 && at.column < data.columns);
     band.hidden = !(at.row >= 0 && at.row < data.rows);
     line.style.left = `${(at.column + 0.5) * width}px`;

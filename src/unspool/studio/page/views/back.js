@@ -42,10 +42,12 @@ export const view = {
     const say = sayLine();
     const parts = [flowPanel(), matrixPanel(), lagsPanel(), cutsPanel()];
     root.append(say, ...parts);
-    let last = state.t;
+    let last = state.t, step = -1;
     return {
       update(changed) {
-        const found = state["back.flow"];
+        const found = state["back.flow"], before = step;
+        step = Math.round(state["back.lag"]);
+        if (step === before && changed.size === 1 && changed.has("back.lag")) return parts[0].update(changed); // a frame between two steps
         if (changed.has("t") && state.t !== last) {
           last = state.t;
           if (found) set({ "back.lag": reach(found, lossAt(found)) });

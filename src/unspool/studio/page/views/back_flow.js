@@ -43,7 +43,7 @@ export function flowPanel() {
   const figure = el("div", { class: "flow-figure" }, plot, rail.box, front.box);
   const scale = scaleControl(), keyS = el("span", { class: "key key-s", text: t("back.keyS") });
   const made = panel({ name: "flow", title: t("back.flow"), controls: [scale, el("span", { class: "key key-h", text: t("back.keyH") }), keyS], figure: [figure], note: "", table });
-  let place = null, columns = [], mark = {};
+  let place = null, columns = [], mark = {}, shown = "";
 
   function table() {
     const found = state["back.flow"];
@@ -83,6 +83,7 @@ export function flowPanel() {
     const x = linear(from - 0.5, from + count - 0.5, LEFT, width - 8), y = logarithmic(10 ** found.low, 10 ** found.high, base, TOP);
     place = { x, y, one, base, from, count, width };
     columns = [];
+    shown = "";
     plot.setAttribute("viewBox", `0 0 ${width} ${height}`);
     const steps = Array.from({ length: count }, (_, i) => i + from).filter((k) => (k + found.begin + 1) % 10 === 0);
     plot.replaceChildren(axes({ x, y, box: { left: LEFT, top: TOP, right: width - 8, bottom: base }, xTicks: [], yTicks: powers(10 ** found.low, 10 ** found.high, 8), yTitle: t("back.norm") }));
@@ -116,13 +117,15 @@ export function flowPanel() {
     }
     const px = Math.max(x(at - lag), LEFT), g = figures(found.h(at, to)), k = to + found.begin + 1, rest = left(share(found, at, to));
     mark.front.setAttribute("d", `M${px} ${TOP}V${base + 30}`);
-    put(mark.label, t("back.plate", { k, g, share: rest }));
+    if (shown !== (shown = `${at} ${to} ${g}`)) {
+      put(mark.label, t("back.plate", { k, g, share: rest }));
+      rail.input.value = at;
+      rail.input.setAttribute("aria-valuetext", t("back.railText", { t: at + found.begin + 1, now: glyph(found.pieces[at]), next: glyph(found.pieces[at + 1]) }));
+      front.input.value = to;
+      front.input.setAttribute("aria-valuetext", t("back.frontText", { k, lag: at - to, g, share: rest }));
+    }
     const right = px < LEFT + 190 || px < x(at) - 16 * one;
     for (const [name, value] of [["x", px + (right ? 7 : -7)], ["y", TOP + 14], ["text-anchor", right ? "start" : "end"]]) mark.label.setAttribute(name, value);
-    rail.input.value = at;
-    rail.input.setAttribute("aria-valuetext", t("back.railText", { t: at + found.begin + 1, now: glyph(found.pieces[at]), next: glyph(found.pieces[at + 1]) }));
-    front.input.value = to;
-    front.input.setAttribute("aria-valuetext", t("back.frontText", { k, lag: at - to, g, share: rest }));
   }
 
   made.update = (changed) => {

@@ -8,6 +8,7 @@ import { t } from "../words.js";
 
 export const TAU = 48; // steps of the window
 const KINDS = ["truncated:4", "truncated:8", "truncated:16", "truncated:4,16", "random:0.5", "random:0.75", "random:0.9"];
+const DRAWS = 16; // of each random truncation
 const PARTS = ["flow", "lags", "truncations"];
 const ask = Object.fromEntries(PARTS.map((name) => [name, newest("/api/back", `-${name}`)]));
 const shown = {}; // part → key of the request that is under way or shown
@@ -17,7 +18,7 @@ let timer = 0, lately = 0, moved = false, slowKey = "";
 const windowAt = (at, tokens) => (at < TAU ? 0 : clamp(Math.floor((at - 16) / 32) * 32, 0, Math.max(0, tokens - 1 - TAU)));
 export const left = (share) => (share > 2 ? `${figures(share)}×` : share >= 0.0005 || !share ? percent(share) : `${figures(100 * share)}\u202f%`);
 export const request = (more) => ({ ...modelFields(), text: editedText(), begin: windowAt(state.t, state.reading?.T ?? 2), tau: TAU, scale: state["back.scale"], ...more });
-export const cutsRequest = () => request({ parts: ["truncations"], kinds: KINDS, seed: state["back.seed"] });
+export const cutsRequest = () => request({ parts: ["truncations"], kinds: KINDS, draws: DRAWS, seed: state["back.seed"] });
 
 // The loss in the window that is looked at, and the step that the gradient has come to.
 export const lossAt = (found) => clamp(state.t - found.begin, 0, found.tau - 1);
@@ -60,6 +61,22 @@ async function send(name, body, follows) {
   }
 }
 
+// One kind after the other: a gradient that is asked for meanwhile need not wait for all of them.
+async function sendCuts(body, follows) {
+  const key = JSON.stringify([body, follows]), rows = [];
+  if (shown.truncations === key) return;
+  shown.truncations = key;
+  stale("truncations", true);
+  for (const kind of body.kinds) {
+    const answer = await ask.truncations({ ...body, kinds: [kind] }).catch(() => null);
+    if (shown.truncations !== key) return;
+    if (!answer) return void (shown.truncations = "");
+    rows.push(...answer.truncations.slice(rows.length ? 1 : 0));
+  }
+  set({ "back.truncations": { truncations: rows } });
+  stale("truncations", false);
+}
+
 // The first gradient flows by itself, where the reader's system does not ask for less motion.
 function arrived() {
   const found = state["back.flow"], end = reach(found, lossAt(found));
@@ -81,9 +98,10 @@ export function refresh() {
   const key = JSON.stringify(body);
   if (key !== slowKey && !busy) for (const name of ["lags", "truncations"]) stale(name, true);
   slowKey = key;
-  timer = setTimeout(() => {
-    send("lags", { ...body, parts: ["lags"] }, busy ? Math.floor(follows / 50) : follows);
-    send("truncations", cutsRequest(), busy ? Math.floor(follows / 50) : follows);
+  timer = setTimeout(async () => {
+    const about = busy ? Math.floor(follows / 50) : follows;
+    await send("lags", { ...body, parts: ["lags"] }, about);
+    if (JSON.stringify(request()) === key) sendCuts(cutsRequest(), about);
   }, 250);
 }
 

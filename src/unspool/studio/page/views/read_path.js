@@ -1,7 +1,7 @@
 // The path of the state in the plane of its two principal components.
-import { pointer } from "../charts/axes.js";
+import { pointer, sharp } from "../charts/axes.js";
 import { panel } from "../charts/panel.js";
-import { el, put, svg } from "../dom.js";
+import { el, svg } from "../dom.js";
 import { fixed, glyph, percent } from "../format.js";
 import { asked } from "../reading.js";
 import { set, state } from "../state.js";
@@ -9,12 +9,13 @@ import { redraw } from "../theme.js";
 import { t } from "../words.js";
 
 const TRAIL = 24;
-const LETTERS = 1500; // more tokens than this are drawn as dots
+const LETTERS = 3000; // more tokens than this are drawn as dots
 
 export function pathPanel() {
-  const cloud = svg("g"), thread = svg("g"), here = svg("g"), ground = svg("g"), was = svg("path", { class: "path-was" });
-  const plot = svg("svg", { role: "img", "aria-label": t("read.pathLabel"), class: "path-plot" }, ground, cloud, was, thread, here);
-  const box = el("div", { class: "plane" }, plot);
+  const cloud = el("canvas", { class: "cloud", "aria-hidden": "true" }); // thousands of signs: too many for SVG
+  const thread = svg("g"), here = svg("g"), ground = svg("g"), was = svg("path", { class: "path-was" });
+  const plot = svg("svg", { role: "img", "aria-label": t("read.pathLabel"), class: "path-plot" }, ground, was, thread, here);
+  const box = el("div", { class: "plane" }, cloud, plot);
   const made = panel({
     name: "path", title: t("read.path"), figure: [box], note: t("read.pathNote"), csv: { route: "/api/read", name: "path", body: asked },
     table: () => {
@@ -24,7 +25,6 @@ export function pathPanel() {
       return { caption: t("read.tablePath"), head: [t("read.step"), t("read.token"), ...[1, 2].map((n) => t("read.direction", { n, share: percent(shares[n - 1]) }))], count: reading.T, on: state.t, row: (i) => [String(i + 1), glyph(reading.pieces[i]), fixed(positions[2 * i], 3), fixed(positions[2 * i + 1], 3)] };
     },
   });
-  let letters = [];
   let places = null;
   let extent = { key: "", x: 1, y: 1 };
 
@@ -50,23 +50,16 @@ export function pathPanel() {
     ground.replaceChildren(svg("path", { class: "grid", d: `M${left} ${cy}H${width}M${cx} 0V${height - below}` }), svg("path", { class: "axis", d: `M${left} 0V${height - below}H${width}` }),
       svg("text", { class: "plot-text", x: cx, y: height - 5, "text-anchor": "middle", text: t("read.direction", { n: 1, share: percent(shares[0]) }) }),
       svg("text", { class: "plot-text", "text-anchor": "middle", transform: `translate(11 ${cy}) rotate(-90)`, text: t("read.direction", { n: 2, share: percent(shares[1]) }) }));
-    const dots = reading.T > LETTERS;
-    if (letters.length !== reading.T) {
-      letters = Array.from({ length: reading.T }, () => svg("text", { class: "letter" }));
-      cloud.replaceChildren(...letters);
-    }
-    letters.forEach((letter, i) => {
-      const [x, y] = places(positions, i);
-      put(letter, dots ? "·" : glyph(reading.pieces[i]));
-      letter.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
-    });
+    const pen = sharp(cloud, width, height), style = getComputedStyle(cloud);
+    Object.assign(pen, { font: `11px ${style.fontFamily}`, fillStyle: style.color, textAlign: "center", textBaseline: "middle" });
+    for (let i = 0; i < reading.T; i++) pen.fillText(reading.T > LETTERS ? "·" : glyph(reading.pieces[i]), ...places(positions, i));
     walk();
   }
   const draw = redraw(box, paint);
 
   function walk() {
     const reading = state.reading;
-    if (!reading?.path || !places || letters.length !== reading.T) return;
+    if (!reading?.path || !places) return;
     const { positions } = reading.path, at = Math.min(state.t, reading.T - 1), first = Math.max(0, at - TRAIL);
     thread.replaceChildren(...Array.from({ length: at - first }, (_, k) => {
       const [x1, y1] = places(positions, first + k), [x2, y2] = places(positions, first + k + 1);
@@ -94,8 +87,10 @@ export function pathPanel() {
   made.update = (changed) => {
     if (["reading", "base"].some((key) => changed.has(key))) {
       draw();
-      if (!state.reading) for (const group of [cloud, thread, here]) group.replaceChildren();
-      if (!state.reading) letters = [];
+      if (!state.reading) {
+        for (const group of [thread, here]) group.replaceChildren();
+        cloud.width = 0;
+      }
     } else if (changed.has("t")) walk();
     if (["reading", "t"].some((key) => changed.has(key))) made.refresh();
   };
