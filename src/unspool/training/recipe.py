@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from unspool.cells import DEFAULT, PLAIN, CellName, cell_named
+from unspool.cells import DEFAULT, PLAIN, TASK_DEFAULT, CellName, cell_named
 from unspool.errors import InputError
 from unspool.kernels.arrays import Activation, Precision
 from unspool.model import options as network
@@ -33,7 +33,7 @@ from unspool.training import options as o
 
 SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
 """H is one of these: whole vectors, and near enough to each other."""
-READ = 4.0
+READ = 6.0
 """How many tokens are read for each weight."""
 DROPOUT = 0.6
 """What dropout comes near to over many epochs."""
@@ -193,17 +193,18 @@ def _check_network(given: Mapping[str, Any]) -> None:
     ModelConfig(
         inputs=1,
         outputs=1,
-        cell=given.get("cell", _cell(given)),
+        cell=given.get("cell", _cell(given, vocabulary=0)),
         pattern=pattern,
         learn_h0=given.get("h0") == "learned",
         **{name: given[name] for name in names if name in given},
     )
 
 
-def _cell(given: Mapping[str, Any]) -> CellName:
-    """Choose the cell if it is not given: the plain one if only that can be meant."""
-    plain = given.get("pattern") == "10.4" or given.get("activation", "tanh") != "tanh"
-    return PLAIN if plain else DEFAULT
+def _cell(given: Mapping[str, Any], vocabulary: int) -> CellName:
+    """Choose the cell if it is not given: the plain one if only that can be meant; that of the tasks for a large vocabulary."""
+    if given.get("pattern") == "10.4" or given.get("activation", "tanh") != "tanh":
+        return PLAIN
+    return TASK_DEFAULT if vocabulary > INPUT_TABLE_LIMIT else DEFAULT
 
 
 def weights(recipe: Recipe, vocabulary: int) -> tuple[int, int]:
@@ -245,7 +246,7 @@ def _of_size(H: int, vocabulary: int, tokens: int, given: Mapping[str, Any]) -> 
     B = given.get(
         "batch_size", max(1, min(ROWS, tokens // (4 * TAU)))
     )  # a short text: fewer rows, of some length
-    name: CellName = given.get("cell", _cell(given))
+    name: CellName = given.get("cell", _cell(given, vocabulary))
     cell, embedding = cell_named(name), given.get("embedding", H if many or tied else 0)
     highest, per_unit = cell.learning_rate
     chosen = Recipe(
