@@ -77,7 +77,16 @@ def test_a_config_is_built_from_the_attributes_of_the_same_names():
 
 KINDS = [
     *(LanguageModel, SequenceClassifier, SequenceRegressor, SequenceTagger, SequenceTranslator, Forecaster),
-    *(ModelConfig, SequenceConfig, FitConfig, Recipe, RunConfig, train.Options, train.Reading, classify.Options),
+    *(
+        ModelConfig,
+        SequenceConfig,
+        FitConfig,
+        Recipe,
+        RunConfig,
+        train.Options,
+        train.Reading,
+        classify.Options,
+    ),
     *(regress.Options, tag.Options, translate.Options, generate_from.Options, forecast.Options),
 ]
 
