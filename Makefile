@@ -6,7 +6,7 @@ NATIVE := CMakeLists.txt pyproject.toml $(wildcard csrc/*.* csrc/*/*.* csrc/*/*/
 
 install_extra = $(BIN)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*extras["$(1)"], sep="\n")' > $(VENV)/$(1).txt && $(BIN)/pip install --quiet -r $(VENV)/$(1).txt
 
-.PHONY: setup check test docs-check bench demo sanitize arm clean
+.PHONY: setup check test docs-check bench demo sanitize arm browser clean
 
 setup: $(VENV)/.dev
 
@@ -53,6 +53,11 @@ sanitize: $(VENV)/.dev
 # The kernels on x86-64 and, in an emulator, on ARM.
 arm:
 	@$(PYTHON) tests/arm/run.py
+
+# Debian's Chromium, for the tests of the studio's page; without it they are skipped. It never fails.
+browser:
+	@command -v chromium >/dev/null || { command -v apt-get >/dev/null && { apt-get update && apt-get install --yes chromium; } >/dev/null 2>&1; } || \
+	  echo 'The tests of the page are skipped: Chromium cannot be installed here (Debian, as root: apt-get update && apt-get install chromium)'
 
 clean:
 	rm -rf build $(VENV)

@@ -30,6 +30,7 @@ ORDER = [
     "compress",
     "turing",
     "torch",
+    "studio",
     "cli",
     "__main__",
     "__init__",

@@ -27,6 +27,7 @@ Array tile_products(Tiles16 A, Tiles16 B, Floats C, bool by_instruction) {
 
 void bind_machine(nb::module_& m) {
   m.def("threads", [] { return threads(); });
+  m.def("set_alone", &set_alone);
   m.def("set_threads", [](int64_t n) {
     require(n >= 1 && n <= 256, "threads must be from 1 to 256; got " + std::to_string(n));
     GilReleased released;

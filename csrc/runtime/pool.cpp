@@ -22,6 +22,8 @@ void pause_briefly() {
 #endif
 }
 
+thread_local bool runs_alone = false;
+
 std::atomic<int> wanted{1};  // unspool.kernels.machine sets it when it is imported
 
 struct Pool {
@@ -134,6 +136,7 @@ void Barrier::wait() {
   }
 }
 
+void set_alone(bool alone) { runs_alone = alone; }
 int threads() { return wanted.load(); }
 void set_threads(int count) {
   wanted.store(count);
@@ -145,7 +148,7 @@ void set_threads(int count) {
 void parallel(const std::function<void(Team)>& body, int most) {
   Pool& shared = the_pool();
   std::unique_lock<std::mutex> mine(shared.busy, std::defer_lock);
-  if (most > 1 && threads() > 1 && mine.try_lock()) {
+  if (most > 1 && !runs_alone && threads() > 1 && mine.try_lock()) {
     const int n = std::min(threads(), most);  // under the lock: no worker is started that set_threads has just ended
     if (n > 1) return shared.run(body, n);
     mine.unlock();

@@ -34,8 +34,8 @@ class Elman(Cell):
     da_over = "dh"
     torch = TorchLayer("RNN")
     nodes = (
-        GraphNode("a", "inner", "affine", (Input("a"), Past("h", "a"), Bias("b", "a")), (0, 0), "a(t) = b + {past} + U {x}"),
-        GraphNode("h", "state", "{act}", (Now("a"),), (0, 1), "h(t) = {act}(a(t))"),
+        GraphNode("a", "inner", "affine", (Input("a"), Past("h", "a"), Bias("b", "a")), (0, 0), "a(t) = b + {past} + U {x}", 1, "10.8"),
+        GraphNode("h", "state", "{act}", (Now("a"),), (0, 1), "h(t) = {act}(a(t))", 1, "10.9"),
     )  # fmt: skip
 
     def step(

@@ -47,3 +47,5 @@ class GraphNode(NamedTuple):
     equation: str
     blocks: int = 1
     """Its size, as a multiple of H."""
+    number: str = ""
+    """The number of the equation in Goodfellow et al., *Deep Learning*, that defines it, or that it is a part of."""

@@ -43,11 +43,11 @@ class GRU(Cell):
     torch = TorchLayer("GRU", inner_biases={"n": "d"})
     nodes = (
         GraphNode("a", "inner", "affine", (Input("rz"), Past("h", "rz"), Bias("b", "rz")), (0, 0), "a(t) = b + {past} + U {x}, of r and z", 2),
-        GraphNode("r", "gate", "gru.r", (Now("a"),), (-0.2, 1), "r(t) = sigmoid(a_r(t))"),
-        GraphNode("z", "gate", "gru.z", (Now("a"),), (1.4, 1), "z(t) = sigmoid(a_z(t))"),
+        GraphNode("r", "gate", "gru.r", (Now("a"),), (-0.2, 1), "r(t) = sigmoid(a_r(t))", 1, "10.47"),
+        GraphNode("z", "gate", "gru.z", (Now("a"),), (1.4, 1), "z(t) = sigmoid(a_z(t))", 1, "10.46"),
         GraphNode("q", "inner", "affine", (Bias("d"), Past("h", "n")), (-1.4, 1), "q(t) = d + W_n h({before})"),
-        GraphNode("n", "inner", "gru.n", (Input("n"), Now("r"), Now("q"), Bias("b", "n")), (-0.7, 2), "n(t) = tanh(b_n + U_n {x} + r(t) q(t))"),
-        GraphNode("h", "state", "gru.h", (Now("z"), Now("n"), Past("h")), (0.5, 3), "h(t) = (1 - z(t)) n(t) + z(t) h({before})"),
+        GraphNode("n", "inner", "gru.n", (Input("n"), Now("r"), Now("q"), Bias("b", "n")), (-0.7, 2), "n(t) = tanh(b_n + U_n {x} + r(t) q(t))", 1, "10.45"),
+        GraphNode("h", "state", "gru.h", (Now("z"), Now("n"), Past("h")), (0.5, 3), "h(t) = (1 - z(t)) n(t) + z(t) h({before})", 1, "10.45"),
     )  # fmt: skip
 
     def step(

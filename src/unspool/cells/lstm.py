@@ -47,12 +47,12 @@ class LSTM(Cell):
     torch: ClassVar[TorchLayer | None] = TorchLayer("LSTM")
     nodes: ClassVar[tuple[GraphNode, ...]] = (
         GraphNode("a", "inner", "affine", (Input("ifgo"), Past("h", "ifgo"), Bias("b", "ifgo")), (0, 0), "a(t) = b + {past} + U {x}", 4),
-        GraphNode("i", "gate", "lstm.i", (Now("a"),), (-0.55, 1), "i(t) = sigmoid(a_i(t))"),
-        GraphNode("f", "gate", "lstm.f", (Now("a"),), (-1.65, 1), "f(t) = sigmoid(a_f(t))"),
-        GraphNode("g", "gate", "lstm.g", (Now("a"),), (0.55, 1), "g(t) = tanh(a_g(t))"),
-        GraphNode("o", "gate", "lstm.o", (Now("a"),), (1.65, 1), "o(t) = sigmoid(a_o(t))"),
-        GraphNode("s", "state", "lstm.s", (Now("f"), Past("s"), Now("i"), Now("g")), (-0.55, 2), "s(t) = f(t) s({before}) + i(t) g(t)"),
-        GraphNode("h", "state", "lstm.h", (Now("o"), Now("s")), (0.9, 3), "h(t) = o(t) tanh(s(t))"),
+        GraphNode("i", "gate", "lstm.i", (Now("a"),), (-0.55, 1), "i(t) = sigmoid(a_i(t))", 1, "10.42"),
+        GraphNode("f", "gate", "lstm.f", (Now("a"),), (-1.65, 1), "f(t) = sigmoid(a_f(t))", 1, "10.40"),
+        GraphNode("g", "gate", "lstm.g", (Now("a"),), (0.55, 1), "g(t) = tanh(a_g(t))", 1, "10.41"),
+        GraphNode("o", "gate", "lstm.o", (Now("a"),), (1.65, 1), "o(t) = sigmoid(a_o(t))", 1, "10.44"),
+        GraphNode("s", "state", "lstm.s", (Now("f"), Past("s"), Now("i"), Now("g")), (-0.55, 2), "s(t) = f(t) s({before}) + i(t) g(t)", 1, "10.41"),
+        GraphNode("h", "state", "lstm.h", (Now("o"), Now("s")), (0.9, 3), "h(t) = o(t) tanh(s(t))", 1, "10.43"),
     )  # fmt: skip
 
     def initialise(self, parameters: dict[str, Floats], rng: np.random.Generator) -> None:

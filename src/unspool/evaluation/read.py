@@ -7,7 +7,8 @@ Windows only bound the memory: a window of any size gives the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,9 @@ from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.packed import Weights
 from unspool.model.values import Output
+
+Edit = Callable[[Output], Output]
+"""What replaces the output of a window, for example with a unit of its last step set to a value."""
 
 
 class WindowRead(NamedTuple):
@@ -32,19 +36,26 @@ class WindowRead(NamedTuple):
     """The same for all windows."""
 
 
-def read_windows(model: Model, x: Ids, y: Ids, *, window: int, what: str) -> Iterator[WindowRead]:
+def read_windows(
+    model: Model, x: Ids, y: Ids, *, window: int, what: str, edits: Mapping[int, Edit] | None = None
+) -> Iterator[WindowRead]:
     """Yield the windows of x (T, B) with targets y (T, B); `what` is the command that an error message names.
 
-    The targets are the outputs before where tokens are fed back (figure 10.4): they are known by then.
+    The targets are the outputs before where tokens are fed back (figure 10.4): they are known by then. `edits` change what
+    a step leaves, by its number: a window ends after such a step.
     """
     require_text_model(model.config, what)
     require_own_precision(model, what)
     if window < 1:
         raise InputError(f"{what}: window is {window}; expected at least 1")
     weights, state = model.weights(), model.initial_state(x.shape[1])
-    for begin in range(0, len(x), window):
-        here, after = (np.ascontiguousarray(ids[begin : begin + window], np.int32) for ids in (x, y))
+    edits = edits or {}
+    cuts = sorted({*range(0, len(x), window), len(x), *(t + 1 for t in edits if 0 <= t < len(x))})
+    for begin, end in pairwise(cuts):
+        here, after = (np.ascontiguousarray(ids[begin:end], np.int32) for ids in (x, y))
         output = model.forward(here, state, weights=weights, y=after)
+        if (edit := edits.get(end - 1)) is not None:
+            output = edit(output)
         yield WindowRead(begin, after, output, weights)
         state = output.state
 

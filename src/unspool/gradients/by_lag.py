@@ -33,6 +33,19 @@ from unspool.model.values import State
 
 
 @dataclass(frozen=True)
+class Arrivals:
+    """The norms of the gradient of each loss L(t) where it arrives, of the last layer: row t, column k; zero for k > t.
+
+    h(k) and s(k) count as two variables, so that of s is 0 at k = t, where L(t) reads h(t) alone.
+    """
+
+    h: Floats
+    """‖∂L(t)/∂h(k)‖, (τ, τ)."""
+    s: Floats | None
+    """‖∂L(t)/∂s(k)‖, (τ, τ); None for a cell without a cell state."""
+
+
+@dataclass(frozen=True)
 class ByLag:
     """A window's gradient, ordered by lag."""
 
@@ -102,6 +115,32 @@ def gradient_by_lag(
     return ByLag({name: [norms[name] for norms in found] for name in found[0]}, bias, full)
 
 
+def arrivals(model: Model, x: Floats | Ids, y: Ids, *, state: State | None = None, row: int = 0) -> Arrivals:
+    """Return how much of the gradient of each loss of a window arrives at every earlier state, for one row.
+
+    >>> from unspool.model.config import ModelConfig
+    >>> model = Model.initialise(ModelConfig(cell="lstm", inputs=4, outputs=4, hidden=6), seed=0)
+    >>> ids = np.arange(31, dtype=np.int32)[:, None] % 4
+    >>> found = arrivals(model, ids[:-1], ids[1:])
+    >>> found.h.shape, bool(found.h[29, 0] < found.h[29, 29]), bool((np.triu(found.h, 1) == 0).all()), found.s[5, 5]
+    ((30, 30), True, True, 0.0)
+    """
+    tau = len(x)
+    refuse_feedback(model.config)
+    model, y = with_output_every_step(as_hidden(model.on(reference)), y, tau)
+    window, last = _LagWindow(model, x, y, state), model.config.layers - 1
+    assert window.dh is not None
+    h = np.diag(np.linalg.norm(window.dh[:, row], axis=1))
+    s = np.zeros_like(h)
+    for lag in range(tau - 1):
+        window.step(lag, gradients=False)
+        t = np.arange(lag + 1, tau)
+        for found, arrived in zip((h, s), window.carried[last], strict=True):
+            if arrived is not None:
+                found[t, t - lag - 1] = np.linalg.norm(arrived[:, row], axis=1)
+    return Arrivals(h, s if cell_named(model.config.cell).has_cell_state else None)
+
+
 class _LagWindow:
     """The losses of all steps, backpropagated in parallel: after `lag` steps the gradient of L(t) is at h(t - lag)."""
 
@@ -120,7 +159,7 @@ class _LagWindow:
         self.names = [name for name in self.names if not name.endswith(("h0", "s0"))]
         self.matrix = ".W" if cell_named(model.config.cell).has_W else ".U"
 
-    def step(self, lag: int) -> tuple[dict[str, float], Floats]:
+    def step(self, lag: int, *, gradients: bool = True) -> tuple[dict[str, float], Floats]:
         """Go one step back; return the norm of each layer's part of ∇W (or ∇U), and the parts of all parameters."""
         n, gradient = len(self.output.h) - lag, self.model.gradient()  # steps 0 … n-1 are `lag` before a loss
         dh = self.dh if lag == 0 else None
@@ -138,12 +177,15 @@ class _LagWindow:
                 dh_end=_in_one_row(dh_end)[0],
                 ds_end=None if ds_end is None else _in_one_row(ds_end)[0],
             )
-            add_layer_gradient(of, x, one, back.da, gradient)
+            if gradients:
+                add_layer_gradient(of, x, one, back.da, gradient)
             self.carried[layer] = (
                 back.dh0.reshape(shape)[1:],
                 None if back.ds0 is None else back.ds0.reshape(shape)[1:],
             )
             dh = None if dx is None else dx.reshape(*shape[:2], -1)
+        if not gradients:
+            return {}, np.zeros(0)
         self.model.fold_input_tables(gradient, self.weights)
         matrices = (name for name in self.names if name.endswith(self.matrix))
         norms = {name: float(np.linalg.norm(gradient.values[name])) for name in matrices}

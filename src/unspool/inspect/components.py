@@ -24,6 +24,15 @@ class Components:
     """float64 (T, 2)."""
     shares: tuple[float, float]
     """Fraction of the variance in each direction."""
+    mean: Real
+    """The mean state, (H,)."""
+    directions: Floats
+    """The principal directions, (H, 2)."""
+
+    def project(self, states: Floats) -> Real:
+        """Return the positions of other states (T, H) in the same plane."""
+        rows = (states.astype(np.float64) - self.mean).astype(np.float32)
+        return native.matmul(rows, self.directions[: rows.shape[1]]).astype(np.float64)
 
 
 def components(states: Floats) -> Components:
@@ -34,7 +43,8 @@ def components(states: Floats) -> Components:
     >>> found.positions.shape, round(sum(found.shares), 6)
     ((50, 2), 1.0)
     """
-    centred = states.astype(np.float64) - states.mean(axis=0, dtype=np.float64)
+    mean = states.mean(axis=0, dtype=np.float64)
+    centred = states.astype(np.float64) - mean
     if centred.shape[1] < 2:
         centred = np.pad(centred, ((0, 0), (0, 1)))
     rows = centred.astype(np.float32)
@@ -47,9 +57,10 @@ def components(states: Floats) -> Components:
     chosen = (basis @ turn[:, ::-1])[:, :2]  # H 2
     chosen *= np.where(np.take_along_axis(chosen, np.abs(chosen).argmax(axis=0)[None], 0) < 0, -1, 1)
     total = max(float(np.trace(covariance, dtype=np.float64)), 1e-300)
-    positions = native.matmul(rows, chosen.astype(np.float32)).astype(np.float64)
+    directions = np.ascontiguousarray(chosen, np.float32)
+    positions = native.matmul(rows, directions).astype(np.float64)
     first, second = (float(max(each, 0.0) / total) for each in variances[::-1][:2])
-    return Components(positions, (first, second))
+    return Components(positions, (first, second), mean, directions)
 
 
 def _orthonormal(basis: Real) -> Real:

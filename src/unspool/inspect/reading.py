@@ -7,15 +7,18 @@ Nothing stands before the first token, so nothing was expected of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from unspool.data.tokens.registry import Tokenizer
 from unspool.errors import InputError
-from unspool.evaluation.read import read_windows
+from unspool.evaluation.read import Edit, read_windows
 from unspool.kernels.arrays import Floats, Ids, Real, Whole
+from unspool.kernels.tape import Tape
 from unspool.model.network import Model
+from unspool.model.values import Output
 
 WINDOW = 256
 """Steps read at once: the probabilities of all tokens are never kept for more."""
@@ -37,6 +40,8 @@ class Reading:
     """The tokens most expected in this place, T k; -1 at the first."""
     shares: Real
     """Their probabilities, T k."""
+    gates: dict[str, Floats] = field(default_factory=dict)
+    """By layer and letter, T H, where they were asked for: layer0.i, layer0.f …"""
 
     @property
     def nats(self) -> float:
@@ -49,8 +54,18 @@ class Reading:
         return [values for name, values in self.states.items() if name.endswith(".h")][-1]
 
 
-def read(model: Model, ids: Ids, pieces: list[str], *, window: int = WINDOW) -> Reading:
+def read(
+    model: Model,
+    ids: Ids,
+    pieces: list[str],
+    *,
+    window: int = WINDOW,
+    gates: bool = False,
+    edits: Mapping[int, Edit] | None = None,
+) -> Reading:
     """Read a text from the beginning, the state carried; a window of any size gives the same bits.
+
+    `edits` change what a step leaves, by its number, and so everything after it.
 
     >>> from unspool.model.config import ModelConfig
     >>> model = Model.initialise(ModelConfig(cell="lstm", inputs=5, outputs=5, hidden=8), seed=1)
@@ -65,15 +80,18 @@ def read(model: Model, ids: Ids, pieces: list[str], *, window: int = WINDOW) -> 
     expected = np.full((len(ids), k), -1, np.int32)
     shares = np.zeros((len(ids), k))
     parts: dict[str, list[Floats]] = {}
+    of_gates: dict[str, list[Floats]] = {}
     after = np.append(ids[1:], 0)  # read where tokens are fed back
     for at, _, output, weights in read_windows(
-        model, ids[:, None], after[:, None], window=window, what="inspect"
+        model, ids[:, None], after[:, None], window=window, what="inspect", edits=edits
     ):
         for layer, made in enumerate(output.tape):
             tape = made.directions[0]
             parts.setdefault(f"layer{layer}.h", []).append(tape.h[:, 0].copy())
             if tape.ss is not None:
                 parts.setdefault(f"layer{layer}.s", []).append(tape.ss[1:, 0].copy())
+            for gate, values in _gates(tape) if gates else ():
+                of_gates.setdefault(f"layer{layer}.{gate}", []).append(values)
         count = min(len(output.h), len(ids) - 1 - at)
         if count:
             p = _softmax(weights.output(output.h[:count, 0]))
@@ -81,8 +99,37 @@ def read(model: Model, ids: Ids, pieces: list[str], *, window: int = WINDOW) -> 
             surprise[places] = -np.log(np.maximum(p[np.arange(count), ids[places]], 1e-300))
             expected[places] = best = _largest(p, k)
             shares[places] = np.take_along_axis(p, best, axis=1)
-    states = {name: np.concatenate(values) for name, values in parts.items()}
-    return Reading(ids, pieces, states, surprise, expected, shares)
+    states, opened = (
+        {name: np.concatenate(values) for name, values in each.items()} for each in (parts, of_gates)
+    )
+    return Reading(ids, pieces, states, surprise, expected, shares, opened)
+
+
+def _gates(tape: Tape) -> Iterator[tuple[str, Floats]]:
+    """Yield the gates of a cell that stores them, T H each: they are the first columns of its tape."""
+    H = tape.hs.shape[2]
+    for i, gate in enumerate(tape.cell.gates if tape.gates is not None else ()):
+        assert tape.gates is not None
+        yield gate, tape.gates[:, 0, i * H : (i + 1) * H].copy()
+
+
+def set_unit(output: Output, layer: int, letter: str, unit: int, value: float) -> Output:
+    """Return the output of a window with a unit of its last step set to a value.
+
+    A changed h of the last layer changes the prediction of the next token; of a lower layer, what the next step reads.
+    """
+    state = [(h.copy(), None if s is None else s.copy()) for h, s in output.state]
+    tape, last = output.tape[layer].directions[0], layer == len(output.tape) - 1
+    h, s = state[layer]
+    target, taped = (h, tape.hs) if letter == "h" else (s, tape.ss)
+    if target is None or taped is None or not 0 <= unit < target.shape[1]:
+        raise InputError(f"units: no unit layer{layer}.{letter}{unit}; expected one of {h.shape[1]}")
+    target[0, unit] = taped[-1, 0, unit] = np.float32(value)
+    if letter == "h" and last:
+        seen = output.h.copy()
+        seen[-1, 0, unit] = np.float32(value)
+        output = output._replace(h=seen)
+    return output._replace(state=state)
 
 
 def _largest(p: Real, k: int) -> Whole:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from unspool.data.text.settings import TextConfig
 from unspool.data.text.sources import Text, as_sources
 from unspool.errors import InputError
 from unspool.evaluation.language import in_reading_order
+from unspool.evaluation.read import Edit
 from unspool.inspect.components import Components, components
 from unspool.inspect.graph.structure import At
 from unspool.inspect.graph.trace import Trace, trace
@@ -79,15 +80,8 @@ def inspect(
 ) -> InspectReport:
     """Run a model on a text (a str is the text itself, a Path a file) and return the results; `note` is called at each stage."""
     note("reading")
-    tokenizer, settings = source.tokenizer, source.settings
-    tokens = tokenizer.encode_text(as_read(_read(text, settings), tokenizer, settings))
-    if len(tokens) < 2:
-        raise InputError(f"{name}: {len(tokens)} tokens; expected two or more")
-    pieces = pieces_of(tokenizer, tokens)
-    ids = in_reading_order(np.array(source.vocab[tokens], np.int32), source.backward)
-    reading = read(source.model, ids, pieces)
-    if source.backward:
-        reading = _in_text_order(reading)
+    known, reading = read_with(source, _read(text, source.settings), name)
+    pieces, ids = reading.pieces, in_reading_order(reading.ids, source.backward)
     note("comparing units with the text")
     found = properties_of(pieces)
     chosen = find_units(reading.states, found, units) if units else choose_units(reading.states, found, UNITS)
@@ -100,7 +94,7 @@ def inspect(
         name,
         source,
         reading,
-        [token in source.vocab for token in tokens],
+        known,
         chosen,
         not units,
         components(reading.last_h),
@@ -108,6 +102,37 @@ def inspect(
         trace(source.model, ids[:steps, None].copy(), ids[1 : steps + 1, None].copy(), gradients=True),
         (pieces[::-1] if source.backward else pieces)[: steps + 1],
     )
+
+
+def read_with(
+    source: TextModel,
+    text: str,
+    name: str = "the text",
+    *,
+    gates: bool = False,
+    edits: Mapping[int, Edit] | None = None,
+    most: int | None = None,
+) -> tuple[list[bool], Reading]:
+    """Read a text with a model; return which tokens it knows, and the reading in the order of the text.
+
+    `edits` change what a step of the text leaves. A text of more than `most` tokens is refused.
+    """
+    tokenizer = source.tokenizer
+    tokens = tokenizer.encode_text(as_read(text, tokenizer, source.settings))
+    if len(tokens) < 2 or (most is not None and len(tokens) > most):
+        limit = "two or more" if len(tokens) < 2 else f"at most {most:,}"
+        raise InputError(f"{name}: {len(tokens):,} tokens; expected {limit}")
+    ids = in_reading_order(np.array(source.vocab[tokens], np.int32), source.backward)
+    edits, last = edits or {}, len(ids) - 1
+    reading = read(
+        source.model,
+        ids,
+        pieces_of(tokenizer, tokens),
+        gates=gates,
+        edits={last - t if source.backward else t: edit for t, edit in edits.items()},
+    )
+    known = [token in source.vocab for token in tokens]
+    return known, _in_text_order(reading) if source.backward else reading
 
 
 def _read(text: Text, settings: TextConfig) -> str:
@@ -121,6 +146,7 @@ def _in_text_order(reading: Reading) -> Reading:
         reading,
         ids=reading.ids[::-1],
         states={name: values[::-1] for name, values in reading.states.items()},
+        gates={name: values[::-1] for name, values in reading.gates.items()},
         surprise=reading.surprise[::-1],
         expected=reading.expected[::-1],
         shares=reading.shares[::-1],

@@ -128,6 +128,42 @@ def choose_units(states: dict[str, Floats], found: list[Property], count: int = 
     return sorted(made, key=lambda unit: -unit.share)
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """A stretch of the text around a place where a unit is strong."""
+
+    begin: int
+    end: int
+    """The step after the last one."""
+    at: int
+    """The step with the largest modulus."""
+    value: float
+
+
+def strongest(activation: Floats, count: int = 8, *, reach: int = 20) -> list[Stretch]:
+    """Return the stretches around the largest values of |u(t)|, the strongest first; two places are at least `reach` steps apart.
+
+    >>> [(each.at, each.begin, each.end) for each in strongest(np.array([0, 0, 3, 0, 0, 0, -5, 1.0]), 2, reach=2)]
+    [(6, 4, 8), (2, 0, 5)]
+    """
+    left, found = np.abs(activation.astype(np.float64)), list[Stretch]()
+    while len(found) < min(count, len(activation)) and np.isfinite(left).any():
+        at = int(np.nanargmax(left))
+        begin, end = max(0, at - reach), min(len(left), at + reach + 1)
+        found.append(Stretch(begin, end, at, float(activation[at])))
+        left[begin:end] = np.nan
+    return found
+
+
+def informs(column: Floats, found: list[Property]) -> list[tuple[Property, float, float]]:
+    """Return each property with the share of it that a unit (T,) encodes and the chance level, the largest share first."""
+    if not found:
+        return []
+    (share,), (chance,) = normalised_information(column[:, None], found)
+    order = sorted(range(len(found)), key=lambda i: -share[i])
+    return [(found[i], float(share[i]), float(chance[i])) for i in order]
+
+
 def find_units(states: dict[str, Floats], found: list[Property], names: list[str]) -> list[Unit]:
     """Return the named units (17, h17, s17 or layer1.h17) with the property that each encodes best.
 
@@ -135,18 +171,16 @@ def find_units(states: dict[str, Floats], found: list[Property], names: list[str
     """
     made = []
     for name in names:
-        letter, index = _parsed(name, states)
+        letter, index = parse_unit(name, states)
         column = states[letter][:, index]
-        best, share, chance = None, 0.0, 0.0
-        if found:
-            each, by_chance = normalised_information(column[:, None], found)
-            at = int(each[0].argmax())
-            best, share, chance = found[at], float(each[0, at]), float(by_chance[0, at])
+        told = informs(column, found)
+        best, share, chance = told[0] if told else (None, 0.0, 0.0)
         made.append(Unit(f"{letter}{index}", column, best, share, chance))
     return made
 
 
-def _parsed(name: str, states: dict[str, Floats]) -> tuple[str, int]:
+def parse_unit(name: str, states: dict[str, Floats]) -> tuple[str, int]:
+    """Return the state and the number in the name of a unit: 17, h17, s17 or layer1.h17."""
     last = [key for key in states if key.endswith(".h")][-1].partition(".")[0]
     layer, _, rest = name.rpartition(".")
     letter, digits = (rest[:1], rest[1:]) if rest[:1].isalpha() else ("h", rest)

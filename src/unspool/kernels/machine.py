@@ -44,6 +44,14 @@ def set_threads(count: int) -> None:
         raise InputError(f"count is {count!r}; expected a whole number from 1 to 256") from None
 
 
+def set_alone(alone: bool) -> None:
+    """Compute the calls of this Python thread in one thread from now on, or with the others of the pool again.
+
+    A thread of less importance leaves the pool to the others in this way. The results are the same bits.
+    """
+    _native.set_alone(bool(alone))
+
+
 def choose_isa(name: str) -> None:
     """Use this instruction set, one of `kernel_info()["available"]`, from now on. The results are the same bits for any."""
     try:

@@ -32,6 +32,7 @@ from unspool.kernels.checks import (
 from unspool.kernels.machine import choose_isa as choose_isa
 from unspool.kernels.machine import heed_environment as heed_environment
 from unspool.kernels.machine import kernel_info as kernel_info
+from unspool.kernels.machine import set_alone as set_alone
 from unspool.kernels.machine import set_threads as set_threads
 from unspool.kernels.native_updates import adam as adam
 from unspool.kernels.native_updates import global_norm as global_norm

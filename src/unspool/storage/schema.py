@@ -77,6 +77,14 @@ def read_as(kind: type[T], value: Any, path: str | Path, name: str = "") -> T:
         raise FileError(f"{path}: damaged or manipulated: {error}") from error
 
 
+def require_as(kind: type[T], value: Any) -> T:
+    """Return a plain value converted to `kind`, as `read_as`; raise InputError with the field if it does not fit."""
+    try:
+        return cast(T, _convert(kind, value, ""))
+    except _Wrong as error:
+        raise InputError(str(error)) from None
+
+
 def _refuse_constant(word: str) -> None:
     raise ValueError(f"{word} is not a finite number")
 

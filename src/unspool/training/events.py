@@ -19,6 +19,7 @@ from unspool.storage.schema import read_as
 from unspool.training import options as o
 from unspool.training.loop import Report
 from unspool.training.recipe import Recipe, check
+from unspool.training.state import TrainingState
 
 WHOLE = TextConfig(split=None)
 """Characters; the split is chosen by the length of the text."""
@@ -170,6 +171,8 @@ class TrainingPlanned:
     """How many updates have been made: 0, or more where a run goes on."""
     bias: dict[int, float] | None = None
     """With bptt auto: the measured bias of every K that was tried."""
+    training: TrainingState[Model] | None = None
+    """The state that the updates change: copy it between two events, never change it."""
 
 
 @dataclass(frozen=True)

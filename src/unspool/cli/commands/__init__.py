@@ -23,6 +23,7 @@ COMMANDS = {
     "graph": "graph",
     "check-gradients": "check_command",
     "turing": "turing",
+    "studio": "studio",
     "runs": "runs",
     "show": "show",
     "completion": "completion",

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from unspool.inspect.graph.sheet import CELLS, FOOT, LOOP, MARGIN, ROW, Sheet, format_value
+from unspool.inspect.graph.sheet import CELLS, COLUMNS, FOOT, LOOP, MARGIN, ROW, Sheet, format_value
 from unspool.inspect.graph.structure import At, Edge, Folded, Link, Unfolded
 from unspool.inspect.graph.trace import Trace
 from unspool.plots.svg import Canvas
@@ -184,14 +184,21 @@ def _curved(start: tuple[float, float], *points: tuple[float, float]) -> str:
 
 
 def draw_graph(
-    graph: Folded | Unfolded | Trace, *, tau: int = 3, labels: Mapping[At, str] | None = None
+    graph: Folded | Unfolded | Trace,
+    *,
+    tau: int = 3,
+    labels: Mapping[At, str] | None = None,
+    columns: int = COLUMNS,
 ) -> Canvas:
-    """Return the picture of a graph, folded next to unfolded; a folded one is unfolded for tau steps."""
+    """Return the picture of a graph, folded next to unfolded; a folded one is unfolded for tau steps.
+
+    Of more than `columns` steps, the first and the last are drawn.
+    """
     made = graph if isinstance(graph, Trace) else None
     unfolded = graph.graph if isinstance(graph, Trace) else graph
     if isinstance(unfolded, Folded):
         unfolded = unfolded.unfold(tau)
-    return _Picture(unfolded, made, labels or {}).draw()
+    return _Picture(unfolded, made, labels or {}, columns).draw()
 
 
 def save_graphs(graphs: list[Unfolded], path: str | Path) -> None:

@@ -27,13 +27,15 @@ KINDS = {"input": "fill", "target": "fill", "state": "state"}
 class Sheet:
     """A canvas for a graph folded and unfolded side by side."""
 
-    def __init__(self, graph: Unfolded, made: Trace | None, labels: Mapping[At, str]) -> None:
+    def __init__(
+        self, graph: Unfolded, made: Trace | None, labels: Mapping[At, str], columns: int = COLUMNS
+    ) -> None:
         self.graph, self.folded, self.made, self.labels = graph, graph.folded, made, labels
         self.layout: Layout = lay_out(graph.folded)
         self.unit = HALF * (1.36 if made else 1.0)
         self.half = self.layout.half_width * self.unit
         self.loops = _loops(graph.folded, self.layout)
-        self.steps = _steps(graph.tau)
+        self.steps = _steps(graph.tau, columns)
         outside = {side: sum(way == side for way, _ in self.loops.values()) for side in (-1, 1)}
         self.left = MARGIN + self.half + LOOP * outside[-1] + (20 if outside[-1] else 0)
         self.apart = 2 * self.half + GUTTER
@@ -124,7 +126,14 @@ class Sheet:
         inside += tag("text", label, x=x, y=base, text_anchor="middle", class_="math", font_size=13.5 if small or sup else 17)  # fmt: skip
         if at is not None and at in self.labels:
             inside += tag("text", escape(self.labels[at]), x=x, y=y + 15, text_anchor="middle", font_size=12, class_="token")  # fmt: skip
-        self.canvas.add(tag("g", inside + strips, class_="node start" if start else "node"))
+        self.canvas.add(
+            tag(
+                "g",
+                inside + strips,
+                class_="node start" if start else "node",
+                data_node=str(at) if at else None,
+            )
+        )
 
     def _strips(self, at: At, x: float, y: float) -> str:
         """Return the cells of the first values of a node, and of its gradient below them."""
@@ -158,9 +167,9 @@ class Sheet:
         return "\n".join(line for line in lines if line)
 
 
-def _steps(tau: int) -> Sequence[int | None]:
+def _steps(tau: int, columns: int) -> Sequence[int | None]:
     """Return the steps that are drawn; None marks the gap."""
-    if tau <= COLUMNS:
+    if tau <= columns:
         return list(range(1, tau + 1))
     return [1, 2, 3, None, tau - 1, tau]
 

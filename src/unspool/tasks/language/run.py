@@ -116,7 +116,7 @@ def run(
         yield scored.live(config.validation_tokens)
         if scored.left_out is not None:
             yield LeftOut(scored.left_out)
-    yield TrainingPlanned(training.model, config, next(batches_of(corpus, config)), 0, bias)
+    yield TrainingPlanned(training.model, config, next(batches_of(corpus, config)), 0, bias, training)
     training.seconds = clock()
     with nullcontext() if out is None else RunLog(out / run_folder.LOG) as log:
         writer = RunWriter(out, log)
@@ -172,7 +172,7 @@ def resume(out: Path, *, policy: CheckpointPolicy | None = None) -> Generator[Ev
             yield LeftOut(left_out)
         of_windows = None if bias is None else {int(K): share for K, share in bias.items()}
         yield TrainingPlanned(
-            training.model, config, next(batches_of(corpus, config)), training.step, of_windows
+            training.model, config, next(batches_of(corpus, config)), training.step, of_windows, training
         )
         writer, orders = RunWriter(out, log), _mixture_orders(config, found, left_out)
         yield from train_and_evaluate(

@@ -1,0 +1,112 @@
+// Requests to the server. The token comes in the address and travels in a header.
+
+const TAB = Math.random().toString(36).slice(2, 12);
+const KEY = "unspool-token";
+let token = "";
+let serial = 0;
+const frozen = readFrozen(); // answers of a page saved as a file, by route and body
+const recorded = new Map(); // what was answered, for "save this view"
+
+// A saved page holds its answers in a block of JSON; a live one has none.
+function readFrozen() {
+  const node = document.getElementById("frozen");
+  return node ? JSON.parse(node.textContent) : null;
+}
+
+export const frozenPage = () => frozen;
+export const answers = () => recorded;
+
+// Take the token out of the address; true if there is one.
+export function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  if (given.has("token")) {
+    token = given.get("token");
+    sessionStorage.setItem(KEY, token);
+    given.delete("token");
+    history.replaceState(null, "", given.size ? `#${given}` : location.pathname);
+  } else token = sessionStorage.getItem(KEY) ?? "";
+  return token !== "";
+}
+
+export const headers = () => ({ "X-Unspool-Token": token, "X-Unspool-Tab": TAB });
+export const theToken = () => token;
+
+// What a request without its answer ends with: code, and one line for people.
+export class Refusal extends Error {
+  constructor(code, message) {
+    super(message);
+    this.code = code;
+  }
+}
+
+async function ask(route, body, lane = "") {
+  const own = { ...headers(), "X-Unspool-Tab": TAB + lane };
+  const about = body === undefined ? { headers: own } : { method: "POST", headers: { ...own, "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  let response;
+  try {
+    response = await fetch(route, { cache: "no-store", ...about });
+  } catch {
+    throw new Refusal("gone", "");
+  }
+  if (response.ok) return response;
+  const found = await response.json().catch(() => ({}));
+  throw new Refusal(found.error?.code ?? String(response.status), found.error?.message ?? response.statusText);
+}
+
+const keyOf = (route, body) => `${route} ${JSON.stringify(body ?? null, (key, value) => (["serial", "reading", "plane", "unfolding"].includes(key) ? undefined : value))}`;
+
+// GET without a body, POST with one; the answer is JSON.
+export async function call(route, body, lane) {
+  const key = keyOf(route, body);
+  if (frozen) {
+    if (key in frozen.answers) return frozen.answers[key];
+    throw new Refusal("frozen", "");
+  }
+  const answer = await (await ask(route, body, lane)).json();
+  recorded.delete(key);
+  recorded.set(key, answer);
+  if (recorded.size > 40) recorded.delete(recorded.keys().next().value);
+  return answer;
+}
+
+// A caller for one route that lets only the newest request through: one is under way, one waits, older ones give null.
+// The server lets the newest of a tab and route win; two callers of one route need lanes of their own.
+export function newest(route, lane = "") {
+  let busy = false;
+  let waiting = null;
+  async function run(body, done, failed) {
+    busy = true;
+    try {
+      const mine = ++serial;
+      const answer = await call(route, { ...body, serial: mine }, lane);
+      done(answer);
+    } catch (refusal) {
+      if (refusal.code === "superseded") done(null);
+      else failed(refusal);
+    }
+    busy = false;
+    const next = waiting;
+    waiting = null;
+    if (next) run(...next);
+  }
+  return (body) => new Promise((done, failed) => {
+    if (!busy) return void run(body, done, failed);
+    waiting?.[1](null);
+    waiting = [body, done, failed];
+  });
+}
+
+// Save text as a file of the browser.
+export function download(name, text, kind = "text/csv") {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: kind }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// The numbers of a chart as the server writes them: GET without a body, POST with one.
+export async function csv(route, name, body) {
+  const response = await ask(`${route}${route.includes("?") ? "&" : "?"}csv=${name}`, body);
+  download(`${name}.csv`, await response.text());
+}

@@ -1,0 +1,38 @@
+"""The page's own files, read once when the server starts: a request finds them by their exact name and never opens a path."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import NamedTuple
+
+TYPES = {
+    ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml", ".json": "application/json", ".png": "image/png", ".woff2": "font/woff2",
+    ".txt": "text/plain; charset=utf-8",
+}  # fmt: skip
+PAGE = Path(__file__).with_name("page")
+
+
+class File(NamedTuple):
+    """A file of the page."""
+
+    content: bytes
+    compressed: bytes
+    """The content by gzip: what a browser receives."""
+    type: str
+
+
+def page_files(folder: Path = PAGE) -> dict[str, File]:
+    """Return the files of the page by their path in the address; / is index.html."""
+    found = {
+        "/" + path.relative_to(folder).as_posix(): _file(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix in TYPES
+    }
+    return found | ({"/": found["/index.html"]} if "/index.html" in found else {})
+
+
+def _file(path: Path) -> File:
+    content = path.read_bytes()
+    return File(content, gzip.compress(content, mtime=0), TYPES[path.suffix])
