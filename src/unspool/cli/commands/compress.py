@@ -78,7 +78,11 @@ def compress_command(
     check_outputs(out, plot, force=replacing.force, inputs=[file])
     check_plot(plot, force=replacing.force)
     predictor = None if folder is None else TextModel.load(folder, mixture=model != "network")
-    settings: dict[str, Any] = {"name": file.name, "with_model": with_model, "run": _path_from(out, file, folder)}
+    settings: dict[str, Any] = {
+        "name": file.name,
+        "with_model": with_model,
+        "run": _path_from(out, file, folder),
+    }
     console = notes(options, stderr=is_standard_output(out))
     packed = None
     if predictor is None or (learn and model is None):
