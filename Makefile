@@ -56,7 +56,7 @@ arm:
 
 # Debian's Chromium, for the tests of the studio's page; without it they are skipped. It never fails.
 browser:
-	@command -v chromium >/dev/null || { command -v apt-get >/dev/null && apt-get install --yes --quiet chromium >/dev/null 2>&1; } || \
+	@command -v chromium >/dev/null || { command -v apt-get >/dev/null && { apt-get update && apt-get install --yes chromium; } >/dev/null 2>&1; } || \
 	  echo 'The tests of the page are skipped: Chromium cannot be installed here (Debian, as root: apt-get update && apt-get install chromium)'
 
 clean:

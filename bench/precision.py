@@ -29,6 +29,7 @@ import numpy as np
 from precision_tables import print_tables
 from table import save
 from unspool import Adam, Model, ModelConfig, kernel_info, train
+from unspool.cells import cell_named
 from unspool.data import prepare
 from unspool.data.batches.text_windows import Batch, sequential_batches
 from unspool.evaluation.language import validation_loss
@@ -38,7 +39,6 @@ from unspool.kernels.backend import Backend
 from unspool.model.config import INPUT_TABLE_LIMIT
 from unspool.optimisers.schedules.cosine import Cosine
 from unspool.tasks.language.plan import log_frequencies
-from unspool.training.recipe import HIGHEST, RATE
 
 SPLIT = (0.8, 0.1, 0.1)
 B, TAU = 16, 64
@@ -92,7 +92,8 @@ class Trained(NamedTuple):
 
     def reports(self, model: Model, updates: int) -> Iterator[Any]:
         """Train a model; yield a report per update."""
-        rate = min(HIGHEST, RATE / self.hidden)
+        highest, per_unit = cell_named(self.cell).learning_rate
+        rate = min(highest, per_unit / self.hidden)
         schedule = Cosine(updates, warmup=max(1, min(100, updates // 10)))
         windows = itertools.islice(self.batches(), updates)
         return train(model, windows, Adam(learning_rate=rate), schedule=schedule)

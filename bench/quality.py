@@ -99,7 +99,9 @@ ROWS = {
 """The fields of `unspool evaluate --learn --json`."""
 
 
-def score_torch(text: str, tokens: str, seconds: float, seed: int, options: list[str]) -> list[dict[str, Any]]:
+def score_torch(
+    text: str, tokens: str, seconds: float, seed: int, options: list[str]
+) -> list[dict[str, Any]]:
     """Train and score in a separate process that gets the ids."""
     corpus = prepare(text, tokens=tokens, split=(TRAINED, 1 - TRAINED, 0.0))
     with tempfile.TemporaryDirectory() as folder:
@@ -115,7 +117,15 @@ def score_torch(text: str, tokens: str, seconds: float, seed: int, options: list
 
 
 def be_torch(
-    path: str, seconds: float, H: int, B: int, tau: int, rate: float, dropout: float, steps: int, precision: str
+    path: str,
+    seconds: float,
+    H: int,
+    B: int,
+    tau: int,
+    rate: float,
+    dropout: float,
+    steps: int,
+    precision: str,
 ) -> None:
     """Train a PyTorch LSTM for a number of seconds, score the test split, and print the figures as JSON."""
     import torch
@@ -202,8 +212,6 @@ def be_torch(
         "model": f"lstm H {H}{', bf16' if bf16 else ''}", "rate": (done * B * tau) / (time.perf_counter() - began),
     }  # fmt: skip
     print(json.dumps(figures))
-
-
 
 
 def summary(figures: list[dict[str, Any]]) -> list[list[Any]]:

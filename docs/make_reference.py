@@ -14,8 +14,8 @@ from types import UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from unspool.cli.commands import classify, forecast, generate_from, regress, tag, train, translate
+from unspool.cli.commands.train import Reading
 from unspool.cli.learning import LearnOptions, PromptLearning
-from unspool.cli.sources import Reading
 from unspool.model.config import ModelConfig
 from unspool.optimisers.adam import Adam
 from unspool.optimisers.rmsprop import RMSprop

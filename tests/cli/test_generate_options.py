@@ -1,6 +1,7 @@
 """`unspool generate --stop`, `--min-p` and `--repetition-penalty` as people use them."""
 
 import json
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -99,6 +100,55 @@ def test_options_are_those_of_the_python_api(
     assert list(islice(made.tokens("the cat ", seed=3, sampling=how), 50)) != list(
         islice(made.tokens("the cat ", seed=3, sampling=Sampling(1.1, 6, 0.95)), 50)
     )
+
+
+def test_the_prompt_is_decoded_before_the_first_token_is_drawn(model: tuple[TextModel, str]) -> None:
+    """So that the time of a token does not contain the length of the prompt."""
+    taken = list[str]()
+
+    def noted(name: str, ids: list[int]) -> Iterator[int]:
+        for index in ids:
+            taken.append(name)
+            yield index
+
+    class Prompt(list[int]):
+        def __iter__(self) -> Iterator[int]:
+            return noted("prompt", list(self[:]))
+
+    pieces = model[0].decode_stream(noted("token", [1, 2, 3]), Prompt([1, 2, 1, 2]))
+    assert taken == ["prompt"] * 4
+    assert next(pieces) == model[0].vocab.to_tokens(1) and taken == ["prompt"] * 4 + ["token"]
+
+
+@pytest.mark.parametrize("name", ["text", "model"])
+def test_a_file_that_is_no_state_is_called_so(
+    name: str, forward_run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text("not a state")
+    file = tmp_path / "text" if name == "text" else Path(forward_run, "model.safetensors")
+    assert main(["generate", forward_run, "--state", str(file)]) == 2
+    printed = capsys.readouterr().err
+    assert f"{file}: not a saved state" in printed and "--save-state" in printed and printed.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"the \n\xe9", "line 2: byte 0xe9 is not UTF-8"), (None, "no such file"), (b"", None)],
+)
+def test_a_prompt_file_that_cannot_be_read_is_one_line_without_pythons_words(
+    content: bytes | None,
+    message: str | None,
+    forward_run: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "prompt.txt"
+    if content is not None:
+        file.write_bytes(content)
+    code = main(["generate", forward_run, "--prompt-file", str(file), "--length", "3"])
+    printed = capsys.readouterr().err
+    assert code == (2 if message else 0) and printed.count("\n") == bool(message)
+    assert (message or "") in printed and "codec" not in printed and "Errno" not in printed
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """`evaluate --learn` and `generate --learn`: rows that say what they are, and one clear line where something is wrong."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,22 @@ def test_generating_after_a_long_prompt_uses_what_was_learned(run: Path, other: 
     assert more["texts"] == whole["texts"]
     wrong = call(*ask, "--state", state, "--learn", "--learn-rate", "0.5", "--prompt", "she ")
     assert wrong.code == 2 and "the saved state learned with 0.02" in wrong.err
+
+
+def test_learning_that_diverges_is_said_in_one_line(run: Path, other: Path) -> None:
+    line = r"unspool: learning diverged: [\d.]+ nats per target, more than the [\d.]+ of a uniform guess .*; lower --learn-rate 5, .*\n"
+    absurd = ["--learn", "--learn-rate", "5"]
+    for command in (
+        ["evaluate", run, other, "--json"],
+        ["generate", run, "--prompt", STORY[:300], "--length", "2"],
+    ):
+        assert re.fullmatch(line, call(*command, *absurd).err)
+        assert not call(*command, "--learn").err
+
+
+def test_without_ngrams_there_is_no_verdict_about_them(run: Path, other: Path) -> None:
+    assert "best baseline" not in must("evaluate", run, other, "--order", 0)
+    assert re.search("best baseline|are better", must("evaluate", run, other, "--order", 1))
 
 
 @pytest.mark.parametrize(

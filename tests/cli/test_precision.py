@@ -174,6 +174,28 @@ def test_a_fit_is_resumed_in_its_precision(tmp_path: Path) -> None:
     assert main(["resume", str(out), "--quiet"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"), [("bfloat16", "bf16"), ("fp32", "float32"), ("BF16", "bf16"), ("fp16", None)]
+)
+def test_other_names_of_precisions_are_known(
+    name: str, meant: str | None, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", str(run / "text.txt"), "--precision", name]) == 2
+    said = capsys.readouterr().err
+    assert (f'Did you mean "{meant}"?' in said) if meant else ("Did you mean" not in said)
+
+
+def test_inspect_and_show_name_the_precision(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", str(run / "run"), str(run / "text.txt"), "--out", str(tmp_path / "report")]) == 0
+    assert "products in bf16" in capsys.readouterr().out
+    assert ", bf16</small>" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    content = json.loads((run / "run" / "config.json").read_text())
+    assert main(["show", str(run / "run")]) == 0
+    assert f"bf16 {content['provenance']['bf16']}" in capsys.readouterr().out
+
+
 def test_an_unknown_precision_is_one_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", str(run / "text.txt"), "--precision", "fp8"]) == 2
     said = capsys.readouterr().err

@@ -393,11 +393,17 @@ MISTAKES = {
     "no run": (["resume", "{nowhere}"], "no such run"),
     "not a run": (["evaluate", "{folder}"], "not a run"),
     "part": (["evaluate", "{run}", "--part", "test"], "nothing to predict"),
+    "part of a text": (["evaluate", "{run}", "{story}", "--part", "valid"], "leave it out"),
     "empty": (["evaluate", "{run}", "{empty}"], "empty"),
     "temperature": (["generate", "{run}", "--temperature", "-1"], "temperature"),
     "length": (["generate", "{run}", "--length", "-1"], "length is -1"),
     "top-p": (["generate", "{run}", "--top-p", "0"], "top_p"),
-    "state": (["generate", "{run}", "--state", "{story}"], "damaged"),
+    "state": (["generate", "{run}", "--state", "{story}"], "not a saved state"),
+    "restart": (
+        ["train", "{story}", "--out", "{new}", "--batches", "random", "--restart", "0.1"],
+        "leave restart out",
+    ),
+    "folders": (["train", "{nowhere}", "--out", "{new}/deep/run"], "no such file"),
     "bptt": (["train", "{story}", "--out", "{new}", "--bptt", "truncated:9,4", "--steps", "1"], "K2 is 4"),
     "random": (["train", "{story}", "--out", "{new}", "--bptt", "random:0", "--steps", "1"], "P is 0"),
     "look": (["train", "{story}", "--out", "{new}", "--validation-tokens", "1"], "validation_tokens is 1"),
@@ -424,6 +430,32 @@ def test_mistakes_are_one_line_and_nothing_is_lost(
     assert not (tmp_path / "new").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["empty.txt"]
     assert before == {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()}
+
+
+def test_a_command_that_fails_leaves_no_default_folder(
+    tmp_path: Path, story: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    unspool("train", "nofile", check=2)
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "runs").mkdir()
+    unspool("train", story, "--window", "90000", "--steps", "1", check=2)
+    assert [path.name for path in tmp_path.rglob("*")] == ["runs"]  # it was there before
+
+
+def test_random_windows_have_no_restarts(story: Path) -> None:
+    made = LanguageModel(batches="random", steps=2, hidden=8, order=1).fit(story)
+    assert made.config_.fixed.restart == 0.0
+
+
+def test_the_mixture_is_advised_where_ngrams_are_better_than_the_network(story: Path, tmp_path: Path) -> None:
+    for steps, wanted in ((3, True), (150, False)):
+        out = tmp_path / str(steps)
+        train = ["train", story, "--out", out, "--order", 2, "--steps", steps, "--learning-rate", 0.02]
+        printed = [unspool(*train, *SIZES).stdout, unspool("show", out).stdout]
+        for each in printed:
+            assert (f"unspool generate {out} --model mixture --prompt" in each) == wanted
+            assert (f"unspool generate {out} --prompt" in each) != wanted
 
 
 def test_a_closed_pipe_ends_a_command_quietly(trained: Path) -> None:

@@ -100,6 +100,28 @@ def test_rows_of_tokens_and_lines_add_up_to_the_measure(
         assert in_order[2]["text"] == "<unk> of time" and in_order[4]["text"] == "last"
 
 
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("kind", ["char", "byte", "word", "space"])
+def test_characters_of_lines_add_up_to_the_measure_with_unknown_tokens_too(
+    kind: str, backward: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = saved(text_model(kind, backward=backward), tmp_path)
+    text = "the Ωx   traveller — été\n\n  Ωmega of  time, ΩΩ時\nlast Ω"
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    lines = tmp_path / "lines.csv"
+    assert not evaluate(run, "--per-line", str(lines), "--json", *["--backward"] * backward)
+    found, rows = json.loads(capsys.readouterr().out), rows_of(lines)
+    assert found["unknown"] > 3
+    assert sum(int(row["characters"]) for row in rows) == found["network"]["characters"]
+    nats = found["network"]["nats"] * found["targets"]
+    assert math.isclose(sum(float(row["nats"]) for row in rows), nats, rel_tol=1e-5)
+    if kind == "char":  # an unknown character is one character; the first one of the reading is not predicted
+        by_line = sorted((int(row["line"]), int(row["characters"])) for row in rows)
+        first, last = (0, 1) if backward else (1, 0)
+        whole = [len(line) for line in text.splitlines(keepends=True)]
+        assert by_line == list(enumerate([whole[0] - first, *whole[1:-1], whole[-1] - last], 1))
+
+
 def test_lines_on_standard_output_leave_the_table_to_standard_error(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

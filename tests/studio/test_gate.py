@@ -1,5 +1,6 @@
 """Nothing passes the gate that is not the page's own: every kind of bad request on every route, over raw sockets."""
 
+import gzip
 import json
 import socket
 import time
@@ -89,6 +90,14 @@ ROUTES = [*GETS, *BODIES, *FILES, "/api/none", "/none.js"]
 def test_the_matrix_has_every_route(quick):
     routes = quick.studio.routes
     assert set(routes.posts()) == set(BODIES) and set(routes.gets()) == set(GETS) and "/" in FILES
+
+
+def test_files_are_sent_compressed_to_those_who_ask_for_it(quick):
+    for path, file in page_files().items():
+        assert quick.raw("GET", path) == (200, file.content)
+        assert quick.raw("GET", path, **{"Accept-Encoding": "gzip"}) == (200, file.compressed)
+        assert gzip.decompress(file.compressed) == file.content
+    assert sum(len(file.compressed) for file in page_files().values()) <= 200_000
 
 
 def bad(client, route):

@@ -28,6 +28,7 @@ def made_with(run: Path) -> dict[str, object]:
 def check(found: dict[str, object]) -> None:
     assert found["unspool"] == __version__ and found["python"] == platform.python_version()
     assert found["numpy"] == np.__version__ and found["cpu"] and found["platform"] == platform.platform()
+    assert found["bf16"] == kernel_info()["bf16"]
     assert found["isa"] == kernel_info()["isa"] and found["threads"] == kernel_info()["threads"]
     assert str(found["started"])[:2] == "20" and "T" in str(found["started"])
 

@@ -13,9 +13,9 @@ from unspool.errors import InputError
 
 CELLS: dict[str, Cell] = {cell.name: cell for cell in (elman.CELL, gru.CELL, lnlstm.CELL, lstm.CELL)}
 DEFAULT = lstm.CELL.name
-"""The cell of a model."""
+"""The cell of a model and of a language model."""
 TASK_DEFAULT = gru.CELL.name
-"""The cell of a task: language, classify, forecast and the others."""
+"""The cell of the other tasks: classify, forecast and so on."""
 PLAIN = elman.CELL.name
 """The cell of the textbook's figures, whose activation can be chosen."""
 

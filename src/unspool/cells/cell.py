@@ -42,6 +42,10 @@ class Cell(Recurrence):
     """The gate that multiplies the old state: its bias sets the initial time constant."""
     input_gate: ClassVar[str] = ""
     """The gate that multiplies the new state, unless it is one minus the forget gate."""
+    input_scale: ClassVar[float] = 0.0
+    """The standard deviation of U x(t) that language models of one-hot tokens start with; 0: 1/√K, as other networks."""
+    learning_rate: ClassVar[tuple[float, float]] = (0.006, 3.0)
+    """The learning rate of language models is the smaller of two: the first number, and the second divided by H."""
     torch: ClassVar[TorchLayer | None] = None
     nodes: ClassVar[tuple[GraphNode, ...]]
     """The nodes of the computational graph of one layer, in topological order."""

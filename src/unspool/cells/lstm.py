@@ -39,6 +39,8 @@ class LSTM(Cell):
     has_cell_state = True
     forget_gate = "f"
     input_gate = "i"
+    input_scale = 0.5
+    learning_rate = (0.03, 4.0)
     tape = Width(4)
     da = Width(4)
     da_over = "tape"

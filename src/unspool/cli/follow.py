@@ -35,6 +35,7 @@ from unspool.training.events import (
     Started,
     StepDone,
     TrainingPlanned,
+    Working,
 )
 from unspool.training.options import BATCH_SIZE
 from unspool.training.recipe import Recipe
@@ -132,7 +133,7 @@ def _collect(event: Event, content: dict[str, Any], view: View, stop: Stop, boar
             content |= {"baselines": [asdict(each) for each in event], "left_out": None}
         case Started(parent, _, new, absent):
             content["from"] = {"run": parent, "new_tokens": new, "absent_tokens": absent}
-        case CorpusReady() | Scoring():
+        case CorpusReady() | Scoring() | Working():
             pass
 
 

@@ -1,6 +1,7 @@
 """Options and output of commands whose model learns while it reads."""
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any, TypeAlias, TypeVar
@@ -105,6 +106,22 @@ def learning_line(scores: LearnedScores) -> str:
     )
 
 
+def diverged_line(nats: float, network: float, K: int, learning: Learning) -> str:
+    """Return a warning if learning made the network worse than a uniform guess; else nothing.
+
+    >>> diverged_line(86.2, 1.7, 71, Learning(learn_rate=5))
+    'learning diverged: 86.2 nats per target, more than the 4.26 of a uniform guess over the vocabulary; lower --learn-rate 5, or leave it out'
+    >>> diverged_line(4.5, 6.1, 71, Learning())
+    ''
+    """
+    if not nats > max(network, math.log(K)):
+        return ""
+    return (
+        f"learning diverged: {nats:.4g} nats per target, more than the {math.log(K):.2f} of a uniform guess over the vocabulary; "
+        f"lower --learn-rate {learning.learn_rate:g}, or leave it out"
+    )
+
+
 def learning_json(scores: LearnedScores | None, rows: list[Row]) -> dict[str, Any]:
     """Return the fields of --json."""
     if scores is None:
@@ -157,7 +174,7 @@ class PromptLearning:
 
 
 def read_prompt(reader: TextGenerator, prompt: str, *, quiet: bool) -> None:
-    """Read the prompt; with --learn, show the progress on standard error."""
+    """Read the prompt; with --learn, show the progress on standard error, and warn if the learning diverged."""
     if reader.learning is None:
         return reader.read(prompt)
     with counting_bar(
@@ -165,6 +182,11 @@ def read_prompt(reader: TextGenerator, prompt: str, *, quiet: bool) -> None:
     ) as bar:
         task = bar.add_task("")
         reader.read(prompt, lambda done, total: bar.update(task, completed=done, total=total))
+    K = len(reader.model.vocab)
+    if reader.learner is not None and reader.learner.updates:
+        warning = diverged_line(reader.learned_nats, 0.0, K, reader.learner.learning)
+        if warning:
+            print(f"unspool: {warning}", file=sys.stderr)
 
 
 def learned_json(reader: TextGenerator) -> dict[str, Any]:

@@ -21,8 +21,8 @@ H, B, TAU, K = 256, 32, 64, 64
 T = TypeVar("T")
 
 
-def with_precision(options: T) -> T:
-    """Return the options with a named precision in place of auto."""
+def with_precision(options: T, *, note: bool = True) -> T:
+    """Return the options with a named precision in place of auto; with `note`, print which in a line on standard error."""
     given: Any = options
     if given.precision != AUTO:
         return options
@@ -32,7 +32,7 @@ def with_precision(options: T) -> T:
     chosen = faster_precision(
         config, getattr(given, "batch_size", None) or B, getattr(given, "window", None) or TAU
     )
-    if not getattr(given, "quiet", False):
+    if note and not getattr(given, "quiet", False):
         why = "measured" if kernel_info()["bf16"] in BF16_INSTRUCTIONS else "no instruction for bf16"
         print(f"unspool: precision {chosen} (auto: {why})", file=sys.stderr)
     return replace(given, precision=chosen)  # type: ignore[no-any-return]

@@ -44,6 +44,14 @@ class Figure:
     value: float | None
 
 
+@dataclass(frozen=True)
+class Progress:
+    """The updates of a training that follows the one that was measured."""
+
+    steps: int
+    planned: int
+
+
 @dataclass
 class RunSummary:
     """The fields of a run that `unspool runs` and `unspool show` print."""
@@ -59,6 +67,8 @@ class RunSummary:
     parameters: int | None = None
     steps: int | None = None
     planned: int | None = None
+    final: Progress | None = None
+    """With --final: the training on the whole text, once it has begun."""
     seconds: float | None = None
     """Training time."""
     valid: float | None = None
@@ -134,7 +144,8 @@ def summarise(run: Path) -> RunSummary:
 def _has_right_types(found: RunSummary) -> bool:
     """Return whether the fields that are printed have their types."""
     texts = [found.kind, found.cell, found.started, found.part, *found.data]
-    integers = [found.hidden, found.steps, found.planned]
+    final = [] if found.final is None else [found.final.steps, found.final.planned]
+    integers = [found.hidden, found.steps, found.planned, *final]
     numbers = [found.seconds, found.valid, *(each.value for each in found.figures)]
     return all(
         each is None or (isinstance(each, kind) and not isinstance(each, bool))
@@ -163,6 +174,9 @@ def _language(found: RunSummary, content: dict[str, Any], log: list[dict[str, An
     found.figures = [Figure(name, "perplexity", _perplexity(nats)) for name, nats in scored]
     if found.state == RESUMABLE:
         found.steps = saved_step(run / run_folder.TRAINING)
+    planned = next((each["final_steps"] for each in reversed(log) if "final_steps" in each), None)
+    if planned is not None:
+        found.final = Progress(planned if complete else saved_step(run / run_folder.FINAL), planned)
 
 
 def _read_state(found: RunSummary, run: Path) -> None:

@@ -6,8 +6,6 @@ from typing import Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
 
-from unspool.cli.options import GROUPS, TEXT, OfText, option_class
-from unspool.data import options as data
 from unspool.data.text.source import files_in
 
 
@@ -26,17 +24,3 @@ def files_read(text: Iterable[str], *more: str | None) -> list[Path]:
     """Return the files that a command reads: its texts, and others that options name (`subword:FILE` too)."""
     names = [*text, *(name.removeprefix("subword:") for name in more if name is not None)]
     return [path for name in names if name != "-" for path in files_in(name)]
-
-
-@option_class(groups=GROUPS | {"Data": TEXT})
-class Reading:
-    """How the texts are read."""
-
-    tokens: str = "char"
-    valid: OfText[str | None] = None
-    """A separate file for the validation split; TEXT is then used for training."""
-    split: data.Split | None = None
-    clean: bool = False
-    min_freq: int = 0
-    errors: str = "strict"
-    newlines: str = "keep"

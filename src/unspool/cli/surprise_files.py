@@ -14,8 +14,8 @@ from unspool.cli.output_files import as_output, check_outputs, is_standard_outpu
 from unspool.data.text.parts import Part
 from unspool.errors import InputError
 from unspool.evaluation.language import NetworkScorer, in_reading_order
-from unspool.evaluation.surprise import DetailedScorer, line_surprises
-from unspool.kernels.arrays import Real
+from unspool.evaluation.surprise import DetailedScorer, characters_of, line_surprises
+from unspool.kernels.arrays import Real, Whole
 from unspool.tasks.language.text_model import TextModel
 
 Row = Iterable[str | float]
@@ -31,7 +31,7 @@ class SurpriseOptions(Replacing):
     per_token: FileOrDash = None
     """Write one row per token to this CSV file, - for standard output: position, token, nats, expected nats (the entropy of the distribution before it), rank."""
     per_line: FileOrDash = None
-    """Write one row per line to this CSV file, - for standard output, the most surprising line first: number, characters, nats per character, nats, text."""
+    """Write one row per line to this CSV file, - for standard output, the most surprising line first: number, characters, nats per character, nats, text. Nats and characters add up to those of the table: the first token of the text is not predicted and not counted."""
 
     @property
     def to_standard_output(self) -> bool:
@@ -107,10 +107,23 @@ def _token_rows(model: TextModel, part: Part, log_probs: Real, scorer: DetailedS
 
 
 def _line_rows(model: TextModel, part: Part, log_probs: Real) -> Iterable[Row]:
-    nats = _in_text_order(-log_probs, model.backward, 0.0)
-    unscored = len(part.ids) - 1 if model.backward else 0
-    pieces = model.decode_stream(map(int, part.ids))
-    lines = list(line_surprises(nats, pieces, lambda t: t != unscored))
+    nats, pieces = _in_text_order(-log_probs, model.backward, 0.0), model.decode_stream(map(int, part.ids))
+    lines = list(line_surprises(nats, _characters(model, part), pieces))
     for line in sorted(lines, key=lambda line: (-line.nats_per_character, line.number)):
         text = model.decode(part.ids[line.start : line.stop]).rstrip("\r\n")
         yield line.number, line.characters, round(line.nats_per_character, 6), round(line.nats, 6), text
+
+
+def _characters(model: TextModel, part: Part) -> Whole:
+    """Return the characters that each token of a part stands for, 0 for the one that is not predicted: in all, those that are scored."""
+    scored = slice(None, -1) if model.backward else slice(1, None)
+    ids, found = part.ids[scored], np.zeros(len(part.ids), np.int64)
+    if model.tokenizer.lossless:
+        special = 1 + len(model.vocab.reserved_tokens)
+        known = [model.tokenizer.width(token)[0] for token in model.vocab.idx_to_token[special:]]
+        widths = np.array([0] * special + known, np.int64)[ids]
+    else:
+        pieces = model.decode_stream(map(int, part.ids))
+        widths = np.array([len(piece) for piece, _ in zip(pieces, part.ids, strict=False)], np.int64)[scored]
+    found[scored] = characters_of(widths, ids == model.vocab.unk, part.widths_after_first(model.backward)[0])
+    return found

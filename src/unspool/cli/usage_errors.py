@@ -17,6 +17,9 @@ from cyclopts.exceptions import (
 from unspool.errors import InputError
 
 UNKNOWN_OPTION = "unknown option "
+SYNONYMS = {"bfloat16": "bf16", "bfloat": "bf16", "fp32": "float32", "f32": "float32", "float": "float32", "single": "float32",
+            "float16": None, "fp16": None, "half": None}  # fmt: skip
+"""Values as other programs call them, and ours; None: there is nothing like it, though the spelling is similar."""
 
 
 def explain(error: CycloptsError) -> str:
@@ -73,7 +76,24 @@ def _what_is_wrong(error: CycloptsError) -> str:
     line = " ".join((own or str(error)).split()).rstrip(".")
     if isinstance(error, CoercionError) and error.msg and error.token and error.token.keyword is None:
         return f"{error.argument.name if error.argument else 'a value'}: {line}"
+    if isinstance(error, CoercionError) and error.token:
+        line = _with_synonym(line, error.token.value)
     return line[:1].lower() + line[1:]
+
+
+def _with_synonym(line: str, value: str) -> str:
+    """Replace the question of cyclopts, which compares spellings, if the value is another name of a choice.
+
+    >>> _with_synonym('Choose from: "float32", "bf16". Did you mean "float32"?', "bfloat16")
+    'Choose from: "float32", "bf16". Did you mean "bf16"?'
+    >>> _with_synonym('Choose from: "float32", "bf16"', "BF16"), _with_synonym('Choose from: "char"', "fp32")
+    ('Choose from: "float32", "bf16". Did you mean "bf16"?', 'Choose from: "char"')
+    """
+    meant = SYNONYMS.get(value.lower(), value.lower())
+    if (value.lower() not in SYNONYMS and value == meant) or not (meant is None or f'"{meant}"' in line):
+        return line
+    line = re.sub(r' Did you mean "[^"]*"\?$', "", line).rstrip(".")
+    return line if meant is None else f'{line}. Did you mean "{meant}"?'
 
 
 def _unknown_option(error: CycloptsError, word: str) -> str:

@@ -8,11 +8,13 @@ The mean of (1) minus (2) over a text is near 0 if the model is calibrated; a to
 model was sure not to see. The surprise of a line is the sum of (1) over its tokens, the line end included, per character.
 """
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unspool.evaluation.language import WINDOW, no_progress
 from unspool.evaluation.read import read_windows
@@ -85,22 +87,37 @@ class Line(NamedTuple):
         return self.nats / self.characters if self.characters else 0.0
 
 
-def line_surprises(nats: Real, pieces: Iterator[str], scored: Callable[[int], bool]) -> Iterator[Line]:
-    """Yield the lines of a text in order: `nats` (n,) and the decoded `pieces` of its tokens, in the order of the text.
+def line_surprises(nats: Real, characters: Whole, pieces: Iterable[str]) -> Iterator[Line]:
+    """Yield the lines of a text in order: `nats` and `characters` (n,) and the decoded `pieces` of its tokens, in the order of the text.
 
-    A line ends with the token that ends with, or contains, a line end. ``scored(t)`` says whether token t was predicted.
+    Both are 0 for a token that was not predicted. A line ends with the token that ends with, or contains, a line end.
 
-    >>> found = line_surprises(np.array([0.0, 1, 2, 4]), iter(["a", "\\n", "bc", "d"]), lambda t: t > 0)
+    >>> found = line_surprises(np.array([0.0, 1, 2, 4]), np.array([0, 1, 2, 1]), iter(["a", "\\n", "bc", "d"]))
     >>> [(line.number, line.characters, line.nats, line.start, line.stop) for line in found]
     [(1, 1, 1.0, 0, 2), (2, 3, 6.0, 2, 4)]
     """
-    number, start, characters, total = 1, 0, 0, 0.0
-    for t in range(len(nats)):
-        piece = next(pieces)
-        if scored(t):
-            characters, total = characters + len(piece), total + float(nats[t])
-        if "\n" in piece:
-            yield Line(number, characters, total, start, t + 1)
-            number, start, characters, total = number + piece.count("\n"), t + 1, 0, 0.0
-    if start < len(nats):
-        yield Line(number, characters, total, start, len(nats))
+    number, start = 1, 0
+    for t, piece in zip(range(len(nats)), pieces, strict=False):
+        if "\n" in piece or t == len(nats) - 1:
+            here = slice(start, t + 1)
+            yield Line(number, int(characters[here].sum()), math.fsum(nats[here]), start, t + 1)
+            number, start = number + piece.count("\n"), t + 1
+
+
+def characters_of(widths: Whole, unknown: NDArray[np.bool_], total: int) -> Whole:
+    """Return how many characters of a text each token stands for, (n,): they add up to `total`.
+
+    `widths` holds the characters of the tokens that are known. The rest of the text belongs to the `unknown` tokens, an equal share
+    to each. If nothing is left for them, because the tokens are not the whole text (words), every width is scaled.
+
+    >>> characters_of(np.array([2, 0, 1, 0]), np.array([False, True, False, True]), 8).tolist()
+    [2, 2, 1, 3]
+    >>> characters_of(np.array([2, 2, 1]), np.zeros(3, bool), 6).tolist()  # blanks that no token contains
+    [2, 2, 2]
+    """
+    left, share = total - int(widths[~unknown].sum()), np.where(unknown, 1, 0)
+    found = np.where(unknown, 0, widths)
+    if left < share.sum() or not unknown.any():
+        share, left, found = np.where(unknown, 1, widths), total, np.zeros_like(widths)
+    ends = np.cumsum(share, dtype=np.int64) * left // max(int(share.sum()), 1)
+    return np.asarray(found + np.diff(ends, prepend=0), np.int64)

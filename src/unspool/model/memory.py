@@ -37,7 +37,7 @@ def refuse_too_large(config: ModelConfig, B: int, tau: int, recompute: str = "no
     """Raise where training would need more memory than is free."""
     require_memory(
         bytes_of_training(config, B, tau, recompute),
-        f"a {config.cell} with hidden {config.hidden:,}, layers {config.layers:,}, {config.inputs:,} tokens, batch {B:,} and window "
-        f"{tau:,}",
+        f"a network with cell {config.cell}, hidden {config.hidden:,}, layers {config.layers:,}, {config.inputs:,} tokens, "
+        f"batch {B:,} and window {tau:,}",
         "choose smaller sizes",
     )

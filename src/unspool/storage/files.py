@@ -205,6 +205,11 @@ def checksum_ok(content: bytes) -> bool:
     return hashlib.sha256(zeros).hexdigest().encode() == found[1]
 
 
+def has_checksum(content: bytes) -> bool:
+    """Return whether the content holds a SHA-256, right or wrong: other programs write none."""
+    return _CHECKSUM.search(content) is not None
+
+
 def lock(file: IO[bytes]) -> bool:
     """Lock a file exclusively until it is closed; return False if the file system has no locks.
 

@@ -91,18 +91,31 @@ def atomic_folder(folder: Path, *, may_exist: bool = False, replaces: bool = Fal
     """Yield an unfinished folder; rename it to `folder` if the block ends without an error.
 
     A non-empty folder of that name is an error. With `may_exist` the existing folder stays; with `replaces` the new one
-    replaces it.
+    replaces it. Parent folders are made as needed, and removed again after an error.
     """
     check_path(folder)
     with renamed_in_errors(folder, folder):
         target = Path(os.path.realpath(folder))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with staged(target) as unfinished, renamed_in_errors(unfinished, folder):
+        with _parents(target), staged(target) as unfinished, renamed_in_errors(unfinished, folder):
             unfinished.mkdir()
             yield unfinished
             _sync_all(unfinished)
             _move(unfinished, target, may_exist=may_exist, replaces=replaces)
             sync_name(target)
+
+
+@contextmanager
+def _parents(target: Path) -> Iterator[None]:
+    """Make the missing parents of a path; after an error, remove those that are still empty."""
+    missing = [parent for parent in target.parents if not os.path.lexists(parent)]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for parent in missing:  # the deepest first
+                parent.rmdir()
+        raise
 
 
 def _move(unfinished: Path, target: Path, *, may_exist: bool, replaces: bool) -> None:

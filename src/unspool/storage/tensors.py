@@ -21,6 +21,7 @@ from unspool.kernels.arrays import Floats
 from unspool.storage.files import (
     CHECKSUM_PLACEHOLDER,
     checksum_ok,
+    has_checksum,
     read_bytes,
     with_checksum,
     write_atomic,
@@ -44,12 +45,19 @@ def write_arrays(path: str | Path, arrays: Mapping[str, Floats], metadata: Mappi
     write_atomic(path, with_checksum(save(tensors, {METADATA_KEY: words})))
 
 
-def read_arrays(path: str | Path) -> tuple[dict[str, Floats], dict[str, Any]]:
-    """Return the arrays and plain values that `write_arrays` wrote; raise FileError if the checksum does not match."""
+def read_arrays(
+    path: str | Path, kind: str = "a file of unspool"
+) -> tuple[dict[str, Floats], dict[str, Any]]:
+    """Return the arrays and plain values that `write_arrays` wrote; raise FileError if the checksum does not match.
+
+    `kind` names the file in the message for one that has no checksum.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
     content = read_bytes(path)
+    if not has_checksum(content):
+        raise FileError(f"{path}: not {kind}, or damaged: it has no checksum")
     _refuse_damage(path, content)
     header = parse_json(content[8 : 8 + int.from_bytes(content[:8], "little")], path)
     text = read_as(Header, header, path)["__metadata__"].get(METADATA_KEY)

@@ -82,7 +82,12 @@ def application(
 
     async def page(request: Request) -> Response:
         file: File = files[request.url.path]
-        return respond(200, b"" if request.method == "HEAD" else file.content, file.type)
+        answer = respond(200, b"" if request.method == "HEAD" else file.content, file.type)
+        if request.method != "HEAD" and "gzip" in request.headers.get("accept-encoding", ""):
+            answer = respond(200, file.compressed, file.type)
+            answer.headers["content-encoding"] = "gzip"
+        answer.headers["vary"] = "accept-encoding"
+        return answer
 
     async def other(request: Request) -> Response:
         if request.url.path in known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,14 +18,21 @@ class File(NamedTuple):
     """A file of the page."""
 
     content: bytes
+    compressed: bytes
+    """The content by gzip: what a browser receives."""
     type: str
 
 
 def page_files(folder: Path = PAGE) -> dict[str, File]:
     """Return the files of the page by their path in the address; / is index.html."""
     found = {
-        "/" + path.relative_to(folder).as_posix(): File(path.read_bytes(), TYPES[path.suffix])
+        "/" + path.relative_to(folder).as_posix(): _file(path)
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix in TYPES
     }
     return found | ({"/": found["/index.html"]} if "/index.html" in found else {})
+
+
+def _file(path: Path) -> File:
+    content = path.read_bytes()
+    return File(content, gzip.compress(content, mtime=0), TYPES[path.suffix])

@@ -155,9 +155,7 @@ class LearningReader:
             loss = model.loss(output, y, weights=weights)
         if not math.isfinite(loss.sum):
             rate = self.learning.learn_rate
-            raise Diverged(
-                f"the loss is {loss.sum} after {self.updates:,} updates: lower learn_rate={rate:g}"
-            )
+            raise Diverged(f"the loss is {loss.sum} after update {self.updates:,}: lower learn_rate={rate:g}")
         if learn:
             model.backward(output, loss.dh, gradient, weights=weights, consume=True)
             model.fold_input_tables(gradient, weights)

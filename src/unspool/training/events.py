@@ -64,6 +64,11 @@ class RunConfig:
             )
         feeds_tokens = self.given.get("pattern") == "10.4" and self.given.get("feedback", "token") == "token"
         object.__setattr__(self, "given", check(self.given))
+        if self.batches == "random" and self.recipe is None and self.given.get("restart"):
+            raise InputError(
+                f"restart is {self.given['restart']:g}, but with batches random every window starts from h(0): leave restart out, "
+                "or choose batches sequential"
+            )
         if self.bptt == AUTO:
             self._check_auto(feeds_tokens)
         else:
@@ -219,6 +224,13 @@ class Scoring:
 
 
 @dataclass(frozen=True)
+class Working:
+    """The work before the next event takes a while."""
+
+    what: str
+
+
+@dataclass(frozen=True)
 class Evaluated:
     """The best model, and the held-out part by it, from end to end."""
 
@@ -271,5 +283,6 @@ Event: TypeAlias = (
     | StepDone
     | PlanChanged
     | Scoring
+    | Working
     | Evaluated
 )

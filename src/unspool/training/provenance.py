@@ -2,7 +2,7 @@
 
 >>> made_with = provenance("9f86d0…")
 >>> sorted(made_with)
-['cpu', 'data_sha256', 'isa', 'numpy', 'platform', 'python', 'started', 'threads', 'unspool']
+['bf16', 'cpu', 'data_sha256', 'isa', 'numpy', 'platform', 'python', 'started', 'threads', 'unspool']
 """
 
 import hashlib
@@ -28,6 +28,7 @@ def provenance(data_sha256: str | None) -> dict[str, Any]:
         "platform": platform.platform(),
         "cpu": _cpu(),
         "isa": kernel["isa"],
+        "bf16": kernel["bf16"],
         "threads": kernel["threads"],
         "data_sha256": data_sha256,
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),

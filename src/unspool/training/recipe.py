@@ -4,8 +4,8 @@ Of a text of T tokens, a network with N weights inside (those to the output not 
 
     D = seconds · updates a second · B · tau                                                            (1)
     H: the largest of SIZES that still reads D ≥ READ · N tokens                                        (2)
-    learning rate = min(HIGHEST, RATE / H)                                                              (3)
-    dropout = DROPOUT · E / (E + HALF),  E = D / T epochs                                               (4)
+    learning rate = min(r, q / H), with r and q of the cell                                             (3)
+    dropout = DROPOUT · e / (e + 1),  e = (E / HALF)²,  E = D / T epochs                                (4)
     K > 1,024: dropout = max((4), WORD_DROPOUT · x / (x + 1)), decay = WORD_DECAY · x / (x + 1),
                x = (E · K / T / RARE)²                                                                  (5)
 
@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from unspool.cells import PLAIN, TASK_DEFAULT, CellName, cell_named
+from unspool.cells import DEFAULT, PLAIN, TASK_DEFAULT, CellName, cell_named
 from unspool.errors import InputError
 from unspool.kernels.arrays import Activation, Precision
 from unspool.model import options as network
@@ -33,15 +33,11 @@ from unspool.training import options as o
 
 SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
 """H is one of these: whole vectors, and near enough to each other."""
-READ = 4.0
+READ = 6.0
 """How many tokens are read for each weight."""
-RATE = 3.0
-"""The learning rate times H."""
-HIGHEST = 0.006
-"""The learning rate of small networks."""
-DROPOUT = 0.4
+DROPOUT = 0.6
 """What dropout comes near to over many epochs."""
-HALF = 5.0
+HALF = 7.0
 """After how many epochs half of it is reached."""
 WORD_DROPOUT, WORD_DECAY = 0.6, 0.5
 """The dropout and weight decay that a large vocabulary comes near to."""
@@ -66,7 +62,7 @@ MEASUREMENTS = 3
 class Recipe:
     """The numbers of a training, all fixed before its first update: with them it can be repeated to the bit."""
 
-    cell: CellName = TASK_DEFAULT
+    cell: CellName = DEFAULT
     hidden: int = 256
     layers: int = 1
     embedding: int = 0
@@ -146,7 +142,7 @@ def choose_recipe(
     ...     measure=lambda recipe: 28e9 / (weights(recipe, 65)[1] * recipe.batch_size * recipe.window),
     ... )
     >>> recipe.hidden, recipe.window, recipe.learning_rate, recipe.dropout, recipe.steps
-    (512, 100, 0.0059, 0.2, 3202)
+    (384, 100, 0.0104, 0.29, 4270)
     """
     given, begin = check(given), clock()
     sizes = [_of_size(H, vocabulary, tokens, given) for H in _hiddens(given)]
@@ -163,7 +159,8 @@ def choose_recipe(
 
 def _regularisation(epochs: float, vocabulary: int, tokens: int) -> tuple[float, float]:
     """Return dropout and weight decay after (4) and (5)."""
-    dropout = DROPOUT * epochs / (epochs + HALF)  # (4)
+    e = (epochs / HALF) ** 2
+    dropout = DROPOUT * e / (e + 1)  # (4)
     if vocabulary <= INPUT_TABLE_LIMIT:
         return round(dropout, 2), 0.0
     x = (epochs * vocabulary / max(1, tokens) / RARE) ** 2  # (5)
@@ -196,17 +193,18 @@ def _check_network(given: Mapping[str, Any]) -> None:
     ModelConfig(
         inputs=1,
         outputs=1,
-        cell=given.get("cell", _cell(given)),
+        cell=given.get("cell", _cell(given, vocabulary=0)),
         pattern=pattern,
         learn_h0=given.get("h0") == "learned",
         **{name: given[name] for name in names if name in given},
     )
 
 
-def _cell(given: Mapping[str, Any]) -> CellName:
-    """Choose the cell if it is not given: the plain one if only that can be meant."""
-    plain = given.get("pattern") == "10.4" or given.get("activation", "tanh") != "tanh"
-    return PLAIN if plain else TASK_DEFAULT
+def _cell(given: Mapping[str, Any], vocabulary: int) -> CellName:
+    """Choose the cell if it is not given: the plain one if only that can be meant; that of the tasks for a large vocabulary."""
+    if given.get("pattern") == "10.4" or given.get("activation", "tanh") != "tanh":
+        return PLAIN
+    return TASK_DEFAULT if vocabulary > INPUT_TABLE_LIMIT else DEFAULT
 
 
 def weights(recipe: Recipe, vocabulary: int) -> tuple[int, int]:
@@ -248,15 +246,19 @@ def _of_size(H: int, vocabulary: int, tokens: int, given: Mapping[str, Any]) -> 
     B = given.get(
         "batch_size", max(1, min(ROWS, tokens // (4 * TAU)))
     )  # a short text: fewer rows, of some length
+    name: CellName = given.get("cell", _cell(given, vocabulary))
+    cell, embedding = cell_named(name), given.get("embedding", H if many or tied else 0)
+    highest, per_unit = cell.learning_rate
     chosen = Recipe(
-        cell=_cell(given),
+        cell=name,
         hidden=H,
-        embedding=H if many or tied else 0,
+        embedding=embedding,
         tied=tied,
         batch_size=B,
         window=max(1, min(TAU, (tokens - 1) // B)),
+        input_scale=0.0 if embedding else cell.input_scale,
         restart=RESTART,
-        learning_rate=round(min(HIGHEST, RATE / H), 4),  # (3)
+        learning_rate=round(min(highest, per_unit / H), 4),  # (3)
         steps=1,
     )
     return replace(chosen, **given)

@@ -55,6 +55,23 @@ def stopped_in(run_of_events, kind: type, step: int) -> None:
     raise AssertionError("there is no such update")
 
 
+def test_a_run_that_is_stopped_in_the_final_training_shows_both(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped_in(run(config_of(place), out=tmp_path / "stopped"), FinalStep, 4)
+    for name, folder, final_done in (("stopped", tmp_path, 4), ("whole", place, 11)):
+        assert not main(["show", str(folder / name), "--json"])
+        found = json.loads(capsys.readouterr().out)
+        assert (found["steps"], found["planned"]) == (9, 9)
+        assert found["final"] == {"steps": final_done, "planned": 11}
+        assert found["state"] == ("resumable" if final_done == 4 else "finished")
+    assert not main(["show", str(tmp_path / "stopped")])
+    printed = capsys.readouterr().out
+    assert "9 + 4/11 updates" in printed and "of the measured model + of the final one" in printed
+    assert not main(["runs", str(tmp_path)])
+    assert "9 + 4/11" in capsys.readouterr().out
+
+
 def same_run(one: Path, two: Path) -> bool:
     return all((one / name).read_bytes() == (two / name).read_bytes() for name in (MODEL, MEASURED, MIXTURE))
 

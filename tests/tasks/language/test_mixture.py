@@ -23,11 +23,12 @@ from unspool.storage.tensors import read_arrays, write_arrays
 from unspool.tasks.language import mixture as mixing
 from unspool.tasks.language.estimator import LanguageModel
 from unspool.tasks.language.generator import TextGenerator
-from unspool.tasks.language.mixture import Orders, mix, orders_of
+from unspool.tasks.language.mixture import Orders, count_for_mixture, mix, orders_of
+from unspool.tasks.language.plan import plan
 from unspool.tasks.language.run import resume, run
 from unspool.tasks.language.text_model import TextModel
 from unspool.training.dynamic import Learning
-from unspool.training.events import Baseline, CorpusReady, Evaluated, RunConfig
+from unspool.training.events import Baseline, CorpusReady, Evaluated, RunConfig, Working
 
 LINES = [f"{who} {does} the {what} of {when}.\n" for who in ("she", "he") for does in ("sells", "saw", "has")
          for what in ("shells", "sea", "shore") for when in ("old", "late", "the north")]  # fmt: skip
@@ -103,6 +104,25 @@ def test_a_resumed_run_has_the_same_mixture(tmp_path: Path, backward: bool) -> N
     assert isinstance(ended, Evaluated) and ended.mixed == whole.mixed
     one, two = ((tmp_path / name / run_folder.MIXTURE).read_bytes() for name in ("whole", "stopped"))
     assert one == two
+
+
+@pytest.mark.parametrize("limit", [{"minutes": 0.005}, {"given": SMALL}])
+def test_ngrams_are_counted_within_the_time_limit(limit: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = list[str]()
+
+    def noted(*arguments: object, **more: object) -> object:
+        calls.append("counted")
+        return count_for_mixture(*arguments, **more)
+
+    monkeypatch.setattr("unspool.tasks.language.run.count_for_mixture", noted)
+    monkeypatch.setattr(
+        "unspool.tasks.language.run.plan", lambda *given: (calls.append("planned"), plan(*given))[1]
+    )
+    for event in run(replace(config_of(), **{"given": {"hidden": 8}} | limit), texts=[text_source(TEXT)]):
+        if isinstance(event, Working):
+            calls.append("working")
+    in_time = "minutes" in limit
+    assert calls == (["counted", "planned", "working"] if in_time else ["planned", "working", "counted"])
 
 
 def test_the_part_is_scored_by_the_saved_mixture(folder: Path, tmp_path: Path) -> None:
@@ -215,7 +235,8 @@ def test_the_fit_reads_at_most_so_much_of_the_validation_split(monkeypatch: pyte
     assert isinstance(events[0], CorpusReady) and isinstance(events[-1], Evaluated)
     corpus, model = events[0].corpus, events[-1].model
     network = np.full(len(corpus.test.ids) - 1, -1.0)
-    whole = mix(model, corpus, Orders(3, 3), "test", network, backward=False)
+    counted = count_for_mixture(corpus, Orders(3, 3), backward=False)
+    whole = mix(model, corpus, counted, "test", network, backward=False)
     monkeypatch.setattr(mixing, "FITTED", 50)
-    short = mix(model, corpus, Orders(3, 3), "test", network, backward=False)
+    short = mix(model, corpus, counted, "test", network, backward=False)
     assert whole is not None and short is not None and not (whole.mixture.v == short.mixture.v).all()

@@ -27,6 +27,7 @@ from unspool.training.events import (
     Scoring,
     StepDone,
     TrainingPlanned,
+    Working,
 )
 from unspool.training.timing import measure_update_rate
 
@@ -49,7 +50,7 @@ def changed(config: RunConfig, **given: object) -> RunConfig:
 def test_the_stages_come_in_the_order_of_the_walk(config: RunConfig) -> None:
     events = list(run(config))
     kinds = [type(event) for event in events]
-    assert kinds == [CorpusReady, list, TrainingPlanned, *[StepDone] * 40, Scoring, Evaluated]
+    assert kinds == [CorpusReady, list, TrainingPlanned, *[StepDone] * 40, Scoring, Working, Evaluated]
     steps = [event for event in events if isinstance(event, StepDone)]
     assert [step.report.step for step in steps] == list(range(1, 41))
     assert (
@@ -159,7 +160,14 @@ def test_a_run_stopped_anywhere_goes_on_to_the_same_bits(
 def test_a_finished_run_resumed_is_only_judged_again(config: RunConfig, tmp_path: Path) -> None:
     first = list(run(config, out=tmp_path / "run"))[-1]
     carry_after = list(resume(tmp_path / "run"))
-    assert [type(event) for event in carry_after] == [CorpusReady, list, TrainingPlanned, Scoring, Evaluated]
+    assert [type(event) for event in carry_after] == [
+        CorpusReady,
+        list,
+        TrainingPlanned,
+        Scoring,
+        Working,
+        Evaluated,
+    ]
     assert carry_after[-1].measure == first.measure
     assert sum("judged" in entry for entry in read_log(tmp_path / "run" / run_folder.LOG)) == 1
 

@@ -158,7 +158,7 @@ def test_the_printed_command_repeats_the_run_and_show_names_its_start(
     ("options", "message"),
     [
         (["--hidden", "32"], "hidden is 32, but the model of .* was trained with 16"),
-        (["--cell", "lstm"], "cell is lstm"),
+        (["--cell", "gru"], "cell is gru"),
         (["--tokens", "word"], "tokens is word"),
         (["--clean"], "clean is True"),
         (["--backward"], "backward is True"),
@@ -175,6 +175,34 @@ def test_options_that_contradict_the_run_are_refused_in_one_line(
     assert printed.count("\n") == 1
     assert re.search(message, printed)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_given_option_is_not_ignored_because_it_is_the_default(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    LanguageModel(tokens="word", steps=2, hidden=8, order=1, newlines="lf", out=tmp_path / "words").fit(OLD)
+    train = [
+        "train",
+        str(place / "new.txt"),
+        "--from",
+        str(tmp_path / "words"),
+        "--steps",
+        "2",
+        "--order",
+        "1",
+        "--json",
+    ]
+    for options, message in [
+        (["--tokens", "char"], "tokens is char, but"),
+        (["--newlines", "keep"], "newlines is keep, but"),
+    ]:
+        assert main([*train, "--out", str(tmp_path / "refused"), *options]) == 2
+        printed = capsys.readouterr().err
+        assert message in printed and printed.count("\n") == 1
+        assert not (tmp_path / "refused").exists()
+    assert not main([*train, "--out", str(tmp_path / "same"), "--tokens", "word", "--min-freq", "0"])
+    settings = json.loads(capsys.readouterr().out)["config"]["settings"]
+    assert (settings["tokens"], settings["newlines"]) == ("word", "lf")
 
 
 def test_a_word_model_goes_on_with_its_tokenizer_and_rare_words() -> None:

@@ -57,7 +57,7 @@ def compress_command(
     run
         The folder of a run with lossless tokens: char, byte, jieba or subword (not word or space). With --learn it can be left out: unspool compress FILE --learn.
     file
-        The file to compress: text or any other bytes.
+        The file to compress: text or any other bytes; /dev/stdin for standard input, with --out.
     learn
         Learn from the file while compressing it; decompression learns the same and takes as long. Without a run, a small network and counts start from nothing, and decompression needs only the compressed file.
     model

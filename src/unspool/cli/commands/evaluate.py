@@ -4,9 +4,12 @@ Every target is scored once; the state is carried from the first token to the la
 """
 
 import math
+import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from cyclopts import Parameter
@@ -14,7 +17,7 @@ from rich.console import Console
 
 from unspool.baselines.language import default_order, has_test, language_baselines
 from unspool.baselines.mixture import Mixture, cross_fitted
-from unspool.cli.learning import LearnOptions, learning_json, learning_line, learning_rows
+from unspool.cli.learning import LearnOptions, diverged_line, learning_json, learning_line, learning_rows
 from unspool.cli.options import CommonOptions, Flag
 from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.progress import waiting
@@ -30,6 +33,7 @@ from unspool.evaluation.metrics import Metrics, measure
 from unspool.kernels.arrays import Ids, Real
 from unspool.options import check_order
 from unspool.storage import run_folder
+from unspool.tasks.language.learning import LearnedScores
 from unspool.tasks.language.mixture import cost_as_json
 from unspool.tasks.language.text_model import TextModel
 
@@ -75,6 +79,8 @@ def evaluate_command(
     options.apply()
     if order is not None:
         check_order(order, least=0)
+    if text and part:
+        raise InputError(f"--part {part} is a split of the text of {run}; leave it out to score another text")
     files.check(text or [], json=options.json)
     learning.learning()
     model = TextModel.load(run, mixture=True)
@@ -83,37 +89,64 @@ def evaluate_command(
     console = notes(options, stderr=files.to_standard_output)
     with waiting(console, "counting n-grams …"):
         found = _counted(run, model, judged, order)
-    with scoring_bar(console) as progress:
-        task = progress.add_task("", total=len(judged.ids) - 1)
-        network = files.scorer(model, window, lambda done, _: progress.update(task, completed=done))
+    with _scoring(console, len(judged.ids) - 1) as on_progress:
+        network = files.scorer(model, window, on_progress)
         log_probs = network.log_prob(in_reading_order(judged.ids, model.backward))
     result = measure(log_probs, *judged.widths_after_first(model.backward))
-    more = _mixed(model, judged, log_probs)
-    with scoring_bar(console) as progress:
-        task = progress.add_task("", total=len(judged.ids) - 1, visible=learning.learn)
-        learned = learning.score(
-            model,
-            judged,
-            _valid(run, model, judged),
-            lambda done, total: progress.update(task, completed=done, total=total),
-        )
-    learned_rows = learning_rows(learned, model, judged)
+    mixed = _mixed(model, judged, log_probs)
+    with _scoring(console, len(judged.ids) - 1, visible=learning.learn) as on_progress:
+        learned = learning.score(model, judged, _valid(run, model, judged), on_progress)
+    scores = Scores(found, result, mixed, learned, learning_rows(learned, model, judged))
     written = files.write(model, judged, log_probs, network)
+    if warning := scores.warning(len(model.vocab)):
+        print(f"unspool: {warning}", file=sys.stderr)
     if options.json:
-        content = _as_json(run, model, judged, found, result, more)
-        return print_json(content | learning_json(learned, learned_rows) | written)
+        return print_json(_as_json(run, model, judged, scores) | written)
     _describe(console, model, judged)
-    table = terminal(stderr=files.to_standard_output)
-    table.print(measures_table(found, result, more + learned_rows))
-    table.print(verdict(found, result))
-    if model.mixture is not None:
-        table.print(mixture_line(_cost(run, model.mixture), more[0].measure))
-    else:
-        table.print(NOT_MIXED, style="dim")
-    if learned is not None:
-        table.print(learning_line(learned), style="dim")
+    _print(terminal(stderr=files.to_standard_output), run, model, scores)
     for path in written.values():
         console.print(f"written: {path}")
+
+
+class Scores(NamedTuple):
+    """The figures of a text."""
+
+    baselines: list[Row]
+    network: Metrics
+    mixed: Row | None
+    """Of the mixture of the network with n-grams."""
+    learned: LearnedScores | None
+    learned_rows: list[Row]
+    """Of the network that learns while it reads, and of its mixture."""
+
+    def warning(self, K: int) -> str:
+        """Return one line if the learning diverged; else nothing."""
+        if self.learned is None:
+            return ""
+        nats = self.learned_rows[0].measure.nats
+        return diverged_line(nats, self.network.nats, K, self.learned.choice.learning)
+
+
+@contextmanager
+def _scoring(console: Console, total: int, *, visible: bool = True) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar; yield the function that moves it, for the number of scored targets and their total."""
+    with scoring_bar(console) as progress:
+        task = progress.add_task("", total=total, visible=visible)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _print(table: Console, run: Path, model: TextModel, scores: Scores) -> None:
+    """Print the table and the lines below it."""
+    mixed = [] if scores.mixed is None else [scores.mixed]
+    table.print(measures_table(scores.baselines, scores.network, mixed + scores.learned_rows))
+    if len(scores.baselines) > 1:  # with --order 0 there are no n-grams to compare with
+        table.print(verdict(scores.baselines, scores.network))
+    if model.mixture is not None and scores.mixed is not None:
+        table.print(mixture_line(_cost(run, model.mixture), scores.mixed.measure))
+    else:
+        table.print(NOT_MIXED, style="dim")
+    if scores.learned is not None:
+        table.print(learning_line(scores.learned), style="dim")
 
 
 def _read(run: Path, model: TextModel, text: list[str] | None, part: str | None) -> Part:
@@ -160,49 +193,47 @@ def _counted(run: Path, model: TextModel, part: Part, order: int | None) -> list
     return found
 
 
-def _mixed(model: TextModel, part: Part, network: Real) -> list[Row]:
+def _mixed(model: TextModel, part: Part, network: Real) -> Row | None:
     """Score the mixture of the run; of the validation split, on which it was fitted, each half by a fit on the other."""
     if model.mixture is None:
-        return []
+        return None
     ids = in_reading_order(part.ids, model.backward)
     fitted_on = part.name == "valid"
     log_probs = (
         cross_fitted(model.mixture, ids, network) if fitted_on else model.mixture.log_prob(ids, network)
     )
-    return [Row("mixture", measure(log_probs, *part.widths_after_first(model.backward)))]
+    return Row("mixture", measure(log_probs, *part.widths_after_first(model.backward)))
 
 
 def _cost(run: Path, mixture: Mixture) -> dict[str, Any]:
     return cost_as_json(mixture, None, Path(run) / run_folder.MIXTURE)
 
 
-def _as_json(
-    run: RunFolder, model: TextModel, part: Part, found: list[Row], network: Metrics, more: list[Row]
-) -> dict[str, Any]:
-    mixed = {} if model.mixture is None else _cost(run, model.mixture) | more[0].measure.to_json()
-    return (
-        {
-            "run": str(run),
-            "part": part.name,
-            "tokens": len(part.ids),
-            "targets": len(part.ids) - 1,
-            "characters": part.characters,
-            "bytes": part.bytes,
-            "unknown": part.unknown,
-            "unknown_scored_as": "<unk>",
-            "vocabulary": len(model.vocab),
-            "backward": model.backward,
-            "network": network.to_json(),
-            "baselines": [
-                {"name": each.name, "seconds": each.seconds, "counts": each.counts} | each.measure.to_json()
-                for each in found
-            ],
-            "best_baseline": best_as_json(found, network),
-            "provenance": run_folder.read_config(run, "language").get("provenance"),
-        }
-        | ({"mixture": mixed} if mixed else {})
-        | ({"final": True} if model.is_final else {})
-    )
+def _as_json(run: RunFolder, model: TextModel, part: Part, scores: Scores) -> dict[str, Any]:
+    content = {
+        "run": str(run),
+        "part": part.name,
+        "tokens": len(part.ids),
+        "targets": len(part.ids) - 1,
+        "characters": part.characters,
+        "bytes": part.bytes,
+        "unknown": part.unknown,
+        "unknown_scored_as": "<unk>",
+        "vocabulary": len(model.vocab),
+        "backward": model.backward,
+        "network": scores.network.to_json(),
+        "baselines": [
+            {"name": each.name, "seconds": each.seconds, "counts": each.counts} | each.measure.to_json()
+            for each in scores.baselines
+        ],
+        "best_baseline": best_as_json(scores.baselines, scores.network),
+        "provenance": run_folder.read_config(run, "language").get("provenance"),
+    }
+    if model.mixture is not None and scores.mixed is not None:
+        content["mixture"] = _cost(run, model.mixture) | scores.mixed.measure.to_json()
+    if model.is_final:
+        content["final"] = True
+    return content | learning_json(scores.learned, scores.learned_rows)
 
 
 def _describe(console: Console, model: TextModel, part: Part) -> None:

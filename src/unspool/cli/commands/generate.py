@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from cyclopts import Parameter
 
@@ -16,7 +16,8 @@ from unspool.cli.options import FileOrDash, Flag, Replacing
 from unspool.cli.output import print_json
 from unspool.cli.output_files import as_output, check_outputs, is_standard_output, output
 from unspool.cli.sources import RunFolder
-from unspool.errors import InputError
+from unspool.data.text.decoding import read_file
+from unspool.errors import EmptyInput, InputError
 from unspool.kernels.memory import require_memory
 from unspool.kernels.native import set_threads
 from unspool.model.generate import TEMPERATURE, Sampling
@@ -71,6 +72,16 @@ class Options:
     json: Flag = False
     """Print JSON."""
 
+    def check_files(self, *, force: bool) -> None:
+        """Raise where the files cannot be what they are given for, and for an empty stop text."""
+        StopFilter(self.stop)
+        if self.save_state is not None and is_standard_output(as_output(self.save_state)):
+            raise InputError(
+                f"--save-state is {self.save_state}: the text goes to standard output; give a file"
+            )
+        inputs = [file for file in [self.prompt_file] if str(file) != "-"]
+        check_outputs(self.save_state, force=force, inputs=inputs)
+
     def sampling(self) -> Sampling:
         """Give how tokens are drawn; refuse what cannot be asked for."""
         for name, value, least in (("length", self.length, 0), ("samples", self.samples, 1)):
@@ -103,20 +114,11 @@ def generate(
     if options.threads is not None:
         set_threads(options.threads)
     sampling, learn = options.sampling(), learning.learning()
-    StopFilter(options.stop)  # refuses an empty text before anything is read
-    if options.save_state is not None and is_standard_output(as_output(options.save_state)):
-        raise InputError(
-            f"--save-state is {options.save_state}: the text goes to standard output; give a file"
-        )
-    check_outputs(
-        options.save_state,
-        force=replacing.force,
-        inputs=[file for file in [options.prompt_file] if str(file) != "-"],
-    )
+    options.check_files(force=replacing.force)
     mixture, prompt = options.model == "mixture", _prompt(options.prompt, options.prompt_file)
-    reader = TextGenerator(TextModel.load(run, mixture=mixture), learn, mixture=mixture)
     if learn is not None and not prompt:
         raise InputError("--learn needs a text to learn from; give --prompt or --prompt-file")
+    reader = TextGenerator(TextModel.load(run, mixture=mixture), learn, mixture=mixture)
     if options.json or reader.model.backward:  # else every token is printed and forgotten
         what = f"holding {options.samples:,} texts of {options.length:,} tokens"
         require_memory(BYTES * options.length * options.samples, what, "choose fewer or shorter texts")
@@ -128,8 +130,39 @@ def generate(
     read_prompt(reader, prompt, quiet=options.json)
     if reader.pending is None:
         reader.read_start()
-    texts, stopped, drawn = list[str](), list[str | None](), 0
-    begun, start = reader.copy_state(), time.perf_counter()
+    written = list(_samples(reader, prompt, seed, sampling, options))
+    drawn, seconds = sum(each.drawn for each in written), sum(each.seconds for each in written)
+    speed = drawn / max(seconds, 1e-9)
+    if options.save_state is not None:
+        with output(options.save_state, force=replacing.force) as path:
+            reader.save(path, seed)
+    if options.json:
+        content = {"run": str(run), "model": options.model, "prompt": prompt, "seed": seed}
+        content |= {"length": options.length, "texts": [each.text for each in written]}
+        content |= {"stopped": [each.stopped for each in written], "tokens_per_second": speed}
+        print_json(content | learned_json(reader))
+    elif sys.stderr.isatty() and options.length:
+        print(f"unspool: {drawn:,} tokens, {speed:,.0f} tokens/s", file=sys.stderr)
+
+
+class Sample(NamedTuple):
+    """A generated text."""
+
+    text: str
+    """Only with --json: else it is printed and forgotten."""
+    stopped: str | None
+    """The stop text that ended it."""
+    drawn: int
+    """Its tokens, those of the stop text included."""
+    seconds: float
+    """The time to draw and show them."""
+
+
+def _samples(
+    reader: TextGenerator, prompt: str, seed: int, sampling: Sampling, options: Options
+) -> Iterator[Sample]:
+    """Generate every sample from the same state; print it, or with --json return it."""
+    begun = reader.copy_state()
     for number in range(options.samples):
         if number:
             reader.restore(begun)
@@ -138,21 +171,8 @@ def generate(
         if options.samples > 1 and not options.json:
             print("\n" * (number > 0) + f"--- sample {number + 1}, seed {seed + number}")
         tokens = islice(reader.write(seed + number, sampling), options.length)
-        shown = _show(reader, prompt, tokens, stop, quiet=options.json)
-        drawn += reader.drawn - first
-        if options.json:
-            texts.append(shown)
-            stopped.append(stop.found)
-    speed = drawn / max(time.perf_counter() - start, 1e-9)
-    if options.save_state is not None:
-        with output(options.save_state, force=replacing.force) as path:
-            reader.save(path, seed)
-    if options.json:
-        content = {"run": str(run), "model": options.model, "prompt": prompt, "seed": seed}
-        content |= {"length": options.length, "texts": texts}
-        print_json(content | {"stopped": stopped, "tokens_per_second": speed} | learned_json(reader))
-    elif sys.stderr.isatty() and options.length:
-        print(f"unspool: {drawn:,} tokens, {speed:,.0f} tokens/s", file=sys.stderr)
+        text, seconds = _show(reader, prompt, tokens, stop, quiet=options.json)
+        yield Sample(text, stop.found, reader.drawn - first, seconds)
 
 
 def _prompt(prompt: str, file: Path | None) -> str:
@@ -162,10 +182,9 @@ def _prompt(prompt: str, file: Path | None) -> str:
     if prompt:
         raise InputError("give --prompt or --prompt-file, not both")
     try:
-        content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        return content.decode("utf-8-sig")  # line ends as they are
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: cannot be read as UTF-8 text: {error}") from error
+        return read_file(file)
+    except EmptyInput:
+        return ""
 
 
 def _say_unknown(model: TextModel, prompt: str) -> None:
@@ -186,25 +205,32 @@ def _seed(seed: int | None, reader: TextGenerator) -> int:
     return reader.seed if reader.seed is not None else secrets.randbelow(2**32)
 
 
-def _show(reader: TextGenerator, prompt: str, tokens: Iterator[int], stop: StopFilter, *, quiet: bool) -> str:
-    """Print a text piece by piece, up to a stop text; with `quiet`, return it instead."""
+def _show(
+    reader: TextGenerator, prompt: str, tokens: Iterator[int], stop: StopFilter, *, quiet: bool
+) -> tuple[str, float]:
+    """Print a text piece by piece, up to a stop text; with `quiet`, return it instead. Return the seconds of its tokens too."""
     model = reader.model
     if model.backward:  # the beginning comes last
+        start = time.perf_counter()
         text = model.decode_backward(tokens, reader.before, stop)
+        seconds = time.perf_counter() - start
         if not quiet:
             print(text + prompt)
-        return text
+        return text, seconds
     # The blank before a word may stand at the end of the prompt already.
     shown = prompt if model.tokenizer.lossless else prompt.rstrip(" ")
-    pieces = list[str]()
+    kept = list[str]()
     if not quiet:
         sys.stdout.write(shown)
-    for piece in stop.pieces(model.decode_stream(tokens, reader.before)):
+    pieces = stop.pieces(model.decode_stream(tokens, reader.before))  # reads the prompt
+    start = time.perf_counter()
+    for piece in pieces:
         if quiet:
-            pieces.append(piece)
+            kept.append(piece)
         else:
             sys.stdout.write(piece)
             sys.stdout.flush()
+    seconds = time.perf_counter() - start
     if not quiet:
         print()
-    return "".join(pieces)
+    return "".join(kept), seconds

@@ -147,6 +147,8 @@ def _print(console: Console, report: InspectReport, out: Path) -> None:
     console.print(
         f"{report.text}: {found['tokens']:,} tokens, {found['nats']:.4f} nats each, "
         f"perplexity {found['perplexity']:.2f}"
+        + ", products in bf16"
+        * (report.model.config.precision == "bf16")
     )
     table = plain_table("unit", "property", gap=3)
     for unit in report.units:

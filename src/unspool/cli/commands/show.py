@@ -4,6 +4,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from unspool.baselines.language import NGRAMS
 from unspool.cli.commands import fit_of
 from unspool.cli.fit import COMMAND
 from unspool.cli.follow import repeat
@@ -75,4 +76,16 @@ def _next(found: RunSummary) -> list[str]:
     if found.state == RESUMABLE:
         return [f"unspool resume {run}"]
     uses = fit_of(KINDS[found.kind].command).uses if found.kind in KINDS else ()
-    return [f"unspool {use.replace('RUN', run)}" for use in uses]
+    own = f"{run} --model mixture" if _ngrams_win(found) else run
+    return [f"unspool {use.replace('RUN', own if use.startswith('generate RUN') else run)}" for use in uses]
+
+
+def _ngrams_win(found: RunSummary) -> bool:
+    """Return whether n-grams predict better than the network of a language model that has a mixture with them."""
+    values = {each.model: each.value for each in found.figures if each.value is not None}
+    network = values.get("network")
+    return (
+        network is not None
+        and "mixture" in values
+        and any(name.endswith(NGRAMS) and value < network for name, value in values.items())
+    )

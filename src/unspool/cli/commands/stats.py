@@ -11,10 +11,10 @@ from rich.table import Table
 
 from unspool.baselines.statistics import Statistics, describe_corpus
 from unspool.cli.checks import check_plot
-from unspool.cli.options import Flag, OfText, Replacing, option_class
+from unspool.cli.options import GROUPS, TEXT, Flag, OfText, Replacing, option_class
 from unspool.cli.output import finite, plain_table, print_json, terminal
 from unspool.cli.output_files import output
-from unspool.cli.sources import Reading, Sources, files_read
+from unspool.cli.sources import Sources, files_read
 from unspool.data.options import SPLIT, Split
 from unspool.data.text.corpus import Corpus, prepare
 from unspool.errors import InputError
@@ -25,15 +25,22 @@ Plain = Parameter(negative="")
 """Without a second option that takes the first one back."""
 
 
-@option_class
-class Parts(Reading):
+@option_class(groups=GROUPS | {"Data": TEXT})
+class Reading:
     """How the text is read, and what it is tested by."""
 
-    test: OfText[str | None] = None
-    """A separate file for the test split; TEXT is then used for training."""
+    tokens: str = "char"
+    valid: OfText[str | None] = None
+    """A separate file for the validation split; TEXT is then used for training."""
     split: Split = SPLIT.field(
         (0.9, 0.05, 0.05), help="Fractions of the tokens for train, valid and test, in order."
     )
+    clean: bool = False
+    min_freq: int = 0
+    errors: str = "strict"
+    newlines: str = "keep"
+    test: OfText[str | None] = None
+    """A separate file for the test split; TEXT is then used for training."""
 
 
 @Parameter(name="*")
@@ -63,7 +70,7 @@ def stats(
     text: Sources,
     /,
     *,
-    reading: Parts = Parts(),
+    reading: Reading = Reading(),
     options: Options = Options(),
     replacing: Replacing = Replacing(),
 ) -> None:

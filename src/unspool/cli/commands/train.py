@@ -14,34 +14,60 @@ from unspool.cli.follow import follow
 from unspool.cli.options import (
     GROUPS,
     ORDER,
+    TEXT,
     CheckpointOptions,
     ConfigFile,
     Flag,
     OfOutput,
+    OfText,
     OutputOptions,
     names_of,
     option_class,
 )
 from unspool.cli.precision import AUTO, PRECISION, with_precision
-from unspool.cli.sources import Reading, Sources, files_read
-from unspool.data.text.settings import TextConfig
+from unspool.cli.sources import Sources, files_read
+from unspool.data import options as data
 from unspool.errors import InputError
 from unspool.gradients.bptt import Recompute
 from unspool.kernels.arrays import Activation
 from unspool.model import options as network
 from unspool.model.values import Feedback
 from unspool.optimisers.schedules.base import Plans
-from unspool.options import build
+from unspool.options import Option, build
 from unspool.tasks.language.run import resume, run
+from unspool.tasks.language.warm_start import WarmStart
 from unspool.training import options as o
 from unspool.training.checkpoint import CheckpointPolicy
-from unspool.training.events import RunConfig
+from unspool.training.events import WHOLE, RunConfig
 from unspool.training.recipe import Recipe
 
 CHOSEN = "(defaults depend on the text and the time limit)"
 GROUPS_OF_TRAIN = GROUPS | {
     name: Group(f"{name} {CHOSEN}", sort_key=ORDER[name]) for name in ("Network", "Training")
 }
+
+
+def _of_run(option: Option[str] | Option[int], default: str) -> Any:
+    return option.field(None, help=f"{option.help} [default: {default}; with --from, that of RUN]")
+
+
+@option_class(groups=GROUPS | {"Data": TEXT})
+class Reading:
+    """How the texts are read; what is not given is that of the run that the training starts from."""
+
+    tokens: str | None = _of_run(data.TOKENS, "char")
+    valid: OfText[str | None] = None
+    """A separate file for the validation split; TEXT is then used for training."""
+    split: data.Split | None = None
+    clean: bool = False
+    min_freq: int | None = _of_run(data.MIN_FREQ, "0")
+    errors: str | None = _of_run(data.ERRORS, "strict")
+    newlines: str | None = _of_run(data.NEWLINES, "keep")
+
+    def given(self) -> dict[str, Any]:
+        """Return the settings of the text that were given."""
+        found = {name: value for name, value in asdict(self).items() if value is not None and name != "valid"}
+        return found if self.clean else {name: value for name, value in found.items() if name != "clean"}
 
 
 @option_class(groups=GROUPS_OF_TRAIN)
@@ -99,25 +125,30 @@ class TrainOptions(ConfigFile):
         """Give the run that is asked for, with all that is not given left open."""
         if self.minutes is not None and self.steps is not None:
             raise InputError("give --minutes or --steps, not both")
-        settings = asdict(reading)
-        valid = settings.pop("valid")
         return build(
             RunConfig,
             self,
             sources=tuple(text),
-            valid=None if valid is None else (valid,),
-            settings=TextConfig(**settings),
+            valid=None if reading.valid is None else (reading.valid,),
+            settings=replace(WHOLE, **reading.given()),
             minutes=RunConfig.minutes if self.minutes is None else self.minutes,
             start=None if self.start is None else str(self.start),
             given=self._given(),
         )
 
     def _given(self) -> dict[str, Any]:
-        """Give what is fixed of the recipe."""
-        by_time = self.steps is None and self.start is None
-        settled = with_precision(self if self.precision or not by_time else replace(self, precision=AUTO))
-        given = {name: getattr(settled, name) for name in names_of(Recipe)} | {"plans": _plans(self.plans)}
+        """Give what is fixed of the recipe; a precision that is to be measured is not."""
+        given = {name: getattr(self, name) for name in names_of(Recipe)} | {"plans": _plans(self.plans)}
+        given |= {"precision": None if self.precision == AUTO else self.precision}
         return {name: value for name, value in given.items() if value is not None}
+
+    def with_precision(self, config: RunConfig) -> RunConfig:
+        """Return the config with the faster precision, if it was asked for, or if nothing else was and there is a time limit."""
+        by_time = self.precision is None and self.steps is None and self.start is None
+        if self.precision != AUTO and not by_time:
+            return config
+        settled = with_precision(replace(self, precision=AUTO), note=not by_time)
+        return replace(config, given=config.given | {"precision": settled.precision})
 
 
 @option_class
@@ -140,7 +171,9 @@ def train(text: Sources, /, *, reading: Reading = Reading(), options: Options = 
     """
     config, out = options.config(text, reading), options.out or default_run(text, "train")
     check_before(out, options, inputs=files_read(text, reading.valid, reading.tokens))
-    events = run(config, out=out, policy=CheckpointPolicy(steps=options.save_every))
+    config = options.with_precision(config)
+    start = None if options.start is None else WarmStart.of(options.start, given=reading.given())
+    events = run(config, out=out, policy=CheckpointPolicy(steps=options.save_every), start=start)
     follow(events, out, options, tensorboard=options.tensorboard)
 
 

@@ -82,6 +82,12 @@ def best_row(rows: Sequence[Row]) -> Row:
     return min(rows, key=lambda row: row.measure.nats)
 
 
+def ngrams_win(rows: Sequence[Row], network: Metrics) -> bool:
+    """Return whether some n-grams predict better than the network."""
+    best = best_row(rows)
+    return best.name.endswith(NGRAMS) and best.measure.nats < network.nats
+
+
 def verdict(rows: Sequence[Row], network: Metrics) -> Text:
     """Return one line: whether the network or the best baseline predicts better, and what the baseline costs."""
     best = best_row(rows)
@@ -113,7 +119,7 @@ def mixture_line(cost: dict[str, Any], mixed: Metrics) -> Text:
 
 
 def _megabytes(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB"
+    return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.0f} KB"
 
 
 def best_as_json(rows: Sequence[Row], network: Metrics) -> dict[str, Any]:

@@ -129,12 +129,13 @@ def show_run(console: Console, found: RunSummary, given: set[str], commands: Seq
         _row(console, "model", Text(f"{found.cell.upper()}, H = {found.hidden}{bf16}{parameters}"))
     if found.planned is not None:
         spent = "" if found.seconds is None else f" in {found.seconds:,.1f} s"
-        _row(console, "training", Text(f"{_updates(found)} updates{spent}"))
+        final = "" if found.final is None else ": of the measured model + of the final one on the whole text"
+        _row(console, "training", Text(f"{_updates(found)} updates{spent}{final}"))
     _show_options(console, found, given)
     _show_curve(console, found)
     _show_figures(console, found)
     if found.provenance:
-        _row(console, "made with", Text(_provenance(found.provenance)))
+        _row(console, "made with", Text(_provenance(found.provenance, found.options.get("precision"))))
     for number, command in enumerate(commands):
         _row(console, "" if number else "next", Text(command, "green"))
 
@@ -171,7 +172,7 @@ def _show_figures(console: Console, found: RunSummary) -> None:
     if not found.figures:
         return
     measured = ", by the measured model; the run's model was trained on the whole text" * bool(
-        found.options.get("final") and found.test
+        found.options.get("final") and found.test and found.state == FINISHED
     )
     _row(console, "scores", Text(f"on {found.part or 'valid'}{measured}"))
     width = max(len(each.model) for each in found.figures)
@@ -180,8 +181,9 @@ def _show_figures(console: Console, found: RunSummary) -> None:
         console.print(Text(" " * MARGIN + line, "bold green" if each.model.endswith("network") else ""))
 
 
-def _provenance(made: dict[str, Any]) -> str:
-    versions = [f"{name} {made[name]}" for name in ("unspool", "python", "numpy", "isa") if made.get(name)]
+def _provenance(made: dict[str, Any], precision: str | None) -> str:
+    names = ("unspool", "python", "numpy", "isa", *["bf16"] * (precision == "bf16"))
+    versions = [f"{name} {made[name]}" for name in names if made.get(name)]
     threads = [counted(made["threads"], "thread")] if made.get("threads") else []
     parent = made.get("from")
     start = [f"from the model of {parent.get('run')}"] if isinstance(parent, dict) else []
@@ -204,9 +206,12 @@ def _row(console: Console, name: str, content: Text) -> None:
 def _updates(found: RunSummary) -> str:
     if found.steps is None:
         return "–"
-    done = f"{found.steps:,}"
-    early = found.planned is not None and found.steps < found.planned
-    return f"{done}/{found.planned:,}" if early else done
+    final = "" if found.final is None else f" + {_of(found.final.steps, found.final.planned)}"
+    return _of(found.steps, found.planned) + final
+
+
+def _of(done: int, planned: int | None) -> str:
+    return f"{done:,}/{planned:,}" if planned is not None and done < planned else f"{done:,}"
 
 
 def _test(run: RunSummary) -> str:

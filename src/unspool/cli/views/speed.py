@@ -73,5 +73,5 @@ def too_short_line(config: RunConfig, vocabulary: int, tokens: int, per_update: 
     )
     return (
         f"{read:,} tokens are too few: with this vocabulary, n-grams will predict better than the network; it needs about "
-        f"{needed:,} ({more})"
+        f"{needed:,} ({more}); their mixture is better than both: unspool generate RUN --model mixture"
     )

@@ -26,12 +26,13 @@ from unspool.cli.views.comparison import (
     crossed,
     measures_table,
     mixture_line,
+    ngrams_win,
     rows_of,
     verdict,
 )
 from unspool.cli.views.final import FinalView
 from unspool.cli.views.speed import Speed, too_short_line
-from unspool.cli.views.vocabulary import order_of_ids, started_line
+from unspool.cli.views.vocabulary import order_of_ids, started_line, subword_line
 from unspool.data.text.corpus import Corpus
 from unspool.evaluation.metrics import Metrics
 from unspool.gradients.truncation import Truncation
@@ -47,6 +48,7 @@ from unspool.training.events import (
     Started,
     StepDone,
     TrainingPlanned,
+    Working,
 )
 
 MARGIN = 13
@@ -80,6 +82,8 @@ class View:
         self.waiting: Status | None = None
         self.scored: Progress | None = None
         self.samples = 0
+        self.mixture_first = False
+        """Whether n-grams predict better than the network, and there is a mixture with them."""
         self.final = FinalView(console, self._stage, self._line, MARGIN)
 
     def __enter__(self) -> "View":
@@ -117,6 +121,10 @@ class View:
                 self.speed.change(config.fixed.plans[-1][0], config.fixed.steps)
             case Scoring(done, total):
                 self._scoring(done, total)
+            case Working(what):
+                self._stop()
+                self.final.stop()
+                self._wait(what)
             case Evaluated():
                 self._stop()
                 self._judged(event)
@@ -156,12 +164,13 @@ class View:
     def kept(self, out: Path) -> None:
         """Say where the model is, and what can be done with it."""
         self._stage("saved", str(out))
-        self.end(
-            (
-                (f"unspool generate {out} --prompt …", "generate text"),
-                (f"unspool evaluate {out} TEXT", "evaluate it on another text"),
+        generate = (f"unspool generate {out} --prompt …", "generate text")
+        if self.mixture_first:
+            generate = (
+                f"unspool generate {out} --model mixture --prompt …",
+                "generate text, with the n-grams: they are better than the network",
             )
-        )
+        self.end((generate, (f"unspool evaluate {out} TEXT", "evaluate it on another text")))
 
     def show_sample(self, each: Sample) -> None:
         """Show a text that the model wrote, its prompt in bold."""
@@ -242,6 +251,9 @@ class View:
         self._stage("training", f"{recipe.steps:,} updates, {epochs:.1f} epochs{rest}")
         if line := too_short_line(planned.config, made.inputs, len(self.corpus.train.ids), self.speed.tokens):
             self._line(line, "yellow")
+        new = planned.step == 0 and planned.config.start is None
+        if new and (line := subword_line(self.corpus)):
+            self._line(line, "dim")
         if shows_progress(self.console):
             self._start()
 
@@ -312,6 +324,7 @@ class View:
         self._line(measures_table(rows, result, mixed))
         self._line(verdict(rows, result))
         if event.mixed is not None and event.mixture_cost is not None:
+            self.mixture_first = ngrams_win(rows, result)
             self._line(mixture_line(event.mixture_cost, event.mixed))
         else:
             self._line(NO_MEMORY, "yellow")

@@ -74,9 +74,9 @@ def _style() -> str:
 
 def _header(report: InspectReport) -> str:
     config, reading = report.model.config, report.reading
-    layers = f", {config.layers} layers" if config.layers > 1 else ""
+    more = f", {config.layers} layers" * (config.layers > 1) + f", {config.precision}"
     facts = [
-        ("network", cell_named(config.cell).title, f"<i>H</i> = {config.hidden}{layers}"),
+        ("network", cell_named(config.cell).title, f"<i>H</i> = {config.hidden}{more}"),
         ("parameters", f"{report.model.parameters.count:,}", ""),
         ("tokens", report.source.tokenizer.kind.partition(":")[0], f"<i>K</i> = {config.outputs:,}"),
         ("read", f"{len(reading.ids):,}", _unknown(report)),

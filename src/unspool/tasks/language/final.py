@@ -32,7 +32,7 @@ from unspool.tasks.language.plan import build_state, step_budget, train_text
 from unspool.tasks.language.warm_start import WarmStart
 from unspool.training import store
 from unspool.training.checkpoint import CheckpointPolicy
-from unspool.training.events import Event, FinalPlanned, FinalStep, FinalTrained, RunConfig, StepDone
+from unspool.training.events import Event, FinalPlanned, FinalStep, FinalTrained, RunConfig, StepDone, Working
 from unspool.training.fit import ending, fit
 from unspool.training.state import Saved, TrainingState
 from unspool.training.store import RunWriter
@@ -83,6 +83,7 @@ def train_final(
     if writer.out is not None:
         _restore(state, writer.out)
         keep_measured(writer.out)
+    writer.add({"final_steps": last})
     yield FinalPlanned(last, len(corpus.train.ids), state.step)
     budget = step_budget(config)
     writer_of_state = FinalWriter(writer.out, writer.log)
@@ -95,6 +96,8 @@ def train_final(
             yield FinalStep(event.report, event.seconds, event.train, steps=last)
     events.close()  # saves the state
     state.refuse_infinite()
+    if mixture is not None:
+        yield Working("counting the n-grams of the whole text")
     mixed = None if mixture is None else _mixture(mixture, corpus, config)
     if writer.out is not None:
         _save(writer, state.model, last, mixed)

@@ -31,6 +31,7 @@ from unspool.training.dynamic import Learning, LearningReader
 
 LEARNER = "learner."
 """What the names of a learner's arrays begin with."""
+STATE = "a saved state (a file that unspool generate --save-state wrote)"
 Snapshot = tuple[list[tuple[Floats, Floats]], int | None, list[int], TokenHistory]
 
 
@@ -58,6 +59,8 @@ class TextGenerator:
         self.learning = learning
         self.learner: LearningReader | None = None
         """What has learned from the texts that were read; None before the first."""
+        self.learned_nats = 0.0
+        """The mean nats of the targets of the text that was learned from last."""
         self._behind = False  # the stream has read tokens that the learner has not
         self._mixture = model.require_mixture() if mixture else None
         self.recent: deque[int] = deque(maxlen=MOST_ORDER - 1)
@@ -95,10 +98,11 @@ class TextGenerator:
         if self.pending is not None and self._behind:
             network = self.stream.network if isinstance(self.stream, MixtureStream) else self.stream
             learner.continue_after(network, self.pending)
-        done = 0
+        done, total = 0, 0.0
         for window in learner.windows(ids):
-            done += len(window.y)
+            done, total = done + len(window.y), total - float(window.log_prob.sum())
             on_progress(done, len(ids))
+        self.learned_nats = total / max(done, 1)
         for token in ids.tolist():
             self.history.add(token)
         self.learner, self._behind = learner, False
@@ -169,7 +173,9 @@ class TextGenerator:
 
     def load(self, path: Path) -> None:
         """Return to the position in a file; refuse a file of another model."""
-        arrays, metadata = read_arrays(path)
+        arrays, metadata = read_arrays(path, STATE)
+        if not SavedGenerator.__required_keys__ <= metadata.keys():
+            raise FileError(f"{path}: not {STATE}")
         learned = {"learned": True} if "learner" in metadata else {}
         if metadata.get("model") != self._signature() | learned:
             raise FileError(f"{path}: the state of another model; save one with this run first")

@@ -16,6 +16,7 @@ from unspool.baselines.kneser_ney_smoothing import kneser_ney
 from unspool.baselines.language import BYTES, ngram_order
 from unspool.baselines.mixture import Mixture, cross_fitted, fit_mixture
 from unspool.baselines.ngram_counts import Level, NgramCounts, count_levels, levels_from_keys
+from unspool.baselines.ngram_model import NgramModel
 from unspool.data.text.corpus import Corpus
 from unspool.data.tokens.registry import tokenizer_class
 from unspool.errors import FileError
@@ -77,28 +78,40 @@ def orders_of(found: Sequence[Baseline], tokens: str, *, fixed: bool) -> Orders:
     return Orders(counted, MOST_ORDER) if one_symbol else Orders(WORD_ORDER, WORD_ORDER)
 
 
+class Counted(NamedTuple):
+    """The n-grams of a mixture, and the seconds to count them; None if there is no memory for the counts."""
+
+    ngrams: NgramModel | None
+    seconds: float
+
+
+def count_for_mixture(corpus: Corpus, orders: Orders, *, backward: bool) -> Counted:
+    """Count the n-grams of the training split, of these orders."""
+    start = time.perf_counter()
+    ids, K = in_reading_order(corpus.train.ids, backward), len(corpus.vocab)
+    levels = _count(ids, K, orders)
+    ngrams = kneser_ney(NgramCounts(levels, K, len(ids))) if levels else None
+    return Counted(ngrams, time.perf_counter() - start)
+
+
 def mix(
-    model: Model, corpus: Corpus, orders: Orders, part: str, network: Real, *, backward: bool
+    model: Model, corpus: Corpus, counted: Counted, part: str, network: Real, *, backward: bool
 ) -> MixtureResult | None:
-    """Count n-grams of these orders, fit their share on the validation split, and score a part by name.
+    """Fit the share of n-grams on the validation split, and score a part by name.
 
     `network` holds log P of the part's tokens but the first, by the network. On the validation split itself, each half is scored
-    by a fit on the other half. None if there is no memory for the counts.
+    by a fit on the other half. None without n-grams.
     """
-    start = time.perf_counter()
-    counted, valid = (in_reading_order(each.ids, backward) for each in (corpus.train, corpus.valid))
-    levels = _count(counted, len(corpus.vocab), orders)
-    if not levels:
+    ngrams, seconds = counted
+    if ngrams is None:
         return None
-    ngrams = kneser_ney(NgramCounts(levels, len(corpus.vocab), len(counted)))
-    seconds = time.perf_counter() - start
     scored = {each.name: each for each in corpus.parts}[part]
     ids = in_reading_order(scored.ids, backward)
     if part == "valid":
         mixture = fit_mixture(ngrams, ids, network)
         log_probs = cross_fitted(mixture, ids, network)
     else:
-        valid = valid[:FITTED]
+        valid = in_reading_order(corpus.valid.ids, backward)[:FITTED]
         mixture = fit_mixture(ngrams, valid, log_prob(model, valid))
         log_probs = mixture.log_prob(ids, network)
     return MixtureResult(mixture, measure(log_probs, *scored.widths_after_first(backward)), seconds)

@@ -82,8 +82,10 @@ def _with_softmax(corpus: Corpus, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _given(config: RunConfig) -> dict[str, Any]:
-    """Return what is fixed of the recipe; an update every K1 steps is a window of K1 steps."""
+    """Return what is fixed of the recipe; an update every K1 steps is a window of K1 steps, and random windows need no restarts."""
     bptt, given = Truncation.parse(config.bptt), config.given
+    if config.batches == "random":
+        given = given | {"restart": 0.0}
     if bptt.kind != "truncated":
         return given
     if given.get("window", bptt.K1) != bptt.K1:

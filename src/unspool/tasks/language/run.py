@@ -31,7 +31,15 @@ from unspool.storage import run_folder, tensors
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
 from unspool.tasks.language.final import first_share, measured_path, save_initial, train_final
-from unspool.tasks.language.mixture import Orders, cost_as_json, mix, orders_of, save_mixture
+from unspool.tasks.language.mixture import (
+    Counted,
+    Orders,
+    cost_as_json,
+    count_for_mixture,
+    mix,
+    orders_of,
+    save_mixture,
+)
 from unspool.tasks.language.plan import (
     batches_of,
     build_state,
@@ -58,6 +66,7 @@ from unspool.training.events import (
     Scoring,
     StepDone,
     TrainingPlanned,
+    Working,
 )
 from unspool.training.fit import ending, fit
 from unspool.training.provenance import provenance
@@ -89,11 +98,14 @@ def run(
         valid = config.valid if valid is None else valid
         held_out = None if valid is None else resolve(valid)
         before = stamps([*sources, *(held_out or [])])
-        corpus = prepared(config, sources, held_out, folder, start)
+        corpus, timed = prepared(config, sources, held_out, folder, start), "steps" not in given
         yield CorpusReady(corpus)
         if start is not None:
             yield start.event(corpus)
-        scored = baselines(corpus, config, None if "steps" in given else TIME_FRACTION * 60 * config.minutes)
+        scored = baselines(corpus, config, TIME_FRACTION * 60 * config.minutes if timed else None)
+        orders = _mixture_orders(config, scored.found, scored.left_out)
+        # Counted now, the n-grams of the mixture are within the time limit.
+        counted = count_for_mixture(corpus, orders, backward=config.backward) if timed else None
         config, bias = chosen_bptt(corpus, replace(config, settings=corpus.settings))
         limit = config.minutes * (first_share(corpus) if config.final else 1.0)
         config = replace(plan(corpus, replace(config, minutes=limit), clock), minutes=config.minutes)
@@ -107,9 +119,7 @@ def run(
     yield TrainingPlanned(training.model, config, next(batches_of(corpus, config)), 0, bias, training)
     training.seconds = clock()
     with nullcontext() if out is None else RunLog(out / run_folder.LOG) as log:
-        deadline = None if "steps" in given else 60 * limit
         writer = RunWriter(out, log)
-        orders = _mixture_orders(config, scored.found, scored.left_out)
         yield from train_and_evaluate(
             training,
             corpus,
@@ -117,7 +127,8 @@ def run(
             writer,
             policy or CheckpointPolicy(),
             orders=orders,
-            deadline=deadline,
+            counted=counted,
+            deadline=60 * limit if timed else None,
             start=start,
         )
 
@@ -192,12 +203,13 @@ def train_and_evaluate(
     policy: CheckpointPolicy,
     *,
     orders: Orders,
+    counted: Counted | None = None,
     deadline: float | None = None,
     start: WarmStart | None = None,
 ) -> Generator[Event]:
     """Train to the last update and evaluate the best model; with a deadline, in seconds of the run, to keep it.
 
-    `orders` are those of the n-grams to mix with the network. A final training on the whole text follows, where the config
+    `orders` are those of the n-grams to mix with the network; they are counted now unless they are given as `counted`. A final training on the whole text follows, where the config
     asks for it.
     """
     budget = step_budget(config, training.seconds, deadline)
@@ -226,7 +238,7 @@ def train_and_evaluate(
     if training.best_parameters is None:  # the best model was saved before the run was resumed
         assert writer.out is not None
         model = store.load_model(measured_path(writer.out))[0]
-    mixture = yield from _evaluate(model, training, corpus, config, writer, orders)
+    mixture = yield from _evaluate(model, training, corpus, config, writer, orders, counted)
     if config.final:
         yield from train_final(corpus, config, training.best_step, mixture, writer, policy, start)
 
@@ -238,6 +250,7 @@ def _evaluate(
     config: RunConfig,
     writer: RunWriter,
     orders: Orders,
+    counted: Counted | None,
 ) -> Generator[Event, None, Mixture | None]:
     """Score the held-out part by the network and by its mixture with n-grams; write the results into the log.
 
@@ -254,7 +267,9 @@ def _evaluate(
         "judged": metrics.to_json() | {"best_step": training.best_step, "part": part.name},
         "seconds": round(training.seconds, 3),
     }
-    mixed = mix(model, corpus, orders, part.name, log_probs, backward=config.backward)
+    yield Working("mixing the network with n-grams")
+    counted = counted or count_for_mixture(corpus, orders, backward=config.backward)
+    mixed = mix(model, corpus, counted, part.name, log_probs, backward=config.backward)
     if mixed is None:
         writer.add(entry)
         yield Evaluated(model, part.name, metrics, training.best_step)

@@ -12,6 +12,7 @@ array([1, 2, 4, 0], dtype=int32)
 True
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
@@ -143,7 +144,10 @@ class TextModel:
     def decode_stream(self, tokens: Iterable[int], before: Sequence[int] = ()) -> Iterator[str]:
         """Yield the text of tokens piece by piece, one per token and a last one; `before` are the tokens that they follow."""
         pieces = decode_id_stream(self.vocab, self.tokenizer, chain(before, tokens))
-        return islice(pieces, len(before), None)
+        deque(
+            islice(pieces, len(before)), maxlen=0
+        )  # now, so that a long prompt does not delay the first token
+        return pieces
 
     def decode_before(self, tokens: Sequence[int], after: Sequence[int]) -> str:
         """Return the text of tokens that stand before others."""

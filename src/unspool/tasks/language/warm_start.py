@@ -12,7 +12,7 @@
 - The optimiser starts anew, with the learning rate of a new network: lower ones were worse (docs/log.md).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -43,15 +43,17 @@ class WarmStart:
 
     name: str
     model: TextModel
+    given: frozenset[str] = frozenset()
+    """Text settings that the user chose, also where they are the defaults."""
 
     @staticmethod
-    def of(start: "str | Path | TextModel", what: str = "start") -> "WarmStart":
+    def of(start: "str | Path | TextModel", given: Iterable[str] = ()) -> "WarmStart":
         """Return the start from a run or from a model."""
         if isinstance(start, TextModel):
-            return WarmStart("a model", start)
+            return WarmStart("a model", start, frozenset(given))
         if not isinstance(start, str | Path):
-            raise InputError(f"{what} is {start!r}; expected the folder of a run, or a trained model")
-        return WarmStart(str(start), TextModel.load(start))
+            raise InputError(f"start is {start!r}; expected the folder of a run, or a trained model")
+        return WarmStart(str(start), TextModel.load(start), frozenset(given))
 
     def provenance(self) -> dict[str, Any]:
         """Return the fields of a run's provenance that name the trained model."""
@@ -85,7 +87,7 @@ class WarmStart:
         usual, own, found = TextConfig(), self.model.settings, dict[str, Any]()
         for field in fields(TextConfig):
             value, default = getattr(asked, field.name), getattr(usual, field.name)
-            if field.name != "split" and value == default:
+            if field.name != "split" and value == default and field.name not in self.given:
                 found[field.name] = getattr(own, field.name)
             elif field.name in READING and value != getattr(own, field.name):
                 self._refuse(field.name, value, getattr(own, field.name))
