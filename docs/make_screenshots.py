@@ -14,8 +14,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from typing import Any, Literal, NamedTuple
+from urllib.parse import quote_plus
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -32,6 +32,7 @@ TEXT = (
     "Each item is read once, from the first to the last: a file that is open for writing cannot be read, and an error is raised. "
     "The second argument names the encoding; without it, the encoding of the system is used."
 )
+READING = f"&text={quote_plus(TEXT)}&t=103"
 WIDTH, LIMIT = 1280, 200_000
 """Pixels; bytes of a picture."""
 READY = {
@@ -48,18 +49,18 @@ class Shot(NamedTuple):
     """One picture: a view, its part of the address, language and theme."""
 
     view: str
-    state: dict[str, str] = {}
+    more: str = ""
     lang: str = "en-GB"
-    theme: str = "light"
+    theme: Literal["light", "dark"] = "light"
 
 
 SHOTS = {
     "learn": Shot("learn"),
-    "read": Shot("read", {"text": TEXT, "t": "25"}),
-    "units": Shot("units", {"text": TEXT, "t": "25"}, theme="dark"),
-    "back": Shot("back", {"text": TEXT}),
+    "read": Shot("read", READING),
+    "units": Shot("units", READING, theme="dark"),
+    "back": Shot("back", f"&text={quote_plus(TEXT)}"),
     "unfold": Shot("unfold"),
-    "zh": Shot("read", {"text": TEXT, "t": "25"}, lang="zh-CN"),
+    "zh": Shot("read", READING, lang="zh-CN"),
 }
 
 
@@ -77,10 +78,13 @@ def trained(session: Session) -> None:
 def picture(browser: Browser, studio: Studio, shot: Shot) -> bytes:
     """Return a view as a PNG of at most 256 colours."""
     context = browser.new_context(
-        viewport={"width": WIDTH, "height": 800}, locale=shot.lang, color_scheme=shot.theme, reduced_motion="reduce"
+        viewport={"width": WIDTH, "height": 800},
+        locale=shot.lang,
+        color_scheme=shot.theme,
+        reduced_motion="reduce",
     )
     page = context.new_page()
-    page.goto(f"{studio.address}&{urlencode({'view': shot.view} | shot.state)}")
+    page.goto(f"{studio.address}&view={shot.view}{shot.more}")
     _wait(page, READY[shot.view])
     page.evaluate("document.documentElement.style.scrollbarGutter = 'auto'")
     page.wait_for_timeout(1500)

@@ -34,7 +34,9 @@ def test_nodes_and_weights_hold_the_numbers_of_the_api(unfold, finished, tools):
 
 
 def test_a_delay_is_a_small_square(unfold):
-    sizes = unfold.locator(".graph .square").evaluate_all("all => all.map(each => [each.getBBox().width, each.getBBox().height])")
+    sizes = unfold.locator(".graph .square").evaluate_all(
+        "all => all.map(each => [each.getBBox().width, each.getBBox().height])"
+    )
     assert sizes == [[10, 10]]
 
 
