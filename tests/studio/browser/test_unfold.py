@@ -33,6 +33,13 @@ def test_nodes_and_weights_hold_the_numbers_of_the_api(unfold, finished, tools):
     assert unfold.locator(".unfolded .twin tbody tr").count() == len(answer["nodes"])
 
 
+def test_a_delay_is_a_small_square(unfold):
+    sizes = unfold.locator(".graph .square").evaluate_all(
+        "all => all.map(each => [each.getBBox().width, each.getBBox().height])"
+    )
+    assert sizes == [[10, 10]]
+
+
 def test_the_graph_is_pulled_open_and_walked_through_by_keyboard(unfold, tools):
     unfold.keyboard.press("+")
     tools.wait(unfold, "state['unfold.graph'].tau === 4")
