@@ -8,7 +8,6 @@ import pytest
 
 from unspool.cli.commands import classify, forecast, generate_from, regress, tag, train, translate
 from unspool.cli.options import DECLARED
-from unspool.cli.sources import Reading
 from unspool.errors import InputError
 from unspool.model import options as network
 from unspool.model.config import ModelConfig
@@ -78,7 +77,16 @@ def test_a_config_is_built_from_the_attributes_of_the_same_names():
 
 KINDS = [
     *(LanguageModel, SequenceClassifier, SequenceRegressor, SequenceTagger, SequenceTranslator, Forecaster),
-    *(ModelConfig, SequenceConfig, FitConfig, Recipe, RunConfig, train.Options, Reading, classify.Options),
+    *(
+        ModelConfig,
+        SequenceConfig,
+        FitConfig,
+        Recipe,
+        RunConfig,
+        train.Options,
+        train.Reading,
+        classify.Options,
+    ),
     *(regress.Options, tag.Options, translate.Options, generate_from.Options, forecast.Options),
 ]
 

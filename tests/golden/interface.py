@@ -28,7 +28,7 @@ CALLS = {
     "stats": "stats story.txt",
     "stats, backward": "stats story.txt --tokens word --backward",
     "train": f"train story.txt --out run {FIT} --batch 4 --window 8 --order 2",
-    "train, with a test part": f"train story.txt --out tested {FIT} --batch 4 --window 8 --order 2 --split 0.8 0.1 0.1",
+    "train, with a test part": f"train story.txt --out tested {FIT} --batch 4 --window 8 --order 2 --split 0.8 0.1 0.1 --dropout 0.1",
     "train, bptt auto": f"train story.txt --out auto {FIT} --batch 4 --order 1 --bptt auto",
     "resume": "resume run",
     "resume, a fit": "resume who",

@@ -146,7 +146,13 @@ def commands() -> dict[str, list[str]]:
     for cell in CELLS:
         ways = LANGUAGE | (ELMAN if cell == "elman" else {})
         for name, way in ways.items():
-            told = [*SMALL, "--validations", "2", "--order", "1", "--cell", cell, "--restart", "0"]
+            told = [
+                *SMALL,
+                "--cell",
+                cell,
+                *["--validations", "2", "--order", "1", "--restart", "0", "--input-scale", "0"],
+            ]
+            told += [] if "learning-rate" in way else ["--learning-rate", "0.006"]
             told += [] if "truncated" in way else ["--window", "12"]  # a truncation says it itself
             found[f"language, {cell}, {name}"] = ["train", "story.txt", *told, *way.split()]
         for task, ways in WAYS.items():

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from unspool.cells.cell import Cell
 from unspool.cells.graph import Bias, GraphNode, Now
 from unspool.cells.lstm import LSTM
 from unspool.cells.operations import Gradients, Operation, Reads, fma
@@ -32,6 +33,8 @@ class LNLSTM(LSTM):
 
     name = "lnlstm"
     title = "LN-LSTM"
+    input_scale = Cell.input_scale
+    learning_rate = Cell.learning_rate
     tape = da = Width(6)
     extra = (
         Extra("alpha", rows=Width(1), da=Width(4), read_by_backward=True),

@@ -25,17 +25,29 @@ def test_nodes_and_weights_hold_the_numbers_of_the_api(unfold, finished, tools):
     expected = [value for pair in zip(node["value"], node["gradient"], strict=True) for value in pair]
     np.testing.assert_allclose([float(each.replace("−", "-")) for each in shown], expected, rtol=6e-5)
     weight = finished.post("/api/weight", unfolding=answer["unfolding"], name="layer0.W", index=[0, 1])
-    for name, text in zip(("formula", "difference", "engine"), unfold.locator(".three .number").all_inner_texts(), strict=True):
+    for name, text in zip(
+        ("formula", "difference", "engine"), unfold.locator(".three .number").all_inner_texts(), strict=True
+    ):
         assert float(text.replace("−", "-")) == pytest.approx(weight[name], rel=1e-6)
     unfold.locator(".unfolded .twins button").first.click()
     assert unfold.locator(".unfolded .twin tbody tr").count() == len(answer["nodes"])
+
+
+def test_a_delay_is_a_small_square(unfold):
+    sizes = unfold.locator(".graph .square").evaluate_all(
+        "all => all.map(each => [each.getBBox().width, each.getBBox().height])"
+    )
+    assert sizes == [[10, 10]]
 
 
 def test_the_graph_is_pulled_open_and_walked_through_by_keyboard(unfold, tools):
     unfold.keyboard.press("+")
     tools.wait(unfold, "state['unfold.graph'].tau === 4")
     unfold.keyboard.press("ArrowRight")
-    tools.wait(unfold, "state['unfold.node'] === 'layer0.h(2)' && document.querySelector('.graph .chosen').dataset.node === 'layer0.h(2)'")
+    tools.wait(
+        unfold,
+        "state['unfold.node'] === 'layer0.h(2)' && document.querySelector('.graph .chosen').dataset.node === 'layer0.h(2)'",
+    )
     unfold.locator(".weights .heat").focus()
     unfold.keyboard.press("ArrowDown")
     tools.wait(unfold, "state['unfold.weight'].index.join() === '1,1'")
@@ -48,7 +60,11 @@ def test_the_graph_is_pulled_open_and_walked_through_by_keyboard(unfold, tools):
     tools.wait(unfold, "state['unfold.graph'].tau === 10")  # a text of 11 letters
 
 
-GRAPHS = [("gru", "10.5", "GRU, H = 4, figure 10.5"), ("lstm", "10.3", "LSTM, H = 4"), ("elman", "10.4", "Elman network, H = 4, figure 10.4")]
+GRAPHS = [
+    ("gru", "10.5", "GRU, H = 4, figure 10.5"),
+    ("lstm", "10.3", "LSTM, H = 4"),
+    ("elman", "10.4", "Elman network, H = 4, figure 10.4"),
+]
 
 
 @pytest.mark.parametrize(("cell", "pattern", "title"), GRAPHS)

@@ -20,13 +20,19 @@ def test_shown_numbers_are_those_of_the_api(units, finished, tools):
     one = finished.post("/api/unit", reading=reading, name=every[0]["name"], stretches=6)
     assert tools.state(units, "units.one")["units.one"]["name"] == one["name"]
     assert units.locator(".choices b").all_inner_texts() == [each["name"].split(".")[1] for each in every]
-    units.get_by_role("button", name="Table: The text").or_(units.locator(".tinted .twins button").first).first.click()
+    units.get_by_role("button", name="Table: The text").or_(
+        units.locator(".tinted .twins button").first
+    ).first.click()
     shown = units.locator(".tinted .twin tbody td:nth-of-type(2)").all_inner_texts()
     values = [f"{abs(x):.3f}" for x in finished.values(one["activation"])]
     assert [each.lstrip("+−\u2007") for each in shown] == values[: len(shown)]
     units.locator(".off .twins button").first.click()
     shown = units.locator(".off .twin tbody td:nth-of-type(3)").all_inner_texts()
-    np.testing.assert_allclose([float(each) for each in shown[1:]], finished.values(one["off"]["surprise"])[1 : len(shown)], atol=0.00051)
+    np.testing.assert_allclose(
+        [float(each) for each in shown[1:]],
+        finished.values(one["off"]["surprise"])[1 : len(shown)],
+        atol=0.00051,
+    )
     assert f"{one['off']['nats']:.3f}" in units.inner_text(".say")
     texts = units.locator(".snippet").all_inner_texts()
     assert len(texts) == len(one["stretches"])
@@ -37,7 +43,9 @@ def test_a_unit_is_chosen_by_keyboard_and_switched_off(units, tools):
     units.keyboard.press("ArrowDown")
     name = before[1]["name"]
     tools.wait(units, f"state['units.one'].name === {name!r}")
-    nats = units.evaluate("import('/state.js').then(({ state }) => [state.reading.nats, state['units.one'].off.nats])")
+    nats = units.evaluate(
+        "import('/state.js').then(({ state }) => [state.reading.nats, state['units.one'].off.nats])"
+    )
     units.keyboard.press("o")
     tools.wait(units, f"state.edits.length === 1 && Math.abs(state.reading.nats - {nats[1]}) < 1e-9")
     units.keyboard.press("z")

@@ -158,7 +158,7 @@ def test_the_printed_command_repeats_the_run_and_show_names_its_start(
     ("options", "message"),
     [
         (["--hidden", "32"], "hidden is 32, but the model of .* was trained with 16"),
-        (["--cell", "lstm"], "cell is lstm"),
+        (["--cell", "gru"], "cell is gru"),
         (["--tokens", "word"], "tokens is word"),
         (["--clean"], "clean is True"),
         (["--backward"], "backward is True"),

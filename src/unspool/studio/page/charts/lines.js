@@ -58,7 +58,8 @@ export function lineChart({ label, xTitle = "", yTitle = "", log = false, cursor
 
   function paint(width, height) {
     if (!data) return;
-    const box = { left, top: yTitle ? 20 : 8, right: width - 10, bottom: height - (xTitle ? 36 : 20) };
+    const beside = width > 480 && data.lines?.some(({ name }) => name); // names of lines beside the plot: they cover no curve
+    const box = { left, top: yTitle ? 20 : 8, right: width - (beside ? 82 : 10), bottom: height - (xTitle ? 36 : 20) };
     const x = linear(data.x[0], data.x[1], box.left, box.right);
     const y = (log ? logarithmic : linear)(data.y[0], data.y[1], box.bottom, box.top);
     plot.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -70,7 +71,7 @@ export function lineChart({ label, xTitle = "", yTitle = "", log = false, cursor
       plot.append(svg("path", { class: "gram", d: `M${box.left} ${py}H${box.right}` }));
       if (taken.some((other) => Math.abs(other - py) < 13)) continue;
       taken.push(py);
-      names.push(svg("text", { class: "plot-text haloed", x: box.right - 2, y: py - 3, "text-anchor": "end", text: name }));
+      names.push(svg("text", { class: "plot-text haloed", x: box.right + (beside ? 8 : -2), y: py + (beside ? 3.5 : -3), "text-anchor": beside ? "start" : "end", text: name }));
     }
     for (const curve of data.curves) {
       plot.append(svg("path", { class: `curve-${curve.kind}`, d: pathOf(curve, x, y) }));

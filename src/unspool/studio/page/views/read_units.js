@@ -126,7 +126,7 @@ export function unitsPanel() {
   });
 
   // The stretch of text round the cursor, each sign under its place.
-  function write() {
+  const drawAround = redraw(around, () => {
     const reading = state.reading;
     if (!reading) return around.replaceChildren();
     const width = heat.clientWidth, sign = 7.3, x = ((state.t + 0.5) / reading.T) * width;
@@ -137,7 +137,7 @@ export function unitsPanel() {
     before.style.right = `${width - x + sign / 2}px`;
     after.style.left = `${x + sign / 2}px`;
     around.replaceChildren(before, now, after);
-  }
+  });
 
   function cursor() {
     const reading = state.reading;
@@ -149,7 +149,7 @@ export function unitsPanel() {
     const row = rowOf(Math.min(chosen(), reading.states[layer()].width - 1));
     heat.cursor({ row, column: at });
     put(says, say(row, at));
-    write();
+    drawAround();
     drawValues();
   }
 

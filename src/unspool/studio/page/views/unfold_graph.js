@@ -85,6 +85,7 @@ export function graphPanel() {
     picture.setAttribute("viewBox", `0 ${HEAD} ${width} ${height}`);
     const arrow = [...picture.querySelectorAll(".soft")].find((each) => each.textContent === "unfold");
     folded = arrow ? Number(arrow.getAttribute("x")) - 40 : 400;
+    if (arrow) arrow.textContent = t("common.unfold").toLowerCase();
     const scale = Math.min(1, 560 / height);
     [picture.style.width, picture.style.height] = [`${width * scale}px`, `${height * scale}px`];
     folded *= scale;

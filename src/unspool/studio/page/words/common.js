@@ -12,7 +12,7 @@ export const words = {
     refused: "This page belongs to a studio that has ended. Open the address that unspool studio prints when it starts.",
     connecting: "Connecting …", frozen: "A saved view: the numbers are from {date}. Training, typing and what-ifs need unspool studio.",
     unavailable: "Not part of this saved view.",
-    copied: "Copied. Whoever opens the text in their own studio (Share, Open a view) sees this view.", copyFailed: "The browser refused to copy. The text:",
+    copied: "Copied. Anyone who opens the text in their own studio (Share, Open a view) sees this view.", copyFailed: "The browser refused to copy. The text:",
     openTitle: "Open a view", openHelp: "Paste the text that “Copy this view” gave.", openDo: "Open", openBad: "This is not the text of a view: expected something like view=read&u=120&t=40.",
     openTrains: "No run here has these settings. A new one is trained; the view opens at update {u}.", openNoText: "The view is of the text “{name}”, which this studio does not have. Open that file here first, then the view.",
     keyTime: "one token; with Shift ten", keyEnds: "first and last token", keyPlay: "let the view move, or stop it", keyUpdate: "ten updates back or on; { } one update",

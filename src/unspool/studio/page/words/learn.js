@@ -1,13 +1,13 @@
 // Words of the view Learn.
 export const words = {
   en: {
-    says: "Update {u} of {n}: the model needs {train} nats a token on the text it trains on, {valid} on held-out text. {rank}",
+    says: "Update {u} of {n}: the model needs {train} nats per token on the text it trains on, {valid} on held-out text. {rank}",
     none: "The training has not begun. Press Start, or drop a text of your own on this page.", preparing: "Preparing: the text is read and n-grams are counted.",
     rankNone: "The best n-grams need {nats} ({name}).", rankSome: "It has passed {name} ({nats}).", rankAll: "It has passed every n-gram model; the best of them, {name}, needs {nats}.",
-    curves: "Loss", curvesLabel: "Training and held-out loss in nats over updates, with lines of n-gram models", loss: "loss (nats a token)", updates: "update",
+    curves: "Loss", curvesLabel: "Training and held-out loss in nats over updates, with lines of n-gram models", loss: "loss (nats per token)", updates: "update",
     trainKey: "training (running mean)", validKey: "held-out", batchKey: "each minibatch", gramKey: "n-grams",
     norm: "Gradient norm", normLabel: "Norm of the gradient before clipping over updates", normTitle: "‖∇‖", clipped: "clip {clip}",
-    pace: "Pace", rate: "tokens a second", left: "time left", spent: "time spent", best: "best held-out", atUpdate: "at update {u}", score: "test", perplexity: "perplexity", mixture: "mixed with n-grams",
+    pace: "Pace", rate: "tokens per second", left: "time left", spent: "time spent", best: "best held-out", atUpdate: "at update {u}", score: "test", perplexity: "perplexity", mixture: "mixed with n-grams",
     text: "text", tokens: "tokens: train, held-out, test", vocabulary: "vocabulary", parameters: "parameters", recipe: "batch, window, BPTT", optimiser: "optimiser, schedule", command: "The same in a terminal",
     samples: "What it writes", samplesNone: "Samples appear here as the model is validated.", sampleAt: "update {u}", sampleTable: "Samples written during training", sample: "sample",
     tableCurve: "Loss and gradient norm of every update", train: "running mean", valid: "held-out", seconds: "seconds", tablePoints: "Held-out loss", bestMark: "best", yes: "yes", no: "",

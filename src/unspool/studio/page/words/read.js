@@ -7,7 +7,7 @@ export const words = {
     saysLast: "Step {t} of {n} reads {now}. The model had given it {given}: {surprise} nats of surprise. Next it expects {next} ({share}).",
     saysUnknown: "{now} is not in the vocabulary; it is read as <unk>.",
     noRun: "No run yet: press Start or open a text.", preparing: "The model is being prepared …", short: "Type or paste at least two characters.",
-    text: "Text, coloured by surprise", typeHere: "The text that the model reads; type or paste", mean: "{nats} nats a token · perplexity {perplexity} · {n} tokens", meanLabel: "mean",
+    text: "Text, coloured by surprise", typeHere: "The text that the model reads; type or paste", mean: "{nats} nats per token · perplexity {perplexity} · {n} tokens", meanLabel: "mean",
     limit: "The first 5,000 tokens are read; this text is longer.", clear: "Example", clearLabel: "Read the example text again",
     next: "What comes next", nextNote: "Entropy {nats} nats: as unsure as among {count} equally likely tokens.", rest: "{n} others", rankOf: "no. {n}", all: "The whole vocabulary, most frequent first", allLabel: "Probability of every token of the vocabulary in a fixed order",
     units: "Units through time", unitsLabel: "States of all units over all steps", layer: "Layer and state", byNumber: "by number", alike: "alike together", order: "Order of the units", values: "values", changes: "change", shows: "What is shown",
