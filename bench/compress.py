@@ -1,11 +1,12 @@
 """Benchmark lossless compression: size, seconds in both directions and peak memory, beside other programs.
 
-    python bench/compress.py FILE … [--run RUN] [--programs "gzip,unspool --learn"]
+    python bench/compress.py FILE … [--cuts 100000,300000,1000000,all] [--run RUN] [--programs "gzip -9,unspool --learn"] [--table]
 
 Rows: gzip, bzip2, xz; zstd, brotli and PPMd (order 6 with 16 MB as in 7-Zip, and order 16 with 512 MB) where the
-packages zstandard, brotli and pyppmd are installed; `unspool compress FILE --learn`; and with --run the run as it is, with its mixture
-and learning. Each row is a process of its own with one thread: its processor time, and its peak memory less that after imports.
-Each file is restored and compared.
+packages zstandard, brotli and pyppmd are installed; `unspool compress FILE --learn`; and with --run the run as it is, its mixture, and
+`unspool compress RUN FILE --learn`. --cuts takes the beginnings of the files of so many bytes, where they are as long; all: the whole file.
+Each row is a process of its own with one thread: its processor time, and its peak memory less that after imports. Each file is restored and
+compared. Results are saved after each row. --table prints the sizes as Markdown, with one row per file.
 """
 
 from __future__ import annotations
@@ -24,11 +25,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from table import save, show
+from table import markdown, save, show
 from unspool.compress import Container, compress, compress_adaptive, decompress
 from unspool.kernels.native import set_threads
 from unspool.tasks.language.text_model import TextModel
-from unspool.training.dynamic import Learning
 
 Press = Callable[[bytes], bytes]
 Program = tuple[Press, Press]
@@ -44,10 +44,10 @@ def optional(name: str) -> Any:
         return None
 
 
-def adaptive() -> Program:
+def adaptive(model: TextModel | None = None) -> Program:
     return (
-        lambda data: compress_adaptive(data).to_bytes(),
-        lambda packed: decompress(Container.from_bytes(packed)),
+        lambda data: compress_adaptive(data, model=model).to_bytes(),
+        lambda packed: decompress(Container.from_bytes(packed), model),
     )
 
 
@@ -79,10 +79,9 @@ def programs(run: Path | None) -> dict[str, Program]:
     if run is not None:
         model = TextModel.load(run, mixture=True)
         found["the run"] = with_run(model)
-        found["the run --learn"] = with_run(model, learning=Learning())
         if model.mixture is not None:
             found["the mixture"] = with_run(model, mixture=True)
-            found["the mixture --learn"] = with_run(model, mixture=True, learning=Learning())
+        found["the run --learn"] = adaptive(model)
     return found
 
 
@@ -93,10 +92,10 @@ def megabytes() -> float:
     )
 
 
-def measure(name: str, path: Path, run: Path | None) -> dict[str, Any]:
-    """Compress and restore one file with one program."""
+def measure(name: str, path: Path, cut: int | None, run: Path | None) -> dict[str, Any]:
+    """Compress and restore one file, or its first `cut` bytes, with one program."""
     press, restore = programs(run)[name]
-    data, before = path.read_bytes(), megabytes()
+    data, before = path.read_bytes()[:cut], megabytes()
     begin = time.process_time()
     packed = press(data)
     middle = time.process_time()
@@ -106,33 +105,61 @@ def measure(name: str, path: Path, run: Path | None) -> dict[str, Any]:
     return {"bytes": len(data), "written": len(packed), "seconds": seconds, "megabytes": megabytes() - before}
 
 
+def cases(files: list[Path], cuts: list[int | None]) -> list[tuple[Path, int | None]]:
+    """Return each file with each of its cuts."""
+    found = [(path, cut) for path in files for cut in cuts]
+    return [(path, cut) for path, cut in found if cut is None or path.stat().st_size >= cut]
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("files", type=Path, nargs="+")
-    parser.add_argument("--run", type=Path)
-    parser.add_argument("--programs", help="only these, separated by commas")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = arguments()
     set_threads(1)
     if options.one:
-        return print(json.dumps(measure(options.one, options.files[0], options.run)))
+        cut = options.cuts[0] if options.cuts else None
+        return print(json.dumps(measure(options.one, options.files[0], cut, options.run)))
     names = [*programs(options.run)]
     chosen = options.programs.split(",") if options.programs else names
     if unknown := [name for name in chosen if name not in names]:
         raise SystemExit(f"--programs: {unknown[0]!r} is not one of {', '.join(names)}")
     run, found = ["--run", str(options.run)] if options.run else [], list[dict[str, Any]]()
-    for path in options.files:
+    for path, cut in cases(options.files, options.cuts or [None]):
         for name in chosen:
-            command = [sys.executable, __file__, str(path), "--one", name, *run]
+            command = [sys.executable, __file__, str(path), "--one", name, "--cuts", str(cut or "all"), *run]
             done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             found.append({"file": path.name, "program": name} | done)
+            save("compress", {"run": options.run and str(options.run), "files": found})
+            print(*row(found[-1]), file=sys.stderr, flush=True)
+    if options.table:
+        return print(sizes(found, chosen))
     show(
         ["file", "program", "bytes", "bits/byte", "KB/s", "restored KB/s", "MB of memory"],
         [row(each) for each in found],
     )
-    save("compress", {"run": options.run and str(options.run), "files": found})
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument(
+        "--cuts", type=lambda text: [None if each == "all" else int(each) for each in text.split(",")]
+    )
+    parser.add_argument("--run", type=Path)
+    parser.add_argument("--programs", help="only these, separated by commas")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def sizes(found: list[dict[str, Any]], names: list[str]) -> str:
+    """Return the sizes as a table in Markdown, one row per file and cut."""
+    rows: dict[tuple[str, int], list[Any]] = {}
+    for each in found:
+        rows.setdefault((each["file"], each["bytes"]), []).append(f"{each['written']:,}")
+    return markdown(
+        ["file, bytes", *names], [[f"{file}, {size:,}", *written] for (file, size), written in rows.items()]
+    )
 
 
 def row(each: dict[str, Any]) -> list[Any]:

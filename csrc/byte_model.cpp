@@ -12,7 +12,6 @@ constexpr int PRECISION = 22;              // bits of an adaptive probability
 constexpr uint32_t LIMIT = 1023;           // of the number of its updates
 constexpr float FIRST_RATE = 0.02f, LAST_RATE = 0.002f, HORIZON = 4000.0f;  // of the mixer: first · horizon / (horizon + bits)
 constexpr float OUTER_RATE = 0.0015f;      // of the second mixer
-constexpr float START = 0.15f;             // every weight
 constexpr float BOUND = 15.99f;            // of s
 constexpr size_t SET_SIZES[SETS] = {256, 256, COUNTERS * 8, 32 * 8, (ORDERS + 1) * 16};
 
@@ -80,7 +79,7 @@ Counts after(const Counts& counts, int y) {
 
 ByteModel::ByteModel(int bits, ByteTables tables)
     : tables(std::move(tables)), bits(bits), buckets((size_t)1 << bits, Bucket{}), next_counts(512), positions((size_t)1 << MATCH_BITS),
-      by_length(COUNTERS * 2, laplace(0, 0)), order0(256, 32768), order1(65536, 32768), last_weights(256 * SETS, 0.2f), network(257) {
+      by_length(COUNTERS * 2, laplace(0, 0)), order0(256, 32768), order1(65536, 32768), last_weights(256 * SETS, 0.2f), network(257), ngrams(257) {
   std::vector<Counts> counts = all_counts();
   for (size_t i = 0; i < counts.size(); i++)
     for (int y = 0; y < 2; y++)
@@ -93,7 +92,8 @@ ByteModel::ByteModel(int bits, ByteTables tables)
       for (uint32_t rest = i; rest > 1; rest >>= 1) ones += rest & 1, all++;
       by_last.push_back(laplace(ones, all));
     }
-  for (int set = 0; set < SETS; set++) weights[set].assign(SET_SIZES[set] * INPUTS, START);
+  for (int set = 0; set < SETS; set++)
+    for (size_t i = 0; i < SET_SIZES[set]; i++) weights[set].insert(weights[set].end(), this->tables.weights.begin(), this->tables.weights.end());
   for (auto& refinement : refinements) {
     for (int i = 0; i < KNOTS; i++) refinement.push_back((uint16_t)squash((float)(i - 16)));
     refinement.resize((size_t)65536 * KNOTS);
@@ -106,7 +106,7 @@ uint32_t ByteModel::squash(float value) const { return tables.squash[(int)((boun
 
 // The integer frequencies of `unspool.compress.integer_frequencies`, summed up.
 void ByteModel::set_network(const float* o__K) {
-  with_network = o__K != nullptr;
+  with_network = o__K != nullptr, with_ngrams = false;
   if (!with_network) return;
   double top = o__K[0];
   for (int k = 1; k < 256; k++) top = std::max(top, (double)o__K[k]);
@@ -116,6 +116,18 @@ void ByteModel::set_network(const float* o__K) {
     const uint32_t d = steps < 63488.0 ? (uint32_t)steps : 63488;
     network[k + 1] = network[k] + 1 + (tables.powers[d & 2047] >> (d >> 11));
   }
+}
+
+void ByteModel::set_sums(const uint64_t* sums) {
+  with_network = true, with_ngrams = sums[2 * 257 - 1] > 0;
+  std::copy(sums, sums + 257, network.begin());
+  std::copy(sums + 257, sums + 2 * 257, ngrams.begin());
+}
+
+// P(the next bit is 1) · 65536 by a distribution of the byte, below 65536: every frequency is at least 1.
+uint32_t ByteModel::share_of_ones(const std::vector<uint64_t>& sums) const {
+  const uint32_t begin = (partial << (8 - bit)) & 255, middle = begin + (128u >> bit), end = begin + (256u >> bit);
+  return (uint32_t)(((sums[end] - sums[middle]) << 16) / (sums[end] - sums[begin]));
 }
 
 // Of four neighbours: the one with this check, or else the one whose first node has the lowest counts, emptied.
@@ -192,13 +204,12 @@ uint32_t ByteModel::predict() {
   in++;
   uint32_t sure = 0;
   if (with_network) {
-    const uint32_t begin = (partial << (8 - bit)) & 255, middle = begin + (128u >> bit), end = begin + (256u >> bit);
-    const uint64_t ones = network[end] - network[middle], all = network[end] - network[begin];
-    *in = stretch((uint32_t)((ones << 16) / all));  // below 65536: every frequency is at least 1
+    *in = stretch(share_of_ones(network));
     sure = 1 + (uint32_t)std::min(std::max(*in * 1.5f + 15.0f, 0.0f), 30.0f);
   }
   in++;
-  *in = 0.5f;
+  *in++ = 0.5f;
+  if (with_ngrams) *in = stretch(share_of_ones(ngrams));
   const size_t choices[SETS] = {partial, c1, length * 8 + bit, sure * 8 + bit, (order * 8 + bit) * 2 + (word != 0)};
   for (int set = 0; set < SETS; set++) chosen[set] = &weights[set][choices[set] * INPUTS];
   mix();

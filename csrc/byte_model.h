@@ -17,11 +17,12 @@ struct ByteTables {
   std::vector<float> stretch;    // 4096: s of p = (i + 1/2) / 4096
   std::vector<uint16_t> squash;  // 8192: 65536 / (1 + 2^-x) of x = (i - 4096) / 256
   std::vector<uint32_t> powers;  // 2048: 2^30 2^(-i / 2048)
+  std::vector<float> weights;    // INPUTS: the mixer's weights at the start
 };
 
 constexpr int CONTEXTS = 13;
 constexpr int ORDERS = 7;        // the first contexts: the last 1, 2, 3, 4, 5, 6, 8 bytes
-constexpr int INPUTS = 32;       // of the mixer: two per context, orders 0 and 1 without a history, match, network, bias, a zero
+constexpr int INPUTS = 32;       // of the mixer: two per context, orders 0 and 1 without a history, match, network, bias, n-grams
 constexpr int SETS = 5;          // weight vectors that are chosen by a small context each; a second mixer adds their outputs
 constexpr int REFINEMENTS = 2;   // maps that correct the final probability
 constexpr int KNOTS = 33;        // of each: at s = -16, -15 … 16
@@ -44,6 +45,7 @@ class ByteModel {
  public:
   ByteModel(int bits, ByteTables tables);  // 2^bits buckets
   void set_network(const float* o__K);     // the network's logits of the next byte, 256; nullptr: no network
+  void set_sums(const uint64_t* sums);     // cumulative frequencies of the next byte, 257 of a network and 257 of n-grams (all 0: none)
   uint32_t predict();                      // P(the next bit is 1) · 65536, from 1 to 65535
   void update(int y);
 
@@ -57,6 +59,7 @@ class ByteModel {
   float stretch(uint32_t p) const { return tables.stretch[p >> 4]; }
   float stretch(const Adaptive& map) const { return tables.stretch[map.p >> 10]; }
   uint32_t squash(float x) const;
+  uint32_t share_of_ones(const std::vector<uint64_t>& sums) const;
 
   ByteTables tables;
   int bits;
@@ -69,8 +72,8 @@ class ByteModel {
   std::vector<uint16_t> order0, order1;
   std::vector<float> weights[SETS], last_weights;
   std::vector<uint16_t> refinements[REFINEMENTS];
-  std::vector<uint64_t> network;  // cumulative frequencies of the bytes, 257
-  bool with_network = false;
+  std::vector<uint64_t> network, ngrams;  // cumulative frequencies of the bytes, 257
+  bool with_network = false, with_ngrams = false;
 
   uint64_t recent = 0, word = 0, word_before = 0;  // the last eight bytes; hashes of the last two words
   uint32_t partial = 1, bit = 0;                   // the bits of the current byte after a leading one; their number

@@ -30,6 +30,7 @@ from fixtures.make import (
 )
 from golden.parameters import read_tensors
 from golden.window import has_the_same_tanh
+from unspool.compress import Container
 from unspool.inspect.graph.export import from_json, to_json
 from unspool.storage.tensors import read_arrays
 
@@ -116,7 +117,7 @@ def test_a_run_whose_data_has_changed_is_refused_by_resume(kind: str, copy: Path
 def test_a_compressed_file_of_an_earlier_version_comes_back_to_the_byte(
     packed: str, original: str, copy: Path
 ) -> None:
-    if "model" in packed or "stored" in packed:  # neither needs the run
+    if packed in ("with-model.unspool", "stored.unspool", "learned.unspool"):  # none needs the run
         shutil.rmtree(copy / "language")
     must("decompress", packed, "--out", "again")
     assert (copy / "again").read_bytes() == (FILES / original).read_bytes()
@@ -138,7 +139,13 @@ def test_the_compressed_files_are_of_every_way(copy: Path) -> None:
         "counted.unspool": ("counted", False),
         "stored.unspool": ("stored", False),
         "with-model.unspool": ("network", True),
+        "learned.unspool": ("adaptive", False),
+        "learned-run.unspool": ("adaptive", False),
+        "learned-tokens.unspool": ("network", False),
     }
+    learned = [Container.from_bytes((FILES / name).read_bytes()) for name in COMPRESSED if "learned" in name]
+    assert [each.hidden > 0 for each in learned] == [True, False, False]  # a network that starts from nothing
+    assert [each.learning is not None for each in learned] == [False, True, True]
 
 
 def test_a_saved_state_is_the_state_that_is_saved_now(copy: Path) -> None:

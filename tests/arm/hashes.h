@@ -65,5 +65,6 @@ void hash_streams(Precision precision);
 void hash_tables();
 void hash_elementwise();
 void hash_optimisers();
+void hash_bytes();
 
 }  // namespace unspool

@@ -32,6 +32,7 @@ static void hash_all() {
   hash_tables();
   hash_elementwise();
   hash_optimisers();
+  hash_bytes();
 }
 
 static void print_all() {

@@ -1,11 +1,8 @@
 """Files through a model that starts from nothing and back: any bytes, the same bits everywhere, damaged files refused."""
 
-import csv
-import io
 import math
 import random
 import threading
-import zipfile
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compress_cases import files
 from unspool.compress import adaptive, compress_adaptive, decompress
 from unspool.compress.adaptive import (
     ByteReader,
     decode_adaptive,
     encode_adaptive,
+    few_threads,
     hidden_units,
     memory_of,
     table_bits,
@@ -30,67 +29,6 @@ from unspool.kernels import byte_tables, native, reference_bytes
 from unspool.kernels.machine import choose_isa, kernel_info, set_threads
 
 PROJECT = Path(__file__).parents[2]
-LANGUAGES = (
-    "The machine stopped, and the traveller looked round at the grey light of the morning. ",
-    "Die Maschine hielt, und der Reisende sah sich um: überall graues Licht. ",
-    "La machine s'arrêta ; le voyageur regarda autour de lui, étonné. ",
-    "Машина остановилась, и путешественник огляделся вокруг. ",
-    "机器停了下来，旅行者环顾四周，只见灰色的晨光。",
-    "आदमी ने चारों ओर देखा। توقفت الآلة ونظر المسافر حوله. 🐚🌊 ",
-)
-
-
-def texts(rng: random.Random) -> list[bytes]:
-    mixed = [" ".join(rng.choices(each.split() or [each], k=60)) for each in LANGUAGES]
-    codecs = ("utf-8", "utf-16", "utf-32-le", "utf-8-sig")
-    return [text[: rng.randrange(1, 400)].encode(codec) for text in mixed for codec in codecs]
-
-
-def tables_of_numbers(rng: random.Random) -> list[bytes]:
-    found = []
-    for columns in (1, 3, 7):
-        sheet = io.StringIO()
-        csv.writer(sheet).writerows([[rng.randrange(1000) for _ in range(columns)] for _ in range(30)])
-        found += [sheet.getvalue().encode(), sheet.getvalue().replace("\r\n", "\n").encode()]
-    found += [np.arange(n, dtype=kind).tobytes() for n in (3, 100) for kind in ("<i2", ">i4", "<f4", "<f8")]
-    return found
-
-
-def binaries(rng: random.Random) -> list[bytes]:
-    found = [rng.randbytes(n) for n in (1, 2, 3, 15, 16, 17, 255, 256, 600)]
-    found += [bytes([value]) * n for value in (0, 1, 127, 255) for n in (1, 7, 64, 3000)]
-    found += [bytes(rng.choices(b"ab", k=n)) for n in (5, 50, 500)]
-    found += [zlib.compress(rng.randbytes(100) + b"text " * n) for n in (1, 40)]
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as files:
-        files.writestr("a.txt", "stored " * 20)
-    rows = b"".join(b"\0" + rng.randbytes(24) for _ in range(8))
-    picture = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR\0\0\0\x08\0\0\0\x08\x08\x02\0\0\0" + zlib.compress(rows)
-    return [
-        *found,
-        archive.getvalue(),
-        picture,
-        bytes(range(256)),
-        bytes(range(256)) * 3,
-        b"",
-        b"\n",
-        b"\r\n" * 9,
-    ]
-
-
-def sources(rng: random.Random) -> list[bytes]:
-    paths = sorted(PROJECT.glob("src/unspool/*/*.py")) + sorted(PROJECT.glob("docs/*.md"))
-    found = []
-    for path in rng.sample(paths, 130):
-        content = path.read_bytes()
-        begin = rng.randrange(max(len(content) - 200, 1))
-        found.append(content[begin : begin + rng.randrange(20, 500)])
-    return found
-
-
-def files() -> list[bytes]:
-    rng = random.Random(7)
-    return texts(rng) + tables_of_numbers(rng) + binaries(rng) + sources(rng)
 
 
 def test_200_files_of_all_kinds_come_back() -> None:
@@ -110,15 +48,15 @@ def test_files_come_back_with_a_network_too() -> None:
 
 
 def _network_only(data: bytes) -> tuple[bytes, int]:
-    candidate = adaptive._Candidate(5, len(data))
+    candidate = adaptive._Candidate(len(data), 5)
     for begin in range(0, len(data), 48):
         candidate.encode(data[begin : begin + 48])
-    return candidate.encoder.finish(), 5
+    return candidate.finish().payload, 5
 
 
 @pytest.mark.parametrize("bits", [3, 12])
-@pytest.mark.parametrize("net", [False, True])
-def test_the_native_coder_writes_the_bytes_of_the_reference(bits: int, net: bool) -> None:
+@pytest.mark.parametrize("net", ["none", "network", "network and n-grams"])
+def test_the_native_coder_writes_the_bytes_of_the_reference(bits: int, net: str) -> None:
     rng = np.random.default_rng(bits)
     for data in (
         b"",
@@ -126,18 +64,34 @@ def test_the_native_coder_writes_the_bytes_of_the_reference(bits: int, net: bool
         b"Time and space, time and Space; time. " * 3 + bytes([0, 255, 128]),
         rng.bytes(40),
     ):
-        o = rng.normal(size=(len(data), 256)).astype(np.float32) * 4 if net else None
-        mine, theirs = native.ByteEncoder(bits, *tables()), reference_bytes.ByteEncoder(bits, *tables())
+        given = predictions(rng, len(data), net)
+        weights = rng.normal(size=32).astype(np.float32) / 4
+        mine, theirs = (kind.ByteEncoder(bits, *tables(weights)) for kind in (native, reference_bytes))
         for encoder in (mine, theirs):
-            encoder.encode(data[:20], None if o is None else o[:20])
-            encoder.encode(data[20:], None if o is None else o[20:])
+            encoder.encode(data[:20], **{name: each[:20] for name, each in given.items()})
+            encoder.encode(data[20:], **{name: each[20:] for name, each in given.items()})
         payload = theirs.finish()
         assert mine.size <= len(payload) + 4
         assert mine.finish() == payload
         for kind in (native.ByteDecoder, reference_bytes.ByteDecoder):
-            decoder = kind(bits, *tables(), payload)
-            back = [decoder.decode(1, None if o is None else o[i : i + 1]) for i in range(len(data))]
+            decoder = kind(bits, *tables(weights), payload)
+            back = [
+                decoder.decode(1, **{name: each[i : i + 1] for name, each in given.items()})
+                for i in range(len(data))
+            ]
             assert b"".join(back) == data
+
+
+def predictions(rng: np.random.Generator, n: int, net: str) -> dict[str, np.ndarray]:
+    """The arguments of a coder for n bytes; some of them have no n-grams."""
+    if net == "none":
+        return {}
+    if net == "network":
+        return {"logits": rng.normal(size=(n, 256)).astype(np.float32) * 4}
+    sums = np.zeros((n, 2, 257), np.uint64)
+    sums[:, :, 1:] = rng.integers(1, 1 << 30, (n, 2, 256)).cumsum(2)
+    sums[::3, 1] = 0
+    return {"sums": sums}
 
 
 def test_the_payload_is_as_long_as_the_probabilities_say() -> None:
@@ -213,7 +167,7 @@ def test_the_past_does_not_depend_on_the_future() -> None:
     begin = b"It was the best of times, it was the worst of times. " * 8
     sizes = []
     for end in (b"It was", bytes(range(200))):
-        candidate = adaptive._Candidate(5, 1000)
+        candidate = adaptive._Candidate(1000, 5)
         candidate.encode(begin)
         sizes.append(candidate.encoder.size)
         candidate.encode(end)
@@ -225,11 +179,14 @@ def test_the_network_is_dropped_where_it_does_not_help(monkeypatch: pytest.Monke
     monkeypatch.setattr(adaptive, "SIZES", ((1 << 40, 4),))
     monkeypatch.setattr(adaptive, "HEAD", 8192)
     data = random.Random(1).randbytes(3) * 4000  # a match says it all
-    payload, hidden = encode_adaptive(data)
-    assert hidden == 0
-    assert decode_adaptive(payload, len(data), hidden) == data
+    coded = encode_adaptive(data)
+    assert (coded.hidden, coded.run) == (0, None)
+    assert decode_adaptive(coded.payload, len(data), coded.hidden) == data
     letters = (65 + random.Random(i).randrange(20) for i in range(6144))
-    assert encode_adaptive(b"".join(bytes([48 + 7 * i % 10, each]) for i, each in enumerate(letters)))[1] == 4
+    assert (
+        encode_adaptive(b"".join(bytes([48 + 7 * i % 10, each]) for i, each in enumerate(letters))).hidden
+        == 4
+    )
 
 
 def test_progress_goes_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,7 +229,12 @@ def test_crafted_headers_are_refused_before_memory_is_taken() -> None:
             Container.from_bytes(replace(good, **change).to_bytes())
     with pytest.raises(FileError, match="bytes of memory are needed"):
         Container.from_bytes(replace(good, length=(1 << 32) - 1).to_bytes())
-    for at, value, message in ((10, 5, "install a later one"), (12, 0, "damaged"), (12, 9, "damaged")):
+    for at, value, message in (
+        (10, 6, "install a later one"),
+        (10, 8, "install a later one"),
+        (12, 0, "damaged"),
+        (12, 9, "damaged"),
+    ):
         content = bytearray(good.to_bytes())
         assert content[10] == 4
         assert content[12] == 3
@@ -294,6 +256,22 @@ def test_wrong_arguments_are_refused() -> None:
         native.ByteEncoder(29, *tables())
     with pytest.raises(InputError, match="one by one"):
         native.ByteDecoder(4, *tables(), b"").decode(2, np.zeros((2, 256), np.float32))
+    rising = np.arange(257, dtype=np.uint64) * np.ones((1, 2, 1), np.uint64)
+    with pytest.raises(InputError, match="cannot be passed together"):
+        encoder.encode(b"a", np.zeros((1, 256), np.float32), rising)
+    flat, large, later = rising.copy(), rising.copy(), rising.copy()
+    flat[0, 0, 9], large[0, 1, 256] = flat[0, 0, 8], (1 << 47) + 1
+    later += np.uint64(1)
+    for wrong in (
+        flat,
+        large,
+        later,
+        np.zeros_like(rising),
+    ):  # without a network, there is nothing to divide by
+        with pytest.raises(InputError, match="sums must rise from 0"):
+            encoder.encode(b"a", None, wrong)
+    with pytest.raises(InputError, match="sums has shape"):
+        encoder.encode(b"ab", None, rising)
 
 
 def test_sizes_rise_with_the_file_and_are_bounded() -> None:
@@ -305,9 +283,11 @@ def test_sizes_rise_with_the_file_and_are_bounded() -> None:
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, 1e38])
 def test_tables_that_would_lead_outside_of_memory_are_refused(wrong: float) -> None:
-    stretch, squash, powers = tables()
-    with pytest.raises(InputError, match="from -16 to 16"):
-        native.ByteEncoder(12, np.full_like(stretch, wrong), squash, powers)
+    stretch, squash, powers, weights = tables()
+    with pytest.raises(InputError, match="stretch must hold numbers from -16 to 16"):
+        native.ByteEncoder(12, np.full_like(stretch, wrong), squash, powers, weights)
+    with pytest.raises(InputError, match="weights must hold numbers from -16 to 16"):
+        native.ByteEncoder(12, stretch, squash, powers, np.full_like(weights, wrong))
 
 
 def test_a_coder_that_is_finished_or_in_use_by_another_thread_is_refused() -> None:
@@ -332,3 +312,25 @@ def test_a_coder_that_is_finished_or_in_use_by_another_thread_is_refused() -> No
     for thread in threads:
         thread.join()
     assert refused and shared.size > 0  # without the check, the process crashes
+
+
+def test_threads_that_code_at_once_leave_the_number_of_kernel_threads(machine: object) -> None:
+    set_threads(3)
+    first, second = threading.Event(), threading.Event()
+    seen = list[int]()
+
+    def long() -> None:
+        with few_threads():
+            first.set()
+            second.wait(10)
+            seen.append(kernel_info()["threads"])
+
+    thread = threading.Thread(target=long)
+    thread.start()
+    first.wait(10)
+    with few_threads():  # begins while the other one runs, and ends first
+        seen.append(kernel_info()["threads"])
+    second.set()
+    thread.join()
+    assert seen == [1, 1]
+    assert kernel_info()["threads"] == 3

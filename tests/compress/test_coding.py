@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from cases import CELLS, config_of
+from compress_cases import MODELS, SENTENCE, model_of
 from unspool.compress import coding, compress, decompress, identity, model_within
 from unspool.compress.coding import decode, encode, flags_of, read_choices
 from unspool.compress.container import MARK, VERSION, Container
@@ -32,7 +33,6 @@ from unspool.tasks.language.text_model import TextModel
 from unspool.training.dynamic import Learning
 from unspool.training.events import RunConfig
 
-SENTENCE = "she sells sea shells by the sea shore; the shells she sells are sea shells, I'm sure.\n"
 STRANGE = [
     b"",
     b"s",
@@ -42,34 +42,6 @@ STRANGE = [
     b"she \xe8\xb2 sells \xed\xb2\x80 \x00\x80\xff",
     bytes(range(256)) * 2,
 ]
-
-
-def model_of(kind="char", *, backward=False, text=SENTENCE, min_freq=0, seed=1, **more):
-    """An untrained model of some text."""
-    tokenizer = make_tokenizer(kind)
-    if kind.startswith("subword"):
-        tokenizer.learn([text])
-    tokens = tokenizer.encode_text(text)
-    met = Vocab(tokens, min_freq).token_freqs
-    unmet = [(token, 0) for token in tokenizer.alphabet() if token not in dict(met)]
-    vocab = Vocab.from_freqs([*met, *unmet], min_freq)
-    config = ModelConfig(**{"cell": "gru", "inputs": len(vocab), "outputs": len(vocab), "hidden": 12} | more)
-    return TextModel(
-        Model.initialise(config, seed=seed), vocab, tokenizer, TextConfig(kind, min_freq=min_freq), backward
-    )
-
-
-MODELS = {
-    "char": model_of(),
-    "char, some unknown": model_of(min_freq=4),
-    "char, all unknown": model_of(min_freq=10**6),
-    "char, backward": model_of(backward=True),
-    "byte": model_of("byte"),
-    "byte, some unknown": model_of("byte", min_freq=4),
-    "subword": model_of("subword:300"),
-    "subword, some unknown": model_of("subword:300", min_freq=2),
-    "jieba": model_of("jieba"),
-}
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,7 @@ import pytest
 
 import unspool
 from unspool import SGD, Adam, LanguageModel, Model, ModelConfig, TextModel
-from unspool.cli.commands.train import TrainOptions
-from unspool.cli.sources import Reading
+from unspool.cli.commands.train import Reading, TrainOptions
 from unspool.cli.wording import ADVICE, for_commands
 from unspool.data.batches.text_windows import random_batches, sequential_batches
 from unspool.data.formats import labelled, pairs, table, tagged, timetable

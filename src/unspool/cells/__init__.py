@@ -13,9 +13,9 @@ from unspool.errors import InputError
 
 CELLS: dict[str, Cell] = {cell.name: cell for cell in (elman.CELL, gru.CELL, lnlstm.CELL, lstm.CELL)}
 DEFAULT = lstm.CELL.name
-"""The cell of a model and of a language model."""
+"""The cell of a model, and of a language model with a small vocabulary."""
 TASK_DEFAULT = gru.CELL.name
-"""The cell of the other tasks: classify, forecast and so on."""
+"""The cell of the other tasks (classify, forecast and so on) and of a language model with a large vocabulary."""
 PLAIN = elman.CELL.name
 """The cell of the textbook's figures, whose activation can be chosen."""
 

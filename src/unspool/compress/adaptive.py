@@ -16,22 +16,27 @@ Larger networks are better and slower, so H depends on the length of the file. O
 not help: the encoder codes the first bytes with and without it, and continues with what was smaller in their second half.
 
 >>> data = b"she sells sea shells by the sea shore; " * 30
->>> payload, hidden = encode_adaptive(data)
->>> len(data), len(payload), hidden
+>>> coded = encode_adaptive(data)
+>>> len(data), len(coded.payload), coded.hidden
 (1170, 29, 0)
->>> decode_adaptive(payload, len(data), hidden) == data
+>>> decode_adaptive(coded.payload, len(data), coded.hidden) == data
 True
 """
 
 import math
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unspool.cells.gru import GRU
 from unspool.compress.coding import OnProgress
+from unspool.compress.next_byte import RunReader
+from unspool.errors import Diverged
 from unspool.evaluation.language import no_progress
 from unspool.kernels import byte_tables, native
 from unspool.kernels.arrays import Floats
@@ -40,11 +45,14 @@ from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.parameters import Parameters, shapes_of
 from unspool.optimisers.rmsprop import RMSprop
+from unspool.tasks.language.text_model import TextModel
 from unspool.training.dynamic import Learning, LearningReader
 
 RATE, DECAY, SEGMENT = 5e-3, 1e-3, 16
 HEAD = 1 << 17
 """Bytes that are coded with and without the network."""
+HEADER = 32
+"""About how many bytes more the header of a file has that needs a run."""
 BLOCK = 1 << 12
 """Bytes between calls of `on_progress`; a multiple of SEGMENT."""
 SIZES = ((1 << 11, 0), (1 << 19, 128), (1 << 21, 192), (1 << 24, 128))
@@ -55,8 +63,22 @@ FEWEST_BITS, MOST_BITS, BUCKET = 12, 23, 32
 """log2 of the number of buckets of counts; bytes of each."""
 LONGEST = (1 << 32) - 1
 """The longest file, in bytes."""
+SMALL = 256
+"""The most hidden units of a network that learns on one thread."""
 MAPS = 12 << 20
 """Bytes of the maps and weights beside the counts."""
+
+
+NETWORK, NGRAMS = 29, 31
+"""The inputs of the mixer that a network and n-grams have."""
+
+
+def first_weights(run: bool = False, ngrams: bool = False) -> Floats:
+    """Return the weights that the mixer starts with: a run has been trained, counts have not."""
+    weights = np.full(32, 0.05 if run else 0.15, np.float32)
+    if run:
+        weights[[NETWORK, NGRAMS]] = (0.4, 0.5) if ngrams else (0.9, 0.0)
+    return weights
 
 
 class DecayingRMSprop(RMSprop):
@@ -90,15 +112,29 @@ class ByteReader(LearningReader):
             begin += len(window.y)
 
 
+_LOCK = threading.Lock()
+_RUNNING, _THREADS = 0, 1  # files that are coded on one thread at this moment; the threads to return to
+
+
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Use one thread within: one row and a small network give a second one too little to do."""
-    threads = int(kernel_info()["threads"])
-    set_threads(1)
+def few_threads(hidden: int = 0) -> Iterator[None]:
+    """Use one thread within: one row and a small network give a second one too little to do. Calls may overlap."""
+    global _RUNNING, _THREADS
+    if hidden > SMALL:
+        yield
+        return
+    with _LOCK:
+        if _RUNNING == 0:
+            _THREADS = int(kernel_info()["threads"])
+            set_threads(1)
+        _RUNNING += 1
     try:
         yield
     finally:
-        set_threads(threads)
+        with _LOCK:
+            _RUNNING -= 1
+            if _RUNNING == 0:
+                set_threads(_THREADS)
 
 
 def hidden_units(length: int) -> int:
@@ -121,30 +157,79 @@ def memory_of(length: int, hidden: int) -> int:
     return (BUCKET << table_bits(length)) + MAPS + 16 * parameters
 
 
-def tables() -> tuple[Floats, NDArray[np.uint16], NDArray[np.uint32]]:
-    """Return the tables that the native coders take."""
-    return byte_tables.stretch(), byte_tables.squash(), byte_tables.powers()
+def tables(weights: Floats | None = None) -> tuple[Floats, NDArray[np.uint16], NDArray[np.uint32], Floats]:
+    """Return the tables that the native coders take, the last of them the first weights of the mixer."""
+    weights = first_weights() if weights is None else weights
+    return byte_tables.stretch(), byte_tables.squash(), byte_tables.powers(), weights
+
+
+@dataclass(frozen=True)
+class Run:
+    """The network of a run, how it learns, and whether the n-grams of its training text are used."""
+
+    model: TextModel
+    learning: Learning
+    ngrams: bool
+
+    @property
+    def hidden(self) -> int:
+        """The hidden units of a layer."""
+        return self.model.model.config.hidden
+
+    def reader(self) -> RunReader:
+        """Return a reader that predicts bytes."""
+        return RunReader(self.model, self.learning, self.model.require_mixture() if self.ngrams else None)
+
+
+class Coded(NamedTuple):
+    """Coded bytes and what predicted them: a run, or else a network of `hidden` units that started from nothing; 0: counts alone."""
+
+    payload: bytes
+    hidden: int
+    run: Run | None
 
 
 class _Candidate:
-    """One of the two ways to code a file, with a network of `hidden` units or without one."""
+    """A way to code a file: counts alone, with a network of `hidden` units, or with a run."""
 
-    def __init__(self, hidden: int, length: int) -> None:
-        self.hidden, self.reader = hidden, ByteReader(hidden) if hidden else None
-        self.encoder, self.half = native.ByteEncoder(table_bits(length), *tables()), 0
+    def __init__(self, length: int, hidden: int = 0, run: Run | None = None) -> None:
+        self.hidden, self.run, self.half = hidden, run, 0
+        weights = None if run is None else first_weights(True, run.ngrams)
+        self.encoder = native.ByteEncoder(table_bits(length), *tables(weights))
+        self._reader = run.reader() if run else ByteReader(hidden) if hidden else None
 
     def encode(self, block: bytes) -> None:
-        if self.reader is None:
-            return self.encoder.encode(block)
-        for part, logits in self.reader.logits_of(block):
-            self.encoder.encode(part, logits)
+        if isinstance(self._reader, RunReader):
+            for part, sums in self._reader.sums_of(block):
+                self.encoder.encode(part, None, sums)
+        elif self._reader is not None:
+            for part, logits in self._reader.logits_of(block):
+                self.encoder.encode(part, logits)
+        else:
+            self.encoder.encode(block)
+
+    def finish(self) -> Coded:
+        if isinstance(self._reader, RunReader):
+            for part, sums in self._reader.rest():
+                self.encoder.encode(part, None, sums)
+        return Coded(self.encoder.finish(), self.hidden, self.run)
 
 
-@one_thread()
-def encode_adaptive(data: bytes, *, on_progress: OnProgress = no_progress) -> tuple[bytes, int]:
-    """Return the coded bytes, and the hidden units of the network that coded them: 0 without a network."""
+def encode_adaptive(data: bytes, run: Run | None = None, *, on_progress: OnProgress = no_progress) -> Coded:
+    """Code bytes; a run is used where it makes them smaller."""
+    try:
+        with few_threads(0 if run is None else run.hidden):
+            return _encode(data, run, on_progress)
+    except Diverged:
+        if run is None:
+            raise
+        return encode_adaptive(data, on_progress=on_progress)
+
+
+def _encode(data: bytes, run: Run | None, on_progress: OnProgress) -> Coded:
     n = len(data)
-    ways = [_Candidate(hidden, n) for hidden in sorted({0, hidden_units(n)})]
+    ways = [_Candidate(n, hidden) for hidden in sorted({0, hidden_units(n)})]
+    ways += [] if run is None else [_Candidate(n, run=run)]
     for begin in range(0, n, BLOCK):
         for each in ways:
             each.encode(data[begin : begin + BLOCK])
@@ -153,25 +238,39 @@ def encode_adaptive(data: bytes, *, on_progress: OnProgress = no_progress) -> tu
         if begin + BLOCK == HEAD:
             ways = [min(ways, key=lambda each: each.encoder.size - each.half)]
         on_progress(min(begin + BLOCK, n), n)
-    found = [(each.encoder.finish(), each.hidden) for each in ways]
-    return min(found, key=lambda each: len(each[0]))
+    return min(
+        (each.finish() for each in ways), key=lambda each: len(each.payload) + HEADER * (each.run is not None)
+    )
 
 
-@one_thread()
 def decode_adaptive(
-    payload: bytes, length: int, hidden: int, *, on_progress: OnProgress = no_progress
+    payload: bytes,
+    length: int,
+    hidden: int = 0,
+    run: Run | None = None,
+    *,
+    on_progress: OnProgress = no_progress,
 ) -> bytes:
-    """Return the `length` bytes that were coded with a network of `hidden` units, or without one."""
-    decoder, found = native.ByteDecoder(table_bits(length), *tables(), payload), bytearray()
-    reader = ByteReader(hidden) if hidden else None
-    while len(found) < length:
-        block = min(BLOCK, length - len(found))
-        if reader is None:
-            found += decoder.decode(block)
+    """Return the `length` bytes that were coded with a run, a network of `hidden` units, or neither."""
+    weights = None if run is None else first_weights(True, run.ngrams)
+    decoder, found = native.ByteDecoder(table_bits(length), *tables(weights), payload), bytearray()
+    with few_threads(0 if run is None else run.hidden):
+        reader = run.reader() if run else ByteReader(hidden) if hidden else None
+        while len(found) < length:
+            block = min(BLOCK, length - len(found))
+            found += decoder.decode(block) if reader is None else _decode(decoder, reader, block)
+            on_progress(len(found), length)
+    return bytes(found)
+
+
+def _decode(decoder: native.ByteDecoder, reader: RunReader | ByteReader, n: int) -> bytes:
+    """Return the next n bytes, predicted by a reader that reads them."""
+    found = bytearray()
+    for _ in range(n):
+        if isinstance(reader, RunReader):
+            byte = decoder.decode(1, None, reader.next_sums())
         else:
-            for _ in range(block):
-                byte = decoder.decode(1, reader.logits()[None])
-                found += byte
-                reader.read(byte[0])
-        on_progress(len(found), length)
+            byte = decoder.decode(1, reader.logits()[None])
+        found += byte
+        reader.read(byte[0])
     return bytes(found)

@@ -28,17 +28,29 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
-from unspool.compress.adaptive import LONGEST, decode_adaptive, encode_adaptive, hidden_units, memory_of
-from unspool.compress.coding import Coded, OnProgress, decode, encode
+from unspool.compress.adaptive import (
+    HEAD,
+    LONGEST,
+    Run,
+    decode_adaptive,
+    encode_adaptive,
+    few_threads,
+    hidden_units,
+    memory_of,
+)
+from unspool.compress.coding import Coded, OnProgress, check_model, decode, encode, tokens_and_ids
 from unspool.compress.container import Container
-from unspool.errors import FileError, InputError
+from unspool.compress.next_byte import can_predict_bytes
+from unspool.errors import Diverged, FileError, InputError
 from unspool.evaluation.language import no_progress
 from unspool.kernels.memory import require_memory
 from unspool.storage import run_folder
 from unspool.tasks.language.text_model import TextModel
+from unspool.training.choose_learning import choose_learning
 from unspool.training.dynamic import Learning
 
 FILES = (run_folder.CONFIG, run_folder.VOCAB, run_folder.MODEL)
@@ -97,22 +109,82 @@ def compress(
     return CompressionResult(container, coded)
 
 
-def compress_adaptive(data: bytes, *, name: str = "", on_progress: OnProgress = no_progress) -> Container:
+def compress_adaptive(
+    data: bytes,
+    *,
+    name: str = "",
+    model: TextModel | None = None,
+    learning: Learning | None = None,
+    run: str = "",
+    with_model: bool = False,
+    on_progress: OnProgress = no_progress,
+) -> Container:
     """Compress bytes with a model that starts from nothing and learns from them; decompression needs only the container.
 
-    `on_progress` is called with the number of bytes done and the total. Decompression takes as long as compression.
+    With `model`, its network and its n-grams (if it was loaded with them) predict too, and the network learns as `learning` says, by
+    default at the rate that is best on the first tokens. If the bytes get smaller without it, it is not used: see
+    `Container.needs_model`. `run` and `with_model` are those of `compress`. `on_progress` is called with the number of bytes done and the
+    total. Decompression takes as long as compression.
     """
     _require_bytes(data)
     if len(data) > LONGEST:
         raise InputError(f"data has {len(data):,} bytes; expected at most {LONGEST:,}: compress it in pieces")
-    needed = 3 * len(data) + 2 * memory_of(len(data), hidden_units(len(data)))
+    needed = 3 * len(data) + 3 * memory_of(len(data), hidden_units(len(data)))
     require_memory(needed, f"compressing {len(data):,} bytes", "compress the file in pieces")
-    payload, hidden = encode_adaptive(data, on_progress=on_progress)
-    stored = len(payload) >= len(data)
+    used = None if model is None else _run_of(model, data, learning)
+    if used is not None and not can_predict_bytes(used.model):
+        if (mixture := _tokens_win(used, data)) is not None:
+            settings: dict[str, Any] = {
+                "learning": used.learning,
+                "mixture": mixture,
+                "on_progress": on_progress,
+            }
+            return compress(used.model, data, name=name, run=run, with_model=with_model, **settings).container
+        used = None
+    payload, hidden, used = encode_adaptive(data, used, on_progress=on_progress)
+    if len(payload) >= len(data):
+        return Container("stored", bytes(8), _check(data), len(data), 0, name, "", b"", data)
+    if used is None:
+        return Container(
+            "adaptive", bytes(8), _check(data), len(data), 0, name, "", b"", payload, hidden=hidden
+        )
+    inside = _packed_model(used.model, used.ngrams) if with_model else b""
     return Container(
-        "stored" if stored else "adaptive", bytes(8), _check(data), len(data), 0, name, "", b"",
-        data if stored else payload, hidden=0 if stored else hidden,
-    )  # fmt: skip
+        "adaptive",
+        identity(used.model, used.ngrams),
+        _check(data),
+        len(data),
+        0,
+        name,
+        "" if inside else run,
+        inside,
+        payload,
+        used.model.model.config.precision,
+        used.learning,
+        used.ngrams,
+    )
+
+
+def _run_of(model: TextModel, data: bytes, learning: Learning | None) -> Run | None:
+    """Return how a model predicts; without `learning`, it learns at the best rate on the first tokens. None if it diverges."""
+    check_model(model.model)
+    if learning is None:
+        ids = tokens_and_ids(model, data[:HEAD])[1]
+        try:
+            with few_threads(model.model.config.hidden):
+                learning = choose_learning(model.model, ids, choose=(True, False)).learning
+        except Diverged:
+            return None
+    return Run(model, learning, model.mixture is not None)
+
+
+def _tokens_win(run: Run, data: bytes) -> bool | None:
+    """Return whether the first bytes are coded best with the mixture (True) or the network (False) of a run; None: without it."""
+    head = data[:HEAD]
+    sizes: dict[bool | None, int] = {None: len(encode_adaptive(head).payload)}
+    for mixture in (False, True)[: 1 + run.ngrams]:
+        sizes[mixture] = len(encode(run.model, head, learning=run.learning, mixture=mixture).payload)
+    return min(sizes, key=sizes.__getitem__)
 
 
 def _require_bytes(data: object) -> None:
@@ -128,36 +200,13 @@ def decompress(
     """Return the original bytes; raise FileError or InputError if they cannot be restored exactly."""
     if container.mode == "stored":
         data = container.payload
-    elif container.mode == "adaptive":
+    elif not container.needs_model:
         data = decode_adaptive(container.payload, container.length, container.hidden, on_progress=on_progress)
-    elif model is None:
-        raise InputError("model is None; expected the model that compressed the file")
-    elif model.model.config.precision != container.precision:
-        raise InputError(
-            f"compressed with a model in {container.precision}, and this one is in {model.model.config.precision}; pass the run that compressed it"
-        )
-    elif container.mixture and model.mixture is None:
-        raise InputError(
-            "compressed with the mixture of a model and its n-grams; pass the run that compressed it, loaded with mixture=True"
-        )
-    elif identity(model, container.mixture) != container.identity:
-        raise InputError(
-            "compressed with another model, or with an earlier state of this one; pass the run that compressed it"
-        )
-    elif container.tokens > container.length + 1:
+    elif container.mode != "adaptive" and container.tokens > container.length + 1:
         raise FileError("damaged: its header gives more tokens than bytes; restore it from a copy")
     else:
         try:
-            data = decode(
-                model,
-                container.payload,
-                container.tokens,
-                container.mode,
-                length=container.length,
-                learning=container.learning,
-                mixture=container.mixture,
-                on_progress=on_progress,
-            )
+            data = _decode(container, _checked_model(container, model), on_progress)
         except (UnicodeError, KeyError) as error:  # tokens that are not text
             raise FileError("damaged: the decoded tokens are not text; restore it from a copy") from error
     if _check(data) != container.check:
@@ -165,6 +214,43 @@ def decompress(
             "damaged: the decoded bytes do not have the hash of the original; restore it from a copy"
         )
     return data
+
+
+def _checked_model(container: Container, model: TextModel | None) -> TextModel:
+    """Return the model; raise unless it is the one that compressed the file."""
+    if model is None:
+        raise InputError("model is None; expected the model that compressed the file")
+    if model.model.config.precision != container.precision:
+        raise InputError(
+            f"compressed with a model in {container.precision}, and this one is in {model.model.config.precision}; pass the run that compressed it"
+        )
+    if container.mixture and model.mixture is None:
+        raise InputError(
+            "compressed with the mixture of a model and its n-grams; pass the run that compressed it, loaded with mixture=True"
+        )
+    if identity(model, container.mixture) != container.identity:
+        raise InputError(
+            "compressed with another model, or with an earlier state of this one; pass the run that compressed it"
+        )
+    return model
+
+
+def _decode(container: Container, model: TextModel, on_progress: OnProgress) -> bytes:
+    if container.mode == "adaptive":
+        assert container.learning is not None
+        run = Run(model, container.learning, container.mixture)
+        return decode_adaptive(container.payload, container.length, run=run, on_progress=on_progress)
+    assert container.mode != "stored"
+    return decode(
+        model,
+        container.payload,
+        container.tokens,
+        container.mode,
+        length=container.length,
+        learning=container.learning,
+        mixture=container.mixture,
+        on_progress=on_progress,
+    )
 
 
 def identity(model: TextModel, mixture: bool = False) -> bytes:

@@ -1,11 +1,12 @@
 """The file format of `unspool compress`.
 
     µunspool  1     magic bytes and format version; 2: the precision of the model follows, one byte
-                    3: after the precision, one byte, the kind: 1 if the model learns while reading, 2 if it is mixed with n-grams,
-                    3 if both; and if it learns: segment (an integer), learning rate (float64, little-endian), name of the
-                    optimiser (length and UTF-8). Kind 4: no model, it starts from nothing and learns from the
-                    file (`unspool.compress.adaptive`); its hidden units follow (an integer), 0 if only counts are used
-    mode            source of the probability of <unk>: network or counted; stored: uncompressed bytes; adaptive: kind 4
+                    3: after the precision, one byte, the kind: a sum of 1 if the model learns while reading, 2 if its n-grams
+                    are used, 4 if bytes are coded, with counts that start from nothing (`unspool.compress.adaptive`).
+                    If it learns: segment (an integer), learning rate (float64, little-endian), name of the
+                    optimiser (length and UTF-8). Kind 4: no model; the hidden units of the network that starts from
+                    nothing follow (an integer), 0 if only counts are used. Kind 6 does not exist
+    mode            source of the probability of <unk>: network or counted; stored: uncompressed bytes; adaptive: kinds 4, 5, 7
     identity        8 bytes: prefix of the SHA-256 of the weights, sizes and vocabulary of the model
     check           16 bytes: prefix of the SHA-256 of the original
     length, tokens  integers, seven bits per byte, lowest first; the high bit marks continuation
@@ -37,8 +38,9 @@ from unspool.training.dynamic import Learning
 MARK = b"\xb5unspool"
 VERSION = 3
 """Written if the model learns while reading or is mixed with n-grams; else version 2 if it is not in float32, and version 1 otherwise."""
-FROM_NOTHING = 4
-"""The kind of a file whose model starts from nothing."""
+LEARNS, MIXES, BYTES = 1, 2, 4
+"""Parts of the kind of a file."""
+KINDS = (0, LEARNS, MIXES, LEARNS + MIXES, BYTES, BYTES + LEARNS, BYTES + LEARNS + MIXES)
 PRECISIONS: tuple[Precision, ...] = ("float32", "bf16")
 Mode: TypeAlias = Literal["network", "counted", "stored", "adaptive"]
 MODES: tuple[Mode, ...] = ("network", "counted", "stored", "adaptive")
@@ -70,7 +72,12 @@ class Container:
     mixture: bool = False
     """Whether the probabilities are those of the model's mixture with n-grams."""
     hidden: int = 0
-    """With the mode "adaptive": hidden units of the network that starts from nothing; 0: counts only."""
+    """With the mode "adaptive" and without a model: hidden units of the network that starts from nothing; 0: counts only."""
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether decompression needs the model that it was compressed with."""
+        return self.mode != "stored" and (self.mode != "adaptive" or self.learning is not None)
 
     def to_bytes(self) -> bytes:
         """Return the content of the file."""
@@ -84,13 +91,12 @@ class Container:
     def _version(self) -> bytes:
         """Return the lowest version that can hold the container, with the fields that it has more than version 1."""
         precision = PRECISIONS.index(self.precision)
-        if self.mode == "adaptive":
-            return bytes([3, precision, FROM_NOTHING]) + _number(self.hidden)
-        if self.learning is None and not self.mixture:
+        kind = LEARNS * (self.learning is not None) + MIXES * self.mixture + BYTES * (self.mode == "adaptive")
+        if not kind:
             return bytes([2, precision]) if precision else bytes([1])
-        start = bytes([3, precision, (self.learning is not None) + 2 * self.mixture])
+        start = bytes([3, precision, kind])
         if self.learning is None:
-            return start
+            return start + (_number(self.hidden) if kind == BYTES else b"")
         optimiser = self.learning.optimiser.encode()
         parts = [_number(self.learning.learn_segment), struct.pack("<d", self.learning.learn_rate)]
         return b"".join([start, *parts, _number(len(optimiser)), optimiser])
@@ -141,14 +147,14 @@ def _read(fields: "_Fields") -> Container:
             f"number {number} as the precision; this unspool reads up to {len(PRECISIONS) - 1}: install a later one"
         )
     precision, how = PRECISIONS[number], 0 if version < 3 else fields.take(1)[0]
-    if how > FROM_NOTHING:
+    if how not in KINDS:
         raise FileError(
-            f"number {how} as the kind of model; this unspool reads up to {FROM_NOTHING}: install a later one"
+            f"number {how} as the kind of model; this unspool reads up to {KINDS[-1]}: install a later one"
         )
-    learning = _read_learning(fields) if how in (1, 3) else None
-    hidden = fields.number() if how == FROM_NOTHING else 0
+    learning = _read_learning(fields) if how & LEARNS else None
+    hidden = fields.number() if how == BYTES else 0
     mode = MODES[fields.take(1)[0]]
-    if (mode == "adaptive") != (how == FROM_NOTHING):
+    if (mode == "adaptive") != (how >= BYTES):
         raise IndexError("a mode of another kind")
     identity, check, length, tokens = fields.take(8), fields.take(16), fields.number(), fields.number()
     name, run = (fields.take(fields.number()).decode(*UTF8) for _ in range(2))
@@ -165,7 +171,7 @@ def _read(fields: "_Fields") -> Container:
         fields.rest(),
         precision,
         learning,
-        how in (2, 3),
+        bool(how & MIXES),
         hidden,
     )
 

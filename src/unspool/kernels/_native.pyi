@@ -40,9 +40,16 @@ class Stream:
 
 class ByteEncoder:
     def __init__(
-        self, bits: int, stretch: Array, squash: NDArray[np.uint16], powers: NDArray[np.uint32]
+        self,
+        bits: int,
+        stretch: Array,
+        squash: NDArray[np.uint16],
+        powers: NDArray[np.uint32],
+        weights: Array,
     ) -> None: ...
-    def encode(self, data: bytes, logits: Floats | None = None) -> None: ...
+    def encode(
+        self, data: bytes, logits: Floats | None = None, sums: NDArray[np.uint64] | None = None
+    ) -> None: ...
     @property
     def size(self) -> int: ...
     def finish(self) -> bytes: ...
@@ -54,9 +61,12 @@ class ByteDecoder:
         stretch: Array,
         squash: NDArray[np.uint16],
         powers: NDArray[np.uint32],
+        weights: Array,
         payload: bytes,
     ) -> None: ...
-    def decode(self, n: int, logits: Floats | None = None) -> bytes: ...
+    def decode(
+        self, n: int, logits: Floats | None = None, sums: NDArray[np.uint64] | None = None
+    ) -> bytes: ...
 
 def rows_product(A: Floats, B: Panels, start: Floats | None) -> Array: ...
 def outer_product(

@@ -6,7 +6,7 @@ Each bit y of a byte, from the highest, is predicted from what followed the same
                       the last byte with the upper halves of the four before
     history (i, bits) counts (n0, n1, last bit) and the last seven bits that followed the context and the bits of this byte       (1)
     p(i, history)     adapts by (y - p) / (n + 3/2): one map for the counts, one for the last bits                              (2)
-    s(k)              log2(p / (1 - p)) of all maps, of orders 0 and 1, of a match, of the network                              (3)
+    s(k)              log2(p / (1 - p)) of all maps, of orders 0 and 1, of a match, of a network, of n-grams                              (3)
     d(j) = Σ w(j, k) s(k),    w(j, k) ← w(j, k) + η (y - squash(d(j))) s(k),    j: five sets of weights, chosen by context      (4)
     d = Σ v(j) d(j),          v(j) ← v(j) + η' (y - squash(d)) d(j)                                                            (5)
     P(1) = squash(d) / 2 + (a(c1, d) + a(c1 c2 c3, d)) / 4,   a: maps that interpolate between 33 values of d and adapt         (6)
@@ -17,6 +17,7 @@ P(1) narrows the interval of an arithmetic coder. Integers and float32, operatio
 from __future__ import annotations
 
 from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,9 @@ ORDERS = (1, 2, 3, 4, 5, 6, 8)
 CONTEXTS, INPUTS, SETS, KNOTS, LIMIT = 13, 32, 5, 33, 1023
 MATCH_BITS, MATCH_LEAST = 18, 5
 Counts = tuple[int, int, int]
+Halves: TypeAlias = NDArray[np.uint16]
+Words: TypeAlias = NDArray[np.uint32]
+Sums: TypeAlias = NDArray[np.uint64]
 
 
 def hashed(value: int, salt: int) -> int:
@@ -87,10 +91,8 @@ class Bucket:
 class ByteModel:
     """The model of csrc/byte_model.h."""
 
-    def __init__(
-        self, bits: int, stretch: Floats, squash: NDArray[np.uint16], powers: NDArray[np.uint32]
-    ) -> None:
-        self.bits, self.stretch, self.powers = bits, stretch, powers.tolist()
+    def __init__(self, bits: int, stretch: Floats, squash: Halves, powers: Words, weights: Floats) -> None:
+        self.bits, self.stretch, self.powers, self.start = bits, stretch, powers.tolist(), weights
         self._squash: list[int] = squash.tolist()
         self.buckets: dict[int, Bucket] = {}
         counts = all_counts()
@@ -104,7 +106,7 @@ class ByteModel:
         self.outer: dict[int, Floats] = {}
         self.refinements: dict[tuple[int, int, int], int] = {}
         self.positions: dict[int, int] = {}
-        self.history, self.network = bytearray(), list[int]()
+        self.history, self.network, self.ngrams = bytearray(), list[int](), list[int]()
         self.recent = self.word = self.word_before = self.bit = self.steps = 0
         self.partial, self.match_at, self.match_length, self.predicted = 1, 0, 0, 0
         self._start_byte()
@@ -115,12 +117,22 @@ class ByteModel:
 
     def set_network(self, o: Floats | None) -> None:
         """Take the logits of the next byte: the frequencies of `unspool.compress.integer_frequencies`, summed up."""
-        self.network = []
+        self.network, self.ngrams = [], []
         if o is not None:
             d = np.minimum((float(o.max()) - o.astype(np.float64)) * 2954.639443740597, 63488.0).astype(int)
             self.network = np.cumsum(
                 [0] + [1 + (self.powers[i & 2047] >> (i >> 11)) for i in d.tolist()]
             ).tolist()
+
+    def set_sums(self, sums: Sums) -> None:
+        """Take cumulative frequencies of the next byte (2, 257): of a network, and of n-grams, or zeros without them."""
+        self.network, self.ngrams = sums[0].tolist(), sums[1].tolist() if sums[1].any() else []
+
+    def _stretch_of(self, sums: list[int]) -> np.float32:
+        """Return s of the next bit by a distribution of the byte."""
+        begin = self.partial << 8 - self.bit & 255
+        low, middle, high = (sums[begin + k] for k in (0, 128 >> self.bit, 256 >> self.bit))
+        return np.float32(self.stretch[(high - middle << 16) // (high - low) >> 4])
 
     def _bucket(self, code: int) -> Bucket:
         index, check = code >> 64 - self.bits, code >> 8 & 0xFFFF
@@ -182,14 +194,14 @@ class ByteModel:
             x[28] = self.stretch[self.match_map.p >> 10]
         sure = 0
         if self.network:
-            begin = partial << 8 - bit & 255
-            low, middle, high = (self.network[begin + k] for k in (0, 128 >> bit, 256 >> bit))
-            x[29] = self.stretch[(high - middle << 16) // (high - low) >> 4]
+            x[29] = self._stretch_of(self.network)
             sure = 1 + int(min(max(x[29] * F(1.5) + F(15), F(0)), F(30)))
         x[30] = F(0.5)
+        if self.ngrams:
+            x[31] = self._stretch_of(self.ngrams)
         groups = (partial, c1, length * 8 + bit, sure * 8 + bit, (order * 8 + bit) * 2 + (self.word != 0))
         self.x = x
-        self.chosen = [self.weights.setdefault(key, np.full(INPUTS, 0.15, F)) for key in enumerate(groups)]
+        self.chosen = [self.weights.setdefault(key, self.start.copy()) for key in enumerate(groups)]
         return self._mix()
 
     def _mix(self) -> int:
@@ -260,16 +272,17 @@ class ByteModel:
 class ByteEncoder:
     """Codes bytes; see `unspool.kernels.native.ByteEncoder`."""
 
-    def __init__(
-        self, bits: int, stretch: Floats, squash: NDArray[np.uint16], powers: NDArray[np.uint32]
-    ) -> None:
-        self._model, self._out = ByteModel(bits, stretch, squash, powers), bytearray()
+    def __init__(self, bits: int, stretch: Floats, squash: Halves, powers: Words, weights: Floats) -> None:
+        self._model, self._out = ByteModel(bits, stretch, squash, powers, weights), bytearray()
         self._low, self._high = 0, 0xFFFFFFFF
 
-    def encode(self, data: bytes, logits: Floats | None = None) -> None:
-        """Code bytes, with the network's logits of each, (n, 256), or without."""
+    def encode(self, data: bytes, logits: Floats | None = None, sums: Sums | None = None) -> None:
+        """Code bytes, with the network's logits of each, (n, 256), with cumulative frequencies, (n, 2, 257), or without."""
         for i, byte in enumerate(data):
-            self._model.set_network(None if logits is None else logits[i])
+            if sums is None:
+                self._model.set_network(None if logits is None else logits[i])
+            else:
+                self._model.set_sums(sums[i])
             for k in range(7, -1, -1):
                 y = byte >> k & 1
                 middle = self._low + ((self._high - self._low) * self._model.predict() >> 16)
@@ -299,23 +312,21 @@ class ByteDecoder:
     """Decodes bytes; see `unspool.kernels.native.ByteDecoder`."""
 
     def __init__(
-        self,
-        bits: int,
-        stretch: Floats,
-        squash: NDArray[np.uint16],
-        powers: NDArray[np.uint32],
-        payload: bytes,
+        self, bits: int, stretch: Floats, squash: Halves, powers: Words, weights: Floats, payload: bytes
     ) -> None:
-        self._model, self._rest = ByteModel(bits, stretch, squash, powers), iter(payload)
+        self._model, self._rest = ByteModel(bits, stretch, squash, powers, weights), iter(payload)
         self._low, self._high, self._number = 0, 0xFFFFFFFF, 0
         for _ in range(4):
             self._number = self._number << 8 | next(self._rest, 0)
 
-    def decode(self, n: int, logits: Floats | None = None) -> bytes:
-        """Return the next n bytes; with logits (1, 256), the next one."""
+    def decode(self, n: int, logits: Floats | None = None, sums: Sums | None = None) -> bytes:
+        """Return the next n bytes; with logits (1, 256) or sums (1, 2, 257), the next one."""
         found = bytearray()
         for _ in range(n):
-            self._model.set_network(None if logits is None else logits[0])
+            if sums is None:
+                self._model.set_network(None if logits is None else logits[0])
+            else:
+                self._model.set_sums(sums[0])
             byte = 0
             for _ in range(8):
                 middle = self._low + ((self._high - self._low) * self._model.predict() >> 16)

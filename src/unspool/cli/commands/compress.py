@@ -1,7 +1,7 @@
 """Compress any file losslessly with a language model, and compare the size with other programs.
 
 With a run, the size approaches the model's cross-entropy on the file, and `unspool decompress` restores the file with the same model.
-Without a run, --learn starts from nothing and learns from the file: unspool compress FILE --learn.
+With --learn, the run learns from the file and counts of the file are mixed in. Without a run, --learn starts from nothing: unspool compress FILE --learn.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.output_files import as_output, check_outputs, is_standard_output, output, write_output
 from unspool.cli.progress import counting_bar
 from unspool.cli.views.compression import Written, compression_json, print_compression
-from unspool.compress import compress, compress_adaptive
+from unspool.compress import CompressionResult, compress, compress_adaptive
 from unspool.compress.coding import Coded, OnProgress, encode
 from unspool.compress.other_programs import growth, other_programs
 from unspool.data.text.decoding import BOM
@@ -59,9 +59,9 @@ def compress_command(
     file
         The file to compress: text or any other bytes; /dev/stdin for standard input, with --out.
     learn
-        Learn from the file while compressing it; decompression learns the same and takes as long. Without a run, a small network and counts start from nothing, and decompression needs only the compressed file.
+        Learn from the file while compressing it; decompression learns the same and takes as long. Counts of the file and a small network start from nothing; with a run, its network and n-grams predict too, unless the file gets smaller without them.
     model
-        What predicts: the network, or its mixture with the n-grams of the training text [default: the smaller on the head of the file].
+        What predicts: the network, or its mixture with the n-grams of the training text [default: the smaller on the head of the file; with --learn, both and counts of the file].
     out
         The file to write; - is standard output [default: FILE.unspool].
     with_model
@@ -71,39 +71,65 @@ def compress_command(
     """
     options.apply()
     folder, file = (None, run) if file is None else (run, file)
-    if folder is None:
-        _check_without_run(file, learn, {"--model": model, "--with-model": with_model, "--plot": plot})
+    _check_options(folder, file, learn, {"--model": model, "--with-model": with_model, "--plot": plot})
     data = read_bytes(file)
     out = as_output(out or file.with_name(file.name + SUFFIX))
     refuse_two_on_output(out, json=options.json)
     check_outputs(out, plot, force=replacing.force, inputs=[file])
     check_plot(plot, force=replacing.force)
+    predictor = None if folder is None else TextModel.load(folder, mixture=model != "network")
+    settings: dict[str, Any] = {
+        "name": file.name,
+        "with_model": with_model,
+        "run": _path_from(out, file, folder),
+    }
     console = notes(options, stderr=is_standard_output(out))
-    if folder is None:
+    packed = None
+    if predictor is None or (learn and model is None):
         with _progress(console, "bytes") as show:
-            container = compress_adaptive(data, name=file.name, on_progress=show)
-        content = container.to_bytes()
-        write_output(out, content, force=replacing.force)
-        return _report(Written(None, file, out, container, None, len(content), {}), data, options)
-    predictor = TextModel.load(folder, mixture=model != "network")
-    there = (file if is_special(out) else out).parent.resolve()
-    settings: dict[str, Any] = {"learning": Learning() if learn else None, "with_model": with_model}
-    settings["run"] = os.path.relpath(folder.resolve(), there)  # the same bytes wherever both are
-    with _progress(console, "tokens") as show:
-        mixture = _takes_mixture(predictor, data, model, settings["learning"])
-        packed = compress(predictor, data, name=file.name, mixture=mixture, on_progress=show, **settings)
-    _warn_of_unknown(folder, file, packed.coded)
-    content = packed.container.to_bytes()
+            container = compress_adaptive(data, model=predictor, on_progress=show, **settings)
+    else:
+        packed = _by_tokens(console, predictor, data, model, Learning() if learn else None, settings)
+        container = packed.container
+        _warn_of_unknown(run, file, packed.coded)
+    content = container.to_bytes()
     write_output(out, content, force=replacing.force)
-    if plot is not None:
+    if plot is not None and packed is not None and predictor is not None:
         with output(plot, force=replacing.force) as path:
             draw_growth(growth(predictor, data, packed), path)
-    written = Written(folder, file, out, packed.container, packed.coded, len(content), {})
-    _report(written, data, options, as_evaluated=not (learn or mixture) and reads_alike(predictor, data))
+    written = Written(folder, file, out, container, packed.coded if packed else None, len(content), {})
+    as_evaluated = not (learn or container.mixture) and predictor is not None and reads_alike(predictor, data)
+    _report(written, data, options, as_evaluated=as_evaluated)
 
 
-def _check_without_run(file: Path, learn: bool, options: dict[str, object]) -> None:
-    """Raise for options that need a run."""
+def _path_from(out: Path, file: Path, folder: Path | None) -> str:
+    """Return the path of a run from the folder of the compressed file, so that its bytes do not depend on where both are."""
+    there = (file if is_special(out) else out).parent.resolve()
+    return "" if folder is None else os.path.relpath(folder.resolve(), there)
+
+
+def _by_tokens(
+    console: Console,
+    predictor: TextModel,
+    data: bytes,
+    model: str | None,
+    learning: Learning | None,
+    settings: dict[str, Any],
+) -> CompressionResult:
+    """Compress with a run that predicts tokens, and show the progress."""
+    with _progress(console, "tokens") as show:
+        mixture = _takes_mixture(predictor, data, model)
+        return compress(predictor, data, learning=learning, mixture=mixture, on_progress=show, **settings)
+
+
+def _check_options(folder: Path | None, file: Path, learn: bool, options: dict[str, object]) -> None:
+    """Raise for options that need a run, or that contradict each other."""
+    if folder is not None:
+        if options["--plot"] and learn and not options["--model"]:
+            raise InputError(
+                "--plot draws the bits of tokens, and --learn alone codes bytes: add --model network or --model mixture, or leave it out"
+            )
+        return
     if file.is_dir():
         raise InputError(
             f"{file} is a folder; expected a file, or a run and a file: unspool compress RUN FILE"
@@ -117,13 +143,11 @@ def _check_without_run(file: Path, learn: bool, options: dict[str, object]) -> N
             raise InputError(f"{option} needs a run: unspool compress RUN FILE {option}, or leave it out")
 
 
-def _takes_mixture(model: TextModel, data: bytes, chosen: str | None, learning: Learning | None) -> bool:
+def _takes_mixture(model: TextModel, data: bytes, chosen: str | None) -> bool:
     """Return whether to code with the mixture: as chosen, or what is smaller on the head of the file."""
     if chosen is not None or model.mixture is None:
         return chosen == "mixture"
-    sizes = [
-        len(encode(model, data[:HEAD], learning=learning, mixture=each).payload) for each in (False, True)
-    ]
+    sizes = [len(encode(model, data[:HEAD], mixture=each).payload) for each in (False, True)]
     return sizes[1] < sizes[0]
 
 

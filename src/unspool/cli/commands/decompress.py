@@ -65,7 +65,7 @@ def decompress_command(
 
 def _model(file: Path, container: Container, run: Path | None) -> TextModel | None:
     """Load the model that is needed: of the run that was given, the one within, or of the run where it was."""
-    if container.mode in ("stored", "adaptive"):
+    if not container.needs_model:
         return None
     if run is None and container.model:
         with _named(file):

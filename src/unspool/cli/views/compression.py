@@ -19,7 +19,7 @@ class Written(NamedTuple):
     out: Path
     container: Container
     coded: Coded | None
-    """None without a run."""
+    """None if bytes were coded, not the tokens of a run."""
     size: int
     """Its bytes."""
     others: dict[str, int]
@@ -39,13 +39,14 @@ def compression_json(written: Written, sha256: str) -> dict[str, Any]:
     if written.coded is not None:
         content |= _coded_json(written.coded, kept)
     else:
-        content |= {"coded_bytes": len(kept.payload), "hidden": kept.hidden}
+        content |= {"coded_bytes": len(kept.payload), "model_bytes": len(kept.model), "hidden": kept.hidden}
+        content |= {"run_used": kept.needs_model} | _used(kept)
     return content | {
         "header_bytes": written.header,
         "written_bytes": written.size,
         "bits_per_byte": 8 * written.size / kept.length if kept.length else None,
         "sha256": sha256,
-        **({} if written.coded is None else {"model": kept.identity.hex()}),
+        **({"model": kept.identity.hex()} if written.coded is not None or kept.needs_model else {}),
         "others": written.others,
     }
 
@@ -60,8 +61,12 @@ def _coded_json(coded: Coded, kept: Container) -> dict[str, Any]:
         "spelled_bits": coded.spelled_bits,
         "coded_bytes": len(coded.payload),
         "model_bytes": len(kept.model),
-        **{name: True for name, used in (("mixture", kept.mixture), ("learning", kept.learning)) if used},
+        **_used(kept),
     }
+
+
+def _used(kept: Container) -> dict[str, Any]:
+    return {name: True for name, used in (("mixture", kept.mixture), ("learning", kept.learning)) if used}
 
 
 def print_compression(console: Console, written: Written, *, as_evaluated: bool) -> None:
@@ -90,12 +95,23 @@ def _predictor(kept: Container) -> str:
 
 
 def _adaptive_line(written: Written) -> str:
-    """Say what the bytes of a file without a run are."""
+    """Say what predicted the bytes of a file, and whether its run did."""
     kept, header = written.container, f"{written.header:,} of header"
     if kept.mode == "stored":
         return f"written: {kept.length:,} bytes stored uncompressed, {header}"
-    network = f"a GRU of {kept.hidden} hidden units and counts" if kept.hidden else "counts"
-    return f"written: {len(kept.payload):,} bytes coded by {network} that learned from this file, {header}"
+    model = f"; {len(kept.model):,} of model" if kept.model else ""
+    unused = (
+        ""
+        if written.run is None or kept.needs_model
+        else f"; {written.run} was not used: it would not make the file smaller"
+    )
+    if kept.mode != "adaptive":
+        predictors = f"the run's {'mixture' if kept.mixture else 'network'}, which"
+    elif kept.learning is not None:
+        predictors = f"the run's network{' and n-grams' if kept.mixture else ''} and counts, which"
+    else:
+        predictors = f"{f'a GRU of {kept.hidden} hidden units and ' if kept.hidden else ''}counts that"
+    return f"written: {len(kept.payload):,} bytes coded by {predictors} learned from this file, {header}{model}{unused}"
 
 
 def _model_line(written: Written, coded: Coded) -> str:
