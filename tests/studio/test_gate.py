@@ -16,16 +16,15 @@ from unspool.studio.static import page_files
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory):
     """A studio that waits only briefly for a body."""
-    before, gate.SLOW = gate.SLOW, 0.1
-    server.application.__defaults__ = (0.1,)
+    before, server.application.__defaults__ = server.application.__defaults__, (0.1,)
     try:
         with studio(tmp_path_factory.mktemp("gate")) as client:
+            server.application.__defaults__ = before  # for the studios that other tests start meanwhile
             client.new(start=False, steps=20)
             client.wait("paused")
             yield client
     finally:
-        gate.SLOW = before
-        server.application.__defaults__ = (before,)
+        server.application.__defaults__ = before
 
 
 def send(client, data, wait=10.0):
@@ -319,11 +318,11 @@ def test_a_body_that_is_no_object_is_refused(quick, content):
     assert status == 400 and json.loads(body)["error"]["code"] == "invalid"
 
 
-def test_a_text_to_train_on_may_have_ten_megabytes(quick):
+def test_a_text_to_train_on_may_have_ten_megabytes(ended):
     content = TEXT * (10_000_000 // len(TEXT))
-    text = quick.post("/api/texts", name="large", content=content)["text"]
+    text = ended.post("/api/texts", name="large", content=content)["text"]
     assert text["characters"] == len(content)
-    del quick.session.texts[text["id"]]
+    del ended.session.texts[text["id"]]
 
 
 @pytest.mark.parametrize(
