@@ -64,6 +64,8 @@ BASES: dict[str, list[str]] = {
     "completion": ["bash"],
 }
 """A valid call of every command; NEW is a path that does not exist yet."""
+SERVERS = ("studio",)
+"""Commands that do not end by themselves: a valid call is no start for a campaign; see tests/studio/test_command.py."""
 MAY_DISAGREE = ("check-gradients", "turing")
 """Commands with a result of their own for exit code 1."""
 ENDLESS = {"--steps", "--epochs", "--length", "--patience", "--samples", "--count", "--seconds", "--minutes"}
@@ -110,7 +112,7 @@ def commands() -> dict[str, Any]:
         for name in node:
             if not name.startswith("-"):
                 walk(node[name], (*chain, name))
-        if node.default_command is not None and chain:
+        if node.default_command is not None and chain and chain[0] not in SERVERS:
             found[" ".join(chain)] = node
 
     walk(app, ())

@@ -240,7 +240,7 @@ def test_an_exception_in_a_thread_ends_with_exit_code_70_and_prints_no_traceback
     ("arguments", "said"),
     [
         (["trian"], "unknown command 'trian'; did you mean train?; there are demo, train, resume, "),
-        (["trian"], "check-gradients, turing, runs, show, completion; see unspool --help"),
+        (["trian"], "check-gradients, turing, studio, runs, show, completion; see unspool --help"),
         (["classify", "fitt"], "unknown command 'fitt'; did you mean fit?; there are fit, predict; see unspool classify"),
         (["stats", "x", "--tokns", "char"], "unknown option --tokns; did you mean --tokens?; see unspool stats --help"),
         (["generate", "x", "--temprature=1"], "unknown option --temprature; did you mean --temperature?"),

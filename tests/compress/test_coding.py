@@ -224,11 +224,13 @@ def test_a_wrong_payload_never_comes_out_as_a_file(at, by, tokens):
     kept = compress(model, data).container
     at %= len(kept.payload)
     payload = kept.payload[:at] + bytes([kept.payload[at] ^ by]) + kept.payload[at + 1 :]
-    with pytest.raises(FileError, match="damaged"):
-        decompress(replace(kept, payload=payload), model)
-    if tokens != kept.tokens:
-        with pytest.raises(FileError, match="damaged"):
-            decompress(replace(kept, tokens=tokens), model)
+    for wrong in (replace(kept, payload=payload), replace(kept, tokens=tokens)):
+        try:
+            found = decompress(wrong, model)
+        except FileError as error:
+            assert "damaged" in str(error)
+        else:
+            assert found == data  # the last bits of a payload may have several values
 
 
 def test_another_model_is_refused():

@@ -122,7 +122,7 @@ def arrivals(model: Model, x: Floats | Ids, y: Ids, *, state: State | None = Non
     >>> model = Model.initialise(ModelConfig(cell="lstm", inputs=4, outputs=4, hidden=6), seed=0)
     >>> ids = np.arange(31, dtype=np.int32)[:, None] % 4
     >>> found = arrivals(model, ids[:-1], ids[1:])
-    >>> found.h.shape, bool(found.h[29, 0] < found.h[29, 29]), bool((np.triu(found.h, 1) == 0).all()), found.s[5, 5]
+    >>> found.h.shape, bool(found.h[29, 0] < found.h[29, 29]), bool((np.triu(found.h, 1) == 0).all()), float(found.s[5, 5])
     ((30, 30), True, True, 0.0)
     """
     tau = len(x)

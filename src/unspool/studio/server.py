@@ -69,7 +69,7 @@ def open_socket(port: int) -> socket.socket:
     except OSError as error:
         found.close()
         raise InputError(
-            f"port {port} cannot be used: {error.strerror}; leave --port out for a free one"
+            f"port {port} cannot be used: {error.strerror}; choose port 0 for a free one"
         ) from None
     return found
 

@@ -16,7 +16,6 @@ from unspool.cli.default_out import RUNS, default_run
 from unspool.cli.follow import repeat
 from unspool.cli.signals import Stop
 from unspool.data.text.source import resolve
-from unspool.errors import InputError
 from unspool.storage import run_folder
 from unspool.studio.server import Studio
 from unspool.studio.session import BUILTIN, Place, Session
@@ -71,10 +70,6 @@ def _first(session: Session, name: str | None) -> Any:
         session.show(run)
         return lambda: None
     if name is not None:
-        if name == "-":
-            raise InputError(
-                "-: the studio needs a file, since a run may be resumed; write the text to a file"
-            )
         resolve(name)
     known_text = next(iter(session.texts.values()))
     text = known_text if name in (None, BUILTIN) else session.add_text(str(name))

@@ -31,7 +31,7 @@ from unspool.training.dynamic import Learning, LearningReader
 
 LEARNER = "learner."
 """What the names of a learner's arrays begin with."""
-STATE = "a saved state (a file that unspool generate --save-state wrote)"
+STATE = "a saved state of a generator"
 Snapshot = tuple[list[tuple[Floats, Floats]], int | None, list[int], TokenHistory]
 
 
