@@ -6,7 +6,7 @@ Rows: gzip, bzip2, xz; zstd, brotli and PPMd (order 6 with 16 MB as in 7-Zip, an
 packages zstandard, brotli and pyppmd are installed; `unspool compress FILE --learn`; and with --run the run as it is, its mixture, and
 `unspool compress RUN FILE --learn`. --cuts takes the beginnings of the files of so many bytes, where they are as long; all: the whole file.
 Each row is a process of its own with one thread: its processor time, and its peak memory less that after imports. Each file is restored and
-compared. Results are saved after each row. --table prints the sizes as Markdown, with one row per file.
+compared. An interrupted run saves what it has measured. --table prints the sizes as Markdown, with one row per file.
 """
 
 from __future__ import annotations
@@ -122,13 +122,24 @@ def main() -> None:
     if unknown := [name for name in chosen if name not in names]:
         raise SystemExit(f"--programs: {unknown[0]!r} is not one of {', '.join(names)}")
     run, found = ["--run", str(options.run)] if options.run else [], list[dict[str, Any]]()
-    for path, cut in cases(options.files, options.cuts or [None]):
-        for name in chosen:
-            command = [sys.executable, __file__, str(path), "--one", name, "--cuts", str(cut or "all"), *run]
-            done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            found.append({"file": path.name, "program": name} | done)
-            save("compress", {"run": options.run and str(options.run), "files": found})
-            print(*row(found[-1]), file=sys.stderr, flush=True)
+    try:
+        for path, cut in cases(options.files, options.cuts or [None]):
+            for name in chosen:
+                command = [
+                    sys.executable,
+                    __file__,
+                    str(path),
+                    "--one",
+                    name,
+                    "--cuts",
+                    str(cut or "all"),
+                    *run,
+                ]
+                done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+                found.append({"file": path.name, "program": name} | done)
+                print(*row(found[-1]), file=sys.stderr, flush=True)
+    finally:  # also what an interrupted run has measured
+        save("compress", {"run": options.run and str(options.run), "files": found})
     if options.table:
         return print(sizes(found, chosen))
     show(

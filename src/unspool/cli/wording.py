@@ -10,6 +10,8 @@ ADVICE = {
     "choose a shorter path": "give a shorter --out",
     "the folder that a training wrote": "the folder that a training wrote (--out)",
     "with clean=False": "without --clean",
+    "a saved state of a generator": "a saved state (a file that unspool generate --save-state wrote)",
+    "choose port 0": "give --port 0",
 }
 """Phrases of the library, and those of the command line."""
 OF_TRAIN = {"errors": "--errors", "tokens": "--tokens"}
