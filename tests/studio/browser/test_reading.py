@@ -89,7 +89,8 @@ def test_undo_is_exact(reader, tools):
     reader.press("#what-unit", "Enter")
     tools.wait(reader, "state.reading.version.edits === 1 && state.base !== null")
     after = shown(reader)["surprise"]
-    assert after != before and "nats" in reader.inner_text(".effect")
+    tools.wait(reader, "document.querySelector('.effect').textContent.includes('nats')")
+    assert after != before
     reader.click("#undo")
     tools.wait(reader, "state.reading.version.edits === 0")
     assert shown(reader)["surprise"] == before
