@@ -1,5 +1,8 @@
 """Shared by every test: the kernels' settings are restored, properties have no deadline, one trained model."""
 
+import sys
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import settings
 
@@ -16,6 +19,14 @@ def _restore_the_kernels_settings():
     yield
     native.set_threads(before["threads"])
     native.choose_isa(before["bf16"])  # a set for bf16 includes the set of float32; else the two are the same
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _without_optional_compressors() -> Iterator[None]:
+    """The table of `compress` has one row more where pyppmd is installed: the tests do not depend on it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "pyppmd", None)
+        yield
 
 
 @pytest.fixture(scope="session")

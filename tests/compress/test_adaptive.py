@@ -16,7 +16,6 @@ from unspool.compress.adaptive import (
     ByteReader,
     decode_adaptive,
     encode_adaptive,
-    few_threads,
     hidden_units,
     memory_of,
     table_bits,
@@ -312,25 +311,3 @@ def test_a_coder_that_is_finished_or_in_use_by_another_thread_is_refused() -> No
     for thread in threads:
         thread.join()
     assert refused and shared.size > 0  # without the check, the process crashes
-
-
-def test_threads_that_code_at_once_leave_the_number_of_kernel_threads(machine: object) -> None:
-    set_threads(3)
-    first, second = threading.Event(), threading.Event()
-    seen = list[int]()
-
-    def long() -> None:
-        with few_threads():
-            first.set()
-            second.wait(10)
-            seen.append(kernel_info()["threads"])
-
-    thread = threading.Thread(target=long)
-    thread.start()
-    first.wait(10)
-    with few_threads():  # begins while the other one runs, and ends first
-        seen.append(kernel_info()["threads"])
-    second.set()
-    thread.join()
-    assert seen == [1, 1]
-    assert kernel_info()["threads"] == 3

@@ -24,7 +24,6 @@ True
 """
 
 import math
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,7 +39,7 @@ from unspool.errors import Diverged
 from unspool.evaluation.language import no_progress
 from unspool.kernels import byte_tables, native
 from unspool.kernels.arrays import Floats
-from unspool.kernels.machine import kernel_info, set_threads
+from unspool.kernels.machine import set_alone
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.parameters import Parameters, shapes_of
@@ -112,29 +111,14 @@ class ByteReader(LearningReader):
             begin += len(window.y)
 
 
-_LOCK = threading.Lock()
-_RUNNING, _THREADS = 0, 1  # files that are coded on one thread at this moment; the threads to return to
-
-
 @contextmanager
 def few_threads(hidden: int = 0) -> Iterator[None]:
-    """Use one thread within: one row and a small network give a second one too little to do. Calls may overlap."""
-    global _RUNNING, _THREADS
-    if hidden > SMALL:
-        yield
-        return
-    with _LOCK:
-        if _RUNNING == 0:
-            _THREADS = int(kernel_info()["threads"])
-            set_threads(1)
-        _RUNNING += 1
+    """Compute in this thread alone within: one row and a small network give a second one too little to do."""
+    set_alone(hidden <= SMALL)
     try:
         yield
     finally:
-        with _LOCK:
-            _RUNNING -= 1
-            if _RUNNING == 0:
-                set_threads(_THREADS)
+        set_alone(False)
 
 
 def hidden_units(length: int) -> int:

@@ -22,6 +22,7 @@ from unspool.cli.progress import counting_bar
 from unspool.cli.views.compression import Written, compression_json, print_compression
 from unspool.compress import CompressionResult, compress, compress_adaptive
 from unspool.compress.coding import Coded, OnProgress, encode
+from unspool.compress.container import Container
 from unspool.compress.other_programs import growth, other_programs
 from unspool.data.text.decoding import BOM
 from unspool.errors import InputError
@@ -84,10 +85,8 @@ def compress_command(
         "run": _path_from(out, file, folder),
     }
     console = notes(options, stderr=is_standard_output(out))
-    packed = None
     if predictor is None or (learn and model is None):
-        with _progress(console, "bytes") as show:
-            container = compress_adaptive(data, model=predictor, on_progress=show, **settings)
+        packed, container = None, _by_bytes(console, predictor, data, settings)
     else:
         packed = _by_tokens(console, predictor, data, model, Learning() if learn else None, settings)
         container = packed.container
@@ -106,6 +105,14 @@ def _path_from(out: Path, file: Path, folder: Path | None) -> str:
     """Return the path of a run from the folder of the compressed file, so that its bytes do not depend on where both are."""
     there = (file if is_special(out) else out).parent.resolve()
     return "" if folder is None else os.path.relpath(folder.resolve(), there)
+
+
+def _by_bytes(
+    console: Console, predictor: TextModel | None, data: bytes, settings: dict[str, Any]
+) -> Container:
+    """Compress with counts of the file and, if there is one, a run, and show the progress."""
+    with _progress(console, "bytes") as show:
+        return compress_adaptive(data, model=predictor, on_progress=show, **settings)
 
 
 def _by_tokens(
