@@ -67,7 +67,7 @@ void Stream::step(int32_t id) {
       a.p__tBP = x;
     }
     const bool large = layer.W.floats() * 4 > L2_bytes() / 8 * 5;  // else the barrier costs more than the threads save
-    if (large) parallel([&](Team team) { cell.forward(a, team); });
+    if (large) faster.run([&](Team team) { cell.forward(a, team); });
     else cell.forward(a, self);
     std::memcpy(layer.h.at, layer.h.at + layer.H, (size_t)layer.H * 4);
     if (cell.has_cell_state) std::memcpy(layer.s.at, layer.s.at + layer.H, (size_t)layer.H * 4);

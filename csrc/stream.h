@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels.h"
+#include "runtime/faster_team.h"
 #include "runtime/memory.h"
 
 namespace unspool {
@@ -51,6 +52,7 @@ class Stream {
   int32_t draw(const Drawing& how, double u);  // -1: a logit is NaN
 
  private:
+  FasterTeam faster;  // of the large layers
   void compute_logits(const float* h);
   const float* penalised(const Drawing& how);
   int32_t most_probable(const float* logits) const;  // -1: a logit is NaN
