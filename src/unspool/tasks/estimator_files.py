@@ -145,10 +145,7 @@ def read_estimator(made: type[Any], path: str | Path) -> Any:
     check_fits(estimator, content["network"], run / run_folder.CONFIG)
     estimator.network_, estimator.n_iter_ = load_network(content["network"], run)
     estimator.fit_config_ = content["fit"]
-    if "model" in content["arguments"]:
-        read_choice(estimator, run)
-    elif hasattr(estimator, "model"):  # of an older version
-        estimator.choice_ = Choice(NETWORK)
+    read_choice(estimator, run, content["arguments"])
     if (made_with := content.get("provenance")) is not None:
         estimator.provenance_ = made_with
     return estimator
@@ -162,11 +159,11 @@ def write_choice(estimator: FittedEstimator, run: Path) -> None:
         write_arrays(run / run_folder.CHOICE, arrays, choice.metadata())
 
 
-def read_choice(estimator: Any, run: Path) -> None:
+def read_choice(estimator: Any, run: Path, arguments: Mapping[str, Any]) -> None:
     """Set `choice_` from the file of a run; the network answers until the fit has ended."""
     path = run / run_folder.CHOICE
     if not path.exists():
-        if estimator.model != NETWORK and not (run / run_folder.TRAINING).exists():
+        if arguments.get("model", NETWORK) != NETWORK and not (run / run_folder.TRAINING).exists():
             raise FileError(f"{path}: it is missing; restore it from a copy, or fit anew into another run")
         estimator.choice_ = Choice(NETWORK)
         return

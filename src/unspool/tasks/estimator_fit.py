@@ -77,8 +77,7 @@ def fit_in_run(
         if fit_has_ended(run):
             fitted, estimator.n_iter_ = load_network(network.config, run)
             network.parameters.flat[:] = fitted.parameters.flat
-            if hasattr(estimator, "model"):
-                read_choice(estimator, run)
+            read_choice(estimator, run, run_folder.read_config(run, estimator.run_kind)["arguments"])
             return
         restore_state(state, run, log)
         writer = RunWriter(run, log)

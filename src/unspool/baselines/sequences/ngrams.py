@@ -92,7 +92,7 @@ def counts_of(sequence: Any) -> tuple[tuple[Whole, Whole], ...]:
     """Return the hashes of the n-grams of a sequence in rising order and their counts, group by group.
 
     >>> characters, words = counts_of("to be to be")
-    >>> characters[1].sum(), words[1].tolist() == [2, 2, 2, 1] or sorted(words[1].tolist())
+    >>> int(characters[1].sum()), sorted(words[1].tolist())
     (55, [1, 2, 2, 2])
     """
     if isinstance(sequence, str) or (len(sequence) and isinstance(sequence[0], str)):
