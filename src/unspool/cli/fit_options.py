@@ -55,6 +55,7 @@ class SequenceOptions(ConfigFile):
     dropout: float = 0.3
     precision: str = PRECISION.field("float32")
     batch_size: int = 32
+    shards: int = 1
     optimiser: str = "adam"
     schedule: str = "cosine"
     learning_rate: float = 5e-3
