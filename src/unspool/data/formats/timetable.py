@@ -138,7 +138,9 @@ def _common_clock(parts: Mapping[str, Table], longest: Table, at: int | None) ->
     if at is None:
         return None
     times, format = longest.text(at), format_of([each for part in parts.values() for each in part.text(at)])
-    clock = infer_time_index(times, format) or infer_time_index(times)  # one bad field hides the format of all
+    clock = infer_time_index(times, format) or infer_time_index(
+        times
+    )  # one bad field hides the format of all
     if clock is None:
         _refuse(longest, at, "", numbers=True)
         raise InputError(
