@@ -114,6 +114,8 @@ class Forecasting(ConfigFile):
 
     columns: Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)] = None
     """The columns to forecast, by name or by index counted from 0 [default: all numeric columns]."""
+    series: OfData[str | None] = None
+    """For a long table: the column that names the series of each row [default: each column is a series]."""
     time: OfData[str | None] = None
     """The column of times; none if there is no such column [default: detected]."""
     missing: OfData[Literal["refuse", "interpolate", "mask"]] = "refuse"
