@@ -44,10 +44,7 @@ def split_lines(sources: list[Source], settings: TextConfig, *, as_bytes: bool) 
     cuts = [0, *(int(len(lines) * share + 1e-6) for share in np.cumsum(fractions[:2])), len(lines)]
     if not cuts[1]:
         raise EmptyInput(f"{name}: too short to split: of {len(lines)} lines none is left for training")
-    return [
-        _sources(name, [lines[i] for i in order[begin:end]])
-        for begin, end in pairwise(cuts)
-    ]
+    return [_sources(name, [lines[i] for i in order[begin:end]]) for begin, end in pairwise(cuts)]
 
 
 def _lines(sources: list[Source], settings: TextConfig, as_bytes: bool) -> list[bytes]:
