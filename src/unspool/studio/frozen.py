@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import posixpath
 import re
 from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
+
+from unspool.studio.payload import to_json
 
 PAGE = Path(__file__).with_name("page")
 EMPTY = '<script type="application/json" id="frozen">null</script>'
@@ -34,8 +35,7 @@ def frozen_page(numbers: Any = None, title: str = "unspool", folder: Path = PAGE
     >>> page.count("</script>"), "<title>a &amp; b</title>" in page, "import {" in page
     (2, True, False)
     """
-    words = json.dumps(numbers, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    data = EMPTY.replace("null", words.replace("<", "\\u003c"))
+    data = EMPTY.replace("null", to_json(numbers).decode().replace("<", "\\u003c"))
     head, body = _shell(folder)
     return head.format(title=escape(title)) + data + body
 

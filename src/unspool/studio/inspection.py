@@ -7,6 +7,7 @@ What has no end, such as typing and what-ifs, is left out; what would be too lar
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,12 +20,14 @@ from unspool.cells import cell_named
 from unspool.errors import InputError
 from unspool.inspect.memory import LARGE
 from unspool.inspect.report import InspectReport
+from unspool.kernels.arrays import Real
 from unspool.storage.html_page import HtmlPage
 from unspool.studio import asked, back_view, reading_view, unfold_view
 from unspool.studio.frozen import frozen_page
+from unspool.studio.held import Readings
 from unspool.studio.memory_view import memory_numbers
 from unspool.studio.payload import array, clean, number
-from unspool.studio.reading_view import Answer, Readings
+from unspool.studio.reading_view import Answer
 from unspool.studio.runs import Run
 from unspool.studio.session import Place, Session
 from unspool.studio.worker import Job
@@ -47,7 +50,7 @@ KINDS = (
 DRAWS, STRETCHES, LISTED = 16, 6, 32
 STEPS = 3
 """Steps of the unfolded graph."""
-STATES, NEXT = 1 << 21, 1 << 20
+STATES, NEXT = 1 << 19, 1 << 20
 """Values of all states, and bytes of all distributions, that a page holds; of more, the last layer's h and the last step."""
 FIGURES = 7
 """Significant figures of the values in the graph."""
@@ -133,7 +136,7 @@ class _Recorder:
             names = [name for name in names if name.endswith(".h")][-1:]
         first = next(name for name in reversed(names) if name.endswith(".h"))
         order = [first, *(name for name in names if name != first)]
-        ask = asked.Read(run=self.run.id, text=self.text, states=order)
+        ask = asked.Read(run=self.run.id, text=self.text, states=order, at=0)
         answer = reading_view.read_answer(self.session, self.readings, ask, self.job)
         vocabulary = reading_view.vocabulary_answer(self.session, self.readings, asked.Vocabulary(), self.job)
         self._keep("/api/vocabulary", {"run": self.run.id}, vocabulary)
@@ -144,7 +147,7 @@ class _Recorder:
         held = self.readings[name]
         size = len(held.model.source.vocab)
         steps = range(T) if 4 * T * size <= NEXT else range(T - 1, T)
-        return {t: array(reading_view.next_probabilities(held, t))["data"] for t in steps}
+        return {t: _base64(held.next_probabilities(t)) for t in steps}
 
     def _units(self, reading: Answer) -> None:
         """Keep the units of the report alone."""
@@ -213,6 +216,10 @@ def request_key(route: str, body: Mapping[str, Any]) -> str:
     '/api/at [["run",null],["t",3]]'
     """
     return f"{route} {json.dumps(sorted(body.items()), ensure_ascii=False, separators=(',', ':'))}"
+
+
+def _base64(values: Real) -> str:
+    return base64.b64encode(array(values).tobytes()).decode("ascii")
 
 
 def _windows(T: int, most: int = WINDOWS) -> list[int]:

@@ -10,9 +10,10 @@ from unspool.evaluation.language import in_reading_order
 from unspool.inspect.memory import MemoryReport, look_back
 from unspool.inspect.report import read_with
 from unspool.studio.asked import TEXT_TOKENS, OfModel
+from unspool.studio.held import Readings
 from unspool.studio.models import asked
 from unspool.studio.payload import Table
-from unspool.studio.reading_view import Answer, Readings
+from unspool.studio.reading_view import Answer
 from unspool.studio.session import Session
 from unspool.studio.worker import Job
 

@@ -10,7 +10,7 @@ export const frozen = read();
 export const whole = Boolean(frozen?.whole);
 
 // Requests that differ in these fields alone have the same answer.
-const OWN = ["serial", "reading", "plane", "unfolding"];
+const OWN = ["serial", "reading", "plane", "after", "at", "unfolding"];
 export const keyOf = (route, body) => `${route} ${JSON.stringify(Object.entries(body ?? {}).filter(([key]) => !OWN.includes(key)).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
 
 export function answerOf(route, body) {

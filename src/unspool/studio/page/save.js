@@ -1,5 +1,6 @@
 // "Save this view": the page with its numbers as one HTML file that opens from disk.
 import { answers, download } from "./api.js";
+import { encode } from "./format.js";
 import { frozen } from "./frozen.js";
 import { currentRun, giveParts, linked, state } from "./state.js";
 import { toast } from "./toast.js";
@@ -18,7 +19,7 @@ function numbers() {
 // The server has the page ready, with an empty block of numbers.
 export async function saveView() {
   const page = await (await fetch("/frozen.html")).text();
-  const data = JSON.stringify(numbers()).replace(/</g, "\\u003c");
+  const data = JSON.stringify(numbers(), encode).replace(/</g, "\\u003c");
   const name = `${currentRun()?.name ?? "unspool"}-${state.view}.html`;
   download(name, page.replace('id="frozen">null<', () => `id="frozen">${data}<`), "text/html");
   toast(t("common.saved", { name }));
