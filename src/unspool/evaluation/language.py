@@ -210,7 +210,7 @@ def spread(total: int, tokens: int | None = None, *, rows: int = 32, context: in
 def validated_targets(ids: Ids, tokens: int | None = None, end: int | None = None) -> Whole:
     """Return the targets that validation in training scores, rising: those of `spread`, or of lines at equal distances.
 
-    >>> validated_targets(np.array([0, 5, 6, 0, 7, 0, 8, 0]), 4, end=0)     # the first and the third line
+    >>> validated_targets(np.array([0, 5, 6, 0, 7, 0, 8, 0]), 5, end=0)     # the first and the third line
     array([0, 1, 2, 5, 6])
     """
     total = len(ids) - 1
