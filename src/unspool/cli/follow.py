@@ -44,7 +44,7 @@ CALLED = {"batch_size": BATCH_SIZE.option}
 """Fields of the recipe whose option has another name."""
 NEEDLESS = ("minutes", "bptt_tolerance")
 """Fields of RunConfig that do not matter once the recipe is chosen."""
-UNUSUAL = ("activation", "h0", "pattern", "feedback", "precision")
+UNUSUAL = ("shards", "activation", "h0", "pattern", "feedback", "precision")
 """Options that the repeating command omits at their defaults."""
 
 

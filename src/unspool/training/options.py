@@ -38,6 +38,12 @@ ORDER: Option[int] = Option(
     group="Time",
 )
 BATCH_SIZE: Option[int] = Option("batch_size", "B, sequences per batch.", whole(1), option="batch")
+SHARDS: Option[int] = Option(
+    "shards",
+    "S, shards per batch: the gradients of S parts of B/S rows each are added in a fixed order, so up to S processes (torchrun, "
+    "mpiexec) compute the same bits as one.",
+    whole(1),
+)
 WINDOW: Option[int] = Option("window", "tau, the steps of a window.", whole(1))
 LEARN_RATE: Option[float] = Option("learn_rate", "Learning rate while reading.", POSITIVE)
 LEARN_SEGMENT: Option[int] = Option(

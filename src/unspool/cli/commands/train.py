@@ -103,6 +103,7 @@ class TrainOptions(ConfigFile):
     dropout: float | None = None
     recurrent_dropout: float | None = None
     batch_size: int | None = None
+    shards: int | None = None
     window: int | None = None
     batches: o.Batches = "sequential"
     restart: float | None = None

@@ -1,4 +1,5 @@
 // Requests to the server. The token comes in the address and travels in a header.
+import { openBinary } from "./format.js";
 
 const TAB = Math.random().toString(36).slice(2, 12);
 const KEY = "unspool-token";
@@ -53,16 +54,19 @@ async function ask(route, body, lane = "") {
   throw new Refusal(found.error?.code ?? String(response.status), found.error?.message ?? response.statusText);
 }
 
-const keyOf = (route, body) => `${route} ${JSON.stringify(body ?? null, (key, value) => (["serial", "reading", "plane", "unfolding"].includes(key) ? undefined : value))}`;
+const keyOf = (route, body) => `${route} ${JSON.stringify(body ?? null, (key, value) => (["serial", "reading", "plane", "after", "unfolding"].includes(key) ? undefined : value))}`;
 
-// GET without a body, POST with one; the answer is JSON.
-export async function call(route, body, lane) {
+// GET without a body, POST with one; the answer is JSON, with arrays after it where there are some (see format.js).
+// finish(answer) may complete it before it is recorded.
+export async function call(route, body, lane, finish = (answer) => answer) {
   const key = keyOf(route, body);
   if (frozen) {
     if (key in frozen.answers) return frozen.answers[key];
     throw new Refusal("frozen", "");
   }
-  const answer = await (await ask(route, body, lane)).json();
+  const response = await ask(route, body, lane);
+  const binary = response.headers.get("content-type") === "application/octet-stream";
+  const answer = finish(binary ? openBinary(await response.arrayBuffer()) : await response.json());
   recorded.delete(key);
   recorded.set(key, answer);
   if (recorded.size > 40) recorded.delete(recorded.keys().next().value);
@@ -74,11 +78,11 @@ export async function call(route, body, lane) {
 export function newest(route, lane = "") {
   let busy = false;
   let waiting = null;
-  async function run(body, done, failed) {
+  async function run(body, finish, done, failed) {
     busy = true;
     try {
       const mine = ++serial;
-      const answer = await call(route, { ...body, serial: mine }, lane);
+      const answer = await call(route, { ...body, serial: mine }, lane, finish);
       done(answer);
     } catch (refusal) {
       if (refusal.code === "superseded") done(null);
@@ -89,10 +93,10 @@ export function newest(route, lane = "") {
     waiting = null;
     if (next) run(...next);
   }
-  return (body) => new Promise((done, failed) => {
-    if (!busy) return void run(body, done, failed);
-    waiting?.[1](null);
-    waiting = [body, done, failed];
+  return (body, finish) => new Promise((done, failed) => {
+    if (!busy) return void run(body, finish, done, failed);
+    waiting?.[2](null);
+    waiting = [body, finish, done, failed];
   });
 }
 

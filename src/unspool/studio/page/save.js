@@ -1,6 +1,7 @@
 // "Save this view": this page with its numbers as one HTML file that opens from disk, its scripts allowed by their hash.
 import { answers, download, frozenPage } from "./api.js";
 import { el } from "./dom.js";
+import { encode } from "./format.js";
 import { currentRun, giveParts, linked, state } from "./state.js";
 import { toast } from "./toast.js";
 import { t } from "./words.js";
@@ -44,7 +45,7 @@ export async function saveView() {
   const style = styles.join("\n");
   const script = await bundle("/main.js");
   const csp = `default-src 'none'; script-src ${await hash(script)}; style-src ${await hash(style)}; img-src data: blob:; base-uri 'none'; form-action 'none'`;
-  const data = JSON.stringify(numbers()).replace(/</g, "\\u003c");
+  const data = JSON.stringify(numbers(), encode).replace(/</g, "\\u003c");
   const page = el("html", { lang: document.documentElement.lang });
   page.append(
     el("head", {}, el("meta", { charset: "utf-8" }), el("meta", { "http-equiv": "Content-Security-Policy", content: csp }), el("meta", { name: "viewport", content: "width=device-width, initial-scale=1" }), el("title", { text: document.title }), el("link", { rel: "icon", href: "data:," }), "STYLE"),

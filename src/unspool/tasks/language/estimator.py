@@ -93,6 +93,7 @@ class LanguageModel(Arguments):
     dropout: float | None = None
     recurrent_dropout: float | None = None
     batch_size: int | None = None
+    shards: int | None = None
     window: int | None = None
     restart: float | None = None
     learning_rate: float | None = None

@@ -48,7 +48,8 @@ def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int,
     ids = in_reading_order(corpus.train.ids, config.backward)
     bias = measure_bias(training.model, train_text(training, probe), recipe.steps, ids, config.seed)
     K = shortest(bias, config.bptt_tolerance)
-    given = {"batch_size": rows_for(K, len(ids))} | config.given
+    S = config.given.get("shards", 1)
+    given = {"batch_size": -(-rows_for(K, len(ids)) // S) * S} | config.given
     return replace(config, bptt=f"truncated:{K}", given=given), bias
 
 
@@ -205,4 +206,5 @@ def train_text(
         recompute=config.recompute,
         carried=training.carried,
         restart=config.fixed.restart,
+        shards=config.fixed.shards,
     )

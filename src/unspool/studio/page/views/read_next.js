@@ -11,7 +11,7 @@ import { askHere, piece, vocabulary } from "./read_vocabulary.js";
 
 const TOP = 6;
 
-const here = () => (state.here && state.reading && state.here.text === state.reading.text && state.here.t === state.t ? state.here : null);
+const here = () => (state.here && state.reading && state.here.reading === state.reading.id && state.here.t === state.t ? state.here : null);
 
 // The bars: from the reading at once, from the whole distribution when it is there.
 function items() {
