@@ -1,6 +1,7 @@
 // Keeps state.reading (and state.base, the same without what-ifs) up to date for the views that read a text.
 import { newest } from "./api.js";
 import { decode } from "./format.js";
+import { whole } from "./frozen.js";
 import { currentRun, set, state, watch } from "./state.js";
 import { takeHere } from "./views/read_vocabulary.js";
 import { t } from "./words.js";
@@ -103,7 +104,7 @@ function byteSpans(text, count) {
   return spans.slice(0, count);
 }
 
-const layer = () => (state["read.layer"] ? { states: [state["read.layer"]] } : {});
+const layer = () => (state["read.layer"] && !whole ? { states: [state["read.layer"]] } : {});
 const sameText = (text) => state.reading?.text === text;
 
 // A reading whose steps before the first difference need not be computed again.

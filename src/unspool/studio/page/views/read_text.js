@@ -3,6 +3,7 @@ import { panel } from "../charts/panel.js";
 import { legend } from "../charts/heat.js";
 import { clamp, el, put } from "../dom.js";
 import { fixed, glyph } from "../format.js";
+import { frozen } from "../frozen.js";
 import { asked, editedText, followCaret, refreshReading } from "../reading.js";
 import { currentRun, set, state } from "../state.js";
 import { t } from "../words.js";
@@ -16,12 +17,12 @@ export const level = (nats) => (nats > 0 ? clamp(Math.round((nats / MOST) * STEP
 
 export function textPanel() {
   const mirror = el("div", { class: "mirror", "aria-hidden": "true" });
-  const area = el("textarea", { id: "text", class: "typed", spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-label": t("read.typeHere"), value: editedText() });
+  const area = el("textarea", { id: "text", class: "typed", spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-label": t(frozen ? "read.text" : "read.typeHere"), value: editedText(), readonly: Boolean(frozen) });
   const box = el("div", { class: "reader" }, mirror, area);
   const mean = el("p", { class: "note" });
   const clear = el("button", { class: "small", text: t("read.clear"), "aria-label": t("read.clearLabel"), onclick: () => set({ text: t("read.sample"), edits: [], t: 0 }) });
   const made = panel({
-    name: "text", title: t("read.text"), controls: [legend("seq", "0", t("read.surpriseScale"), 7 / 16), clear], figure: [box, mean],
+    name: "text", title: t("read.text"), controls: [legend("seq", "0", t("read.surpriseScale"), 7 / 16), !frozen && clear], figure: [box, mean],
     csv: { route: "/api/read", name: "surprise", body: () => asked() }, table,
   });
   const spans = []; // {node, text, name of its colour}: what the page holds, so that it need not be asked

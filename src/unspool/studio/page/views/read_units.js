@@ -4,6 +4,7 @@ import { heatMap } from "../charts/heat.js";
 import { panel } from "../charts/panel.js";
 import { chips, clamp, el, put, select } from "../dom.js";
 import { fixed, glyph, signed } from "../format.js";
+import { whole } from "../frozen.js";
 import { asked } from "../reading.js";
 import { part, set, state, touch } from "../state.js";
 import { divColour, redraw, seqColour } from "../theme.js";
@@ -158,7 +159,8 @@ export function unitsPanel() {
     const reading = state.reading;
     if (!reading) return heat.show({ rows: 0, columns: 0, at: () => NaN });
     const name = layer(), { width, scale } = reading.states[name];
-    if (layers.options.length !== reading.state_names.length || layers.options[0].value === "") layers.replaceChildren(...reading.state_names.map((each) => el("option", { value: each, text: each })));
+    const names = whole ? Object.keys(reading.states) : reading.state_names;
+    if (layers.options.length !== names.length || layers.options[0].value === "") layers.replaceChildren(...names.map((each) => el("option", { value: each, text: each })));
     layers.value = name;
     rows = order(reading, name);
     const change = state["read.shows"] === "change" && state.base;
