@@ -145,9 +145,11 @@ def set_unit(output: Output, layer: int, letter: str, unit: int, value: float) -
     tape, last = output.tape[layer].directions[0], layer == len(output.tape) - 1
     h, s = state[layer]
     target, taped = (h, tape.hs) if letter == "h" else (s, tape.ss)
-    if target is None or taped is None or not 0 <= unit < target.shape[1]:
-        raise InputError(f"units: no unit layer{layer}.{letter}{unit}; expected one of {h.shape[1]}")
-    target[0, unit] = taped[-1, 0, unit] = np.float32(value)
+    if target is None or taped is None or not 0 <= unit < taped.shape[2]:
+        raise InputError(f"units: no unit layer{layer}.{letter}{unit}; expected one of {tape.hs.shape[2]}")
+    taped[-1, 0, unit] = np.float32(value)
+    if target.ndim == 2:  # the state that is carried; where tokens are fed back, it is a token
+        target[0, unit] = np.float32(value)
     if letter == "h" and last:
         seen = output.h.copy()
         seen[-1, 0, unit] = np.float32(value)

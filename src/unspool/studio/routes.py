@@ -18,7 +18,7 @@ from unspool.model.config import PATTERNS
 from unspool.optimisers import OPTIMISERS
 from unspool.optimisers.schedules import SCHEDULES
 from unspool.storage.schema import parse_json, require_as
-from unspool.studio import asked, back_view, gate, held, reading_view, unfold_view
+from unspool.studio import asked, back_view, gate, held, memory_view, reading_view, unfold_view
 from unspool.studio.feed import Client, frame
 from unspool.studio.history import Superseded
 from unspool.studio.payload import BINARY, array, clean, number, to_binary, to_csv, to_json
@@ -91,6 +91,7 @@ class Routes:
             "generate": (asked.Generate, partial(reading_view.generate_answer, s, r), None),
             "vocabulary": (asked.Vocabulary, partial(reading_view.vocabulary_answer, s, r), None),
             "back": (asked.Back, partial(back_view.back_answer, s, r), partial(back_view.back_tables, r)),
+            "memory": (memory_view.Memory, partial(memory_view.memory_answer, s, r), lambda a, q: memory_view.memory_tables(a)),
             "unfold": (asked.Unfold, partial(unfold_view.unfold_answer, s, u), lambda a, q: unfold_view.unfold_tables(a)),
             "weight": (asked.Weight, partial(unfold_view.weight_answer, s, u), lambda a, q: unfold_view.weight_tables(a)),
         }  # fmt: skip

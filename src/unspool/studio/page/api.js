@@ -1,20 +1,13 @@
 // Requests to the server. The token comes in the address and travels in a header.
 import { openBinary } from "./format.js";
+import { answerOf, frozen, keyOf } from "./frozen.js";
 
 const TAB = Math.random().toString(36).slice(2, 12);
 const KEY = "unspool-token";
 let token = "";
 let serial = 0;
-const frozen = readFrozen(); // answers of a page saved as a file, by route and body
 const recorded = new Map(); // what was answered, for "save this view"
 
-// A saved page holds its answers in a block of JSON; a live one has none.
-function readFrozen() {
-  const node = document.getElementById("frozen");
-  return node ? JSON.parse(node.textContent) : null;
-}
-
-export const frozenPage = () => frozen;
 export const answers = () => recorded;
 
 // Take the token out of the address; true if there is one.
@@ -54,16 +47,15 @@ async function ask(route, body, lane = "") {
   throw new Refusal(found.error?.code ?? String(response.status), found.error?.message ?? response.statusText);
 }
 
-const keyOf = (route, body) => `${route} ${JSON.stringify(body ?? null, (key, value) => (["serial", "reading", "plane", "after", "unfolding"].includes(key) ? undefined : value))}`;
-
 // GET without a body, POST with one; the answer is JSON, with arrays after it where there are some (see format.js).
 // finish(answer) may complete it before it is recorded.
 export async function call(route, body, lane, finish = (answer) => answer) {
-  const key = keyOf(route, body);
   if (frozen) {
-    if (key in frozen.answers) return frozen.answers[key];
+    const held = answerOf(route, body);
+    if (held) return held;
     throw new Refusal("frozen", "");
   }
+  const key = keyOf(route, body);
   const response = await ask(route, body, lane);
   const binary = response.headers.get("content-type") === "application/octet-stream";
   const answer = finish(binary ? openBinary(await response.arrayBuffer()) : await response.json());
@@ -111,6 +103,7 @@ export function download(name, text, kind = "text/csv") {
 
 // The numbers of a chart as the server writes them: GET without a body, POST with one.
 export async function csv(route, name, body) {
+  if (frozen) throw new Refusal("frozen", "");
   const response = await ask(`${route}${route.includes("?") ? "&" : "?"}csv=${name}`, body);
   download(`${name}.csv`, await response.text());
 }

@@ -4,6 +4,7 @@ import { panel } from "../charts/panel.js";
 import { sharp } from "../charts/axes.js";
 import { el, put } from "../dom.js";
 import { fixed, glyph, percent } from "../format.js";
+import { whole } from "../frozen.js";
 import { state } from "../state.js";
 import { redraw, seqColour } from "../theme.js";
 import { t } from "../words.js";
@@ -68,6 +69,7 @@ export function nextPanel() {
     askHere(reading, state.t);
     bars.show(items());
     const full = here();
+    if (whole) canvas.hidden = canvas.previousSibling.hidden = !full; // a large vocabulary is not in the file
     if (full) {
       const entropy = full.next.reduce((sum, p) => (p > 0 ? sum - p * Math.log(p) : sum), 0);
       put(made.note, t("read.nextNote", { nats: fixed(entropy), count: fixed(Math.exp(entropy), 1) }));

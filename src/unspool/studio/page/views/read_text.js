@@ -3,6 +3,7 @@ import { panel } from "../charts/panel.js";
 import { legend } from "../charts/heat.js";
 import { clamp, el, put } from "../dom.js";
 import { fixed, glyph } from "../format.js";
+import { frozen } from "../frozen.js";
 import { asked, editedText, followCaret, refreshReading } from "../reading.js";
 import { currentRun, set, state } from "../state.js";
 import { t } from "../words.js";
@@ -16,16 +17,18 @@ export const level = (nats) => (nats > 0 ? clamp(Math.round((nats / MOST) * STEP
 
 export function textPanel() {
   const mirror = el("div", { class: "mirror", "aria-hidden": "true" });
-  const area = el("textarea", { id: "text", class: "typed", spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-label": t("read.typeHere"), value: editedText() });
+  const area = el("textarea", { id: "text", class: "typed", spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-label": t(frozen ? "read.text" : "read.typeHere"), value: editedText(), readonly: Boolean(frozen) });
   const box = el("div", { class: "reader" }, mirror, area);
   const mean = el("p", { class: "note" });
   const clear = el("button", { class: "small", text: t("read.clear"), "aria-label": t("read.clearLabel"), onclick: () => set({ text: t("read.sample"), edits: [], t: 0 }) });
   const made = panel({
-    name: "text", title: t("read.text"), controls: [legend("seq", "0", t("read.surpriseScale"), 7 / 16), clear], figure: [box, mean],
+    name: "text", title: t("read.text"), controls: [legend("seq", "0", t("read.surpriseScale"), 7 / 16), !frozen && clear], figure: [box, mean],
     csv: { route: "/api/read", name: "surprise", body: () => asked() }, table,
   });
-  let spans = [];
-  let marks = "";
+  const spans = []; // {node, text, name of its colour}: what the page holds, so that it need not be asked
+  const tail = new Text("\n");
+  mirror.append(tail);
+  let marked = []; // [class, node]
   let typed = ""; // what was typed and is not read yet: the cursor follows the caret when the answer comes
 
   area.addEventListener("input", () => {
@@ -59,38 +62,29 @@ export function textPanel() {
     const text = area.value;
     const fits = reading && reading.text === text;
     const cuts = fits ? reading.spans : carried(reading, text);
-    if (spans.length > cuts.length) for (const each of spans.splice(cuts.length)) each.remove();
-    const more = document.createDocumentFragment();
-    while (spans.length < cuts.length) {
-      const span = document.createElement("s");
-      spans.push(span);
-      more.append(span);
-    }
-    const tail = mirror.lastChild instanceof Text ? mirror.lastChild : null;
-    tail?.remove();
-    if (more.childNodes.length) mirror.append(more);
+    for (const { node } of spans.splice(cuts.length)) node.remove();
+    tail.remove();
+    while (spans.length < cuts.length) spans.push({ node: mirror.appendChild(document.createElement("s")), text: "", name: "" });
+    mirror.append(tail);
     for (let i = 0; i < cuts.length; i++) {
-      const [from, to, old = i] = cuts[i];
-      put(spans[i], text.slice(from, to));
+      const [from, to, old = i] = cuts[i], span = spans[i], words = text.slice(from, to);
       const name = `q${old >= 0 && reading ? level(reading.surprise[old]) : 0}`;
-      if (spans[i].className !== name) spans[i].className = name;
+      if (span.text !== words) span.node.textContent = span.text = words;
+      if (span.name !== name) span.node.className = span.name = name;
     }
     const end = cuts.length ? cuts.at(-1)[1] : 0;
-    mirror.append(text.slice(end) + "\n");
-    marks = "";
+    const rest = `${text.slice(end)}\n`;
+    if (tail.data !== rest) tail.data = rest;
     mark();
   }
 
+  // The outlines of the cursor and of what-ifs.
   function mark() {
-    const reading = state.reading;
-    const edited = state.edits.filter((each) => each.kind !== "weight" && each.t !== null).map((each) => each.t);
-    const key = `${state.t} ${edited} ${spans.length}`;
-    if (key === marks) return;
-    marks = key;
-    for (const name of ["on", "edited"]) for (const node of mirror.querySelectorAll(`.${name}`)) node.classList.remove(name);
-    if (!reading) return;
-    spans[state.t]?.classList.add("on");
-    for (const at of edited) spans[at]?.classList.add("edited");
+    const edited = state.reading ? state.edits.filter((each) => each.kind !== "weight" && each.t !== null).map((each) => each.t) : [];
+    const now = [...edited.map((t) => ["edited", spans[t]?.node]), ["on", state.reading ? spans[state.t]?.node : undefined]].filter(([, node]) => node);
+    for (const [name, node] of marked) if (!now.some(([other, same]) => other === name && same === node)) node.classList.remove(name);
+    for (const [name, node] of now) node.classList.add(name);
+    marked = now;
   }
 
   function table() {

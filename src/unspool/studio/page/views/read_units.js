@@ -4,6 +4,7 @@ import { heatMap } from "../charts/heat.js";
 import { panel } from "../charts/panel.js";
 import { chips, clamp, el, put, select } from "../dom.js";
 import { fixed, glyph, signed } from "../format.js";
+import { whole } from "../frozen.js";
 import { asked } from "../reading.js";
 import { part, set, state, touch } from "../state.js";
 import { divColour, redraw, seqColour } from "../theme.js";
@@ -127,10 +128,10 @@ export function unitsPanel() {
   });
 
   // The stretch of text round the cursor, each sign under its place.
-  const drawAround = redraw(around, () => {
+  const drawAround = redraw(around, (width) => {
     const reading = state.reading;
     if (!reading) return around.replaceChildren();
-    const width = heat.clientWidth, sign = 7.3, x = ((state.t + 0.5) / reading.T) * width;
+    const sign = 7.3, x = ((state.t + 0.5) / reading.T) * width;
     const from = Math.max(0, state.t - Math.floor(x / sign)), to = Math.min(reading.T, state.t + Math.floor((width - x) / sign) + 1);
     const words = (a, b) => reading.pieces.slice(a, b).map(glyph).join("");
     const before = el("span", { class: "before", text: words(from, state.t) }), after = el("span", { class: "after", text: words(state.t + 1, to) }), now = el("b", { text: glyph(reading.pieces[state.t] ?? "") });
@@ -158,7 +159,8 @@ export function unitsPanel() {
     const reading = state.reading;
     if (!reading) return heat.show({ rows: 0, columns: 0, at: () => NaN });
     const name = layer(), { width, scale } = reading.states[name];
-    if (layers.options.length !== reading.state_names.length || layers.options[0].value === "") layers.replaceChildren(...reading.state_names.map((each) => el("option", { value: each, text: each })));
+    const names = whole ? Object.keys(reading.states) : reading.state_names;
+    if (layers.options.length !== names.length || layers.options[0].value === "") layers.replaceChildren(...names.map((each) => el("option", { value: each, text: each })));
     layers.value = name;
     rows = order(reading, name);
     const change = state["read.shows"] === "change" && state.base;
