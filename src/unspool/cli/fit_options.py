@@ -56,6 +56,7 @@ class SequenceOptions(ConfigFile):
     dropout: float = 0.3
     precision: str = PRECISION.field("float32")
     batch_size: int = 32
+    shards: int = 1
     optimiser: str = "adam"
     schedule: str = "cosine"
     learning_rate: float = 5e-3
@@ -69,7 +70,7 @@ class SequenceOptions(ConfigFile):
         given = {name: value for name, value in vars(self).items() if name in set(names)}
         return given | {
             "minutes": None if self.steps else self.minutes,
-            "patience": self.patience if self.validation else 0,
+            "patience": 0 if self.validation == 0 else self.patience,
         }
 
 
