@@ -99,11 +99,11 @@ class TimeIndex:
         return write_time(time, self.format, like=self.begin)
 
 
-def infer_time_index(times: Sequence[str]) -> TimeIndex | None:
-    """Return the time index of a column; None if it is not a column of rising times."""
+def infer_time_index(times: Sequence[str], format: str | None = None) -> TimeIndex | None:
+    """Return the time index of a column; None if it is not a column of rising times. `format` is guessed unless given."""
     if len(times) < 2:
         return None
-    found = format_of(times)
+    found = format_of(times) if format is None else format
     values = [read_time(time, found) for time in times]
     if any(value is None for value in values):
         return None

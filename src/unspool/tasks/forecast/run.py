@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from unspool.data.series.time_index import TimeIndex
+from unspool.data.series.time_table import LongFormat
 from unspool.errors import FileError
 from unspool.model.sequence_network import Network
 from unspool.storage import run_folder
@@ -39,10 +40,14 @@ class ForecastRun:
     clock: TimeIndex | None = None
     begins: dict[str, int] | None = None
     """The number of each column's first value."""
+    long: LongFormat | None = None
+    """The columns of a long table; None: each series was a column."""
 
     def save(self, path: str | Path, **more: Any) -> None:
         """Write the fitted forecasters as a new run; `more` goes into its config."""
-        write_forecasters(self.forecasters, path, more, time=self.time, clock=self.clock, begins=self.begins)
+        write_forecasters(
+            self.forecasters, path, more, time=self.time, clock=self.clock, begins=self.begins, long=self.long
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -53,8 +58,9 @@ class ForecastRun:
         """Write a new run before the first update; `more` goes into its config."""
         state = next(iter(ensembles.values())).state(0)
         write_forecasters(
-            self.forecasters, path, more, time=self.time, clock=self.clock, begins=self.begins, state=state
-        )
+            self.forecasters, path, more, time=self.time, clock=self.clock, begins=self.begins, long=self.long,
+            state=state,
+        )  # fmt: skip
 
 
 def load_forecasts(path: str | Path) -> Forecaster | ForecastRun:

@@ -16,6 +16,7 @@ from typing import Any, NotRequired, TypedDict
 import numpy as np
 
 from unspool.data.series.time_index import TimeIndex
+from unspool.data.series.time_table import LongFormat
 from unspool.data.series.windows import WindowScale, WindowSpec
 from unspool.errors import FileError, InputError
 from unspool.model.network import Model
@@ -43,6 +44,7 @@ def write_forecasters(
     time: str | None = None,
     clock: TimeIndex | None = None,
     begins: Mapping[str, int] | None = None,
+    long: LongFormat | None = None,
     state: TrainingState[Network] | None = None,
 ) -> None:
     """Write forecasters, by column, as a new run with the times of their series; `more` goes into the config.
@@ -59,6 +61,7 @@ def write_forecasters(
             "time": time,
             "clock": None if clock is None else asdict(clock),
             "begins": begins or dict.fromkeys(columns, 0),
+            **({} if long is None else {"long": asdict(long)}),
             "columns": columns,
             "provenance": _provenance(list(forecasters.values())),
         }
@@ -117,13 +120,14 @@ class ForecastConfig(TypedDict):
     clock: TimeIndex | None
     begins: dict[str, int]
     columns: dict[str, Column]
+    long: NotRequired[LongFormat]
     provenance: NotRequired[dict[str, Any]]
 
 
 def read_forecasters(
     made: type[Any], path: str | Path
-) -> tuple[dict[str, Any], str | None, TimeIndex | None, dict[str, int]]:
-    """Read forecasters of a class from a run: by column, the column of times, the times, the columns' first values."""
+) -> tuple[dict[str, Any], str | None, TimeIndex | None, dict[str, int], LongFormat | None]:
+    """Read a run: forecasters of a class by column, the column of times, the times, the columns' first values, the format."""
     where, place = Path(path) / run_folder.CONFIG, Path(path) / run_folder.MODEL
     content = read_as(ForecastConfig, run_folder.read_config(path, KIND), where)
     arrays, _ = tensors.read_arrays(place)
@@ -136,16 +140,19 @@ def read_forecasters(
     ):
         raise FileError(f"{where}: damaged or manipulated: columns and begins do not belong together")
     found: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {}
+    for key, array in arrays.items():
+        number, _, rest = key.partition(".")
+        parts.setdefault(number, {})[rest] = array
     for i, (name, column) in enumerate(content["columns"].items()):
-        at = f"{i}."
-        own = {key.removeprefix(at): array for key, array in arrays.items() if key.startswith(at)}
+        own = parts.get(str(i), {})
         model = read_as(made, column["arguments"], where, f"columns.{name}.arguments")
         check_column(column, model.horizon, own, where)
         found[name] = _restored(model, column, own, place)
         found[name].unfinished_ = unfinished
         if (made_with := content.get("provenance")) is not None:
             found[name].provenance_ = made_with
-    return found, content["time"], content["clock"], begins
+    return found, content["time"], content["clock"], begins, content.get("long")
 
 
 def check_column(column: Column, horizon: int, arrays: Mapping[str, Any], path: Path) -> None:
