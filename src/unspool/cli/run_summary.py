@@ -236,7 +236,7 @@ def _forecast(found: RunSummary, content: dict[str, Any], log: list[dict[str, An
 def _mean_errors(scores: dict[str, Any]) -> Iterator[Figure]:
     """Yield the mean error of each model over many series."""
     rows = [each["models"] for each in scores.values()]
-    for model in rows[0] if rows else ():
+    for model in dict.fromkeys(model for row in rows for model in row):
         values = [row[model]["mase"] for row in rows if row.get(model, {}).get("mase") is not None]
         yield Figure(model, "mean MASE", statistics.fmean(values) if values else None)
 

@@ -80,7 +80,7 @@ def test_tables_stay_short_and_json_is_whole(
     printed = capsys.readouterr().out
     for said in ("10 series: s0, s1", "10 series to fit in this process", "10 of 10 series", "s left"):
         assert said in printed
-    for said in ("mean MASE", "lowest errors of the network: s", "highest errors of the network: s"):
+    for said in ("mean MASE", "lowest errors of the forecast: s", "highest errors of the forecast: s"):
         assert said in printed
     assert len(printed.splitlines()) < 35
     assert fit(data, tmp_path / "b", "--workers", 1, "--json") == 0
@@ -137,7 +137,7 @@ def test_networks_that_are_trained_out_of_order_are_not_trained_again(data: Path
     policy = CheckpointPolicy()
     with open_fit(run, ensembles, tmp_path / "run", policy) as work:
         found = fit_series(SeriesJob(arguments, table.columns["s1"].y, np.ones(61, bool), {}))
-        work.take("s1", found.networks, found.errors)
+        work.take("s1", found.networks, found.calibrated)
         work.save()
     run, ensembles = started(tmp_path / "run")
     with open_fit(run, ensembles, tmp_path / "run", policy) as work:

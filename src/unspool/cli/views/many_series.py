@@ -2,22 +2,23 @@
 
 import statistics
 import time as clocks
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import closing
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 from unspool.cli.output import plain_table, title
 from unspool.cli.progress import counting_bar
 from unspool.cli.views.forecast import backtest_as_json
 from unspool.errors import InputError
-from unspool.tasks.forecast.backtest import NETWORK
 from unspool.tasks.forecast.many import SeriesFit
 from unspool.training.workers import Workers
 
 LINES = 10
 """Progress lines where there is no terminal."""
+FORECAST = "the forecast"
 EXTREMES = 3
 """Series that the lines of the best and the worst name."""
 
@@ -50,26 +51,35 @@ def show_scores_of_many(console: Console, scores: dict[str, Any]) -> None:
     """Print the scores of all series in one table, and the series with the lowest and the highest error."""
     if not scores:
         return
-    first = next(iter(scores.values()))
-    figures = ("mean MASE", "median", "highest", "lowest error")
+    figures = ("series", "mean MASE", "median", "highest", "lowest error")
     table = plain_table(f"{len(scores):,} series", right=figures, wide=True)
     known = {
         name: {model: row["mase"] for model, row in each["models"].items()} for name, each in scores.items()
     }
+    answers = {name: known[name][_answer(each)] for name, each in scores.items()}
     best = [min(row, key=lambda model: (row[model] is None, row[model])) for row in known.values()]
-    for model in first["models"]:
-        values = [row[model] for row in known.values() if row.get(model) is not None]
-        if values:
-            cells = [
-                f"{each:.4f}" for each in (statistics.fmean(values), statistics.median(values), max(values))
-            ]
-            table.add_row(model, *cells, f"{best.count(model):,}", style="bold" if model == NETWORK else None)
+    _add_row(table, FORECAST, answers.values(), None)
+    for model in dict.fromkeys(model for row in known.values() for model in row):
+        _add_row(table, model, [row.get(model) for row in known.values()], best.count(model))
     console.print(title("the last values of each series, not trained on"), soft_wrap=True)
     console.print(table)
-    order = sorted((row[NETWORK], name) for name, row in known.items() if row[NETWORK] is not None)
+    order = sorted((mase, name) for name, mase in answers.items() if mase is not None)
     for what, some in (("lowest", order[:EXTREMES]), ("highest", order[::-1][:EXTREMES])):
-        console.print(
-            f"{what} errors of the network: {', '.join(f'{name} {mase:.4f}' for mase, name in some)}",
-            soft_wrap=True,
-        )
+        named = ", ".join(f"{name} {mase:.4f}" for mase, name in some)
+        console.print(f"  {what} errors of the forecast: {named}", soft_wrap=True)
     console.print()
+
+
+def _answer(scores: dict[str, Any]) -> str:
+    """Return the row of the model that answers."""
+    models, answer = scores["models"], scores["answer"]
+    name = answer[0] if len(answer) == 1 else "mean"
+    return next(each for each in (name, "seasonal naive", "last value") if each in models)
+
+
+def _add_row(table: Table, name: str, errors: Iterable[float | None], best: int | None) -> None:
+    values = [each for each in errors if each is not None]
+    if values:
+        three = (statistics.fmean(values), statistics.median(values), max(values))
+        cells = [f"{len(values):,}", *(f"{each:.4f}" for each in three), "" if best is None else f"{best:,}"]
+        table.add_row(name, *cells, style="bold" if name == FORECAST else None)

@@ -38,7 +38,8 @@ class SeriesFit(NamedTuple):
     name: str
     networks: list[Floats]
     """The parameters of all networks of the ensemble."""
-    errors: Real | None
+    calibrated: Mapping[str, Any]
+    """The attributes of the forecaster that `calibrate` sets: its errors, its other models, …"""
     scores: Backtest | None
     fault: str | None = None
     """Why it cannot be learned."""
@@ -55,12 +56,14 @@ def fit_series(job: SeriesJob) -> SeriesFit:
                 continue
             for _ in fit_member(ensemble, k, ensemble.state(k)):
                 pass
+        before = dict(vars(model))
         model.calibrate(ensemble)
+        calibrated = {name: value for name, value in vars(model).items() if before.get(name) is not value}
         found = holdout_backtest(model, job.y, job.known)
     except (InputError, Diverged) as error:
-        return SeriesFit("", [], None, None, str(error))
+        return SeriesFit("", [], {}, None, str(error))
     flats = [member.network.parameters.flat for member in ensemble.members]
-    return SeriesFit("", flats, model.errors_, found)
+    return SeriesFit("", flats, calibrated, found)
 
 
 def fit_many(work: ForecastFit, series: Mapping[str, Values], workers: Workers) -> Generator[SeriesFit]:
@@ -73,5 +76,5 @@ def fit_many(work: ForecastFit, series: Mapping[str, Values], workers: Workers) 
     with closing(workers.run(fit_series, jobs)) as results:
         for i, found in results:
             if found.fault is None:
-                work.take(names[i], found.networks, found.errors)
+                work.take(names[i], found.networks, found.calibrated)
             yield found._replace(name=names[i])

@@ -12,7 +12,7 @@ from typing import Any, Self
 from unspool.data.series.time_index import TimeIndex
 from unspool.data.series.time_table import LongFormat
 from unspool.errors import FileError
-from unspool.kernels.arrays import Floats, Real
+from unspool.kernels.arrays import Floats
 from unspool.model.sequence_network import Network
 from unspool.storage import run_folder
 from unspool.storage.log import RunLog
@@ -145,8 +145,8 @@ class ForecastFit:
         keys = {k: self._keys[name, k] for k in range(len(self.ensembles[name].members))}
         return {k: found[key] for k, key in keys.items() if key in found}
 
-    def take(self, name: str, networks: Sequence[Floats], errors: Real | None) -> None:
-        """Take the networks of a column that were trained elsewhere, and their errors; save if it is time."""
+    def take(self, name: str, networks: Sequence[Floats], calibrated: Mapping[str, Any]) -> None:
+        """Take the networks of a column that was fitted elsewhere, and what `calibrate` set there; save if it is time."""
         members, before = self.ensembles[name].members, self.state.before
         for k, (member, flat) in enumerate(zip(members, networks, strict=True)):
             key = self._keys[name, k]
@@ -154,8 +154,7 @@ class ForecastFit:
                 member.network.parameters.flat[:] = flat
                 self.state.finished[key] = member.network.parameters.flat
                 self.state.before += member.recipe.steps
-        model = self.run.forecasters[name]
-        model.errors_, model.unfinished_ = errors, False
+        vars(self.run.forecasters[name]).update(calibrated)
         self.state.seconds = self.clock()
         every = self.policy.steps
         if before // every < self.state.before // every if every else self.policy.due(0, self.state.saved):
