@@ -36,7 +36,8 @@ from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
 from unspool.training.provenance import provenance
 from unspool.training.recipe import FitConfig, FitFields
-from unspool.training.sequence_fit import fit_network, plan
+from unspool.training.sequence_fit import fit_network, note_cost, plan
+from unspool.training.shards import refuse_processes
 
 SCORED = 256
 """The number of rows that are predicted at once."""
@@ -79,18 +80,21 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         A fit that raises before its first update leaves the estimator unchanged.
         """
         before, policy = dict(vars(self)), CheckpointPolicy(steps=save_every)
+        refuse_processes(self.shards)
         run = None if run is None else as_path(run)
         try:
             examples = self._learn(X, y)
             self.provenance_ = provenance(examples.sha256())
             if run is None:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config())
+                note_cost(self.network_, examples, self.fit_config_)
                 return self._counted(fit_network(self.network_, examples, self.fit_config_), before)
             if os.path.exists(run / run_folder.CONFIG):
                 self.fit_config_ = load_plan(self, examples, run)
             else:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config())
                 create_run(self, run, examples, more or {})
+            note_cost(self.network_, examples, self.fit_config_)
             return self._counted(fit_in_run(self, examples, run, policy), before)
         except BaseException:
             self._put_back(before)
