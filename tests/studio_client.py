@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.cli.follow import repeat
-from unspool.studio.payload import array_from
+from unspool.studio.payload import from_binary
 from unspool.studio.server import Studio, serving
 from unspool.studio.session import Place, Session
 
@@ -47,10 +47,10 @@ class Client:
         return json.loads(body)
 
     def post(self, path: str, **content: Any) -> Any:
-        """Return the JSON of a POST that succeeds."""
+        """Return the answer of a POST that succeeds."""
         status, body = self.raw("POST", path, content)
         assert status == 200, body
-        return json.loads(body)
+        return json.loads(body) if body.startswith(b"{") else from_binary(body)
 
     def csv(self, path: str, **content: Any) -> list[list[str]]:
         """Return the rows of a chart."""
@@ -89,8 +89,6 @@ class Client:
     def sha256(self, update: int | None = None, run: str | None = None, **more: Any) -> str:
         """Return the hash of the parameters after an update."""
         return str(self.post("/api/parameters", update=update, run=run, **more)["sha256"])
-
-    values = staticmethod(array_from)
 
 
 @contextmanager

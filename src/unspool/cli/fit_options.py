@@ -69,7 +69,7 @@ class SequenceOptions(ConfigFile):
         given = {name: value for name, value in vars(self).items() if name in set(names)}
         return given | {
             "minutes": None if self.steps else self.minutes,
-            "patience": self.patience if self.validation else 0,
+            "patience": 0 if self.validation == 0 else self.patience,
         }
 
 
