@@ -165,7 +165,7 @@ def test_a_process_that_does_not_answer_ends_the_training_with_one_line():
 
 
 def test_more_processes_than_shards_are_refused():
-    with Processes(3), pytest.raises(InputError, match=r"there are 3 processes, and shards is 2"):
+    with Processes(3), pytest.raises(InputError, match="there are 3 processes, and shards is 2"):
         SequenceClassifier(shards=2).fit(TEXTS, TEXTS)
 
 
@@ -190,3 +190,18 @@ def test_messages_keep_values_and_arrays():
     for name, array in arrays.items():
         assert again.arrays[name].dtype == array.dtype and (again.arrays[name] == array).all()
         assert again.arrays[name].shape == array.shape
+
+
+def test_a_batch_of_fewer_rows_than_shards_leaves_some_of_them_empty():
+    config = ModelConfig(cell="lstm", inputs=9, outputs=9, hidden=8, dropout=0.2)
+    ends = []
+    for P in (1, 2, 4):
+        model = Model.initialise(config, seed=1)
+        windows = [
+            Batch(each.x[:, :rows], each.y[:, :rows], True)
+            for each, rows in zip(windows_of(4), (12, 3, 1, 12), strict=False)
+        ]
+        with Processes(P):
+            list(train(model, windows, make_optimiser("adam"), shards=4))
+        ends.append(model.parameters.flat.tobytes())
+    assert ends[0] == ends[1] == ends[2]

@@ -88,14 +88,14 @@ class Estimator(Arguments, FitFields, RecurrentFields):
             self.provenance_ = provenance(examples.sha256())
             if run is None:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config(len(examples)))
-                note_cost(self.network_, examples, self.fit_config_)
+                self._note_cost(examples)
                 return self._counted(self._fit(rows, examples), before)
             if os.path.exists(run / run_folder.CONFIG):
                 self.fit_config_ = load_plan(self, examples, run)
             else:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config(len(examples)))
                 create_run(self, run, examples, more or {})
-            note_cost(self.network_, examples, self.fit_config_)
+            self._note_cost(examples)
             return self._counted(fit_in_run(self, rows, examples, run, policy), before)
         except BaseException:
             self._put_back(before)
@@ -126,6 +126,10 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         if self.trains_network:
             yield from fit_network(self.network_, examples, self.fit_config_)
         self.choose(rows, examples)
+
+    def _note_cost(self, examples: Examples) -> None:
+        if self.trains_network:
+            note_cost(self.network_, examples, self.fit_config_)
 
     @property
     def trains_network(self) -> bool:

@@ -107,6 +107,10 @@ class TextObjective:
 
         def gradient(shard: int) -> tuple[Loss, Floats]:
             rows, here = self.shards.rows(shard, B), self.shards.own_rows(shard, B)
+            if rows.start == rows.stop:  # a batch of fewer rows than shards
+                self.gradient.clear()
+                self.gradient.flat[:] = 0
+                return Loss(0.0, 0, np.zeros(0), None), self.gradient.flat
             drawn = Drawn(
                 masks.rows(rows),
                 None if xi is None else np.ascontiguousarray(xi[:, rows]),
@@ -116,9 +120,10 @@ class TextObjective:
             return results[-1].loss, self.gradient.flat
 
         loss, summed = self.shards.sum(gradient)
+        nothing = self.model.initial_state(0)
         if math.isfinite(loss.sum):
-            self.carried.carry(whole, join_rows([each.at for each in results]))
-        return LossAndGradient(loss, summed, join_rows([each.state for each in results]))
+            self.carried.carry(whole, join_rows([each.at for each in results] or [nothing]))
+        return LossAndGradient(loss, summed, join_rows([each.state for each in results] or [nothing]))
 
     def _backpropagate(self, segment: Segment, drawn: Drawn, weights: Weights, scale: float) -> WindowResult:
         """Compute the loss and the gradient of some rows."""
