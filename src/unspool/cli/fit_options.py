@@ -123,6 +123,7 @@ class Forecasting(ConfigFile):
     delimiter: OfData[str | None] = None
     """Character between the fields [default: detected]."""
     horizon: int = 12
+    model: forecast.ModelName = "best"
     season: str = "guess"
     power: forecast.Power = "guess"
     differences: str = "guess"

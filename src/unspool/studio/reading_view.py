@@ -48,6 +48,7 @@ def read_answer(session: Session, readings: Readings, request: Read, job: Job) -
         "surprise": array(reading.surprise), "expected": array(reading.expected, "i4"), "shares": array(reading.shares),
         "state_names": names, "gate_names": list(held.gates_at(0)), "hidden": model.hidden, "from": begin,
         "states": {name: array(columns[name][begin:]) for name in wanted},
+        "scales": {name: number(float(np.abs(columns[name]).max())) for name in wanted},
         "path": {"positions": array(held.positions), "shares": list(held.plane.shares)},
         "here": None if request.at is None else _step(held, min(max(request.at, 0), len(reading.ids) - 1)),
     }  # fmt: skip

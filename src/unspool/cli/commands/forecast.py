@@ -210,8 +210,8 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
     options = with_precision(options)
     check_before(None, options, inputs=[data])
     console, result = notes(options), terminal(quiet=options.json)
-    settings = settings_of(options)
     table = read_columns(data, options)
+    settings = settings_of(options, table.clock)
     check_pictures(options, list(table.columns), data)
     describe(console, table)
     works = {

@@ -17,7 +17,13 @@ from unspool.storage.log import RunLog
 from unspool.storage.tensors import check_array, read_arrays
 from unspool.tasks.forecast.ensemble import Ensemble, fit_member
 from unspool.tasks.forecast.forecaster import Forecaster
-from unspool.tasks.forecast.store import KIND, ForecastWriter, read_forecasters, write_forecasters
+from unspool.tasks.forecast.store import (
+    KIND,
+    ForecastWriter,
+    describe_column,
+    read_forecasters,
+    write_forecasters,
+)
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
 from unspool.training.state import FINISHED, TrainingState
@@ -118,7 +124,9 @@ class ForecastFit:
         out, log = self.writer.out, self.writer.log
         assert out is not None and log is not None
         self.writer.save_networks()
-        run_folder.write_config(out, KIND, run_folder.read_config(out, KIND) | {"scores": dict(scores)})
+        columns = {name: describe_column(model) for name, model in self.run.forecasters.items()}
+        content = run_folder.read_config(out, KIND) | {"columns": columns, "scores": dict(scores)}
+        run_folder.write_config(out, KIND, content)
         self.writer.add({"event": "fitted", "step": self.step, "seconds": self.state.seconds})
         log.position()
         remove_state(out)
