@@ -16,6 +16,7 @@ ORDER = [
     "options",
     "kernels",
     "storage",
+    "cluster",
     "cells",
     "data",
     "model",

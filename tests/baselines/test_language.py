@@ -118,7 +118,7 @@ def test_a_resumed_run_of_an_older_version_keeps_its_best_model(
     run_folder.write_config(tmp_path / "run", "language", content)
     before = (tmp_path / "run" / run_folder.MODEL).read_bytes()
     losses = iter([1.0, 2.0, 2.0, 2.0])  # the saved model on the new tokens, then worse ones
-    monkeypatch.setattr("unspool.tasks.language.run.validation_loss", lambda *_: next(losses))
+    monkeypatch.setattr("unspool.tasks.language.run.validation_loss", lambda *_, **_more: next(losses))
     events = list(resume(tmp_path / "run"))
     assert isinstance(events[-1], Evaluated) and events[-1].best_step == 1
     assert (tmp_path / "run" / run_folder.MODEL).read_bytes() == before

@@ -34,7 +34,7 @@ def test_classify_fits_keeps_and_predicts(names, tmp_path, capsys):
     content = json.loads(capsys.readouterr().out)
     assert set(content["scores"]) == {"accuracy", "macro_f1", "classes", "confusion"}
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
-        "config.json", "log.jsonl", "model.safetensors", "scores.json", "vocab.json",
+        "choice.safetensors", "config.json", "log.jsonl", "model.safetensors", "scores.json", "vocab.json",
     }  # fmt: skip
     run("classify", "predict", tmp_path / "run", names, "--json")
     answers = json.loads(capsys.readouterr().out)

@@ -376,3 +376,59 @@ def test_data_from_a_pipe_is_fitted_and_the_run_cannot_be_resumed(tmp_path, caps
         "it stores no command (made by Python code, by an older version or from a pipe)"
         in capsys.readouterr().err
     )
+
+
+@pytest.fixture
+def long(data: Path, tmp_path: Path) -> Path:
+    """Two series of other lengths below each other: the columns of `data`, the second without its first year and last month."""
+    rows = [line.split(",") for line in data.read_text().splitlines()[1:]]
+    lines = [f"{month},sales,{sales}" for month, sales, _, _ in rows]
+    lines += [f"{month},cost,{cost}" for month, _, _, cost in rows[12:-1]]
+    path = tmp_path / "long.csv"
+    path.write_text("\n".join(["month,what,value", *lines]) + "\n")
+    return path
+
+
+def test_each_series_of_a_long_table_is_forecast_from_its_own_end(
+    data: Path, long: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, wide = tmp_path / "run", tmp_path / "wide"
+    assert run("fit", long, "--series", "what", "--out", out, *QUICK) == 0
+    assert "83 to 96 values each, 96 steps, 2000-01 to 2007-12; sales, cost" in capsys.readouterr().out
+    assert run("predict", out, "--steps", 1) == 0
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header == "what,month,forecast,forecast low,forecast high"
+    assert [line.split(",")[:2] for line in lines] == [["sales", "2008-01"], ["cost", "2007-12"]]
+    assert run("fit", data, "--columns", "sales", "--out", wide, *QUICK) == 0
+    capsys.readouterr()
+    assert run("predict", wide, "--steps", 1) == 0
+    assert capsys.readouterr().out.splitlines()[1].split(",")[1:] == lines[0].split(",")[2:]
+    later = tmp_path / "later.csv"
+    later.write_text(long.read_text().replace(",sales,", ",other,") + "2007-12,cost,9\n")
+    assert run("predict", out, later, "--steps", 1) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[1].startswith("cost,2008-01,") and len(printed.out.splitlines()) == 2
+    assert "left out, never seen in training: series 'other'" in printed.err
+
+
+def test_a_long_table_is_never_one_series(
+    long: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("fit", long, "--out", tmp_path / "run", *QUICK) == 2
+    assert "a long table of several series" in (error := capsys.readouterr().err)
+    assert error.rstrip().endswith("names the series: --series what")
+    assert run("backtest", long, "--series", "what", "--test", 12, *QUICK) == 0
+    assert "cost, the last 12 values" in capsys.readouterr().out
+    short = tmp_path / "short.csv"
+    short.write_text(long.read_text() + "".join(f"2000-0{1 + i // 9},s{i % 9},{i}\n" for i in range(18)))
+    assert run("fit", short, "--series", "what", "--out", tmp_path / "run", *QUICK) == 2
+    error = capsys.readouterr().err
+    assert "series 's0', 's1', 's2', 's3', 's4' and 4 others: horizon is 6, longer than the series" in error
+    later = tmp_path / "later.csv"
+    assert run("fit", long, "--series", "what", "--out", tmp_path / "run", *QUICK) == 0
+    later.write_text("month,what,value\n2000-01,other,1\n2000-02,other,2\n")
+    capsys.readouterr()
+    assert run("predict", tmp_path / "run", later) == 2
+    assert (
+        "no series that was learned; expected some of the series 'sales', 'cost'" in capsys.readouterr().err
+    )

@@ -215,7 +215,8 @@ def test_a_fit_saves_its_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     Path("names.csv").write_text("text,label\n" + "Adamou,Greek\nO'Neal,Irish\n" * 20)
     fitted = json.loads(must("classify", "fit", "names.csv", "--steps", "3", "--hidden", "4", "--json"))
     shown = json.loads(must("show", fitted["run"], "--json"))
-    assert shown["test"] == {"model": "network", "name": "accuracy", "value": fitted["scores"]["accuracy"]}
+    answers = fitted["compared"]["answers"]
+    assert shown["test"] == {"model": answers, "name": "accuracy", "value": fitted["scores"]["accuracy"]}
 
 
 def test_runs_inside_a_run_are_not_looked_for(place: Path) -> None:

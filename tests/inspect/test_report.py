@@ -1,9 +1,10 @@
 """What the report says is true: against other computations, and for every kind of model and text."""
 
+import base64
+import hashlib
 import json
 import math
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -15,14 +16,15 @@ from unspool.data.tokens.registry import make_tokenizer
 from unspool.errors import InputError
 from unspool.evaluation.language import log_prob
 from unspool.inspect.components import components
+from unspool.inspect.describe import clearest_span
 from unspool.inspect.memory import look_back
-from unspool.inspect.page.charts import clearest_span
-from unspool.inspect.page.lags import advice
-from unspool.inspect.page.page import page
 from unspool.inspect.properties import Property, properties_of
 from unspool.inspect.reading import pieces_of, read
 from unspool.inspect.report import inspect, numbers
 from unspool.inspect.units import choose_units, find_units, normalised_information
+from unspool.studio.frozen import frozen_page
+from unspool.studio.inspection import text_page
+from unspool.studio.payload import array_from
 
 
 def ids_of(source, text=TEXT):
@@ -158,22 +160,6 @@ def test_looking_back_needs_room_and_its_advice_names_the_fewest_steps(trained):
         if steps is not None:
             assert all(missing <= bias for missing in seen.by_lag.bias[steps:])
             assert steps == 1 or seen.by_lag.bias[steps - 1] > bias
-    assert "Memory length" in advice(seen) and "--bptt" in advice(seen)
-
-
-class Tags(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.found, self.refs, self.data, self.at = [], [], {}, None
-
-    def handle_starttag(self, tag, attributes):
-        self.found.append(tag)
-        self.refs += [value for key, value in attributes if key in ("src", "href", "data", "action")]
-        self.at = dict(attributes).get("id") if tag == "script" else None
-
-    def handle_data(self, data):
-        if self.at:
-            self.data[self.at] = self.data.get(self.at, "") + data
 
 
 @pytest.mark.parametrize(
@@ -183,49 +169,85 @@ class Tags(HTMLParser):
         ("gru", "word", {"layers": 2, "embedding": 4}),
         ("lstm", "byte", {}),
         ("lstm", "char", {"layers": 2, "backward": True}),
+        ("elman", "char", {"pattern": "output"}),
     ],
 )
-def test_the_page_is_whole_for_every_kind_of_model(cell, kind, more):
+def test_the_page_holds_the_numbers_of_every_kind_of_model(cell, kind, more):
     source = made(cell, kind, **more)
     report = inspect(source, TEXT[:400], run="<i>run</i>", name="a&b.txt")
-    text = page(report)
-    tags = Tags()
-    tags.feed(text)
-    assert tags.found.count("script") == 2 and "b" not in tags.found[: tags.found.index("section")]
-    assert all(ref.startswith("data:image/png;base64,") for ref in tags.refs)
-    assert "https://" not in text and text.count("http://") == text.count("http://www.w3.org/2000/svg")
-    data = json.loads(tags.data["data"])
+    text = text_page(report, TEXT[:400]).html
+    assert "https://" not in text and "<i>" not in text
+    data = frozen_in(text)
     T = len(report.reading.ids)
-    assert len(data["surprise"]) == len(data["expected"]) == len(data["places"]) == T
-    assert all(len(unit["values"]) == T for unit in data["units"])
-    assert tags.found.count("s") >= T
-    assert "&lt;i&gt;run" in text and "a&amp;b.txt" in text
+    read, units = (answer_of(data, f"/api/{name}") for name in ("read", "units"))
+    assert np.array_equal(
+        array_from(read["surprise"]), report.reading.surprise.astype(np.float32), equal_nan=True
+    )
+    assert np.array_equal(array_from(read["path"]["positions"]), report.path.positions.astype(np.float32))
+    assert [each["name"] for each in units["units"]] == [each.name for each in report.units]
+    assert all(
+        len(array_from(answer_of(data, "/api/unit", each.name)["activation"])) == T for each in report.units
+    )
+    assert len(data["next"]) == T and data["cut"] is None
     assert json.loads(json.dumps(numbers(report), allow_nan=False))["tokens"] == T
+    assert ("back" in data["views"]) == (more.get("pattern") != "output")
+    if report.back is not None:
+        memory = answer_of(data, "/api/memory")
+        assert memory["missed"] == pytest.approx(report.back.by_lag.bias, rel=1e-6)
+        assert memory["horizons"] == report.back.horizons
+
+
+def frozen_in(text):
+    """The numbers in a page, which has two scripts: the numbers and the program."""
+    assert text.count("<script") == text.count("</script>") == 2
+    return json.loads(
+        re.search(r'<script type="application/json" id="frozen">(.*?)</script>', text, re.DOTALL)[1]
+    )
+
+
+def answer_of(data, route, words=""):
+    return next(each for key, each in data["answers"].items() if key.startswith(route + " ") and words in key)
+
+
+def test_the_page_allows_its_own_script_and_style_alone():
+    text = frozen_page({"text": "</script><script>alert(1)</script>"})
+    policy = re.search(r'Content-Security-Policy" content="(.*?)"', text)[1]
+    for tag in ("script", "style"):
+        inside = re.search(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)[1]
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}';" in policy
+    assert policy.startswith("default-src 'none'") and "unsafe" not in policy
+    assert "import {" not in text and "alert" in frozen_in(text)["text"]
 
 
 def test_a_text_of_tags_stays_a_text():
-    source = made()
-    text = page(inspect(source, '</script><script>alert(1)</script><!-- & "quoted"\n<b>' * 3))
-    tags = Tags()
-    tags.feed(text)
-    assert tags.found.count("script") == 2
-    assert "alert" not in re.sub(
-        r"<script.*?</script>", "", text, flags=re.DOTALL
-    )  # letters stand one by one
+    source, words = made(), '</script><script>alert(1)</script><!-- & "quoted"\n<b>' * 3
+    text = text_page(inspect(source, words), words).html
+    assert frozen_in(text)["state"]["text"] == words
     assert "<!--" not in text.replace("<!doctype html>", "")
 
 
 def test_short_and_strange_texts():
     source = made("elman")
-    for text in ("ab", "aaaaaaaaaaaa", "\n\n\n\n", "😀😀😀😀😀😀"):
-        assert page(inspect(source, text)).endswith("</html>\n")
+    for text in ("ab", "abc", "aaaaaaaaaaaa", "\n\n\n\n", "😀😀😀😀😀😀", "a\udc80b\u202ec"):
+        assert text_page(inspect(source, text), text).html.endswith("</html>\n")
     with pytest.raises(InputError, match="two or more"):
         inspect(source, "a")
     with pytest.raises(InputError, match="one direction"):
         inspect(made("gru", bidirectional=True), TEXT)
 
 
-def test_units_of_the_users_choice_are_shown_and_said_to_be(trained):
+def test_a_long_text_is_cut_and_the_page_says_so():
+    source, text = made("elman", "byte"), "红" * 2000
+    data = frozen_in(text_page(inspect(source, text), text).html)
+    assert (
+        data["cut"] == {"shown": len(data["state"]["text"]) * 3, "tokens": 6000}
+        and data["cut"]["shown"] <= 5000
+    )
+
+
+def test_units_of_the_users_choice_are_shown(trained):
     report = inspect(trained, TEXT[:300], units=["s3", "0"])
     assert [unit.name for unit in report.units] == ["layer0.s3", "layer0.h0"]
-    assert "as you named them" in page(report)
+    units = answer_of(frozen_in(text_page(report, TEXT[:300]).html), "/api/units")["units"]
+    assert [unit["name"] for unit in units] == ["layer0.s3", "layer0.h0"]

@@ -7,7 +7,6 @@ import pytest
 
 from studio_client import TEXT, studio
 from unspool.studio import history
-from unspool.studio.payload import array_from
 
 STEPS = 60
 
@@ -82,22 +81,25 @@ def test_a_fork_that_cannot_be_is_refused(ended, options, says):
     assert ended.refused("/api/fork", run="r1", update=STEPS)[0] == 400
 
 
+def same(one, other):
+    """Return whether two answers have the same surprises; that of the first token is NaN."""
+    return np.array_equal(one["surprise"], other["surprise"], equal_nan=True)
+
+
 def test_an_edited_weight_changes_what_is_read_and_without_it_the_bits_are_back(ended, hashes):
     weight = {"kind": "weight", "name": "layer0.U", "index": [3, 2], "value": 2.5}
     before, edited = (ended.post("/api/read", text=TEXT[:90], edits=each) for each in ([], [weight]))
-    assert before["surprise"] != edited["surprise"]
+    assert (before["surprise"][1:] != edited["surprise"][1:]).any()
     assert ended.sha256(edits=[weight]) != hashes[STEPS]
     value = ended.post("/api/parameters", edits=[weight], matrix="layer0.U")["matrix"]
-    assert array_from(value)[3, 2] == np.float32(2.5)
+    assert value[3, 2] == np.float32(2.5)
     assert ended.sha256() == ended.sha256(STEPS) == hashes[STEPS]
-    assert ended.post("/api/read", text=TEXT[:90])["surprise"] == before["surprise"]
+    assert same(ended.post("/api/read", text=TEXT[:90]), before)
 
 
 def test_an_edited_unit_changes_only_what_comes_after_it(ended):
     edits = [{"kind": "unit", "name": "layer0.h5", "t": 30, "value": 1.0}]
-    before, after = (
-        array_from(ended.post("/api/read", text=TEXT[:90], edits=each)["surprise"]) for each in ([], edits)
-    )
+    before, after = (ended.post("/api/read", text=TEXT[:90], edits=each)["surprise"] for each in ([], edits))
     assert (
         (before[1:31] == after[1:31]).all() and before[31] != after[31] and (before[32:] != after[32:]).any()
     )
@@ -107,10 +109,10 @@ def test_a_unit_switched_off_is_a_unit_that_is_zero_at_every_step(ended):
     text, always = TEXT[:60], {"kind": "unit", "name": "layer0.h5", "value": 0.0}
     at_once = ended.post("/api/read", text=text, edits=[always])
     by_step = ended.post("/api/read", text=text, edits=[always | {"t": t} for t in range(len(text))])
-    assert at_once["surprise"] == by_step["surprise"]
+    assert same(at_once, by_step)
     read = ended.post("/api/read", text=text)
     off = ended.post("/api/unit", reading=read["reading"], name="layer0.h5")["off"]
-    assert off["surprise"] == at_once["surprise"] and off["cost"] == at_once["nats"] - read["nats"] != 0
+    assert same(off, at_once) and off["cost"] == at_once["nats"] - read["nats"] != 0
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,9 @@ def test_every_kind_of_input_gives_answers_of_its_shape():
 
 
 def test_the_answer_after_a_step_is_the_answer_to_the_beginning_up_to_it():
-    model = SequenceClassifier(**QUICK, cell="lstm", layers=2, prior_correction=0.5).fit(ROWS, CLASSES)
+    model = SequenceClassifier(**QUICK, cell="lstm", layers=2, prior_correction=0.5, model="network").fit(
+        ROWS, CLASSES
+    )
     for row, steps in zip(ROWS, model.predict_proba_steps(ROWS), strict=True):
         for t in range(len(row)):
             assert (steps[t] == model.predict_proba([row[: t + 1]])[0]).all()
@@ -178,7 +180,10 @@ def test_a_damaged_run_is_refused(tmp_path):
         (lambda: SequenceClassifier().fit([], []), "not one sequence"),
         (lambda: SequenceClassifier().predict([[1.0]]), "not fitted yet"),
         (lambda: SequenceClassifier(cell="rnn").fit([[1.0], [2.0]], [0, 1]), "cell is 'rnn'"),
-        (lambda: SequenceClassifier(patience=3).fit([[1.0], [2.0]], [0, 1]), "patience needs rows set aside"),
+        (
+            lambda: SequenceClassifier(patience=3, validation=0).fit([[1.0], [2.0]], [0, 1]),
+            "patience needs rows set aside",
+        ),
         (lambda: SequenceClassifier(**QUICK).fit(ROWS, CLASSES).predict(np.zeros((2, 3, 4))), "4 channels"),
         (lambda: SequenceTagger().fit([["a", "b"]], [["x"]]), "sequence 1 has 2 steps"),
         (lambda: SequenceTranslator().fit(["a", "b"], ["x"]), "2 inputs and 1 targets"),

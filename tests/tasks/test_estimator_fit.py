@@ -95,7 +95,7 @@ def test_a_model_that_is_not_finite_after_the_last_update_is_not_fitted(tmp_path
     assert "\n" not in str(caught.value)
     assert np.isfinite(load(out).network_.parameters.flat).all() and (out / run_folder.TRAINING).exists()
     with np.errstate(all="ignore"), pytest.raises(Diverged, match="not finite after step 1"):
-        SequenceClassifier(hidden=8, steps=1, learning_rate=1e39).fit(TEXTS, LABELS)
+        SequenceClassifier(hidden=8, steps=1, learning_rate=1e39, validation=0).fit(TEXTS, LABELS)
 
 
 def test_a_run_without_its_training_state_has_not_ended_unless_it_says_so(tmp_path):
@@ -260,7 +260,7 @@ def test_a_fit_of_too_few_rows_leaves_no_run_behind(command, name, content, tmp_
     with pytest.raises(
         InputError, match=r"of 2 sequences leaves one part empty; give more .*or validation=0"
     ):
-        run(*fit)
+        run(*fit, "--validation", "0.1")
     assert not (tmp_path / "run").exists()
     run(*fit, "--validation", "0")
     assert (tmp_path / "run").exists()

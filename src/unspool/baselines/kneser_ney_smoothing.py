@@ -10,6 +10,8 @@ highest order, the counts n are replaced by the number of distinct preceding tok
 
     n(c, w) ─▶ N(·, c, w) = |{v : n(v, c, w) > 0}|                                      (2)
 
+except for n-grams that begin with the end of the line before, where lines are independent: nothing precedes them.
+
 and the lowest order is interpolated with the uniform distribution 1/K, so that unseen tokens have a probability above 0. D
 is given, or estimated per order from the numbers n₁, n₂ of n-grams with the (replaced) counts 1 and 2:
 
@@ -47,6 +49,9 @@ def kneser_ney(
     Without ``uniform`` the lowest order is N(·, w) / Σ N(·, w), as in nltk.
     """
     replaced = [*map(_continuation_counts, counts.levels[1:], counts.levels), counts.levels[-1].counts]
+    if counts.end is not None:  # nothing stands before the line end that an n-gram begins with
+        kept = zip(replaced[1:], counts.levels[1:], strict=True)
+        replaced[1:] = [np.where(number > 0, number, level.counts) for number, level in kept]
     discounts = _discounts(discount, replaced)
     if not uniform:
         discounts[0] = 0.0

@@ -19,7 +19,7 @@ from unspool.data.text.corpus import Corpus
 from unspool.data.text.parts import Part
 from unspool.data.tokens.registry import tokenizer_class
 from unspool.errors import InputError
-from unspool.evaluation.language import Uniform, evaluate, in_reading_order, spread
+from unspool.evaluation.language import Uniform, evaluate, in_reading_order, validated_targets
 from unspool.evaluation.metrics import Metrics, ScoresText, measure
 from unspool.kernels.arrays import Ids, Real
 from unspool.kernels.memory import available
@@ -53,8 +53,10 @@ class LanguageBaseline(NamedTuple):
     """Number of stored counts: the distinct n-grams of all its orders."""
 
 
-def language_baselines(ids: Ids, K: int, order: int) -> Iterator[LanguageBaseline]:
+def language_baselines(ids: Ids, K: int, order: int, end: int | None = None) -> Iterator[LanguageBaseline]:
     """Yield the baselines of a training text: the uniform distribution, then Kneser-Ney of order 1, 2, ….
+
+    Where `end` ends independent lines, no n-gram reaches from one into the next.
 
     >>> import numpy as np
     >>> [(each.name, each.counts) for each in language_baselines(np.array([0, 1, 0, 1, 2]), 3, 2)]
@@ -62,11 +64,11 @@ def language_baselines(ids: Ids, K: int, order: int) -> Iterator[LanguageBaselin
     """
     yield LanguageBaseline("uniform", 0, Uniform(K))
     levels, counting, start = [], 0.0, time.perf_counter()
-    for level in count_levels(ids, K, order) if order else ():
+    for level in count_levels(ids, K, order, end) if order else ():
         counted = time.perf_counter()
         levels.append(level)
         model, counts = (
-            kneser_ney(NgramCounts(list(levels), K, len(ids))),
+            kneser_ney(NgramCounts(list(levels), K, len(ids), end)),
             sum(len(each.keys) for each in levels),
         )
         counting += counted - start
@@ -84,10 +86,14 @@ class Scored:
     """On disk if there are many; which of them are needed is known once the run is planned."""
     left_out: str | None
     """The orders that were left out and why, in one line; None if there are none."""
+    valid: Ids
+    """The validation split, in reading order."""
+    end: int | None = None
+    """The token that ends a line, where lines are independent."""
 
     def live(self, tokens: int) -> list[Baseline]:
         """Return the baselines with their metrics on the tokens that validation during training scores."""
-        targets = spread(len(self.log_probs[0]), tokens).targets
+        targets = validated_targets(self.valid, tokens, self.end)
         return [
             replace(each, live=measure(np.asarray(log_probs[targets])))
             for each, log_probs in zip(self.found, self.log_probs, strict=True)
@@ -111,11 +117,12 @@ def baselines(corpus: Corpus, config: RunConfig, seconds: float | None = None) -
         raise InputError(
             f"min_freq is {corpus.settings.min_freq}: no token is that frequent, all would be <unk>; choose a lower one"
         )
-    scored = Scored([], [], None)
+    valid = in_reading_order(corpus.valid.ids, config.backward)
+    scored = Scored([], [], None, valid, corpus.end)
     ids = in_reading_order(corpus.train.ids, config.backward)
     order = config.order or default_order(corpus.settings.tokens, len(ids))
     begin = before = time.perf_counter()
-    for each in language_baselines(ids, K, order):
+    for each in language_baselines(ids, K, order, corpus.end):
         start = time.perf_counter()
         baseline, log_probs = _scored(each.name, each.model, corpus, config.backward)
         now = time.perf_counter()

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unspool.baselines.ngram_counts import within_line
 from unspool.baselines.ngram_model import NgramModel
 from unspool.evaluation.metrics import ScoresText
 from unspool.kernels.arrays import Ids, Real, Whole
@@ -142,7 +143,7 @@ def features(ngrams: NgramModel, ids: Ids | Whole) -> Real:
         if m:
             count[here] = levels[m - 1].counts[context]
         if m < n:
-            entry = level.find(entry[: n - m], tokens[m:])
+            entry = within_line(level.find(entry[: n - m], tokens[m:]), tokens[m:], m + 1, ngrams.counts.end)
     lengths = length[:, None] == np.arange(1, len(levels))
     log_count = np.frexp(count.astype(np.float64))[1] - 1  # the integer part of log2: exact on every machine
     return np.column_stack([np.ones(n), log_count / COUNT_SCALE, backoff, most, most * most, lengths])

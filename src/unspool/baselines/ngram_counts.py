@@ -75,6 +75,8 @@ class NgramCounts:
     K: int
     tokens: int
     """Number of tokens of the text."""
+    end: int | None = None
+    """The token that ends a line, where no n-gram reaches from one line into the next."""
 
     @property
     def order(self) -> int:
@@ -93,16 +95,22 @@ class NgramCounts:
         return int(_contexts(self.levels[: len(ngram)], np.array([*ngram, 0], np.int64))[0])
 
 
-def count_ngrams(ids: Ids, K: int, order: int) -> NgramCounts:
+def count_ngrams(ids: Ids, K: int, order: int, end: int | None = None) -> NgramCounts:
     """Return the counts of all n-grams of a text, ids (n,), for n = 1 … order; K is the size of the vocabulary.
 
+    Where `end` ends independent lines, only n-grams within a line and the line end before it are counted.
     The text is read in blocks, once per level: only one block, the distinct n-grams, and for up to CARRIED tokens one entry per
     token are in memory.
     """
-    return NgramCounts(list(count_levels(ids, K, order)), K, len(ids))
+    return NgramCounts(list(count_levels(ids, K, order, end)), K, len(ids), end)
 
 
-def count_levels(ids: Ids, K: int, order: int) -> Iterator[Level]:
+def within_line(context: Whole, last: NDArray[np.integer], n: int, end: int | None) -> Whole:
+    """Return the entries of contexts of n tokens, -1 where a context reaches back beyond the end of a line: its last token is one."""
+    return context if end is None or n < 2 else np.where(last == end, -1, context)
+
+
+def count_levels(ids: Ids, K: int, order: int, end: int | None = None) -> Iterator[Level]:
     """Yield the n-gram counts of a text level by level, so that the caller can stop before the last order."""
     check_order(order)
     if len(ids) < order:
@@ -119,15 +127,19 @@ def count_levels(ids: Ids, K: int, order: int) -> Iterator[Level]:
         counter, begins = _Counter(contexts * K), range(0, starts, BLOCK)
         for begin in begins:
             tokens = _block(ids, begin, starts, n)
-            context = _contexts(levels, tokens) if carried is None else carried[begin : begin + BLOCK]
-            counter.add(context[: len(tokens) - n + 1].astype(np.int64) * K + tokens[n - 1 :])  # (1)
+            context = _contexts(levels, tokens, end) if carried is None else carried[begin : begin + BLOCK]
+            context, last = context[: len(tokens) - n + 1].astype(np.int64), tokens[n - 1 :]
+            known = slice(None) if end is None else context >= 0
+            counter.add(context[known] * K + last[known])  # (1)
         keys, counts = counter.distinct()
+        if not len(keys):  # all lines are shorter
+            return
         level = Level(keys, counts, _suffixes(levels, keys, K), K, contexts)
         if carried is not None and n < order:
             for begin in begins:
                 last = _block(ids, begin, starts, n)[n - 1 :]
                 here = slice(begin, begin + len(last))
-                carried[here] = level.find(carried[here].astype(np.int64), last)
+                carried[here] = within_line(level.find(carried[here].astype(np.int64), last), last, n, end)
         levels.append(level)
         yield level
 
@@ -152,12 +164,13 @@ def levels_from_keys(pairs: Sequence[tuple[Whole, Whole]], K: int) -> list[Level
     return levels
 
 
-def _contexts(levels: list[Level], tokens: Whole) -> Whole:
+def _contexts(levels: list[Level], tokens: Whole, end: int | None = None) -> Whole:
     """Return the entry of the tokens before the last one of each n-gram, n - 1 = number of levels: one search per level."""
     starts = len(tokens) - len(levels)
     entry = np.zeros(starts, np.int64)
     for i, level in enumerate(levels):
-        entry = level.find(entry, tokens[i : i + starts])
+        last = tokens[i : i + starts]
+        entry = within_line(level.find(entry, last), last, i + 1, end)
     return entry
 
 

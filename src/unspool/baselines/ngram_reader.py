@@ -48,6 +48,8 @@ class NgramReader:
             if entry == len(level.keys) or level.keys[entry] != key:
                 break
             found.append(entry)  # (1)
+            if token == self.ngrams.counts.end:  # a new line: no longer context
+                break
         self.contexts = found
 
     def next_probs(self) -> Real:

@@ -200,7 +200,8 @@ def _fit(work: FitCommand, data: Path, options: FitOptions, console: Console, mo
             scores = work.evaluate(console, model, read.held_out, options)
             content |= {"steps": model.n_iter_} | scores
             if scores["scores"] is not None:
-                tensors.write_json(out / SCORES, scores["scores"])
+                answers = {"model": model.choice_.name} if hasattr(model, "choice_") else {}
+                tensors.write_json(out / SCORES, scores["scores"] | answers)
         else:
             content["stopped"] = step
     except KeyboardInterrupt:
@@ -230,7 +231,7 @@ def _show_fit(console: Console, estimator: Estimator, reports: Generator[StepDon
                 return report.step
     if report is not None:
         stopped = "" if report.step == report.steps else ", stopped early"
-        kept = f"{stopped}, the best parameters saved" if estimator.validation else ""
+        kept = f"{stopped}, the best parameters saved" if estimator.fit_config_.validation else ""
         console.print(f"  {report.step:,} updates in {report.seconds:.1f} s{kept}", soft_wrap=True)
     return None
 

@@ -55,6 +55,7 @@ class SequenceOptions(ConfigFile):
     dropout: float = 0.3
     precision: str = PRECISION.field("float32")
     batch_size: int = 32
+    shards: int = 1
     optimiser: str = "adam"
     schedule: str = "cosine"
     learning_rate: float = 5e-3
@@ -68,7 +69,7 @@ class SequenceOptions(ConfigFile):
         given = {name: value for name, value in vars(self).items() if name in set(names)}
         return given | {
             "minutes": None if self.steps else self.minutes,
-            "patience": self.patience if self.validation else 0,
+            "patience": 0 if self.validation == 0 else self.patience,
         }
 
 
@@ -113,6 +114,8 @@ class Forecasting(ConfigFile):
 
     columns: Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)] = None
     """The columns to forecast, by name or by index counted from 0 [default: all numeric columns]."""
+    series: OfData[str | None] = None
+    """For a long table: the column that names the series of each row [default: each column is a series]."""
     time: OfData[str | None] = None
     """The column of times; none if there is no such column [default: detected]."""
     missing: OfData[Literal["refuse", "interpolate", "mask"]] = "refuse"
@@ -120,6 +123,7 @@ class Forecasting(ConfigFile):
     delimiter: OfData[str | None] = None
     """Character between the fields [default: detected]."""
     horizon: int = 12
+    model: forecast.ModelName = "best"
     season: str = "guess"
     power: forecast.Power = "guess"
     differences: str = "guess"

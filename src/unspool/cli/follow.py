@@ -44,8 +44,11 @@ CALLED = {"batch_size": BATCH_SIZE.option}
 """Fields of the recipe whose option has another name."""
 NEEDLESS = ("minutes", "bptt_tolerance")
 """Fields of RunConfig that do not matter once the recipe is chosen."""
-UNUSUAL = ("activation", "h0", "pattern", "feedback", "precision")
+UNUSUAL = ("shards", "activation", "h0", "pattern", "feedback", "precision")
 """Options that the repeating command omits at their defaults."""
+
+OF_WINDOWS = ("window", "restart")
+"""Options that the repeating command omits where a minibatch holds whole lines."""
 
 
 class Board:
@@ -149,7 +152,7 @@ def repeat(config: RunConfig) -> str:
             command += ["--plans", plans] if plans else []
         elif name in UNUSUAL and value == getattr(usual_recipe, name):
             continue
-        elif name != "steps":
+        elif name != "steps" and not (config.settings.lines and name in OF_WINDOWS):
             command += [f"--{CALLED.get(name, name).replace('_', '-')}", str(value)]
     usual = RunConfig()
     for name, value in vars(config.settings).items():

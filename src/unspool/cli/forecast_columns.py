@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import numpy as np
 
 from unspool.cli.fit_options import Forecasting, as_column
 from unspool.cli.options import names_of
-from unspool.data.formats.timetable import TimeTable, Values, read_timetable
+from unspool.data.formats.timetable import read_timetable
+from unspool.data.series.time_index import TimeIndex
+from unspool.data.series.time_table import TimeTable, Values
 from unspool.errors import InputError
 from unspool.evaluation.intervals import check_level
 from unspool.kernels.arrays import Real
@@ -19,10 +22,12 @@ from unspool.tasks.forecast.ensemble import Ensemble
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.tasks.forecast.run import ForecastRun
 
+SHOWN = 5
+"""Series, and faults, that an error names."""
 Forecasts = dict[str, tuple[Real, Real | None, Real | None]]
 
 
-def settings_of(options: Forecasting) -> dict[str, Any]:
+def settings_of(options: Forecasting, clock: TimeIndex | None) -> dict[str, Any]:
     """Read the options that are words or numbers, and give all arguments of a forecaster."""
     check_level(options.level)
     season, differences = options.season, options.differences
@@ -34,6 +39,7 @@ def settings_of(options: Forecasting) -> dict[str, Any]:
     given = {name: getattr(options, name) for name in names_of(Forecaster) if hasattr(options, name)}
     return given | {
         "season": season if season == "guess" else int(season),
+        "calendar": clock.seasons() if clock else (),
         "differences": differences if differences == "guess" else (int(pair[0]), int(pair[1])),
     }
 
@@ -41,12 +47,13 @@ def settings_of(options: Forecasting) -> dict[str, Any]:
 def read_columns(data: Path, options: Forecasting) -> TimeTable:
     """Read the table; a column that is a number goes by its place."""
     chosen = [as_column(column) for column in options.columns] if options.columns else None
-    return read_timetable(data, chosen, as_column(options.time), options.missing, options.delimiter)
+    time, series = as_column(options.time), as_column(options.series)
+    return read_timetable(data, chosen, time, options.missing, options.delimiter, series)
 
 
 def begin_columns(table: TimeTable, options: Forecasting) -> tuple[ForecastRun, dict[str, Ensemble]]:
     """Check all columns, and give their forecasters and the networks to train, before the first update."""
-    settings, columns = settings_of(options), table.columns
+    settings, columns = settings_of(options, table.clock), table.columns
     models = {name: Forecaster(**settings) for name in columns}
     checks = {
         name: partial(models[name].check, values.y, values.known, options.level)
@@ -58,7 +65,7 @@ def begin_columns(table: TimeTable, options: Forecasting) -> tuple[ForecastRun, 
         with about(table, name):  # the memory that is left may not suffice for the networks of this column
             ensembles[name] = models[name].begin(values.y, values.known)
     begins = {name: each.begin for name, each in columns.items()}
-    return ForecastRun(models, table.time, table.clock, begins), ensembles
+    return ForecastRun(models, table.time, table.clock, begins, table.long), ensembles
 
 
 @contextmanager
@@ -67,7 +74,7 @@ def about(table: TimeTable, name: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{table.name}: column {name!r}: {error}") from error
+        raise InputError(f"{table.name}: {table.noun} {name!r}: {error}") from error
 
 
 def check_all(table: TimeTable, checks: Mapping[str, Callable[[], object]]) -> None:
@@ -79,8 +86,20 @@ def check_all(table: TimeTable, checks: Mapping[str, Callable[[], object]]) -> N
         except InputError as error:
             faults.setdefault(str(error), []).append(repr(name))
     if faults:
-        lines = (f"column{'s' * (len(of) > 1)} {', '.join(of)}: {fault}" for fault, of in faults.items())
-        raise InputError(f"{table.name}: {'; '.join(lines)}")
+        lines = [f"{_named(table, of)}: {fault}" for fault, of in faults.items()]
+        more = f"; and {len(lines) - SHOWN:,} other faults" if len(lines) > SHOWN else ""
+        raise InputError(f"{table.name}: {'; '.join(lines[:SHOWN])}{more}")
+
+
+def _named(table: TimeTable, names: list[str]) -> str:
+    """Name some series, the first few of many.
+
+    >>> _named(TimeTable("a.csv", None, None, {}, [], 0), ["'a'", "'b'"])
+    "columns 'a', 'b'"
+    """
+    noun = table.noun if len(names) == 1 or table.long else f"{table.noun}s"
+    more = f" and {len(names) - SHOWN:,} others" if len(names) > SHOWN else ""
+    return f"{noun} {', '.join(names[:SHOWN])}{more}"
 
 
 def values_of(test: str, count: int) -> int:
@@ -94,8 +113,8 @@ def values_of(test: str, count: int) -> int:
 def forecast_columns(run: ForecastRun, table: TimeTable, level: float, steps: int | None) -> Forecasts:
     """Forecast every column from the end of a table."""
     rows: Forecasts = {}
-    for name, model in run.forecasters.items():
-        values = table.columns[name]
+    for name, values in table.columns.items():
+        model = run.forecasters[name]
         with about(table, name):
             phase = _phase(run, table, name, values)
             y_hat = model.predict(steps, values.y, phase)
@@ -138,5 +157,24 @@ def remembered(run: ForecastRun, name: str) -> TimeTable:
         column: Values(model.history_, np.ones(len(model.history_), bool), begins.get(column, 0))
         for column, model in run.forecasters.items()
     }
-    rows = max(each.begin + len(each.y) for each in columns.values())
-    return TimeTable(name, run.time, run.clock, columns, [], rows)
+    rows = max(each.end for each in columns.values())
+    return TimeTable(name, run.time, run.clock, columns, [], rows, run.long)
+
+
+def read_later(run: ForecastRun, data: Path, missing: str, delimiter: str | None) -> TimeTable:
+    """Read a table as in the fit of a run; of a long table, the series that were learned."""
+    time = run.time or "none"
+    if run.long is None:
+        return read_timetable(data, list(run.forecasters), time, missing, delimiter)
+    table = read_timetable(data, run.long.values, time, missing, delimiter, run.long.series)
+    known = {name: each for name, each in table.columns.items() if name in run.forecasters}
+    strange = [repr(name) for name in table.columns if name not in known]
+    if not known:
+        learned = _named(table, [repr(name) for name in run.forecasters])
+        raise InputError(f"{table.name}: no series that was learned; expected some of the {learned}")
+    if strange:
+        print(
+            f"unspool: {table.name}: left out, never seen in training: {_named(table, strange)}",
+            file=sys.stderr,
+        )
+    return replace(table, columns=known)

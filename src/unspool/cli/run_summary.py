@@ -196,7 +196,8 @@ def _sequences(found: RunSummary, content: dict[str, Any], log: list[dict[str, A
     if (run / SCORES).exists():
         scores = tensors.read_json(run / SCORES)
         found.figures, found.part = list(_figures(scores)), "held out"
-        found.test = next(each for each in found.figures if each.model == "network")
+        answers = scores.get("model", "network")
+        found.test = next((each for each in found.figures if each.model == answers), found.figures[0])
 
 
 def _forecast(found: RunSummary, content: dict[str, Any], log: list[dict[str, Any]], run: Path) -> None:
@@ -248,7 +249,7 @@ def _figures(scores: dict[str, Any]) -> Iterator[Figure]:
         return
     for name in ("perplexity", "accuracy", "exact", "macro_f1", "error_rate"):
         if scores.get(name) is not None:
-            yield Figure("network", SHOWN.get(name, name), scores[name])
+            yield Figure(scores.get("model", "network"), SHOWN.get(name, name), scores[name])
     if "ngram_nats" in scores:
         yield Figure("n-grams", "perplexity", _perplexity(scores["ngram_nats"]))
 

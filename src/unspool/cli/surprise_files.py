@@ -56,7 +56,7 @@ class SurpriseOptions(Replacing):
         if self.per_line is not None:
             _check_line_ends(model)
         kind = NetworkScorer if self.per_token is None else DetailedScorer
-        return kind(model.model, window, on_progress)
+        return kind(model.model, window, on_progress, end=model.end)
 
     def write(
         self, model: TextModel, part: Part, log_probs: Real, scorer: NetworkScorer | DetailedScorer
@@ -109,6 +109,8 @@ def _token_rows(model: TextModel, part: Part, log_probs: Real, scorer: DetailedS
 def _line_rows(model: TextModel, part: Part, log_probs: Real) -> Iterable[Row]:
     nats, pieces = _in_text_order(-log_probs, model.backward, 0.0), model.decode_stream(map(int, part.ids))
     lines = list(line_surprises(nats, _characters(model, part), pieces))
+    if model.end is not None:  # the line end that the part begins with
+        lines = [line._replace(number=line.number - 1) for line in lines[1:]]
     for line in sorted(lines, key=lambda line: (-line.nats_per_character, line.number)):
         text = model.decode(part.ids[line.start : line.stop]).rstrip("\r\n")
         yield line.number, line.characters, round(line.nats_per_character, 6), round(line.nats, 6), text

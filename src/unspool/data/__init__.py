@@ -15,10 +15,11 @@ data.formats.numeric       Columns Measured read_measured
 data.formats.pairs         Pairs read_pairs
 data.formats.table         Table read_table
 data.formats.tagged        Tagged read_tagged
-data.formats.timetable     TimeTable read_timetable
+data.formats.timetable     read_timetable
 data.formats.ts            read_ts
 data.series.lags           noisy_sine read_series
 data.series.season         guess_season
+data.series.time_table     TimeTable
 data.split                 split_random split_stratified
 data.text.clean            clean_lines
 data.text.corpus           Corpus encode_text open_corpus prepare read_part
@@ -42,10 +43,11 @@ else:
     from unspool.data.formats.pairs import Pairs, read_pairs
     from unspool.data.formats.table import Table, read_table
     from unspool.data.formats.tagged import Tagged, read_tagged
-    from unspool.data.formats.timetable import TimeTable, read_timetable
+    from unspool.data.formats.timetable import read_timetable
     from unspool.data.formats.ts import read_ts
     from unspool.data.series.lags import noisy_sine, read_series
     from unspool.data.series.season import guess_season
+    from unspool.data.series.time_table import TimeTable
     from unspool.data.split import split_random, split_stratified
     from unspool.data.text.clean import clean_lines
     from unspool.data.text.corpus import Corpus, encode_text, open_corpus, prepare, read_part

@@ -29,6 +29,12 @@ ERRORS: Option[str] = _text(
     "errors", "Bytes that are not UTF-8: strict ends with an error, replace substitutes U+FFFD."
 )
 NEWLINES: Option[str] = _text("newlines", "Line ends: keep, or lf to turn CRLF and CR into LF.")
+LINES: Option[bool] = _text(
+    "lines",
+    "Every line is a sequence of its own: the state starts anew, and the end is predicted too. Blank lines are left out; the lines are shuffled before they are split.",
+    TRUTH,
+    single=True,
+)
 RESERVED: Option[tuple[str, ...]] = _text("reserved", "Tokens that have ids though no text contains them.")
 INPUTS: Option[str] = _data(
     "inputs", "What sequences hold: tokens, ids or values; auto: strings are tokens, numbers are values."

@@ -18,18 +18,27 @@ n-gram models.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
+from unspool.data.batches.lines import padded_lines
+from unspool.data.text.lines import line_spans
 from unspool.data.text.parts import Part
 from unspool.errors import InputError
 from unspool.evaluation.metrics import Metrics, ScoresText, measure
-from unspool.evaluation.read import read_windows, require_text_model
-from unspool.kernels.arrays import Ids, Real, Whole
+from unspool.evaluation.read import WindowRead, read_windows, require_text_model
+from unspool.kernels.arrays import Ids, Mask, Real, Whole
 from unspool.model.network import Model
 
 WINDOW = 1024
 """Steps read at once: enough for one product over all of them, little enough for the memory."""
+AT_ONCE = 1 << 14
+"""About how many targets of independent lines are read at once."""
+
+Array = TypeVar("Array", Real, Whole)
+Reads = Iterator[tuple[Mask, WindowRead]]
+"""The windows of a block, each with a mask of its targets."""
 
 
 def no_progress(done: int, total: int) -> None:
@@ -37,26 +46,90 @@ def no_progress(done: int, total: int) -> None:
 
 
 def log_prob(
-    model: Model, ids: Ids, *, window: int = WINDOW, on_progress: Callable[[int, int], None] = no_progress
+    model: Model,
+    ids: Ids,
+    *,
+    end: int | None = None,
+    window: int = WINDOW,
+    on_progress: Callable[[int, int], None] = no_progress,
 ) -> Real:
     """Return log P(x(t) | all before) for every token but the first, which has nothing before it.
 
-    Shapes: ids (n,), result (n - 1,). After each window, `on_progress` is called with the number of scored targets and their total.
+    Where `end` is the token that ends a line, "all before" begins with the line. Shapes: ids (n,), result (n - 1,). After each
+    window, `on_progress` is called with the number of scored targets and their total.
     """
     _check_length(ids)
     found, done = [np.zeros(0)], 0
-    for part in log_prob_windows(model, ids, window=window):
+    for part in log_prob_windows(model, ids, end=end, window=window):
         found.append(part)
         done += len(part)
         on_progress(done, len(ids) - 1)
     return np.concatenate(found)
 
 
-def log_prob_windows(model: Model, ids: Ids, *, window: int = WINDOW) -> Iterator[Real]:
+def log_prob_windows(
+    model: Model, ids: Ids, *, end: int | None = None, window: int = WINDOW
+) -> Iterator[Real]:
     """Yield what `log_prob` returns, window by window."""
     _check_length(ids)
+    if end is not None:
+        for targets, reads in read_lines(model, ids, end, window=window):
+            scored = [(there, log_prob_of(model, read)) for there, read in reads]
+            yield in_order(targets, [each[there] for there, each in scored])
+        return
     for read in read_windows(model, ids[:-1, None], ids[1:, None], window=window, what="evaluate"):
         yield -model.loss(read.output, read.y, weights=read.weights).per_target[:, 0]
+
+
+def log_prob_of(model: Model, read: WindowRead) -> Real:
+    """Return log P of the targets of a window, (tau, B)."""
+    found: Real = -model.loss(read.output, read.y, weights=read.weights).per_target
+    return found
+
+
+def in_order(targets: Whole, found: list[Array]) -> Array:
+    """Return the figures of targets, which come in the order of `targets`, in the order of the text."""
+    values = np.concatenate(found)
+    ordered = np.empty_like(values)
+    ordered[targets] = values
+    return ordered
+
+
+def read_blocks(
+    model: Model, ids: Ids, end: int | None, *, window: int, what: str = "evaluate"
+) -> Iterator[tuple[Whole, Reads]]:
+    """Yield blocks of a text as `read_lines` does; a text whose state is carried is one block."""
+    if end is not None:
+        yield from read_lines(model, ids, end, window=window, what=what)
+        return
+    reads = read_windows(model, ids[:-1, None], ids[1:, None], window=window, what=what)
+    yield np.arange(len(ids) - 1), ((np.ones(read.y.shape, bool), read) for read in reads)
+
+
+def read_lines(
+    model: Model, ids: Ids, end: int, *, window: int = WINDOW, what: str = "evaluate"
+) -> Iterator[tuple[Whole, Reads]]:
+    """Yield blocks of lines: the order of their targets, and what is read, window by window, with a mask of the targets.
+
+    A block has about `AT_ONCE` targets; its lines are read as rows, sorted by length.
+    """
+    starts, lengths = line_spans(ids, end)
+    block = np.cumsum(lengths) // AT_ONCE
+    for number in np.unique(block).tolist():
+        rows = np.flatnonzero(block == number)
+        rows = rows[np.argsort(lengths[rows], kind="stable")]
+        first = int(starts[rows].min())
+        x, y, there = padded_lines(ids, starts[rows], lengths[rows])
+        at = starts[rows] - first + np.arange(len(x))[:, None]
+        cuts = range(0, len(x), window)
+        order = np.concatenate([at[cut : cut + window][there[cut : cut + window]] for cut in cuts])
+        yield order, _read_rows(model, x, y, there, window, what)
+
+
+def _read_rows(model: Model, x: Ids, y: Ids, there: Mask, window: int, what: str) -> Reads:
+    for read in read_windows(model, x, np.maximum(y, 0), window=window, what=what):
+        here = slice(read.begin, read.begin + len(read.y))
+        yield there[here], read._replace(y=np.ascontiguousarray(y[here]))
 
 
 def _check_length(ids: Ids) -> None:
@@ -71,12 +144,15 @@ class NetworkScorer:
     model: Model
     window: int = WINDOW
     on_progress: Callable[[int, int], None] = no_progress
+    end: int | None = None
+    """The token that ends a line, where every line is a sequence of its own."""
 
     def log_prob(self, ids: Ids, given: int = 1) -> Real:
         """Return log P(x(t) | all before) for all tokens but the first ``given``, which are only context."""
         if given < 1:
             raise InputError("a network needs a token to start from: given must be at least 1")
-        return log_prob(self.model, ids, window=self.window, on_progress=self.on_progress)[given - 1 :]
+        how: Any = {"end": self.end, "window": self.window, "on_progress": self.on_progress}
+        return log_prob(self.model, ids, **how)[given - 1 :]
 
 
 def in_reading_order(ids: Ids, backward: bool) -> Ids:
@@ -131,11 +207,31 @@ def spread(total: int, tokens: int | None = None, *, rows: int = 32, context: in
     return Spread(max(length, total // rows) * np.arange(rows), length, total)
 
 
+def validated_targets(ids: Ids, tokens: int | None = None, end: int | None = None) -> Whole:
+    """Return the targets that validation in training scores, rising: those of `spread`, or of lines at equal distances.
+
+    >>> validated_targets(np.array([0, 5, 6, 0, 7, 0, 8, 0]), 5, end=0)     # the first and the third line
+    array([0, 1, 2, 5, 6])
+    """
+    total = len(ids) - 1
+    if end is None:
+        return spread(total, tokens).targets
+    starts, lengths = line_spans(ids, end)
+    step = 1 if tokens is None else -(-total // max(1, min(total, tokens - 1)))
+    return np.concatenate([np.arange(a, a + n) for a, n in zip(starts[::step], lengths[::step], strict=True)])
+
+
+def _validation_loss_of_lines(model: Model, ids: Ids, tokens: int | None, end: int) -> float:
+    targets = validated_targets(ids, tokens, end)
+    return measure(log_prob(model, np.append(ids[targets], end).astype(np.int32), end=end)).nats
+
+
 def validation_loss(
     model: Model,
     ids: Ids,
     tokens: int | None = None,
     *,
+    end: int | None = None,
     rows: int = 32,
     context: int = 64,
     window: int = 128,
@@ -143,10 +239,12 @@ def validation_loss(
     """Return the mean nats of targets spread over a text: the segments of `spread`, read as one batch.
 
     Each segment but the first is read after `context` tokens before it, so the figure is a little above that of one
-    reading from end to end, which gives the result of a run.
+    reading from end to end, which gives the result of a run. Where `end` ends independent lines, these are read whole.
     """
     require_text_model(model.config, "evaluate")
     _check_length(ids)
+    if end is not None:
+        return _validation_loss_of_lines(model, ids, tokens, end)
     targets = len(ids) - 1
     segments = spread(targets, tokens, rows=rows, context=context)
     first, length = segments.first, segments.length

@@ -19,7 +19,7 @@ from unspool.kernels.backend import PRECISIONS
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.model.packed import Weights
-from unspool.model.values import Output
+from unspool.model.values import Output, State
 
 Edit = Callable[[Output], Output]
 """What replaces the output of a window, for example with a unit of its last step set to a value."""
@@ -37,26 +37,37 @@ class WindowRead(NamedTuple):
 
 
 def read_windows(
-    model: Model, x: Ids, y: Ids, *, window: int, what: str, edits: Mapping[int, Edit] | None = None
+    model: Model,
+    x: Ids,
+    y: Ids,
+    *,
+    window: int,
+    what: str,
+    edits: Mapping[int, Edit] | None = None,
+    begin: int = 0,
+    state: State | None = None,
+    weights: Weights | None = None,
 ) -> Iterator[WindowRead]:
     """Yield the windows of x (T, B) with targets y (T, B); `what` is the command that an error message names.
 
     The targets are the outputs before where tokens are fed back (figure 10.4): they are known by then. `edits` change what
-    a step leaves, by its number: a window ends after such a step.
+    a step leaves, by its number: a window ends after such a step. `state` is the state before step `begin`, by default the
+    initial one; `weights` are those of the model, packed earlier.
     """
     require_text_model(model.config, what)
     require_own_precision(model, what)
     if window < 1:
         raise InputError(f"{what}: window is {window}; expected at least 1")
-    weights, state = model.weights(), model.initial_state(x.shape[1])
+    weights = model.weights() if weights is None else weights
+    state = model.initial_state(x.shape[1]) if state is None else state
     edits = edits or {}
-    cuts = sorted({*range(0, len(x), window), len(x), *(t + 1 for t in edits if 0 <= t < len(x))})
-    for begin, end in pairwise(cuts):
-        here, after = (np.ascontiguousarray(ids[begin:end], np.int32) for ids in (x, y))
+    cuts = sorted({*range(begin, len(x), window), len(x), *(t + 1 for t in edits if begin <= t < len(x))})
+    for first, end in pairwise(cuts):
+        here, after = (np.ascontiguousarray(ids[first:end], np.int32) for ids in (x, y))
         output = model.forward(here, state, weights=weights, y=after)
         if (edit := edits.get(end - 1)) is not None:
             output = edit(output)
-        yield WindowRead(begin, after, output, weights)
+        yield WindowRead(first, after, output, weights)
         state = output.state
 
 

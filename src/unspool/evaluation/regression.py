@@ -14,8 +14,6 @@ import numpy as np
 
 from unspool.kernels.arrays import Real
 
-NETWORK = "network"
-
 
 def score_numbers(truth: Real, answers: Mapping[str, Real], names: Sequence[str]) -> dict[str, Any]:
     """Compare the answers of every model, (n, O), with the truth, target by target, ready for JSON."""
@@ -41,7 +39,7 @@ def models_of(target: Mapping[str, Any]) -> list[str]:
 
 
 def better_models(target: Mapping[str, Any]) -> list[str]:
-    """Return the simple models with a lower RMSE than the network, the best first."""
-    simple = [name for name in models_of(target) if name != NETWORK]
-    better = [name for name in simple if target[name]["rmse"] < target[NETWORK]["rmse"]]
+    """Return the models with a lower RMSE than the first one, which answers; the best first."""
+    first, *others = models_of(target)
+    better = [name for name in others if target[name]["rmse"] < target[first]["rmse"]]
     return sorted(better, key=lambda name: float(target[name]["rmse"]))

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.evaluation.language import WINDOW, no_progress
-from unspool.evaluation.read import read_windows
-from unspool.kernels.arrays import Floats, Ids, Real, Whole
+from unspool.evaluation.language import WINDOW, in_order, log_prob_of, no_progress, read_blocks
+from unspool.evaluation.read import WindowRead
+from unspool.kernels.arrays import Floats, Ids, Mask, Real, Whole
 from unspool.model.network import Model
 
 CELLS = 2**20
@@ -34,22 +34,32 @@ class DetailedScorer:
     on_progress: Callable[[int, int], None] = no_progress
     entropy: Real = field(default_factory=lambda: np.zeros(0))
     rank: Whole = field(default_factory=lambda: np.zeros(0, np.int64))
+    end: int | None = None
+    """The token that ends a line, where every line is a sequence of its own."""
 
     def log_prob(self, ids: Ids) -> Real:
         """Return log P(x(t) | all before) for all tokens but the first; the other figures are stored."""
-        found = list[tuple[Real, Real, Whole]]()
-        model, total, done = self.model, len(ids) - 1, 0
-        for read in read_windows(model, ids[:-1, None], ids[1:, None], window=self.window, what="evaluate"):
-            log_prob = -model.loss(read.output, read.y, weights=read.weights).per_target[:, 0]
-            h, y = model.head_input(read.output)[:, 0], read.y[:, 0]
-            rows = max(1, CELLS // model.config.outputs)
-            for at in range(0, len(y), rows):
-                here = slice(at, at + rows)
-                found.append((log_prob[here], *entropy_and_rank(read.weights.output(h[here]), y[here])))
-            done += len(y)
-            self.on_progress(done, total)
-        log_probs, self.entropy, self.rank = (np.concatenate(each) for each in zip(*found, strict=True))
+        blocks, done = list[tuple[Real, Real, Whole]](), 0
+        for targets, reads in read_blocks(self.model, ids, self.end, window=self.window):
+            found = list[tuple[Real, Real, Whole]]()
+            for there, read in reads:
+                found += self._figures(there, read)
+                done += int(there.sum())
+                self.on_progress(done, len(ids) - 1)
+            log_prob, entropy, rank = (list(each) for each in zip(*found, strict=True))
+            blocks.append((in_order(targets, log_prob), in_order(targets, entropy), in_order(targets, rank)))
+        log_probs, self.entropy, self.rank = (np.concatenate(each) for each in zip(*blocks, strict=True))
         return log_probs
+
+    def _figures(self, there: Mask, read: WindowRead) -> Iterator[tuple[Real, Real, Whole]]:
+        """Yield the figures of the targets of a window in pieces."""
+        model = self.model
+        log_prob = log_prob_of(model, read)[there]
+        h, y = model.head_input(read.output)[there], read.y[there]
+        rows = max(1, CELLS // model.config.outputs)
+        for at in range(0, len(y), rows):
+            here = slice(at, at + rows)
+            yield (log_prob[here], *entropy_and_rank(read.weights.output(h[here]), y[here]))
 
 
 def entropy_and_rank(o: Floats, y: Ids) -> tuple[Real, Whole]:

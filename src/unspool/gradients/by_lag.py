@@ -61,6 +61,11 @@ class ByLag:
         """W, or U of a cell without W: the matrix of `norms`."""
         return next(iter(self.norms))[-1]
 
+    @property
+    def parts(self) -> list[float]:
+        """The norms of G(lag), summed over the layers, lag from 0 on."""
+        return [sum(norms) for norms in zip(*self.norms.values(), strict=True)]
+
     def contributions(self, name: str | None = None) -> list[float]:
         """Return the norms of the parts of one of these matrices, by default layer 0's, as fractions of their sum."""
         norms = next(iter(self.norms.values())) if name is None else self.norms[name]

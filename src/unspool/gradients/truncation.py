@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from unspool.errors import InputError
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Ids, Mask
-from unspool.model.values import State
+from unspool.model.values import State, rows_of
 from unspool.options import check_integers
 
 FORMS = "full, truncated:K, truncated:K1,K2 with K2 at least K1, or random:P with P above 0 and at most 1; a run also takes auto"
@@ -157,6 +157,16 @@ class Segment(NamedTuple):
     """The rows whose state is reset to h(0) before a step, tau B; None where none is."""
     first: int = 0
     """The first step that has not been scored before."""
+
+    def rows(self, rows: slice) -> Segment:
+        """Return some rows of this segment."""
+        return self._replace(
+            x=np.ascontiguousarray(self.x[:, rows]),
+            y=np.ascontiguousarray(self.y[..., rows]),
+            lengths=None if self.lengths is None else self.lengths[rows],
+            state=None if self.state is None else rows_of(self.state, rows),
+            fresh=None if self.fresh is None else np.ascontiguousarray(self.fresh[:, rows]),
+        )
 
     def with_resets(self, rows: Mask) -> Segment:
         """Return this segment with some rows (B,) reset before its first new step as well."""

@@ -18,7 +18,8 @@ from unspool.evaluation.read import Edit, read_windows
 from unspool.kernels.arrays import Floats, Ids, Real, Whole
 from unspool.kernels.tape import Tape
 from unspool.model.network import Model
-from unspool.model.values import Output
+from unspool.model.packed import Weights
+from unspool.model.values import Output, State
 
 WINDOW = 256
 """Steps read at once: the probabilities of all tokens are never kept for more."""
@@ -42,6 +43,8 @@ class Reading:
     """Their probabilities, T k."""
     gates: dict[str, Floats] = field(default_factory=dict)
     """By layer and letter, T H, where they were asked for: layer0.i, layer0.f …"""
+    begin: int = 0
+    """The first step that was computed; the rows before it are those of the reading that this one continues."""
 
     @property
     def nats(self) -> float:
@@ -53,6 +56,16 @@ class Reading:
         """h(t) of the last layer, T H."""
         return [values for name, values in self.states.items() if name.endswith(".h")][-1]
 
+    def state_after(self, t: int) -> State:
+        """Return the state that step t leaves, (1, H) each; not of a model that feeds tokens back."""
+        names = [name for name in self.states if name.endswith(".h")]
+        cells = [self.states.get(name[:-1] + "s") for name in names]
+        row = slice(t, t + 1)
+        return [
+            (self.states[name][row].copy(), None if s is None else s[row].copy())
+            for name, s in zip(names, cells, strict=True)
+        ]
+
 
 def read(
     model: Model,
@@ -62,10 +75,14 @@ def read(
     window: int = WINDOW,
     gates: bool = False,
     edits: Mapping[int, Edit] | None = None,
+    after: Reading | None = None,
+    begin: int = 0,
+    weights: Weights | None = None,
 ) -> Reading:
     """Read a text from the beginning, the state carried; a window of any size gives the same bits.
 
-    `edits` change what a step leaves, by its number, and so everything after it.
+    `edits` change what a step leaves, by its number, and so everything after it. With `after`, an earlier reading by the same
+    model that has the same tokens and edits up to step `begin`, the steps before `begin` are copied from it (gates are not).
 
     >>> from unspool.model.config import ModelConfig
     >>> model = Model.initialise(ModelConfig(cell="lstm", inputs=5, outputs=5, hidden=8), seed=1)
@@ -81,20 +98,26 @@ def read(
     shares = np.zeros((len(ids), k))
     parts: dict[str, list[Floats]] = {}
     of_gates: dict[str, list[Floats]] = {}
-    after = np.append(ids[1:], 0)  # read where tokens are fed back
-    for at, _, output, weights in read_windows(
-        model, ids[:, None], after[:, None], window=window, what="inspect", edits=edits
-    ):
+    state = None
+    if after is not None and begin:
+        state = after.state_after(begin - 1)
+        parts = {name: [values[:begin]] for name, values in after.states.items()}
+        for own, earlier in ((surprise, after.surprise), (expected, after.expected), (shares, after.shares)):
+            own[: begin + 1] = earlier[: begin + 1]
+    following = np.append(ids[1:], 0)  # read where tokens are fed back
+    for at, _, output, packed in read_windows(
+        model, ids[:, None], following[:, None], window=window, what="inspect", edits=edits, begin=begin, state=state, weights=weights
+    ):  # fmt: skip
         for layer, made in enumerate(output.tape):
             tape = made.directions[0]
             parts.setdefault(f"layer{layer}.h", []).append(tape.h[:, 0].copy())
             if tape.ss is not None:
                 parts.setdefault(f"layer{layer}.s", []).append(tape.ss[1:, 0].copy())
-            for gate, values in _gates(tape) if gates else ():
+            for gate, values in gates_of(tape) if gates else ():
                 of_gates.setdefault(f"layer{layer}.{gate}", []).append(values)
         count = min(len(output.h), len(ids) - 1 - at)
         if count:
-            p = _softmax(weights.output(output.h[:count, 0]))
+            p = _softmax(packed.output(output.h[:count, 0]))
             places = slice(at + 1, at + 1 + count)
             surprise[places] = -np.log(np.maximum(p[np.arange(count), ids[places]], 1e-300))
             expected[places] = best = _largest(p, k)
@@ -102,10 +125,10 @@ def read(
     states, opened = (
         {name: np.concatenate(values) for name, values in each.items()} for each in (parts, of_gates)
     )
-    return Reading(ids, pieces, states, surprise, expected, shares, opened)
+    return Reading(ids, pieces, states, surprise, expected, shares, opened, begin)
 
 
-def _gates(tape: Tape) -> Iterator[tuple[str, Floats]]:
+def gates_of(tape: Tape) -> Iterator[tuple[str, Floats]]:
     """Yield the gates of a cell that stores them, T H each: they are the first columns of its tape."""
     H = tape.hs.shape[2]
     for i, gate in enumerate(tape.cell.gates if tape.gates is not None else ()):
@@ -122,9 +145,11 @@ def set_unit(output: Output, layer: int, letter: str, unit: int, value: float) -
     tape, last = output.tape[layer].directions[0], layer == len(output.tape) - 1
     h, s = state[layer]
     target, taped = (h, tape.hs) if letter == "h" else (s, tape.ss)
-    if target is None or taped is None or not 0 <= unit < target.shape[1]:
-        raise InputError(f"units: no unit layer{layer}.{letter}{unit}; expected one of {h.shape[1]}")
-    target[0, unit] = taped[-1, 0, unit] = np.float32(value)
+    if target is None or taped is None or not 0 <= unit < taped.shape[2]:
+        raise InputError(f"units: no unit layer{layer}.{letter}{unit}; expected one of {tape.hs.shape[2]}")
+    taped[-1, 0, unit] = np.float32(value)
+    if target.ndim == 2:  # the state that is carried; where tokens are fed back, it is a token
+        target[0, unit] = np.float32(value)
     if letter == "h" and last:
         seen = output.h.copy()
         seen[-1, 0, unit] = np.float32(value)
@@ -156,7 +181,8 @@ def pieces_of(tokenizer: Tokenizer, tokens: list[str]) -> list[str]:
     if tokenizer.reads_bytes:
         return _bytes(tokens)
     if tokenizer.lossless:
-        return [tokenizer.decode([token]) for token in tokens]
+        pieces = {token: tokenizer.decode([token]) for token in set(tokens)}
+        return [pieces[token] for token in tokens]
     text, found, at = tokenizer.decode(tokens), list[str](), 0
     for token in tokens:
         end = text.index(token, at) + len(token)

@@ -23,7 +23,9 @@ from unspool.inspect.memory import MemoryReport, look_back
 from unspool.inspect.properties import properties_of
 from unspool.inspect.reading import Reading, pieces_of, read, visible
 from unspool.inspect.units import Unit, choose_units, find_units
+from unspool.kernels.arrays import Ids
 from unspool.model.network import Model
+from unspool.model.packed import Weights
 from unspool.tasks.language.text_model import TextModel
 
 STEPS = 3
@@ -112,10 +114,14 @@ def read_with(
     gates: bool = False,
     edits: Mapping[int, Edit] | None = None,
     most: int | None = None,
+    after: Reading | None = None,
+    same: int = 0,
+    weights: Weights | None = None,
 ) -> tuple[list[bool], Reading]:
     """Read a text with a model; return which tokens it knows, and the reading in the order of the text.
 
-    `edits` change what a step of the text leaves. A text of more than `most` tokens is refused.
+    `edits` change what a step of the text leaves. A text of more than `most` tokens is refused. `after` is an earlier reading by
+    the same model with the same edits in its first `same` steps: rows before the first difference are copied from it.
     """
     tokenizer = source.tokenizer
     tokens = tokenizer.encode_text(as_read(text, tokenizer, source.settings))
@@ -124,15 +130,28 @@ def read_with(
         raise InputError(f"{name}: {len(tokens):,} tokens; expected {limit}")
     ids = in_reading_order(np.array(source.vocab[tokens], np.int32), source.backward)
     edits, last = edits or {}, len(ids) - 1
+    begin = 0
+    if after is not None and not source.backward and not source.model.config.feeds_tokens:
+        begin = max(0, min(same, _alike(ids, after.ids) - 1))
     reading = read(
         source.model,
         ids,
         pieces_of(tokenizer, tokens),
         gates=gates,
+        after=after,
+        begin=begin,
+        weights=weights,
         edits={last - t if source.backward else t: edit for t, edit in edits.items()},
     )
     known = [token in source.vocab for token in tokens]
     return known, _in_text_order(reading) if source.backward else reading
+
+
+def _alike(ids: Ids, others: Ids) -> int:
+    """Return how many tokens two texts have in common at their beginning."""
+    count = min(len(ids), len(others))
+    differ = np.flatnonzero(ids[:count] != others[:count])
+    return int(differ[0]) if len(differ) else count
 
 
 def _read(text: Text, settings: TextConfig) -> str:

@@ -65,6 +65,12 @@ class NetworkMasks(NamedTuple):
     encoder: Masks
     decoder: Masks | None
 
+    def rows(self, rows: slice) -> NetworkMasks:
+        """Return the masks of some rows."""
+        return NetworkMasks(
+            self.encoder.rows(rows), None if self.decoder is None else self.decoder.rows(rows)
+        )
+
 
 class Forward(NamedTuple):
     """The forward pass of a batch: the input of the head, and all that the backward pass needs."""
@@ -176,21 +182,30 @@ class Network(OnBackend):
         weights: NetworkWeights | None = None,
         masks: NetworkMasks | None = None,
         gradient: NetworkGradient | None = None,
+        targets: int | None = None,
     ) -> Loss:
-        """Return the loss of a batch; with `gradient`, write the gradient of the mean loss into it."""
+        """Return the loss of a batch; with `gradient`, write the gradient of the mean loss into it.
+
+        The mean is over `targets`, where the batch is a part of a larger one.
+        """
         weights = weights or self.weights()
         made = self.forward(batch, weights, masks)
         assert batch.y is not None
         self.head.check_targets(made.h, batch.y)
         if gradient is None:
             return self.head.loss(weights.output, made.h, batch.y)
-        scale = 1.0 / max(1, int(self.head.loss.is_scored(batch.y).sum()))
+        scale = 1.0 / max(1, self.targets(batch) if targets is None else targets)
         into = OutputGradient(gradient.values["V"], gradient.values["c"], scale)
         loss = self.head.loss(weights.output, made.h, batch.y, into)
         if math.isfinite(loss.sum):
             assert loss.dh is not None
             self.backward(made, loss.dh, weights, gradient)
         return loss
+
+    def targets(self, batch: SequenceBatch) -> int:
+        """Return the number of targets that are scored."""
+        assert batch.y is not None
+        return int(self.head.loss.is_scored(batch.y).sum())
 
     def backward(
         self, made: Forward, dh: Floats | None, weights: NetworkWeights, gradient: NetworkGradient

@@ -24,6 +24,19 @@ def rows_of(state: State, rows: Any) -> State:
     return [(h[rows], None if s is None else s[rows]) for h, s in state]
 
 
+def join_rows(states: list[State]) -> State:
+    """Return the state of all rows from those of neighbouring rows."""
+    if len(states) == 1:
+        return states[0]
+    return [
+        (
+            np.concatenate([h for h, _ in parts]),
+            None if parts[0][1] is None else np.concatenate([s for _, s in parts if s is not None]),
+        )
+        for parts in zip(*states, strict=True)
+    ]
+
+
 def replace_rows(state: State, rows: Mask, other: State) -> State:
     """Return a state whose `rows` (B,) are those of another.
 
@@ -55,6 +68,11 @@ class Masks(NamedTuple):
         """Return the mask on h(t-1) of a layer and direction: that of the output where the output is fed back."""
         masks = self.outputs if fed_back else self.states
         return masks[at] if masks else None
+
+    def rows(self, rows: slice) -> Masks:
+        """Return the masks of some rows."""
+        outputs, states = (None if each is None else [mask[rows] for mask in each] for each in self)
+        return Masks(outputs, states)
 
 
 class LayerTape(NamedTuple):

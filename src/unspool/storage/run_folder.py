@@ -5,6 +5,7 @@
         model.safetensors     the best model so far, under the textbook's letters
         mixture.safetensors   the n-grams of the training split and their share in the mixture with the network,
                               after the evaluation at the end of a training
+        choice.safetensors    of a classifier or regressor: which model answers, and the best baseline
         training.safetensors  all that is needed to go on to the same bits: raw parameters, the optimiser's
                               memory, the carried state, the place in the data
         final.safetensors     with --final: the same of the second training, on the whole text
@@ -38,11 +39,12 @@ FORMATS = b"unspool-run-"
 FORMAT = "unspool-run-1"
 
 
-CONFIG, VOCAB, MODEL, MIXTURE, TRAINING, FINAL, MEASURED, LOG, TEXT = (
+CONFIG, VOCAB, MODEL, MIXTURE, CHOICE, TRAINING, FINAL, MEASURED, LOG, TEXT = (
     "config.json",
     "vocab.json",
     "model.safetensors",
     "mixture.safetensors",
+    "choice.safetensors",
     "training.safetensors",
     "final.safetensors",
     "measured.safetensors",

@@ -44,6 +44,11 @@ class Read(OfModel):
     text: str
     states: list[str] | None = None
     plane: str | None = None
+    """A reading in whose plane the path is drawn; by default that of the principal components of this text."""
+    after: str | None = None
+    """A reading that this one continues: the states before the first difference are not sent again."""
+    at: int | None = None
+    """A step whose exact values are wanted too; the last one if there are fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)

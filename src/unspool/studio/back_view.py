@@ -19,9 +19,10 @@ from unspool.model.equivalent import refuse_feedback
 from unspool.model.network import Model
 from unspool.model.values import State
 from unspool.studio.asked import TEXT_TOKENS, Back, within
+from unspool.studio.held import Readings
 from unspool.studio.models import asked
-from unspool.studio.payload import Table, array, array_from, clean, number
-from unspool.studio.reading_view import Answer, Readings
+from unspool.studio.payload import Table, array, clean, number
+from unspool.studio.reading_view import Answer
 from unspool.studio.session import Session, copied
 from unspool.studio.worker import Job
 
@@ -121,13 +122,13 @@ def back_tables(readings: Readings, answer: Answer, request: Back) -> dict[str, 
         steps = [f"k{k}" for k in range(tau)]
         for name, key in (("matrix", "h"), ("matrix_s", "s")):
             if answer["matrix"][key] is not None:
-                rows = array_from(answer["matrix"][key])
+                rows = answer["matrix"][key]
                 found[name] = (("t", "piece", *steps), [(t, pieces[t], *rows[t]) for t in range(tau)])
-        flow = array_from(answer["flow"]["h"])
+        flow = answer["flow"]["h"]
         found["flow"] = (("t", "piece", "norm"), [(t, pieces[t], flow[t]) for t in range(tau)])
     if "lags" in answer:
         lags = answer["lags"]
-        norms, bias = array_from(lags["norms"]), array_from(lags["bias"])
+        norms, bias = lags["norms"], lags["bias"]
         found["lags"] = (
             ("lag", *lags["names"], "missing_when_looking_back_lag_steps"),
             [(lag, *norms[:, lag], bias[lag]) for lag in range(tau)],

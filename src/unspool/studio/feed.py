@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from unspool.studio.payload import array
 from unspool.studio.session import Session
 
@@ -31,7 +33,7 @@ def frame(session: Session, client: Client) -> dict[str, Any]:
     name = None if run is None else run.id
     if name != client.run or run is None or len(run.curve) < client.rows:
         client.run, client.rows = name, 0
-    curve: dict[str, Any] = {"run": name, "from": 0, "rows": array([[]], "f8") | {"shape": [0, 5]}}
+    curve: dict[str, Any] = {"run": name, "from": 0, "rows": array(np.empty((0, 5)), "f8")}
     if run is not None:
         curve = run.curve_from(client.rows, MOST_ROWS)
         client.rows = len(run.curve)

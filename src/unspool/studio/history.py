@@ -126,7 +126,9 @@ class History:
             state,
             train_text(state, self.config, budget),
             budget,
-            validate=lambda: validation_loss(state.model, ids, self.config.validation_tokens),
+            validate=lambda: validation_loss(
+                state.model, ids, self.config.validation_tokens, end=self.corpus.end
+            ),
         )
         for event in events:
             if not isinstance(event, StepDone):

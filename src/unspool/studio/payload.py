@@ -1,7 +1,11 @@
-"""Encode answers: arrays as base64, charts as CSV, texts without characters that JSON or a page cannot hold.
+"""Encode answers: arrays as bytes, charts as CSV, texts without characters that JSON or a page cannot hold.
 
-array      {"dtype": "f4", "shape": [3, 2], "data": base64}, little-endian, C order
-packed     the same with bytes, and a scale: value = (byte - 128) / 127 · scale
+An answer is plain values with arrays among them. As JSON, an array is {"dtype": "f4", "shape": [3, 2], "data": base64}. The routes
+send it in binary, where an array is {"dtype": "f4", "shape": [3, 2], "at": offset} and its bytes follow the JSON:
+
+    length of the JSON, uint32 │ JSON, blanks up to a multiple of 8 │ arrays, each at a multiple of 8
+
+All numbers are little-endian, arrays in C order.
 """
 
 from __future__ import annotations
@@ -11,49 +15,40 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 DTYPES = {"f4": "<f4", "f8": "<f8", "i4": "<i4", "u1": "u1"}
+ALIGNED = 8
+SURROGATE = re.compile("[\ud800-\udfff]")
+BINARY = "application/octet-stream"
+"""The media type of answers in binary."""
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 """The header and the rows of a CSV file."""
 
 
-def array(values: Any, dtype: str = "f4") -> dict[str, Any]:
-    """Return an array as plain values.
+def array(values: Any, dtype: str = "f4") -> NDArray[Any]:
+    """Return values as an array that can be sent.
 
-    >>> array([1.0, 2.0])
-    {'dtype': 'f4', 'shape': [2], 'data': 'AACAPwAAAEA='}
+    >>> to_json(array([1.0, 2.0]))
+    b'{"dtype":"f4","shape":[2],"data":"AACAPwAAAEA="}'
     """
-    found = np.ascontiguousarray(values, DTYPES[dtype])
-    return {
-        "dtype": dtype,
-        "shape": list(found.shape),
-        "data": base64.b64encode(found.tobytes()).decode("ascii"),
-    }
+    return np.ascontiguousarray(values, DTYPES[dtype])
 
 
 def array_from(content: Mapping[str, Any]) -> NDArray[Any]:
-    """Return the values of `array` or `packed`.
+    """Return an array of JSON.
 
-    >>> array_from(array([[1.5], [2.5]])).tolist(), array_from(packed(np.array([-2.0, 0.0, 2.0]))).tolist()
-    ([[1.5], [2.5]], [-2.0, 0.0, 2.0])
+    >>> array_from(json.loads(to_json(array([[1.5], [2.5]])))).tolist()
+    [[1.5], [2.5]]
     """
-    raw = np.frombuffer(base64.b64decode(content["data"]), DTYPES[content["dtype"]]).reshape(content["shape"])
-    if "scale" not in content:
-        return raw
-    return np.asarray((raw.astype(np.float64) - 128) / 127 * content["scale"])
-
-
-def packed(values: Any) -> dict[str, Any]:
-    """Return values in one byte each, with the largest modulus as the scale."""
-    found = np.asarray(values, np.float32)
-    scale = float(np.abs(found).max(initial=0.0))
-    levels = np.rint(found * np.float32(127 / scale if scale else 0.0)) + 128
-    return array(np.clip(levels, 1, 255), "u1") | {"scale": scale}
+    return np.frombuffer(base64.b64decode(content["data"]), DTYPES[content["dtype"]]).reshape(
+        content["shape"]
+    )
 
 
 def number(value: float | None) -> float | None:
@@ -67,12 +62,61 @@ def clean(text: str) -> str:
     >>> clean("a\udc80")
     'a\ufffd'
     """
-    return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
+    return SURROGATE.sub("\ufffd", text)
 
 
 def to_json(content: Any) -> bytes:
-    """Return JSON in UTF-8; numbers that are not finite are refused."""
-    words = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    """Return JSON in UTF-8; numbers that are not finite are refused, arrays are in base64."""
+    return _json(content, lambda found: {"data": base64.b64encode(found.tobytes()).decode("ascii")})
+
+
+def to_binary(content: Any) -> bytes:
+    """Return an answer in binary.
+
+    >>> raw = to_binary({"x": array([1.0])})
+    >>> raw[:4], raw[4:48].rstrip(), raw[48:]
+    (b',\\x00\\x00\\x00', b'{"x":{"dtype":"f4","shape":[1],"at":0}}', b'\\x00\\x00\\x80?\\x00\\x00\\x00\\x00')
+    """
+    bodies, end = list[bytes](), 0
+
+    def place(found: NDArray[Any]) -> dict[str, int]:
+        nonlocal end
+        at, body = end, found.tobytes()
+        bodies.extend((body, bytes(-len(body) % ALIGNED)))
+        end += len(body) + len(bodies[-1])
+        return {"at": at}
+
+    head = _json(content, place)
+    head += b" " * (-(4 + len(head)) % ALIGNED)
+    return b"".join([len(head).to_bytes(4, "little"), head, *bodies])
+
+
+def from_binary(raw: bytes) -> Any:
+    """Return the answer of `to_binary`.
+
+    >>> from_binary(to_binary({"x": array([[1, 2]], "i4"), "y": None}))
+    {'x': array([[1, 2]], dtype=int32), 'y': None}
+    """
+    begin = 4 + int.from_bytes(raw[:4], "little")
+
+    def opened(found: dict[str, Any]) -> Any:
+        if found.keys() != {"dtype", "shape", "at"}:
+            return found
+        kind, count = DTYPES[found["dtype"]], math.prod(found["shape"])
+        return np.frombuffer(raw, kind, count, begin + found["at"]).reshape(found["shape"])
+
+    return json.loads(raw[4:begin], object_hook=opened)
+
+
+def _json(content: Any, place: Callable[[NDArray[Any]], Mapping[str, Any]]) -> bytes:
+    """Return JSON; `place` says where the bytes of an array are."""
+
+    def encoded(found: Any) -> Any:
+        if not isinstance(found, np.ndarray):
+            raise TypeError(f"{type(found).__name__} cannot be sent")
+        return {"dtype": found.dtype.str[1:], "shape": list(found.shape), **place(found)}
+
+    words = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=encoded)
     return words.encode("utf-8", "replace")
 
 

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from unspool.errors import InputError
-from unspool.gradients.decomposition import softmax
 from unspool.gradients.jacobians import radii
-from unspool.inspect.components import Components, components
-from unspool.inspect.properties import Property, properties_of
-from unspool.inspect.reading import Reading
-from unspool.inspect.report import read_with
-from unspool.inspect.units import choose_units, informs, parse_unit, strongest
-from unspool.kernels.arrays import Floats, Real
+from unspool.inspect.units import choose_units, informs, strongest
 from unspool.model.generate import Sampling
 from unspool.studio.asked import (
-    TEXT_TOKENS,
     AtStep,
     Edit,
     Generate,
@@ -32,110 +22,50 @@ from unspool.studio.asked import (
     Vocabulary,
     within,
 )
-from unspool.studio.models import Asked, asked, at_every_step, edited
-from unspool.studio.payload import Table, array, clean, number, packed
+from unspool.studio.held import Held, Readings, read_text
+from unspool.studio.models import asked, edited
+from unspool.studio.payload import Table, array, clean, number
 from unspool.studio.session import Session
 from unspool.studio.worker import Job
 
-KEPT = 24
-"""Readings that later requests can name."""
 Answer = dict[str, Any]
-
-
-@dataclass
-class Held:
-    """A text that was read, and with what."""
-
-    model: Asked
-    reading: Reading
-    text: str
-    plane: Components | None = None
-
-    @cached_property
-    def properties(self) -> list[Property]:
-        """The properties of the text that units are compared with."""
-        return properties_of(self.reading.pieces)
-
-    @property
-    def columns(self) -> dict[str, Floats]:
-        """States and gates by name."""
-        return self.reading.states | self.reading.gates
-
-
-class Readings:
-    """The last readings, by name."""
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[str, Held] = OrderedDict()
-        self._count = 0
-
-    def add(self, held: Held) -> str:
-        """Keep a reading; return its name."""
-        self._count += 1
-        name = f"g{self._count}"
-        self._held[name] = held
-        while len(self._held) > KEPT:
-            self._held.popitem(last=False)
-        return name
-
-    def __getitem__(self, name: str) -> Held:
-        if name not in self._held:
-            raise LookupError(f"reading {clean(name)[:20]!r} is not held any more; read the text again")
-        self._held.move_to_end(name)
-        return self._held[name]
 
 
 def read_answer(session: Session, readings: Readings, request: Read, job: Job) -> Answer:
     """Read a text."""
-    found = asked(session, request, job.check)
-    known, reading = _read(found, request.text)
-    held = Held(found, reading, request.text)
-    model, names = found.source.model.config, list(reading.states)
-    wanted = (
-        [list(reading.states)[-1 - (len(names) > model.layers)]] if request.states is None else request.states
-    )
-    columns = held.columns
+    held = readings.read(session, request, job)
+    reading, model = held.reading, held.model.source.model.config
+    begin, names = (0 if request.after is None else reading.begin), list(reading.states)
+    wanted = [names[-1 - (len(names) > model.layers)]] if request.states is None else request.states
+    columns = reading.states if set(wanted) <= set(names) else held.columns
     if missing := [each for each in wanted if each not in columns]:
         raise InputError(f"states: {clean(missing[0])!r} is not known; expected some of {', '.join(columns)}")
-    held.plane = components(reading.last_h) if request.plane is None else readings[request.plane].plane
     assert held.plane is not None
-    if len(held.plane.mean) != reading.last_h.shape[1]:
-        raise InputError("plane: a reading of a model of another size")
-    positions = held.plane.positions if request.plane is None else held.plane.project(reading.last_h)
     return {
-        "reading": readings.add(held), "version": found.version,
-        "pieces": [clean(piece) for piece in reading.pieces], "known": known, "ids": array(reading.ids, "i4"),
+        "reading": readings.add(held), "version": held.model.version,
+        "pieces": [clean(piece) for piece in reading.pieces], "known": array(held.known, "u1"), "ids": array(reading.ids, "i4"),
         "nats": number(reading.nats), "perplexity": number(math.exp(min(reading.nats, 700))),
         "surprise": array(reading.surprise), "expected": array(reading.expected, "i4"), "shares": array(reading.shares),
-        "state_names": names, "gate_names": list(reading.gates), "hidden": model.hidden,
-        "states": {name: packed(columns[name]) for name in wanted},
-        "path": {"positions": array(positions), "shares": list(held.plane.shares)},
+        "state_names": names, "gate_names": list(held.gates_at(0)), "hidden": model.hidden, "from": begin,
+        "states": {name: array(columns[name][begin:]) for name in wanted},
+        "scales": {name: number(float(np.abs(columns[name]).max())) for name in wanted},
+        "path": {"positions": array(held.positions), "shares": list(held.plane.shares)},
+        "here": None if request.at is None else _step(held, min(max(request.at, 0), len(reading.ids) - 1)),
     }  # fmt: skip
-
-
-def _read(found: Asked, text: str) -> tuple[list[bool], Reading]:
-    tokens = len(found.source.encode(text)) if found.outputs else 0
-    edits = at_every_step(found.outputs, tokens)
-    return read_with(found.source, text, gates=True, edits=edits, most=TEXT_TOKENS)
-
-
-def next_probabilities(held: Held, t: int) -> Real:
-    """Return the distribution of the token after step t, (K,)."""
-    model = held.model.source.model
-    h = np.ascontiguousarray(held.reading.last_h[t : t + 1])
-    probabilities: Real = softmax(model.weights().output(h).astype(np.float64))[0]
-    return probabilities
 
 
 def at_answer(session: Session, readings: Readings, request: AtStep, job: Job) -> Answer:
     """Return the exact values of one step."""
     held = readings[request.reading]
     within("t", request.t, 0, len(held.reading.ids) - 1)
-    rows = {name: array(values[request.t]) for name, values in held.reading.states.items()}
-    gates = {name: array(values[request.t]) for name, values in held.reading.gates.items()}
+    return {"version": held.model.version} | _step(held, request.t)
+
+
+def _step(held: Held, t: int) -> Answer:
     return {
-        "t": request.t, "version": held.model.version, "next": array(next_probabilities(held, request.t)),
-        "states": rows, "gates": gates, "surprise": number(float(held.reading.surprise[request.t])),
+        "t": t, "next": array(held.next_probabilities(t)), "surprise": number(float(held.reading.surprise[t])),
+        "states": {name: array(values[t]) for name, values in held.reading.states.items()},
+        "gates": {name: array(values) for name, values in held.gates_at(t).items()},
     }  # fmt: skip
 
 
@@ -161,8 +91,7 @@ def unit_answer(session: Session, readings: Readings, request: OneUnit, job: Job
     """Return one unit or gate along the text: where it is strong, what it tells, what the model loses without it."""
     held = readings[request.reading]
     within("stretches", request.stretches, 0, 64)
-    key, index = parse_unit(request.name, held.columns)
-    column = held.columns[key][:, index]
+    key, index, column = held.column(request.name)
     low, high = np.quantile(column, [0.02, 0.98]).tolist()
     pieces = held.reading.pieces
     return {
@@ -186,14 +115,10 @@ def _without(held: Held, name: str) -> Answer:
     """Read the text again with a unit switched off."""
     source, _, outputs = edited(held.model.source, [Edit("unit", name, 0.0)], {})
     outputs = {**outputs, **held.model.outputs}
-    _, reading = _read(replace_source(held.model, source, outputs), held.text)
+    found = held.model._replace(source=source, outputs=outputs)
+    _, reading = read_text(found, held.text)
     cost = reading.nats - held.reading.nats
     return {"nats": number(reading.nats), "cost": number(cost), "surprise": array(reading.surprise)}
-
-
-def replace_source(found: Asked, source: Any, outputs: dict[int, Any]) -> Asked:
-    """Return the same request for another model."""
-    return found._replace(source=source, outputs=outputs)
 
 
 def parameters_answer(session: Session, readings: Readings, request: ShowParameters, job: Job) -> Answer:
@@ -273,7 +198,7 @@ def at_tables(readings: Readings, answer: Answer, request: AtStep) -> dict[str, 
     """Return the numbers of one step as tables."""
     held = readings[request.reading]
     vocab = held.model.source.vocab.idx_to_token
-    values = next_probabilities(held, request.t)
+    values = held.next_probabilities(request.t)
     return {
         "next": (
             ("token", "probability"),
@@ -289,10 +214,10 @@ def at_tables(readings: Readings, answer: Answer, request: AtStep) -> dict[str, 
 def unit_tables(readings: Readings, answer: Answer, request: OneUnit) -> dict[str, Table]:
     """Return the numbers of one unit as tables."""
     held = readings[request.reading]
-    key, index = parse_unit(request.name, held.columns)
+    _, _, column = held.column(request.name)
     pieces = [clean(piece) for piece in held.reading.pieces]
     found: dict[str, Table] = {
-        "activation": (("t", "piece", "value"), zip(range(len(pieces)), pieces, held.columns[key][:, index], strict=True)),
+        "activation": (("t", "piece", "value"), zip(range(len(pieces)), pieces, column, strict=True)),
         "stretches": (
             ("begin", "end", "at", "value", "text"),
             ([each[name] for name in ("begin", "end", "at", "value", "text")] for each in answer["stretches"]),

@@ -18,10 +18,10 @@ from unspool.model.config import PATTERNS
 from unspool.optimisers import OPTIMISERS
 from unspool.optimisers.schedules import SCHEDULES
 from unspool.storage.schema import parse_json, require_as
-from unspool.studio import asked, back_view, gate, reading_view, unfold_view
+from unspool.studio import asked, back_view, gate, held, memory_view, reading_view, unfold_view
 from unspool.studio.feed import Client, frame
 from unspool.studio.history import Superseded
-from unspool.studio.payload import array, clean, number, to_csv, to_json
+from unspool.studio.payload import BINARY, array, clean, number, to_binary, to_csv, to_json
 from unspool.studio.runs import Run
 from unspool.studio.session import OF_RECIPE, OF_RUN, OF_TEXT, Session
 from unspool.studio.worker import Busy, Job
@@ -75,7 +75,7 @@ class Routes:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.readings, self.unfoldings = reading_view.Readings(), unfold_view.Unfoldings()
+        self.readings, self.unfoldings = held.Readings(), unfold_view.Unfoldings()
         self.closing = False
         self._unique = count()
 
@@ -91,6 +91,7 @@ class Routes:
             "generate": (asked.Generate, partial(reading_view.generate_answer, s, r), None),
             "vocabulary": (asked.Vocabulary, partial(reading_view.vocabulary_answer, s, r), None),
             "back": (asked.Back, partial(back_view.back_answer, s, r), partial(back_view.back_tables, r)),
+            "memory": (memory_view.Memory, partial(memory_view.memory_answer, s, r), lambda a, q: memory_view.memory_tables(a)),
             "unfold": (asked.Unfold, partial(unfold_view.unfold_answer, s, u), lambda a, q: unfold_view.unfold_tables(a)),
             "weight": (asked.Weight, partial(unfold_view.weight_answer, s, u), lambda a, q: unfold_view.weight_tables(a)),
         }  # fmt: skip
@@ -119,7 +120,7 @@ class Routes:
             body = await self._waited(self.session.worker.submit((tab, name), work))
         except Exception as problem:
             return failure(problem)
-        return respond(200, body, "application/json" if chart is None else "text/csv; charset=utf-8")
+        return respond(200, body, BINARY if chart is None else "text/csv; charset=utf-8")
 
     async def _waited(self, result: Future[Any], seconds: float = PATIENCE) -> Any:
         return await asyncio.wait_for(asyncio.wrap_future(result), seconds)
@@ -249,10 +250,10 @@ class Routes:
 
 
 def _answered(asks: Any, view: View, tables: Tables | None, chart: str | None, job: Job) -> bytes:
-    """Compute an answer and write it as JSON, or one of its charts as CSV."""
+    """Compute an answer and write it in binary, or one of its charts as CSV."""
     answer = view(asks, job)
     if chart is None:
-        return to_json({"serial": asks.serial} | answer)
+        return to_binary({"serial": asks.serial} | answer)
     found = {} if tables is None else tables(answer, asks)
     if chart not in found:
         raise InputError(

@@ -97,6 +97,20 @@ class Run:
             self.step, self.published, self.wanted = step, (step, copied), False
             self.fresh.notify_all()
 
+    def read_story(self, out: Path, repeat: Callable[[RunConfig], str]) -> None:
+        """Read the settings and the log of a run, for a model that is here already."""
+        content = run_folder.read_config(out, "language")
+        self.out = out
+        if not (out / run_folder.LOG).exists() or "baselines" not in content:
+            return
+        path = out / run_folder.CONFIG
+        self.config = RunConfig.from_json(content["run"], path)
+        shown = read_as(Shown, content, path)
+        self.baselines, self.left_out = shown["baselines"], shown.get("left_out")
+        self.command = repeat(self.config) if "fork" not in content else None
+        read_entries(self)
+        self.status = "ended" if self.scores else "paused"
+
     def newest(self) -> tuple[int, Parameters]:
         """Return the newest parameters; while the run is trained, those of the next update."""
         with self.fresh:

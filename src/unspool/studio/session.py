@@ -127,6 +127,14 @@ class Session:
         """List a run of the disk."""
         return self._add_run(out.resolve().name, out)
 
+    def add_model(self, source: TextModel, name: str) -> Run:
+        """Show a model that is in memory."""
+        run = self._add_run(name, Path(name))
+        run.source, run.step, run.status = source, int((source.about or {}).get("step", 0)), "viewed"
+        run.publish(source.model, run.step)
+        self.current = run
+        return run
+
     def add_folder(self, folder: Path) -> None:
         """List the language models in a folder of runs."""
         known = {each.out.resolve() for each in self.runs.values()}

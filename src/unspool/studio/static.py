@@ -6,12 +6,15 @@ import gzip
 from pathlib import Path
 from typing import NamedTuple
 
+from unspool.studio.frozen import PAGE, frozen_page
+
 TYPES = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml", ".json": "application/json", ".png": "image/png", ".woff2": "font/woff2",
     ".txt": "text/plain; charset=utf-8",
 }  # fmt: skip
-PAGE = Path(__file__).with_name("page")
+FROZEN = "/frozen.html"
+"""The page without a server and without numbers: "Save this view" fills it."""
 
 
 class File(NamedTuple):
@@ -26,13 +29,15 @@ class File(NamedTuple):
 def page_files(folder: Path = PAGE) -> dict[str, File]:
     """Return the files of the page by their path in the address; / is index.html."""
     found = {
-        "/" + path.relative_to(folder).as_posix(): _file(path)
+        "/" + path.relative_to(folder).as_posix(): _file(path.read_bytes(), path.suffix)
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix in TYPES
     }
-    return found | ({"/": found["/index.html"]} if "/index.html" in found else {})
+    if "/index.html" not in found:
+        return found
+    empty = _file(frozen_page(folder=folder).encode(), ".html")
+    return found | {"/": found["/index.html"], FROZEN: empty}
 
 
-def _file(path: Path) -> File:
-    content = path.read_bytes()
-    return File(content, gzip.compress(content, mtime=0), TYPES[path.suffix])
+def _file(content: bytes, ending: str) -> File:
+    return File(content, gzip.compress(content, mtime=0), TYPES[ending])

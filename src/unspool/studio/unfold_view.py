@@ -25,7 +25,7 @@ from unspool.model.network import Model
 from unspool.options import build
 from unspool.studio.asked import TEXT_TOKENS, Unfold, Weight, within
 from unspool.studio.models import asked, check_index
-from unspool.studio.payload import Table, array, array_from, clean
+from unspool.studio.payload import Table, array, clean
 from unspool.studio.reading_view import Answer
 from unspool.studio.session import Session
 from unspool.studio.worker import Job
@@ -223,7 +223,7 @@ def unfold_tables(answer: Answer) -> dict[str, Table]:
             [
                 (each["name"], each["number"], i, *pair)
                 for each in answer["parameters"]
-                for i, pair in enumerate(zip(*(array_from(each[key]).reshape(-1) for key in ("value", "gradient")), strict=True))
+                for i, pair in enumerate(zip(*(each[key].reshape(-1) for key in ("value", "gradient")), strict=True))
             ],
         ),
     }  # fmt: skip

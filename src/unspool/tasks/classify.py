@@ -20,12 +20,13 @@ from unspool.kernels.elementwise import softmax
 from unspool.model import options as network
 from unspool.model.sequence_config import Head, Shape
 from unspool.options import declared
-from unspool.tasks.estimator import SCORED, Estimator, labels_of
+from unspool.tasks.compared import ComparedEstimator
+from unspool.tasks.estimator import SCORED, labels_of
 
 
 @declared(network)
 @dataclass(eq=False, repr=False, kw_only=True)
-class SequenceClassifier(Estimator):
+class SequenceClassifier(ComparedEstimator):
     """Many-to-one: a sequence to a class. Sequences of length one make it one-to-one."""
 
     shape: ClassVar[Shape] = "many-to-one"
@@ -50,13 +51,14 @@ class SequenceClassifier(Estimator):
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of every class, n K, in the order of `classes_`."""
-        o = np.stack(self._outputs(X)).astype(np.float64)
-        return softmax((o - self.prior_correction * np.log(self.class_prior_)).astype(np.float32)).astype(
-            np.float64
-        )
+        return self._proba(self._outputs(X))
+
+    def _proba(self, outputs: list[Floats]) -> Floats:
+        o = np.stack(outputs).astype(np.float64) - self.prior_correction * np.log(self.class_prior_)
+        return softmax(o.astype(np.float32)).astype(np.float64)
 
     def predict_proba_steps(self, X: Any) -> list[Floats]:
-        """Return the probabilities after every step, one array tau K per sequence."""
+        """Return the network's probabilities after every step, one array tau K per sequence."""
         examples, network = self._examples(X), self.network_
         if network.config.bidirectional or not network.encoder.pooling.grows_with_steps:
             raise InputError(
@@ -75,6 +77,11 @@ class SequenceClassifier(Estimator):
         """Return the most probable class of every sequence."""
         chosen = self.predict_proba(X).argmax(axis=1)
         return self.classes_[chosen]
+
+    def predict_by_model(self, X: Any) -> dict[str, Any]:
+        """Return the most probable class of every sequence by each model that can answer, by the names in `choice_`."""
+        by_model = {self.choice_.named(kept): self._outputs(X, kept) for kept in self.choice_.answers}
+        return {name: self.classes_[self._proba(o).argmax(axis=1)] for name, o in by_model.items()}
 
     def score(self, X: Any, y: Any) -> float:
         """Return the share of sequences whose class is right."""

@@ -29,7 +29,7 @@ from unspool.optimisers import options as optimisers
 from unspool.options import Arguments, build, check_values, declared
 from unspool.storage import run_folder
 from unspool.storage.files import as_path
-from unspool.tasks.estimator_files import ARRAYS, LEARNED, read_estimator, write_estimator
+from unspool.tasks.estimator_files import ARRAYS, CHOICE, LEARNED, read_estimator, write_estimator
 from unspool.tasks.estimator_fit import create_run, fit_in_run, load_plan
 from unspool.training import options as training
 from unspool.training.checkpoint import CheckpointPolicy
@@ -81,17 +81,18 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         before, policy = dict(vars(self)), CheckpointPolicy(steps=save_every)
         run = None if run is None else as_path(run)
         try:
-            examples = self._learn(X, y)
+            rows = as_sequences(X)
+            examples = self._learn(rows, y)
             self.provenance_ = provenance(examples.sha256())
             if run is None:
-                self.fit_config_ = plan(self.network_, examples, self.fit_config())
-                return self._counted(fit_network(self.network_, examples, self.fit_config_), before)
+                self.fit_config_ = plan(self.network_, examples, self.fit_config(len(examples)))
+                return self._counted(self._fit(rows, examples), before)
             if os.path.exists(run / run_folder.CONFIG):
                 self.fit_config_ = load_plan(self, examples, run)
             else:
-                self.fit_config_ = plan(self.network_, examples, self.fit_config())
+                self.fit_config_ = plan(self.network_, examples, self.fit_config(len(examples)))
                 create_run(self, run, examples, more or {})
-            return self._counted(fit_in_run(self, examples, run, policy), before)
+            return self._counted(fit_in_run(self, rows, examples, run, policy), before)
         except BaseException:
             self._put_back(before)
             raise
@@ -117,16 +118,29 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         """Read a fitted estimator from a run."""
         return cast(Self, read_estimator(cls, path))
 
+    def _fit(self, rows: Any, examples: Examples) -> Generator[StepDone]:
+        if self.trains_network:
+            yield from fit_network(self.network_, examples, self.fit_config_)
+        self.choose(rows, examples)
+
+    @property
+    def trains_network(self) -> bool:
+        """Whether the network is trained."""
+        return True
+
+    def choose(self, rows: Any, examples: Examples) -> None:
+        """Choose the model that answers, after the fit of the network; here it is always the network."""
+
     def _learn(self, X: Any, y: Any) -> Examples:
         """Learn all but the parameters: how inputs and targets are coded, and the network's sizes."""
-        for name in (*LEARNED, *ARRAYS, "target_coder_"):
+        for name in (*LEARNED, *ARRAYS, "target_coder_", CHOICE):
             vars(self).pop(name, None)
         if y is None:
             raise InputError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: one for each sequence"
             )
         check_values(self, self.get_params())
-        rows = self._many(as_sequences(X))
+        rows = self._many(X)
         coder = fit_encoder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
         x = coder.encode(rows)
         targets, head, outputs = self._learn_targets(y, x)
@@ -145,6 +159,7 @@ class Estimator(Arguments, FitFields, RecurrentFields):
             for report in chain(first, reports):
                 self.n_iter_ = report.step
                 yield report
+            vars(self).setdefault("n_iter_", 0)  # no update, where only a baseline is fitted
 
     def _put_back(self, before: dict[str, Any]) -> None:
         vars(self).clear()
@@ -162,8 +177,8 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         sizes = {"inputs": coder.size, "outputs": outputs, "dense": isinstance(coder, ValueEncoder)}
         return build(SequenceConfig, self, head=head, **sizes)
 
-    def fit_config(self) -> FitConfig:
-        """Return the config of the fit."""
+    def fit_config(self, n: int) -> FitConfig:
+        """Return the config of a fit on n rows."""
         return build(FitConfig, self)
 
     def _examples(self, X: Any) -> Examples:
@@ -175,7 +190,10 @@ class Estimator(Arguments, FitFields, RecurrentFields):
 
     def _outputs(self, X: Any) -> list[Floats]:
         """Return o of every row, in the order of X: K, or tau K."""
-        examples, network = self._examples(X), self.network_
+        return self._outputs_of(self._examples(X))
+
+    def _outputs_of(self, examples: Examples) -> list[Floats]:
+        network = self.network_
         weights, found = network.weights(), list[Any]([None] * len(examples))
         for batch in examples.batches(examples.rows_at_once(SCORED), per_step=False):
             o = network.outputs(batch, weights)

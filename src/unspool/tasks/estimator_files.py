@@ -8,6 +8,8 @@ from typing import Any, NotRequired, Protocol, TypedDict
 
 import numpy as np
 
+from unspool.baselines.sequences.choice import NETWORK, Choice
+from unspool.data.batches.examples import Examples
 from unspool.data.encoders import (
     Encoder,
     Fields,
@@ -24,6 +26,7 @@ from unspool.options import to_json
 from unspool.storage import run_folder
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
+from unspool.storage.tensors import read_arrays, write_arrays
 from unspool.training.provenance import provenance
 from unspool.training.recipe import FitConfig
 from unspool.training.state import TrainingState
@@ -40,6 +43,8 @@ LEARNED = {
 }
 """Attributes of an estimator by their keys in the file."""
 ARRAYS = ("classes_", "class_prior_")
+CHOICE = "choice_"
+"""The attribute of an estimator that says which model answers."""
 PROVENANCE = "provenance_"
 """The attribute of an estimator that records what it was fitted with."""
 LABEL_BYTES = 1 << 26
@@ -57,6 +62,13 @@ class FittedEstimator(Protocol):
     @property
     def run_kind(self) -> str:
         """The kind of its runs."""
+
+    @property
+    def trains_network(self) -> bool:
+        """Whether the network is trained."""
+
+    def choose(self, rows: Any, examples: Examples) -> None:
+        """Choose the model that answers, after the fit of the network."""
 
     def get_params(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -111,6 +123,8 @@ def write_estimator(
         with RunLog(run / run_folder.LOG) as log:
             writer = RunWriter(run, log)
             writer.save_model(estimator.network_, step)
+            if state is None:
+                write_choice(estimator, run)
             writer.add({"event": "saved" if state is None else "begun", "step": step})
             if state is not None:
                 writer.save_state(state)
@@ -131,9 +145,30 @@ def read_estimator(made: type[Any], path: str | Path) -> Any:
     check_fits(estimator, content["network"], run / run_folder.CONFIG)
     estimator.network_, estimator.n_iter_ = load_network(content["network"], run)
     estimator.fit_config_ = content["fit"]
+    read_choice(estimator, run, content["arguments"])
     if (made_with := content.get("provenance")) is not None:
         estimator.provenance_ = made_with
     return estimator
+
+
+def write_choice(estimator: FittedEstimator, run: Path) -> None:
+    """Write which model answers, and the baseline, into a run."""
+    if estimator.get_params().get("model", NETWORK) != NETWORK:
+        choice: Choice = getattr(estimator, CHOICE, Choice(NETWORK))
+        arrays = {} if choice.baseline is None else choice.baseline.arrays()
+        write_arrays(run / run_folder.CHOICE, arrays, choice.metadata())
+
+
+def read_choice(estimator: Any, run: Path, arguments: Mapping[str, Any]) -> None:
+    """Set `choice_` from the file of a run; the network answers until the fit has ended."""
+    path = run / run_folder.CHOICE
+    if not path.exists():
+        if arguments.get("model", NETWORK) != NETWORK and not (run / run_folder.TRAINING).exists():
+            raise FileError(f"{path}: it is missing; restore it from a copy, or fit anew into another run")
+        estimator.choice_ = Choice(NETWORK)
+        return
+    arrays, metadata = read_arrays(path)
+    estimator.choice_ = Choice.restore(metadata, arrays, estimator.network_.config.K, path)
 
 
 def check_fits(estimator: Any, config: SequenceConfig, path: Path) -> None:

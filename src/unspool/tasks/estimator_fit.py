@@ -15,7 +15,14 @@ from unspool.options import to_json
 from unspool.storage import run_folder, tensors
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
-from unspool.tasks.estimator_files import FittedEstimator, encoders, learned_attributes, write_estimator
+from unspool.tasks.estimator_files import (
+    FittedEstimator,
+    encoders,
+    learned_attributes,
+    read_choice,
+    write_choice,
+    write_estimator,
+)
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
 from unspool.training.fit import ending
@@ -59,7 +66,7 @@ def load_plan(estimator: FittedEstimator, examples: Examples, path: str | Path) 
 
 
 def fit_in_run(
-    estimator: FittedEstimator, examples: Examples, run: Path, policy: CheckpointPolicy
+    estimator: FittedEstimator, rows: Any, examples: Examples, run: Path, policy: CheckpointPolicy
 ) -> Generator[StepDone]:
     """Fit from the saved state of a run to the end; closing the generator saves the state."""
     network, config = estimator.network_, estimator.fit_config_
@@ -70,16 +77,21 @@ def fit_in_run(
         if fit_has_ended(run):
             fitted, estimator.n_iter_ = load_network(network.config, run)
             network.parameters.flat[:] = fitted.parameters.flat
+            read_choice(estimator, run, run_folder.read_config(run, estimator.run_kind)["arguments"])
             return
         restore_state(state, run, log)
         writer = RunWriter(run, log)
         events = fit_network(network, examples, config, state, writer, policy)
+        if not estimator.trains_network:
+            events.close()
         with ending(events):
             for event in events:
                 if event.valid is not None:
                     entry = {"step": event.step, "train": event.train, "seconds": event.seconds}
                     writer.add(entry | {"valid": event.valid, "best": event.best})
                 yield event
+        estimator.choose(rows, examples)
+        write_choice(estimator, run)
         writer.save_model(network, state.step)
         writer.add({"event": "fitted", "step": state.step, "seconds": state.seconds})
         log.position()

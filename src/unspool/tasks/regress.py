@@ -14,7 +14,7 @@ from unspool.kernels.arrays import Floats
 from unspool.model import options as network
 from unspool.model.sequence_config import Head, Shape
 from unspool.options import declared
-from unspool.tasks.estimator import Estimator
+from unspool.tasks.compared import ComparedEstimator
 
 
 def refuse_constant(y: Any, names: Sequence[str] | None = None) -> None:
@@ -28,7 +28,7 @@ def refuse_constant(y: Any, names: Sequence[str] | None = None) -> None:
 
 @declared(network)
 @dataclass(eq=False, repr=False, kw_only=True)
-class SequenceRegressor(Estimator):
+class SequenceRegressor(ComparedEstimator):
     """A sequence to numbers: after the last step or at every step, with their standard deviation where wanted."""
 
     kind: ClassVar[str] = "regressor"
@@ -45,6 +45,10 @@ class SequenceRegressor(Estimator):
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         head: Head = "distribution" if self.std else "numbers"
+        if self.std and self.model in ("baseline", "mean"):
+            raise InputError(
+                f"model is {self.model!r}, and no baseline has a standard deviation; with std, expected network or best"
+            )
         if self.every_step:
             self.target_coder_ = ValueEncoder.fit(y, name="y")
             refuse_constant(np.concatenate([np.reshape(each, (-1, self.target_coder_.size)) for each in y]))
@@ -74,8 +78,17 @@ class SequenceRegressor(Estimator):
 
     def _parts(self, X: Any) -> tuple[Any, Any]:
         found, head, coder = self._outputs(X), self.network_.head, self.target_coder_
-        means = self._shaped([coder.decode(head.mean(o)) for o in found])
-        return means, self._shaped([head.std(o) * coder.std for o in found]) if head.has_std else None
+        return self._means(found), self._shaped(
+            [head.std(o) * coder.std for o in found]
+        ) if head.has_std else None
+
+    def _means(self, outputs: list[Floats]) -> Any:
+        return self._shaped([self.target_coder_.decode(self.network_.head.mean(o)) for o in outputs])
+
+    def predict_by_model(self, X: Any) -> dict[str, Any]:
+        """Return the numbers by each model that can answer, by the names in `choice_`."""
+        choice = self.choice_
+        return {choice.named(kept): self._means(self._outputs(X, kept)) for kept in choice.answers}
 
     def _shaped(self, rows: list[Floats]) -> Any:
         """Return numbers in the shape of the targets: (n,), (n, O), or one array (tau, O) per sequence."""

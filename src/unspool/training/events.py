@@ -69,12 +69,21 @@ class RunConfig:
                 f"restart is {self.given['restart']:g}, but with batches random every window starts from h(0): leave restart out, "
                 "or choose batches sequential"
             )
+        if self.settings.lines:
+            self._check_lines()
         if self.bptt == AUTO:
             self._check_auto(feeds_tokens)
         else:
             Truncation.parse(self.bptt).check_chain(feeds_tokens)
         if self.validation_tokens == 1:
             raise InputError("validation_tokens is 1; expected 0 (chosen with the recipe) or 2 and more")
+
+    def _check_lines(self) -> None:
+        """Raise where the windows of a text are asked for: a batch of lines holds whole lines."""
+        others = {"bptt": self.bptt != "full", "batches": self.batches != "sequential"}
+        others |= {name: self.recipe is None and name in self.given for name in ("window", "restart")}
+        if asked := [name for name, given in others.items() if given]:
+            raise InputError(f"{asked[0]} with lines: a minibatch holds whole lines; leave it out")
 
     def _check_auto(self, feeds_tokens: bool) -> None:
         if feeds_tokens:

@@ -72,6 +72,7 @@ def train(
     carried: CarriedState | None = None,
     scheduled_sampling: Callable[[int], float] | None = None,
     restart: float = 0.0,
+    shards: int = 1,
 ) -> Iterator[Report]:
     """Update a model once per window; the state is carried to the next window, without its gradient.
 
@@ -81,7 +82,8 @@ def train(
     over stay in a `carried` that was passed; without one they get an update. Where tokens are fed back (figure 10.4),
     `scheduled_sampling` returns, by update, the share of steps that read the model's own output instead of the target.
     At every update, the state of each row is reset to h(0) with probability `restart`, before the first step that it scores.
+    The gradients of so many `shards` of the rows are added in a fixed tree.
     """
     last, carried = carried is None, CarriedState(bptt, state) if carried is None else carried
-    objective = TextObjective(model, carried, seed, recompute, scheduled_sampling, restart)
+    objective = TextObjective(model, carried, seed, recompute, scheduled_sampling, restart, shards)
     yield from updates(objective, carried.segments(windows, last=last), optimiser, schedule=schedule)

@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 
 from unspool.data.batches.examples import SequenceBatch
 from unspool.errors import InputError
-from unspool.gradients.bptt import Recompute, backpropagate
+from unspool.gradients.bptt import Recompute, WindowResult, backpropagate
 from unspool.gradients.truncation import CarriedState, Segment
 from unspool.kernels import native
 from unspool.kernels.arrays import Floats, Mask
 from unspool.kernels.tape import Loss
 from unspool.model.network import Model
+from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters
 from unspool.model.sequence_network import Network
-from unspool.model.values import State
+from unspool.model.values import Masks, State, join_rows
+from unspool.training.shards import Shards
 
 BatchT = TypeVar("BatchT", contravariant=True)
 
@@ -44,6 +46,21 @@ class Objective(Protocol[BatchT]):
         """Compute the loss of a batch and its gradient; random numbers depend on the seed and the update alone."""
 
 
+class Drawn(NamedTuple):
+    """The random numbers of an update, by row."""
+
+    masks: Masks
+    xi: Floats | None
+    sampled: Mask | None
+
+    def rows(self, rows: slice) -> Drawn:
+        """Return those of some rows."""
+        xi, sampled = (
+            None if each is None else np.ascontiguousarray(each[:, rows]) for each in (self.xi, self.sampled)
+        )
+        return Drawn(self.masks.rows(rows), xi, sampled)
+
+
 class TextObjective:
     """The cross-entropy of windows of text; the state is carried from one window to the next."""
 
@@ -55,6 +72,7 @@ class TextObjective:
         recompute: Recompute = "none",
         scheduled_sampling: Callable[[int], float] | None = None,
         restart: float = 0.0,
+        shards: int = 1,
     ) -> None:
         carried.truncation.check_chain(model.config.feeds_tokens)
         if scheduled_sampling is not None and not model.config.feeds_tokens:
@@ -63,7 +81,7 @@ class TextObjective:
             )
         self.model, self.carried, self.seed, self.recompute = model, carried, seed, recompute
         self.scheduled_sampling, self.gradient = scheduled_sampling, model.gradient()
-        self.restart = restart
+        self.restart, self.shards = restart, Shards(shards)
 
     @property
     def parameters(self) -> Parameters:
@@ -71,34 +89,53 @@ class TextObjective:
         return self.model.parameters
 
     def __call__(self, segment: Segment, step: int) -> LossAndGradient:
-        """Compute the loss of a segment and its gradient, and carry the state on."""
-        model, gradient, weights, seed = self.model, self.gradient, self.model.weights(), self.seed
-        gradient.clear()
+        """Compute the loss of a segment and its gradient, shard by shard, and carry the state on."""
         tau, B = segment.x.shape[:2]
         if self.restart:
-            segment = segment.with_resets(restarted_rows(B, self.restart, seed=seed, step=step))
+            segment = segment.with_resets(restarted_rows(B, self.restart, seed=self.seed, step=step))
+        drawn = Drawn(
+            self.model.masks(B, seed=self.seed, step=step),
+            self.carried.truncation.xi(tau, B, seed=self.seed, step=step),
+            self._sampled_mask(tau, B, step),
+        )
+        weights, scale = self.model.weights(), 1.0 / max(int((segment.y >= 0).sum()), 1)
+        results: list[WindowResult] = []
+
+        def gradient(shard: int) -> tuple[Loss, Floats]:
+            rows = self.shards.rows(shard, B)
+            results.append(self._backpropagate(segment.rows(rows), drawn.rows(rows), weights, scale))
+            return results[-1].loss, self.gradient.flat
+
+        loss, summed = self.shards.sum(gradient)
+        if math.isfinite(loss.sum):
+            self.carried.carry(segment, join_rows([each.at for each in results]))
+        return LossAndGradient(loss, summed, join_rows([each.state for each in results]))
+
+    def _backpropagate(self, segment: Segment, drawn: Drawn, weights: Weights, scale: float) -> WindowResult:
+        """Compute the loss and the gradient of some rows."""
+        model, gradient = self.model, self.gradient
+        gradient.clear()
         result = backpropagate(
             model,
             segment.x,
             segment.y,
             segment.state,
             gradient,
-            scale=1.0 / max(int((segment.y >= 0).sum()), 1),
+            scale=scale,
             lengths=segment.lengths,
-            masks=model.masks(B, seed=seed, step=step),
+            masks=drawn.masks,
             weights=weights,
-            xi=self.carried.truncation.xi(tau, B, seed=seed, step=step),
+            xi=drawn.xi,
             recompute=self.recompute,
             carry_after=segment.carry_after,
-            sampled_mask=self._sampled_mask(tau, B, step),
+            sampled_mask=drawn.sampled,
             fresh=segment.fresh,
         )
         if math.isfinite(result.loss.sum):
             if segment.state is None:
                 model.add_initial_state_gradient(result.d_initial_state, gradient)
             model.fold_input_tables(gradient, weights)
-            self.carried.carry(segment, result.at)
-        return LossAndGradient(result.loss, gradient.flat, result.state)
+        return result
 
     def _sampled_mask(self, tau: int, B: int, step: int) -> NDArray[np.bool_] | None:
         """Draw which steps read the model's own output: a function of seed, update, step and row."""
@@ -127,8 +164,9 @@ def restarted_rows(B: int, rate: float, *, seed: int, step: int) -> Mask:
 class SequenceObjective:
     """The loss of batches of sequences with their targets."""
 
-    def __init__(self, network: Network, seed: int = 0) -> None:
+    def __init__(self, network: Network, seed: int = 0, shards: int = 1) -> None:
         self.network, self.seed, self.gradient = network, seed, network.gradient()
+        self.shards = Shards(shards)
 
     @property
     def parameters(self) -> Parameters:
@@ -136,9 +174,18 @@ class SequenceObjective:
         return self.network.parameters
 
     def __call__(self, batch: SequenceBatch, step: int) -> LossAndGradient:
-        """Compute the loss of a batch and its gradient."""
-        network, gradient = self.network, self.gradient
-        gradient.clear()
-        masks = network.masks(batch.B, seed=self.seed, step=step)
-        loss = network.loss(batch, weights=network.weights(), masks=masks, gradient=gradient)
-        return LossAndGradient(loss, gradient.values.flat)
+        """Compute the loss of a batch and its gradient, shard by shard."""
+        network, B = self.network, batch.B
+        masks, weights = network.masks(B, seed=self.seed, step=step), network.weights()
+        targets = network.targets(batch)
+
+        def gradient(shard: int) -> tuple[Loss, Floats]:
+            self.gradient.clear()
+            rows = self.shards.rows(shard, B)
+            if rows.start == rows.stop:
+                return Loss(0.0, 0, np.zeros(0), None), self.gradient.values.flat
+            part, drawn = (batch, masks) if self.shards.count == 1 else (batch.part(rows), masks.rows(rows))
+            loss = network.loss(part, weights=weights, masks=drawn, gradient=self.gradient, targets=targets)
+            return loss, self.gradient.values.flat
+
+        return LossAndGradient(*self.shards.sum(gradient))

@@ -1,5 +1,6 @@
 """The hyper-parameters of training: time, batches, truncation, validation, seed."""
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from unspool.gradients.bptt import Recompute
@@ -16,6 +17,7 @@ from unspool.options import (
 )
 
 Batches = Literal["sequential", "random"]
+ModelChoice = Literal["network", "baseline", "best", "mean"]
 
 MINUTES: Option[float] = Option(
     "minutes", "Time limit of training, in minutes.",
@@ -38,6 +40,12 @@ ORDER: Option[int] = Option(
     group="Time",
 )
 BATCH_SIZE: Option[int] = Option("batch_size", "B, sequences per batch.", whole(1), option="batch")
+SHARDS: Option[int] = Option(
+    "shards",
+    "S, shards per batch: the gradients of S parts of B/S rows each are added in a fixed order, so up to S processes (torchrun, "
+    "mpiexec) compute the same bits as one.",
+    whole(1),
+)
 WINDOW: Option[int] = Option("window", "tau, the steps of a window.", whole(1))
 LEARN_RATE: Option[float] = Option("learn_rate", "Learning rate while reading.", POSITIVE)
 LEARN_SEGMENT: Option[int] = Option(
@@ -89,6 +97,15 @@ VALIDATION: Option[float] = Option(
     "validation",
     "Fraction of the training sequences used to select the best parameters; 0 keeps the last parameters.",
     FRACTION,
+)
+MODEL: Option[ModelChoice] = Option(
+    "model",
+    "The model that answers: network, baseline (the best one), mean (of the network and the best baseline) or best (the one with the fewest errors on the sequences set aside).",
+    choices=("network", "baseline", "best", "mean"),
+)
+SET_ASIDE = replace(
+    VALIDATION,
+    help="Fraction of the training sequences that is set aside to select the best parameters and the model that answers; 0 keeps the last parameters [default: 0.1; of fewer than 20 sequences 0].",
 )
 PATIENCE: Option[int] = Option(
     "patience", "Stop after this many validations without improvement; 0 never stops early.", whole(0)

@@ -30,6 +30,7 @@ from unspool.optimisers import options as optimisers
 from unspool.optimisers.schedules.base import Plans, refuse_plans
 from unspool.options import POSITIVE, check_choice, check_fields, check_values, declared, key_of, to_json
 from unspool.training import options as o
+from unspool.training.shards import refuse_uneven
 
 SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
 """H is one of these: whole vectors, and near enough to each other."""
@@ -71,6 +72,7 @@ class Recipe:
     dropout: float = 0.2
     recurrent_dropout: float = 0.0
     batch_size: int = 16
+    shards: int = 1
     window: int = 64
     restart: float = 0.0
     learning_rate: float = 6e-3
@@ -95,6 +97,7 @@ class FitFields:
     steps: int | None = None
     minutes: float | None = None
     batch_size: int = 32
+    shards: int = 1
     learning_rate: float = 3e-3
     clip: float = 1.0
     decay: float = 0.0
@@ -116,6 +119,7 @@ class FitConfig(FitFields):
     def __post_init__(self) -> None:
         check_fields(self)
         POSITIVE("learning_rate", self.learning_rate)
+        refuse_uneven(self.shards, self.batch_size)
         if self.patience and not self.validation:
             raise InputError("patience needs rows set aside: give validation, for instance 0.1")
 
@@ -154,7 +158,9 @@ def choose_recipe(
     epochs = recipe.steps * recipe.batch_size * recipe.window / max(1, tokens)
     dropout, decay = _regularisation(epochs, vocabulary, tokens)
     found = {"dropout": dropout, "decay": decay, "warmup": max(1, min(100, recipe.steps // 10))}
-    return replace(recipe, **found | given)
+    recipe = replace(recipe, **found | given)
+    refuse_uneven(recipe.shards, recipe.batch_size)
+    return recipe
 
 
 def _regularisation(epochs: float, vocabulary: int, tokens: int) -> tuple[float, float]:
@@ -174,6 +180,8 @@ def check(given: Mapping[str, Any]) -> dict[str, Any]:
     if unknown := sorted(set(given) - set(names.values())):
         raise InputError(f"{unknown[0]}: no number of a recipe; there are {', '.join(names.values())}")
     plain = check_values(Recipe, given)
+    if "batch_size" in given:
+        refuse_uneven(given.get("shards", 1), given["batch_size"])
     if "plans" in given:
         refuse_plans(given["plans"], given.get("steps", 0))
     _check_network(given)
@@ -243,9 +251,11 @@ def _of_size(H: int, vocabulary: int, tokens: int, given: Mapping[str, Any]) -> 
     """Fill in all that depends on the size and not on the time."""
     many = vocabulary > INPUT_TABLE_LIMIT
     tied = given.get("tied", many and given.get("embedding", H) == H)
-    B = given.get(
-        "batch_size", max(1, min(ROWS, tokens // (4 * TAU)))
+    S, few = (
+        given.get("shards", 1),
+        max(1, min(ROWS, tokens // (4 * TAU))),
     )  # a short text: fewer rows, of some length
+    B = given.get("batch_size", -(-few // S) * S)
     name: CellName = given.get("cell", _cell(given, vocabulary))
     cell, embedding = cell_named(name), given.get("embedding", H if many or tied else 0)
     highest, per_unit = cell.learning_rate

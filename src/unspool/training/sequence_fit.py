@@ -78,7 +78,10 @@ def fit_network(
         done=state.step,
     )
     reports = updates(
-        SequenceObjective(network, config.seed), batches, state.optimiser, schedule=budget.schedule
+        SequenceObjective(network, config.seed, config.shards),
+        batches,
+        state.optimiser,
+        schedule=budget.schedule,
     )
     if has_ended(state, steps, config.patience):  # resumed after its last update
         yield StepDone(Report(state.step, state.train, 0.0, 0, None), state.seconds, state.train, steps=steps)
@@ -152,7 +155,7 @@ def timed_updates(network: Network, examples: Examples, config: FitConfig) -> It
     """Train a copy of the network, to measure how long updates take."""
     copy = Network.initialise(network.config, seed=0)
     batches = cycle_batches(examples, config.batch_size, config.seed, per_step=network.config.per_step)
-    return updates(SequenceObjective(copy), batches, Adam())
+    return updates(SequenceObjective(copy, shards=config.shards), batches, Adam())
 
 
 def evaluate(network: Network, examples: Examples, B: int = 256) -> Loss:

@@ -85,7 +85,7 @@ def test_dates_in_any_column_are_the_times_and_an_index_beside_them_is_left_out(
 def test_a_long_table_is_refused_with_its_columns_and_the_way_out(
     tmp_path: Path, content: str, time: str, name: str
 ) -> None:
-    line = f"column '{time}' begins again for every one of the 2 values of '{name}': a long table .* one column per '{name}'"
+    line = f"column '{time}' begins again for every one of the 2 values of '{name}': a long table .* series='{name}'"
     with pytest.raises(InputError, match=line):
         read(tmp_path, content)
     with pytest.raises(InputError, match=line):
@@ -111,7 +111,7 @@ def test_times_that_repeat_without_a_name_beside_them_are_no_long_table(tmp_path
 def test_series_below_each_other_without_common_times_are_refused(
     tmp_path: Path, content: str, name: str
 ) -> None:
-    line = f"the rows of each of the 2 values of '{name}' stand below each other: a long table .* one column per '{name}'"
+    line = f"the rows of each of the 2 values of '{name}' stand below each other: a long table .* series='{name}'"
     with pytest.raises(InputError, match=line):
         read(tmp_path, content)
     with pytest.raises(InputError, match=line):

@@ -1,6 +1,5 @@
 """Graphs and small charts as SVG: whole, escaped, with every node that belongs there."""
 
-import zlib
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,8 +13,6 @@ from unspool.inspect.graph.picture import CSS, draw_graph
 from unspool.inspect.graph.structure import At
 from unspool.inspect.graph.systems import driven, plain
 from unspool.inspect.graph.trace import trace
-from unspool.inspect.page.axes import ticks
-from unspool.inspect.page.png import heat
 from unspool.model.config import ModelConfig
 from unspool.model.network import Model
 from unspool.plots.svg import Canvas
@@ -92,27 +89,6 @@ def test_a_picture_is_well_formed_whatever_it_is_called():
     canvas = Canvas(10, 10, "<title> & more")
     canvas.text(1, 1, "a < b & c", class_="soft")
     assert ElementTree.fromstring(canvas.alone()).find(f"{SVG}title").text == "<title> & more"
-
-
-def test_a_heat_map_is_a_png_of_its_numbers():
-    values = np.array([[-1.0, 0.0, 1.0], [0.5, np.nan, 2.0]])
-    content = heat(values)
-    at = content.index(b"IDAT")
-    size = int.from_bytes(content[at - 4 : at], "big")
-    rows = np.frombuffer(zlib.decompress(content[at + 4 : at + 4 + size]), np.uint8).reshape(2, 4)
-    assert rows.tolist() == [[0, 0, 127, 254], [0, 191, 127, 254]]
-    matplotlib = pytest.importorskip("matplotlib.image")
-    import io
-
-    picture = matplotlib.imread(io.BytesIO(content))
-    assert picture.shape == (2, 3, 4) and picture[0, 1, 3] == 0
-    assert picture[0, 0, 2] > picture[0, 0, 0] and picture[0, 2, 0] > picture[0, 2, 2]  # blue, orange
-
-
-def test_ticks_are_round_and_within():
-    assert ticks(0.0, 7.3, 5) == [0, 2, 4, 6]
-    assert ticks(3e-7, 8.0, 5, log=True)[-1] == 1.0
-    assert all(0.2 <= tick <= 9 for tick in ticks(0.2, 9, 5, log=True))
 
 
 def graph(*options):

@@ -24,13 +24,13 @@ def test_shown_numbers_are_those_of_the_api(units, finished, tools):
         units.locator(".tinted .twins button").first
     ).first.click()
     shown = units.locator(".tinted .twin tbody td:nth-of-type(2)").all_inner_texts()
-    values = [f"{abs(x):.3f}" for x in finished.values(one["activation"])]
+    values = [f"{abs(x):.3f}" for x in one["activation"]]
     assert [each.lstrip("+−\u2007") for each in shown] == values[: len(shown)]
     units.locator(".off .twins button").first.click()
     shown = units.locator(".off .twin tbody td:nth-of-type(3)").all_inner_texts()
     np.testing.assert_allclose(
         [float(each) for each in shown[1:]],
-        finished.values(one["off"]["surprise"])[1 : len(shown)],
+        one["off"]["surprise"][1 : len(shown)],
         atol=0.00051,
     )
     assert f"{one['off']['nats']:.3f}" in units.inner_text(".say")

@@ -25,6 +25,7 @@ from unspool.cli.options import OfData, OutputOptions, option_class
 from unspool.cli.output import held_out, title
 from unspool.cli.predict import columns_of_fit, load_fitted, print_predictions
 from unspool.cli.sources import RunFolder
+from unspool.cli.views.models import models_json, show_models
 from unspool.cli.views.scores import draw_scores, report_held_out, with_scores
 from unspool.data.formats.labelled import DefaultColumns, Labelled, may_hold_images, read_labelled
 from unspool.data.split import split_stratified
@@ -32,9 +33,15 @@ from unspool.errors import InputError
 from unspool.evaluation.scores import score
 from unspool.model import options as network
 from unspool.tasks.classify import SequenceClassifier
+from unspool.training.options import SET_ASIDE, ModelChoice
 
 By: TypeAlias = Literal["rows", "pixels"]
 app = App(name="classify")
+ASIDE = {
+    "accuracy": lambda judged: f"{1 - judged.error:.4f}",
+    "nats": lambda judged: f"{judged.loss:.4f}",
+}
+"""The figures of the models on the sequences set aside."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +70,8 @@ class Options(FitOptions, Columns):
     chrono_steps: int = 0
     pool: network.Pool = "last"
     prior_correction: float = 0.0
+    model: ModelChoice = "best"
+    validation: float | None = SET_ASIDE.field(None)  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +204,20 @@ def _evaluate(
         return {"scores": None}
     assert judged.labels is not None
     scores = score(judged.labels, model.predict(judged.sequences).tolist(), model.classes_.tolist())
-    return report_held_out(console, scores, options)
+    content = report_held_out(console, scores, options)
+    found = model.predict_by_model(judged.sequences)
+    accuracies = {
+        name: score(judged.labels, answers.tolist(), model.classes_.tolist()).accuracy
+        for name, answers in found.items()
+    }
+    show_models(
+        console,
+        model.choice_,
+        ASIDE,
+        "held out: accuracy",
+        {name: f"{each:.4f}" for name, each in accuracies.items()},
+    )
+    return content | {"compared": models_json(model.choice_, accuracies)}
 
 
 FIT = FitCommand("classify", SequenceClassifier, Options, _read, _evaluate)

@@ -84,6 +84,8 @@ def evaluate_command(
     files.check(text or [], json=options.json)
     learning.learning()
     model = TextModel.load(run, mixture=True)
+    if learning.learn:
+        model.refuse_lines("--learn")
     _check_direction(model, backward)
     judged = _read(run, model, text, part)
     console = notes(options, stderr=files.to_standard_output)
@@ -185,7 +187,7 @@ def _counted(run: Path, model: TextModel, part: Part, order: int | None) -> list
     if order != 0:
         ids = in_reading_order(open_corpus(Path(run) / run_folder.TEXT, model.settings).train.ids, backward)
     highest = default_order(model.settings.tokens, len(ids)) if order is None else order
-    for each in language_baselines(ids, K, highest):
+    for each in language_baselines(ids, K, highest, model.end):
         start = time.perf_counter()
         scored = evaluate(each.model, part, backward=backward)
         seconds = None if each.seconds is None else each.seconds + time.perf_counter() - start
@@ -239,7 +241,8 @@ def _as_json(run: RunFolder, model: TextModel, part: Part, scores: Scores) -> di
 def _describe(console: Console, model: TextModel, part: Part) -> None:
     way = "from the last to the first" if model.backward else "from the first to the last"
     K, targets = len(model.vocab), len(part.ids) - 1
-    console.print(f"{part.name}: {targets:,} targets, each scored once; the state is carried {way}")
+    state = f"the state is carried {way}" if model.end is None else "every line starts anew"
+    console.print(f"{part.name}: {targets:,} targets, each scored once; {state}")
     console.print(
         f"perplexity: 1 for a model that is always certain and right, {K:,} ({math.log(K):.4f} nats) for a uniform guess over "
         "the vocabulary; lower is better",

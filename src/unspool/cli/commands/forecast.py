@@ -1,7 +1,5 @@
 """Forecast time series with prediction intervals, compared with simple baselines."""
 
-import csv
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -18,6 +16,7 @@ from unspool.cli.forecast_columns import (
     check_all,
     forecast_columns,
     read_columns,
+    read_later,
     remembered,
     settings_of,
     values_of,
@@ -39,8 +38,9 @@ from unspool.cli.views.forecast import (
     pictures,
     show_backtest,
     show_fit,
+    write_forecasts,
 )
-from unspool.data.formats.timetable import TimeTable, read_timetable
+from unspool.data.series.time_table import TimeTable
 from unspool.evaluation.intervals import check_level
 from unspool.plots.forecast import draw_backtest
 from unspool.storage import run_folder
@@ -100,7 +100,7 @@ def fit(data: Path, /, *, options: Options = Options()) -> None:
     Parameters
     ----------
     data
-        A table (CSV, TSV) with one or several numeric columns and optionally a column of times.
+        A table (CSV, TSV) with one or several numeric columns and optionally a column of times; with --series, a long table.
     """
     start_fit(FIT, data, options, streams=True)
 
@@ -184,9 +184,7 @@ def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Ask
     if data is None:
         table = remembered(found, str(run))
     else:
-        table = read_timetable(
-            data, list(found.forecasters), found.time or "none", options.missing, options.delimiter
-        )
+        table = read_later(found, data, options.missing, options.delimiter)
     check_pictures(options, list(table.columns), data)
     rows = forecast_columns(found, table, options.level, options.horizon)
     draw_forecasts(options, table, rows, options.level)
@@ -194,13 +192,7 @@ def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Ask
         columns = forecasts_as_json(table, found, options.level, rows)
         print_json({"run": str(run), "level": options.level, "columns": columns})
         return
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(
-        [table.time or "step", *(f"{name}{end}" for name in rows for end in ("", " low", " high"))]
-    )
-    for k in range(len(next(iter(rows.values()))[0])):
-        fields = ["" if each is None else repr(float(each[k])) for row in rows.values() for each in row]
-        writer.writerow([table.label(table.rows + k), *fields])
+    write_forecasts(table, rows)
 
 
 @app.command
@@ -218,8 +210,8 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
     options = with_precision(options)
     check_before(None, options, inputs=[data])
     console, result = notes(options), terminal(quiet=options.json)
-    settings = settings_of(options)
     table = read_columns(data, options)
+    settings = settings_of(options, table.clock)
     check_pictures(options, list(table.columns), data)
     describe(console, table)
     works = {

@@ -167,7 +167,7 @@ def _samples(
         if number:
             reader.restore(begun)
             reader.drawn = 0
-        first, stop = reader.drawn, StopFilter(options.stop)
+        first, stop = reader.drawn, StopFilter(reader.model.stops(options.stop))
         if options.samples > 1 and not options.json:
             print("\n" * (number > 0) + f"--- sample {number + 1}, seed {seed + number}")
         tokens = islice(reader.write(seed + number, sampling), options.length)

@@ -1,11 +1,15 @@
 """Inspect a language model while it reads a text: loss per token, units, states, gradients and graph, on an HTML page.
 
-Writes report.html, a self-contained page, and in the same folder its pictures: graph.svg, surprise.svg (the loss of each
-token), units.svg, path.svg (the path of the hidden state), influence.svg, bias.svg, states.png; and all numbers in numbers.json.
+Writes report.html, the views of the studio as one file that opens from disk; all numbers in numbers.json; and graph.svg. With
+matplotlib (extra plot) also pictures: surprise.svg (the loss of each token), units.svg, path.svg (the path of the hidden state),
+influence.svg, bias.svg, states.png.
 """
 
 import json as jsonlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +17,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from unspool.cli.default_out import default_report
+from unspool.cli.follow import repeat
 from unspool.cli.options import CommonOptions, Replacing
 from unspool.cli.output import notes, plain_table, print_json
 from unspool.cli.output_files import check_output_folder, output_folder
@@ -21,14 +26,15 @@ from unspool.cli.sources import RunFolder
 from unspool.data.text.decoding import iter_text
 from unspool.data.text.source import resolve, source_names, text_source
 from unspool.errors import EmptyInput
+from unspool.inspect.describe import clearest_span, describe_unit, pretty, scaled
 from unspool.inspect.graph.picture import save_graph
-from unspool.inspect.page.charts import describe_unit, path_chart, pretty, surprise_chart, units_chart
-from unspool.inspect.page.lags import bias_chart, influence_chart
-from unspool.inspect.page.page import page
-from unspool.inspect.page.states import states_png
+from unspool.inspect.reading import visible
 from unspool.inspect.report import InspectReport, inspect, numbers
 from unspool.options import at_least
+from unspool.plots import inspection
 from unspool.storage.files import write_atomic
+from unspool.storage.html_page import HtmlPage
+from unspool.studio.inspection import text_page
 from unspool.tasks.language.text_model import TextModel
 
 Text = Annotated[str, Parameter(allow_leading_hyphen=True)]
@@ -97,9 +103,9 @@ def _inspect(
     with stages(console, STAGES) as note:
         where = Path(run).resolve().name
         report = inspect(source, text_source(content), run=where, name=name, units=units, note=note)
-        note("drawing")
+        page = text_page(report, content, run=run, repeat=repeat, note=note)
         with output_folder(out, force=force, known=WRITTEN) as folder:
-            _write(report, folder)
+            _write(report, page, folder)
     return report
 
 
@@ -119,27 +125,43 @@ def _beginning(text: str, source: TextModel, skip: int, characters: int) -> tupl
     return found[skip : skip + characters], Path(source_names(sources)).name
 
 
-def _write(report: InspectReport, out: Path) -> None:
+def _write(report: InspectReport, page: HtmlPage, out: Path) -> None:
     """Write all files; the page last."""
     save_graph(report.made, out / "graph.svg", labels=report.labels)
-    pictures = {
-        "surprise.svg": surprise_chart(report.reading),
-        "units.svg": units_chart(report.reading, report.units),
-        "path.svg": path_chart(report.reading, report.path),
+    if find_spec("matplotlib") is not None:
+        for name, draw in _pictures(report).items():
+            draw(path=out / name)
+    words = jsonlib.dumps(numbers(report), ensure_ascii=False) + "\n"
+    write_atomic(out / "numbers.json", words.encode("utf-8", "replace"))
+    page.save(out / REPORT)
+
+
+def _pictures(report: InspectReport) -> dict[str, Callable[..., None]]:
+    """Return what draws each picture to a path."""
+    reading, plane, back = report.reading, report.path, report.back
+    pieces = [visible(piece) for piece in reading.pieces]
+    spans = []
+    for unit in report.units:
+        start = clearest_span(unit, inspection.COLUMNS * inspection.ROWS)
+        title = f"{pretty(unit.name)}   {describe_unit(unit)}"
+        spans.append((title, scaled(unit.activation)[start:], pieces[start:]))
+    found: dict[str, Callable[..., None]] = {
+        "surprise.svg": partial(inspection.draw_surprise, reading.surprise),
+        "units.svg": partial(inspection.draw_units, spans),
+        "path.svg": partial(inspection.draw_path, plane.positions, plane.shares, pieces),
+        "states.png": partial(inspection.draw_states, reading.last_h),
     }
-    if report.back is not None:
-        pictures |= {"influence.svg": influence_chart(report.back), "bias.svg": bias_chart(report.back)}
-    for name, picture in pictures.items():
-        picture.save(out / name)
-    contents: dict[str, bytes] = {
-        "states.png": states_png(report),
-        "numbers.json": (jsonlib.dumps(numbers(report), ensure_ascii=False) + "\n").encode(
-            "utf-8", "replace"
+    if back is None:
+        return found
+    norms = [each.norm for each in back.trained]
+    return found | {
+        "influence.svg": partial(
+            inspection.draw_influence, back.fresh.lags, norms, back.fresh.norm, back.horizons
         ),
-        REPORT: page(report).encode("utf-8", "replace"),
+        "bias.svg": partial(
+            inspection.draw_bias, back.by_lag.parts, back.by_lag.bias, back.advice, back.by_lag.letter
+        ),
     }
-    for name, content in contents.items():
-        write_atomic(out / name, content)
 
 
 def _print(console: Console, report: InspectReport, out: Path) -> None:

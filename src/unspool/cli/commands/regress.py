@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from unspool.baselines.ridge import Ridge, features
+from unspool.baselines.sequences.constant import MeanTarget
 from unspool.cli.checks import check_before, files_of, note_empty, refuse_unlabelled
 from unspool.cli.fit import FitCommand, Read, start_fit
 from unspool.cli.fit_options import Column, FitOptions, as_column
@@ -20,6 +21,7 @@ from unspool.cli.output import held_out, title
 from unspool.cli.output_files import output
 from unspool.cli.predict import Predictions, columns_of_fit, load_fitted, print_predictions
 from unspool.cli.sources import RunFolder
+from unspool.cli.views.models import models_json, show_models
 from unspool.cli.views.regression import show_regression
 from unspool.data.encoders import ValueEncoder
 from unspool.data.formats.numeric import DEFAULTS, Columns, Measured, read_measured
@@ -33,8 +35,11 @@ from unspool.plots.predictions import draw_predictions
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.tasks.regress import SequenceRegressor, refuse_constant
+from unspool.training.options import SET_ASIDE, ModelChoice
 
 app = App(name="regress")
+ASIDE = {"mean squared error": lambda judged: f"{judged.error:.4f}"}
+"""The figure of the models on the sequences set aside, of standardised targets."""
 By: TypeAlias = Literal["rows", "pixels"]
 Names: TypeAlias = Annotated[list[str] | None, Parameter(group=DATA, negative="", consume_multiple=True)]
 KEPT = "columns"
@@ -80,6 +85,8 @@ class Options(FitOptions):
     pool: network.Pool = "last"
     std: bool = False
     learning_rate: float = 3e-3
+    model: ModelChoice = "best"
+    validation: float | None = SET_ASIDE.field(None)  # type: ignore[assignment]
     plot: OfOutput[Path | None] = None
     """Draw predictions against the true values into this file (.png, .svg, .pdf)."""
 
@@ -195,7 +202,7 @@ def _scores_of_predictions(
         )
     assert isinstance(model.target_coder_, ValueEncoder)
     mean = np.broadcast_to(model.target_coder_.mean, found.shape)
-    return score_numbers(read.targets, {"network": found, "mean": mean}, names)
+    return score_numbers(read.targets, {model.choice_.name: found, "mean": mean}, names)
 
 
 def _read(data: Path, options: Options) -> Read:
@@ -267,21 +274,28 @@ def _evaluate(
         return {"scores": None}
     learned, judged = parts
     assert learned.targets is not None and judged.targets is not None
-    found = model.predict(judged.sequences)
+    by_model = {} if model.std else model.predict_by_model(judged.sequences)
+    by_model = {
+        name: np.reshape(found, judged.targets.shape)
+        for name, found in by_model.items()
+        if name != MeanTarget.name or name == model.choice_.name
+    }
+    found = by_model[model.choice_.name] if by_model else model.predict(judged.sequences)
     size = None if isinstance(model.coder_, ValueEncoder) else model.coder_.size
     x, asked = (model.coder_.encode(each.sequences) for each in (learned, judged))
     ridge = Ridge.fit(features(x, size), learned.targets)
-    answers = {
-        "network": found,
+    answers = {model.choice_.name: found} | by_model
+    answers |= {
         "mean": np.broadcast_to(learned.targets.mean(axis=0), found.shape),
         "ridge": ridge.predict(features(asked, size, like=x)),
     }
     scores = score_numbers(judged.targets, answers, learned.names)
     console.print()
     show_regression(console, scores, "held out")
+    show_models(console, model.choice_, ASIDE)
     if options.plot is not None:
         _draw(judged.targets, found, learned.names, options)
-    return {"scores": scores}
+    return {"scores": scores, "compared": models_json(model.choice_, {})}
 
 
 FIT = FitCommand("regress", SequenceRegressor, Options, _read, _evaluate)

@@ -60,6 +60,7 @@ class Reading:
     """A separate file for the validation split; TEXT is then used for training."""
     split: data.Split | None = None
     clean: bool = False
+    lines: bool = False
     min_freq: int | None = _of_run(data.MIN_FREQ, "0")
     errors: str | None = _of_run(data.ERRORS, "strict")
     newlines: str | None = _of_run(data.NEWLINES, "keep")
@@ -67,7 +68,7 @@ class Reading:
     def given(self) -> dict[str, Any]:
         """Return the settings of the text that were given."""
         found = {name: value for name, value in asdict(self).items() if value is not None and name != "valid"}
-        return found if self.clean else {name: value for name, value in found.items() if name != "clean"}
+        return {name: value for name, value in found.items() if value or name not in ("clean", "lines")}
 
 
 @option_class(groups=GROUPS_OF_TRAIN)
@@ -103,6 +104,7 @@ class TrainOptions(ConfigFile):
     dropout: float | None = None
     recurrent_dropout: float | None = None
     batch_size: int | None = None
+    shards: int | None = None
     window: int | None = None
     batches: o.Batches = "sequential"
     restart: float | None = None

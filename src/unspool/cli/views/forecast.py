@@ -1,6 +1,8 @@
 """What `unspool forecast` shows and writes: progress, tables, pictures, JSON."""
 
+import csv
 import math
+import sys
 import time as clocks
 from collections.abc import Generator
 from contextlib import closing
@@ -12,24 +14,31 @@ from rich.table import Table
 
 from unspool.cli.forecast_columns import Forecasts
 from unspool.cli.options import OutputOptions
-from unspool.cli.output import finite, plain_table, title
+from unspool.cli.output import counted, finite, plain_table, title
 from unspool.cli.output_files import check_outputs, output
 from unspool.cli.progress import fit_bar
 from unspool.cli.signals import Stop
-from unspool.data.formats.timetable import TimeTable
+from unspool.data.series.time_table import TimeTable
+from unspool.kernels.arrays import Real
 from unspool.plots.forecast import draw_forecast
+from unspool.tasks.forecast.answer import name_of
 from unspool.tasks.forecast.backtest import Backtest
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.tasks.forecast.run import ForecastRun
 from unspool.training.events import StepDone
 
+NAMED = 8
+"""Series whose names the first line of a fit lists."""
+
 
 def describe(console: Console, table: TimeTable) -> None:
     """Say what was read, and what was left out or filled in."""
     span = f", {table.label(0)} to {table.label(table.rows - 1)}" if table.clock else ""
-    console.print(
-        title(table.name, f": {table.rows:,} steps{span}; {', '.join(table.columns)}"), soft_wrap=True
-    )
+    lengths = [len(each.y) for each in table.columns.values()]
+    sizes = f"{min(lengths):,} to {max(lengths):,} values each, " if table.long else ""
+    names, more = list(table.columns)[:NAMED], len(lengths) - NAMED
+    which = ", ".join(names) if more <= 0 else f"{counted(len(lengths), 'series')}: {', '.join(names)}, …"
+    console.print(title(table.name, f": {sizes}{table.rows:,} steps{span}; {which}"), soft_wrap=True)
     if table.left_out:
         console.print(f"  ignored, not numeric: {', '.join(table.left_out)}", soft_wrap=True)
     for name, values in table.columns.items():
@@ -108,14 +117,16 @@ def show_backtest(console: Console, heading: str, found: Backtest) -> None:
         ]
         if covers:
             cells.append("" if row.coverage is None else f"{row.coverage:.1%}")
-        table.add_row(row.name, *cells, style="bold" if row.name == "network" else None)
+        table.add_row(row.name, *cells, style="bold" if row.name == found.answer else None)
     console.print(title(heading), soft_wrap=True)
     console.print(table)
-    console.print()
+    console.print(f"  the forecast: {name_of(found.models)}\n", soft_wrap=True)
 
 
 def forecast_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
-    """Make a table of forecasts, a row a step."""
+    """Make a table of forecasts: a row a step, or of a long table a row for every series and step."""
+    if table.long:
+        return _long_table(table, rows, level)
     shown = plain_table(table.time or "step", wide=True)
     for name in rows:
         shown.add_column(name, justify="right")
@@ -128,6 +139,39 @@ def forecast_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
             cells += [f"{y_hat[k]:.{digits}g}", " – ".join(f"{end:.{digits}g}" for end in band)]
         shown.add_row(table.label(table.rows + k), *cells)
     return shown
+
+
+def _long_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
+    assert table.long is not None
+    figures = ("forecast", f"{level:.0%} interval")
+    shown = plain_table(table.long.series, table.time or "step", right=figures, wide=True)
+    for name, (y_hat, low, high) in rows.items():
+        for k, value in enumerate(y_hat):
+            band = [] if low is None or high is None else [float(low[k]), float(high[k])]
+            digits = _digits(float(value), band)
+            interval = " – ".join(f"{end:.{digits}g}" for end in band)
+            shown.add_row(name, table.label(table.columns[name].end + k), f"{value:.{digits}g}", interval)
+    return shown
+
+
+def write_forecasts(table: TimeTable, rows: Forecasts) -> None:
+    """Print forecasts as CSV: a column for each series, or of a long table a row for every series and step."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    when, ends = table.time or "step", ("", " low", " high")
+    if table.long:
+        writer.writerow([table.long.series, when, *(f"forecast{end}" for end in ends)])
+        for name, row in rows.items():
+            for k in range(len(row[0])):
+                writer.writerow([name, table.label(table.columns[name].end + k), *_fields(row, k)])
+        return
+    writer.writerow([when, *(f"{name}{end}" for name in rows for end in ends)])
+    for k in range(len(next(iter(rows.values()))[0])):
+        fields = [field for row in rows.values() for field in _fields(row, k)]
+        writer.writerow([table.label(table.rows + k), *fields])
+
+
+def _fields(row: tuple[Real, Real | None, Real | None], k: int) -> list[str]:
+    return ["" if each is None else repr(float(each[k])) for each in row]
 
 
 def _digits(value: float, band: list[float]) -> int:
@@ -187,7 +231,12 @@ def backtest_as_json(found: Backtest) -> dict[str, Any]:
         }
         for row in found.rows
     }
-    return {"origins": len(found.origins), "scale": found.scale, "models": models}
+    return {
+        "origins": len(found.origins),
+        "scale": found.scale,
+        "answer": list(found.models),
+        "models": models,
+    }
 
 
 def forecasts_as_json(
@@ -201,11 +250,12 @@ def forecasts_as_json(
     content: dict[str, Any] = {}
     for name, (y_hat, low, high) in rows.items():
         content[name] = {
-            "time": [table.label(table.rows + k) for k in range(len(y_hat))],
+            "time": [table.label(table.columns[name].end + k) for k in range(len(y_hat))],
             "forecast": y_hat.tolist(),
             "low": None if low is None else low.tolist(),
             "high": None if high is None else high.tolist(),
             "level_reached": run.forecasters[name].level_reached(level),
+            "model": name_of(run.forecasters[name].answer_),
         }
         if scores is not None:
             change = run.forecasters[name].change_

@@ -11,7 +11,7 @@ CALLED = {"mean": "mean of the training split", "ridge": "ridge regression"}
 
 
 def show_regression(console: Console, scores: dict[str, Any], of: str) -> None:
-    """Print RMSE, MAE and R² of every target and model, and say where a simple model is better."""
+    """Print RMSE, MAE and R² of every target and model, and say where another model is better than the one that answers."""
     console.print(title(of, f": {scores['rows']:,} rows\n"))
     several = len(scores["targets"]) > 1
     table = plain_table(*["target"] * several, "", right=("RMSE", "MAE", "R²"), wide=True)
@@ -24,7 +24,7 @@ def show_regression(console: Console, scores: dict[str, Any], of: str) -> None:
     for target in scores["targets"]:
         if better := better_models(target):
             console.print(
-                f"\n{target['name']}: the {CALLED[better[0]]} has the lower RMSE: use it, or give the network more "
+                f"\n{target['name']}: the {CALLED.get(better[0], better[0])} has the lower RMSE: use it, or give the network more "
                 "examples or another size"
             )
 

@@ -227,9 +227,13 @@ class View:
             if planned.config.batches == "sequential"
             else "drawn at random"
         )
-        self._stage("minibatches", f"{recipe.batch_size} rows, {recipe.window} steps per window, {carried}")
         assert self.corpus is not None
-        for name, row in (("x", first.x[:40, 0]), ("y", first.y[:40, 0])):
+        rows = f"{recipe.batch_size} rows, {recipe.window} steps per window, {carried}"
+        if self.corpus.end is not None:
+            rows = f"{recipe.batch_size} lines of {recipe.window} tokens in the mean, each from a new state"
+        self._stage("minibatches", rows)
+        steps = 40 if first.lengths is None else int(first.lengths[0])
+        for name, row in (("x", first.x[:steps, 0]), ("y", first.y[:steps, 0])):
             self._line(f"{name} {self.corpus.decode(row.tolist())[:60]!r} …", "dim")
         tape = (
             made.layers
@@ -317,7 +321,9 @@ class View:
 
     def _judged(self, event: Evaluated) -> None:
         result, part = event.measure, event.part
-        what = f"{PARTS[part]}, {result.targets:,} targets, each scored once, state carried"
+        lines = self.corpus is not None and self.corpus.end is not None
+        state = "every line by itself" if lines else "state carried"
+        what = f"{PARTS[part]}, {result.targets:,} targets, each scored once, {state}"
         self._stage("result", f"{what}; best model: update {event.best_step:,}")
         rows = rows_of(self.baselines, part)
         mixed = [] if event.mixed is None else [Row("mixture", event.mixed)]

@@ -41,6 +41,16 @@ class SequenceBatch:
         """The number of rows."""
         return len(self.lengths)
 
+    def part(self, rows: slice) -> SequenceBatch:
+        """Return some of the rows, as long as the longest of them."""
+        x, lengths = _trimmed(self.x, self.lengths, rows)
+        y, target_lengths = self.y, self.target_lengths
+        if y is not None and target_lengths is not None:
+            y, target_lengths = _trimmed(y, target_lengths, rows)
+        elif y is not None:
+            y = y[rows]
+        return SequenceBatch(x, lengths, y, target_lengths, self.rows[rows])
+
 
 @dataclass(frozen=True)
 class Examples:
@@ -151,6 +161,11 @@ def pad(sequences: Sequence[Floats | Ids], *, missing: bool = False) -> tuple[An
     for b, each in enumerate(sequences):
         x[: len(each), b] = each
     return x, lengths
+
+
+def _trimmed(values: Floats | Ids, lengths: Ids, rows: slice) -> tuple[Any, Ids]:
+    lengths = lengths[rows]
+    return np.ascontiguousarray(values[: max(1, lengths.max(initial=0)), rows]), lengths
 
 
 def _taken(values: Any, rows: Whole) -> Any:

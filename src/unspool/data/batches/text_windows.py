@@ -48,6 +48,8 @@ class Batch:
     y: Ids  # tau B
     reset: Mask  # B
     """The rows whose state is reset."""
+    lengths: Ids | None = None  # B
+    """The steps of each row, where rows are padded."""
 
 
 class Position(TypedDict):
@@ -75,13 +77,18 @@ class Batches:
     def __init__(
         self, ids: Ids, B: int, tau: int, rng: np.random.Generator, epochs: int | None = None
     ) -> None:
-        _check(ids, B, tau)
+        self._check(ids, B, tau)
         self._ids, self._B, self._tau, self._rng, self._epochs = ids, B, tau, rng, epochs
         self.epoch = 0
         """The number of complete epochs."""
         self.position = 0
         """The number of batches of this epoch so far."""
         self._begin()
+
+    @property
+    def tau(self) -> int:
+        """The most steps of a batch."""
+        return self._tau
 
     @property
     def per_epoch(self) -> int:
@@ -132,6 +139,15 @@ class Batches:
                 f"batches: position {state['position']} of epoch {state['epoch']} does not exist"
             )
         self.epoch, self.position = state["epoch"], state["position"]
+
+    def _check(self, ids: Ids, B: int, tau: int) -> None:
+        at_least("B", B, 1)
+        at_least("tau", tau, 1)
+        if len(ids) < B * tau + 1:
+            raise InputError(
+                f"text too short: {len(ids):,} tokens, but a batch of {B} rows with {tau} steps needs "
+                f"{B * tau + 1:,}; give more text, or a smaller batch or window"
+            )
 
     def _begin(self) -> None:
         """Draw the random numbers of this epoch; the generator's state before is part of the position."""
@@ -208,13 +224,3 @@ def sequential_batches(
 ) -> SequentialBatches:
     """Return consecutive windows (τ, B) of a text (n,); see the picture above."""
     return SequentialBatches(ids, B, tau, rng, epochs)
-
-
-def _check(ids: Ids, B: int, tau: int) -> None:
-    at_least("B", B, 1)
-    at_least("tau", tau, 1)
-    if len(ids) < B * tau + 1:
-        raise InputError(
-            f"text too short: {len(ids):,} tokens, but a batch of {B} rows with {tau} steps needs "
-            f"{B * tau + 1:,}; give more text, or a smaller batch or window"
-        )

@@ -1,4 +1,4 @@
-"""Recognise a long table: several series below each other, with a column that names the series of each row.
+"""Recognise and split a long table: several series below each other, with a column that names the series of each row.
 
 store,date,sales        the times of 'date' repeat for each 'store': read as one series, the end of one store
 north,2020-01,7         would be followed by the start of the next
@@ -9,7 +9,7 @@ south,2020-01,4
 from collections.abc import Sequence
 from itertools import groupby
 
-from unspool.data.formats.table import Table, as_number
+from unspool.data.formats.table import Column, Table, as_number
 from unspool.errors import InputError
 
 IDS = frozenset(
@@ -29,6 +29,29 @@ IDS = frozenset(
     ]
 )
 """Names of numeric columns that name a series, in lower case and without punctuation."""
+
+
+def split_series(table: Table, column: Column) -> dict[str, Table]:
+    """Return the rows of each series, in the order of the file, without the column that names them."""
+    at = table.find(column)
+    found: dict[str, list[int]] = {}
+    for row, name in enumerate(table.labels(at, "name of the series")):
+        found.setdefault(name, []).append(row)
+    return {name: without_column(table, at, rows) for name, rows in found.items()}
+
+
+def without_column(table: Table, column: Column, rows: Sequence[int] | None = None) -> Table:
+    """Return all rows of a table, or some, without a column."""
+    rows = range(len(table)) if rows is None else rows
+    kept = [i for i in range(len(table.names)) if i != table.find(column)]
+    return Table(
+        table.name,
+        tuple(table.names[i] for i in kept),
+        [[table.rows[row][i] for i in kept] for row in rows],
+        [table.lines[row] for row in rows],
+        table.delimiter,
+        [row + 1 for row in rows],
+    )
 
 
 def refuse_long(table: Table, time: int, names: Sequence[int]) -> None:
@@ -100,7 +123,7 @@ def _line(table: Table, time: int, column: int, count: int) -> str:
     when, name = repr(table.names[time]), repr(table.names[column])
     return (
         f"{table.name}: column {when} begins again for every one of the {count:,} values of {name}: a long table of several "
-        f"series; expected one row per time: keep the rows of one {name}, or make one column per {name} (in pandas: pivot)"
+        f"series; expected one row per time, or the column that names the series: series={name}"
     )
 
 
@@ -108,6 +131,6 @@ def _blocks_line(table: Table, column: int, count: int) -> str:
     name = repr(table.names[column])
     return (
         f"{table.name}: the rows of each of the {count:,} values of {name} stand below each other: a long table of several "
-        f"series; expected one series per column: keep the rows of one {name}, or make one column per {name} (in pandas: "
-        f"pivot); if it is one series, name its columns and its times, as columns=[…] and time=…"
+        f"series; expected one series per column, or the column that names the series: series={name}; if it is one series, "
+        "name its columns and its times, as columns=[…] and time=…"
     )

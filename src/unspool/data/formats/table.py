@@ -61,6 +61,8 @@ class Table:
     lines: list[int]
     """The line number at which each row ends."""
     delimiter: str
+    row_numbers: Sequence[int] | None = None
+    """The number of each row in its file, counted from 1; None: 1, 2, …"""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -101,12 +103,15 @@ class Table:
     @property
     def locations(self) -> list[str]:
         """The location of each row, for messages."""
-        return [f"{self.name}: row {i} (line {line})" for i, line in enumerate(self.lines, 1)]
+        return [f"{self.name}: row {self._number(i)} (line {line})" for i, line in enumerate(self.lines)]
+
+    def _number(self, row: int) -> int:
+        return row + 1 if self.row_numbers is None else self.row_numbers[row]
 
     def location(self, row: int, column: Column) -> str:
         """Return the location of a field for a message; `row` counts from 0, the message from 1."""
         at = self.find(column)
-        return f"{self.name}: row {row + 1} (line {self.lines[row]}), column {self.names[at]!r}"
+        return f"{self.name}: row {self._number(row)} (line {self.lines[row]}), column {self.names[at]!r}"
 
     def text(self, column: Column) -> list[str]:
         """Return the fields of a column."""

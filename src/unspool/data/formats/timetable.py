@@ -7,8 +7,10 @@ Rules:
   such a first column is an index and is left out.
 - A column of dates that do not rise, or with a field that is not a date, is an error. So is a column that looks like times
   and cannot be read, and a column that restarts for each series of a long table.
-- A long table without such times has a column that names the series of each row, in blocks of rows. It is an error unless
-  both the times and the numeric columns are given.
+- A long table holds several series below each other. ``series`` is the column that names the series of each row; rows of
+  different series may alternate. Each series has its own times and its own length; all go in the same steps.
+- A long table without ``series`` is an error where its times repeat, or where the rows of each name stand below each other
+  and there are no times. The second error does not occur if both the times and the numeric columns are given.
 - The series are the given columns, or all others that have a number in any row; the names of the rest are stored in
   ``left_out``. Text among numbers is an error with row and column.
 - A missing value, and a step without a row, are errors by default (``refuse``). ``interpolate`` fills them linearly and
@@ -16,18 +18,25 @@ Rules:
   the beginning are dropped; at the end, where a forecast begins, they are an error.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from unspool.data.formats.long_table import refuse_blocks, refuse_long, refuse_restarting_count
+from unspool.data.formats.long_table import (
+    refuse_blocks,
+    refuse_long,
+    refuse_restarting_count,
+    split_series,
+    without_column,
+)
 from unspool.data.formats.table import Column, Table, as_number, comma_hint, read_table
 from unspool.data.series.time_index import TimeIndex, first_fault, infer_time_index
+from unspool.data.series.time_table import LongFormat, TimeTable, Values
 from unspool.data.series.times import day_is_unclear, format_of, look_like_times
 from unspool.errors import InputError
-from unspool.kernels.arrays import Mask, Real, Whole
+from unspool.kernels.arrays import Real, Whole
 from unspool.options import check_choice
 
 NAMED = (
@@ -52,51 +61,23 @@ MOST_STEPS = 1000
 """Most time steps per row of a table; steps without a row are filled."""
 
 
-@dataclass(frozen=True)
-class Values:
-    """One column: values without gaps, and a mask of the observed ones."""
-
-    y: Real
-    known: Mask
-    begin: int
-    """The step of its first value: the number of dropped steps before it."""
-
-    @property
-    def filled(self) -> int:
-        """Number of missing values."""
-        return int((~self.known).sum())
-
-
-@dataclass(frozen=True)
-class TimeTable:
-    """Numeric columns and their time index."""
-
-    name: str
-    time: str | None
-    """The column of times."""
-    clock: TimeIndex | None
-    columns: dict[str, Values]
-    left_out: list[str]
-    """Columns without a number, and an index next to the times."""
-    rows: int
-    """Number of steps from the first row to the last."""
-
-    def label(self, number: int) -> str:
-        """Return the label of a step, counted from 0 at the first row: its time, or its number from 1."""
-        return self.clock.label(number) if self.clock else str(number + 1)
-
-
 def read_timetable(
     path: str | Path,
     columns: Sequence[Column] | None = None,
     time: Column | None = None,
     missing: str = "refuse",
     delimiter: str | None = None,
+    series: Column | None = None,
 ) -> TimeTable:
-    """Read a table of time series; ``time`` is a column, or "none" to ignore times."""
+    """Read a table of time series.
+
+    ``time`` is a column, or "none" to ignore times. ``series`` is the column of a long table that names the series of each row.
+    """
     check_choice("missing", missing, MISSING)
     table = read_table(path, delimiter)
     table.refuse_missing(columns or ())
+    if series is not None:
+        return _read_long(table, columns, time, missing, series)
     at = _time_column(table, time, columns)
     clock = infer_time_index(table.text(at)) if at is not None else None
     if at is not None and clock is None and time is not None:
@@ -113,6 +94,72 @@ def read_timetable(
     return TimeTable(
         table.name, None if at is None else table.names[at], clock, found, left_out, int(steps[-1]) + 1
     )
+
+
+def _read_long(
+    table: Table, columns: Sequence[Column] | None, time: Column | None, missing: str, series: Column
+) -> TimeTable:
+    """Read each series of a long table; all steps are counted from the earliest time in the table."""
+    name = table.names[table.find(series)]
+    chosen = None if columns is None else [table.names[table.find(column)] for column in columns]
+    when = time if time in (None, "none") else table.names[table.find(time)]
+    if name in (chosen or []) or name == when:
+        other = "times" if name == when else "values"
+        raise InputError(
+            f"{table.name}: series={name!r} is also a column of {other}; expected another column"
+        )
+    parts, whole = split_series(table, name), without_column(table, name)
+    longest = max(parts.values(), key=len)
+    at = _time_column(longest, when, chosen)
+    clock = _common_clock(parts, longest, at)
+    starts = {key: _start(part, at, clock) for key, part in parts.items()}
+    numbers, left_out = _numbers(whole, at, chosen)
+    long, found = LongFormat(name, [whole.names[i] for i in numbers]), dict[str, Values]()
+    for key, part in parts.items():
+        own = clock and replace(clock, begin=part.rows[0][at or 0].strip())
+        steps = _steps(part, at, own, missing, "" if time is not None else IGNORE)
+        read = {i: part.numbers(i, missing="nan") for i in numbers}
+        _refuse_holes(part, read, missing)
+        for i, values in read.items():
+            label, one = long.name(key, part.names[i]), _values(values, steps, missing)
+            if label in found:
+                raise InputError(
+                    f"{table.name}: two series are called {label!r}; rename a column or a series"
+                )
+            found[label] = replace(one, begin=one.begin + starts[key] - min(starts.values()))
+    earliest = parts[min(starts, key=lambda key: starts[key])]
+    clock = clock and replace(clock, begin=earliest.rows[0][at or 0].strip())
+    when = None if at is None else whole.names[at]
+    return TimeTable(table.name, when, clock, found, left_out, max(each.end for each in found.values()), long)
+
+
+def _common_clock(parts: Mapping[str, Table], longest: Table, at: int | None) -> TimeIndex | None:
+    """Return the time index of the longest series, in the format of all times; None without times."""
+    if at is None:
+        return None
+    times, format = longest.text(at), format_of([each for part in parts.values() for each in part.text(at)])
+    clock = infer_time_index(times, format) or infer_time_index(
+        times
+    )  # one bad field hides the format of all
+    if clock is None:
+        _refuse(longest, at, "", numbers=True)
+        raise InputError(
+            f"{longest.name}: column {longest.names[at]!r}: expected times that rise within each series"
+        )
+    return clock
+
+
+def _start(part: Table, at: int | None, clock: TimeIndex | None) -> int:
+    """Return the step of the first row of a series, counted from the start of the clock."""
+    if at is None or clock is None:
+        return 0
+    number = clock.numbers([part.rows[0][at]])[0]
+    if number is None:
+        raise InputError(
+            f"{part.location(0, at)}: {part.rows[0][at]!r} is not a whole number of steps from {clock.begin!r}; expected "
+            "the same steps in all series: forecast the others separately, or use time='none' to ignore times"
+        )
+    return number
 
 
 def _time_column(table: Table, time: Column | None, columns: Sequence[Column] | None) -> int | None:

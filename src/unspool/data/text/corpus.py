@@ -30,6 +30,7 @@ import numpy as np
 from unspool.data.text import cache as prepared
 from unspool.data.text.clean import Cleaner
 from unspool.data.text.id_buffer import IdBuffer
+from unspool.data.text.lines import END, line_source, split_lines
 from unspool.data.text.numbering import build_vocab, translation
 from unspool.data.text.parts import (
     PARTS,
@@ -46,7 +47,7 @@ from unspool.data.text.source import Names, Source, resolve, source_names
 from unspool.data.tokens.registry import Tokenizer, make_tokenizer
 from unspool.data.tokens.subword import leading
 from unspool.data.tokens.vocab import Vocab
-from unspool.errors import EmptyInput
+from unspool.errors import EmptyInput, InputError
 from unspool.kernels.arrays import Ids, Whole
 from unspool.storage.files import as_path
 from unspool.storage.staging import atomic_folder
@@ -70,6 +71,11 @@ class Corpus:
         """The three splits in order."""
         return [self.train, self.valid, self.test]
 
+    @property
+    def end(self) -> int | None:
+        """The token that ends a line, where every line is a sequence of its own."""
+        return line_end(self.vocab, self.settings)
+
     def encode(self, text: str) -> Ids:
         """Return the ids of a text; tokens outside the vocabulary become ``<unk>`` and are counted in ``vocab.unknown_met``."""
         return encode_text(text, self.vocab, self.tokenizer, self.settings)
@@ -79,6 +85,17 @@ class Corpus:
         return decode_ids(self.vocab, self.tokenizer, ids)
 
 
+def line_end(vocab: Vocab, settings: TextConfig) -> int | None:
+    """Return the token that ends a line, where every line is a sequence of its own; else None."""
+    if not settings.lines:
+        return None
+    if END not in vocab.token_to_idx:
+        raise InputError(
+            f"lines with min_freq {settings.min_freq}: the line end itself became <unk>; choose a lower min_freq"
+        )
+    return vocab.token_to_idx[END]
+
+
 def encode_text(text: str, vocab: Vocab, tokenizer: Tokenizer, settings: TextConfig) -> Ids:
     """Return the ids (n,) of a text, read with these settings; unknown tokens become ``<unk>``."""
     return np.array(vocab[tokenizer.encode_text(as_read(text, tokenizer, settings))], np.int32)
@@ -86,7 +103,7 @@ def encode_text(text: str, vocab: Vocab, tokenizer: Tokenizer, settings: TextCon
 
 def as_read(text: str, tokenizer: Tokenizer, settings: TextConfig) -> str:
     """Return a text with line ends and cleaning as in the settings."""
-    if settings.newlines == "lf" or settings.clean:
+    if settings.newlines == "lf" or settings.clean or settings.lines:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(Cleaner(tokenizer.line_joint).clean([text])) if settings.clean else text
 
@@ -140,6 +157,7 @@ def prepare(
     reserved: tuple[str, ...] = (),
     errors: str = "strict",
     newlines: str = "keep",
+    lines: bool = False,
     extends: tuple[Vocab, Tokenizer] | None = None,
 ) -> Corpus:
     """Read a text, split it into tokens, number these and return them as a corpus.
@@ -149,7 +167,7 @@ def prepare(
     settings; ``into`` is a folder to store one for `open_corpus`. With ``extends``, tokens are made by that tokenizer, and
     those of that vocabulary keep their ids. The other arguments are the fields of `TextConfig`.
     """
-    settings = TextConfig(tokens, clean, split, min_freq, tuple(reserved), errors, newlines)
+    settings = TextConfig(tokens, clean, split, min_freq, tuple(reserved), errors, newlines, lines)
     groups = [resolve(sources)]
     if valid is not None or test is not None:
         groups += [[] if names is None else resolve(names) for names in (valid, test)]
@@ -172,7 +190,10 @@ def open_corpus(folder: Path, settings: TextConfig) -> Corpus:
 
 def read_part(sources: Names, vocab: Vocab, tokenizer: Tokenizer, settings: TextConfig) -> Part:
     """Read a text with an existing vocabulary; unknown tokens become ``<unk>`` and are counted."""
-    text = _Numbered([resolve(sources)], tokenizer, settings)
+    found = resolve(sources)
+    if settings.lines:
+        found = line_source(found, settings, as_bytes=tokenizer.reads_bytes)
+    text = _Numbered([found], tokenizer, settings)
     text.fill()
     span = (0, len(text.buffer))
     text.require_tokens([span])
@@ -212,6 +233,8 @@ def _prepare(
     extends: tuple[Vocab, Tokenizer] | None = None,
 ) -> Corpus:
     old, tokenizer = extends or (None, make_tokenizer(settings.tokens, newlines=not settings.clean))
+    if settings.lines:
+        groups = _as_lines(groups, tokenizer, settings)
     text = _Numbered(groups, tokenizer, settings, path)
     learned = text.learn(TRAIN if settings.split is None else settings.split[0])
     text.fill()
@@ -232,6 +255,14 @@ def _prepare(
         for name, (start, stop), width, missed, end in zip(PARTS, spans, widths, unknown, ends, strict=True)
     )
     return Corpus(train, valid, test, vocab, tokenizer, settings, erased)
+
+
+def _as_lines(groups: list[list[Source]], tokenizer: Tokenizer, settings: TextConfig) -> list[list[Source]]:
+    """Return one group of lines per split."""
+    as_bytes = tokenizer.reads_bytes
+    if len(groups) > 1:
+        return [line_source(group, settings, as_bytes=as_bytes) for group in groups]
+    return split_lines(groups[0], settings, as_bytes=as_bytes)
 
 
 class _Numbered:

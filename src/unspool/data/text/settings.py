@@ -20,6 +20,7 @@ class TextConfig:
     reserved: tuple[str, ...] = ()
     errors: str = "strict"
     newlines: str = "keep"
+    lines: bool = False
 
     def __post_init__(self) -> None:
         check_reading(self.errors, self.newlines)
@@ -32,6 +33,11 @@ class TextConfig:
         ):
             raise InputError(
                 f"split is {self.split}; expected three fractions that add up to 1, the first above 0"
+            )
+        if self.lines and (self.clean or self.tokens.startswith(("subword", "jieba"))):
+            other = "clean" if self.clean else f"tokens={self.tokens}"
+            raise InputError(
+                f"lines with {other}: line ends would not be tokens; choose char, byte, word or space, without clean"
             )
         if isinstance(self.reserved, str):
             raise InputError(

@@ -1,19 +1,13 @@
 // Requests to the server. The token comes in the address and travels in a header.
+import { openBinary } from "./format.js";
+import { answerOf, frozen, keyOf } from "./frozen.js";
 
 const TAB = Math.random().toString(36).slice(2, 12);
 const KEY = "unspool-token";
 let token = "";
 let serial = 0;
-const frozen = readFrozen(); // answers of a page saved as a file, by route and body
 const recorded = new Map(); // what was answered, for "save this view"
 
-// A saved page holds its answers in a block of JSON; a live one has none.
-function readFrozen() {
-  const node = document.getElementById("frozen");
-  return node ? JSON.parse(node.textContent) : null;
-}
-
-export const frozenPage = () => frozen;
 export const answers = () => recorded;
 
 // Take the token out of the address; true if there is one.
@@ -53,16 +47,18 @@ async function ask(route, body, lane = "") {
   throw new Refusal(found.error?.code ?? String(response.status), found.error?.message ?? response.statusText);
 }
 
-const keyOf = (route, body) => `${route} ${JSON.stringify(body ?? null, (key, value) => (["serial", "reading", "plane", "unfolding"].includes(key) ? undefined : value))}`;
-
-// GET without a body, POST with one; the answer is JSON.
-export async function call(route, body, lane) {
-  const key = keyOf(route, body);
+// GET without a body, POST with one; the answer is JSON, with arrays after it where there are some (see format.js).
+// finish(answer) may complete it before it is recorded.
+export async function call(route, body, lane, finish = (answer) => answer) {
   if (frozen) {
-    if (key in frozen.answers) return frozen.answers[key];
+    const held = answerOf(route, body);
+    if (held) return held;
     throw new Refusal("frozen", "");
   }
-  const answer = await (await ask(route, body, lane)).json();
+  const key = keyOf(route, body);
+  const response = await ask(route, body, lane);
+  const binary = response.headers.get("content-type") === "application/octet-stream";
+  const answer = finish(binary ? openBinary(await response.arrayBuffer()) : await response.json());
   recorded.delete(key);
   recorded.set(key, answer);
   if (recorded.size > 40) recorded.delete(recorded.keys().next().value);
@@ -74,11 +70,11 @@ export async function call(route, body, lane) {
 export function newest(route, lane = "") {
   let busy = false;
   let waiting = null;
-  async function run(body, done, failed) {
+  async function run(body, finish, done, failed) {
     busy = true;
     try {
       const mine = ++serial;
-      const answer = await call(route, { ...body, serial: mine }, lane);
+      const answer = await call(route, { ...body, serial: mine }, lane, finish);
       done(answer);
     } catch (refusal) {
       if (refusal.code === "superseded") done(null);
@@ -89,10 +85,10 @@ export function newest(route, lane = "") {
     waiting = null;
     if (next) run(...next);
   }
-  return (body) => new Promise((done, failed) => {
-    if (!busy) return void run(body, done, failed);
-    waiting?.[1](null);
-    waiting = [body, done, failed];
+  return (body, finish) => new Promise((done, failed) => {
+    if (!busy) return void run(body, finish, done, failed);
+    waiting?.[2](null);
+    waiting = [body, finish, done, failed];
   });
 }
 
@@ -107,6 +103,7 @@ export function download(name, text, kind = "text/csv") {
 
 // The numbers of a chart as the server writes them: GET without a body, POST with one.
 export async function csv(route, name, body) {
+  if (frozen) throw new Refusal("frozen", "");
   const response = await ask(`${route}${route.includes("?") ? "&" : "?"}csv=${name}`, body);
   download(`${name}.csv`, await response.text());
 }

@@ -1,6 +1,6 @@
 // The bar: the name, the views, the tour, sharing, language, theme, keys; and the line that says what is wrong.
-import { frozenPage } from "./api.js";
 import { el, icon, put, svg } from "./dom.js";
+import { frozen, whole } from "./frozen.js";
 import { fragment, openView, VIEWS } from "./link.js";
 import { otherLanguage, showKeys } from "./keys.js";
 import { saveView } from "./save.js";
@@ -77,7 +77,7 @@ export function bar() {
   const made = el("header", { class: "bar" },
     el("span", { class: "brand" }, svg("svg", { viewBox: "0 0 30 24", "aria-hidden": "true" }, svg("path", { d: THREAD })), "unspool"),
     el("nav", { class: "views", "aria-label": t("common.views") }, ...links.values()),
-    el("div", { class: "tools" }, el("button", { class: "quiet", id: "tour", text: t("common.tour"), onclick: openTour }), ...(frozenPage() ? [] : sharing()),
+    el("div", { class: "tools" }, ...(frozen ? [] : [el("button", { class: "quiet", id: "tour", text: t("common.tour"), onclick: openTour }), ...sharing()]),
       quiet("language", "common.languageName", otherLanguage, t("common.language")), quiet("theme", "common.theme", otherTheme, icon("theme")), quiet("keys", "common.keys", showKeys, "?")),
     wrong);
   made.update = () => {
@@ -94,7 +94,7 @@ export function bar() {
 }
 
 function trouble() {
-  if (state.online === "frozen") return t("common.frozen", { date: frozenPage().date });
+  if (frozen) return whole ? `${frozen.title}. ${t("common.inspected")}${frozen.cut ? ` ${t("common.cut", frozen.cut)}` : ""}` : t("common.frozen", { date: frozen.date });
   if (state.online === "refused") return t("common.refused");
   if (state.online === "gone") {
     const command = currentRun()?.resume;

@@ -43,18 +43,40 @@ export function glyph(token) {
   return token.replace(/\n/g, "↵").replace(HIDDEN, (each) => `‹${each.codePointAt(0).toString(16)}›`);
 }
 
-// Base64 arrays of the server as typed arrays with .shape; "scale" of packed ones is kept.
 const KINDS = { f4: Float32Array, f8: Float64Array, i4: Int32Array, u1: Uint8Array };
+
+// An array of an answer as a typed array with .shape: it is one already, or base64 in JSON (the stream, a saved page).
 export function decode(array) {
-  if (!array) return null;
+  if (!array || ArrayBuffer.isView(array)) return array ?? null;
   const raw = atob(array.data);
   const bytes = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
   const made = new KINDS[array.dtype](bytes.buffer);
   made.shape = array.shape;
-  made.scale = array.scale;
   return made;
 }
 
-// The value of a byte of a packed array.
-export const unpack = (packed, i) => ((packed[i] - 128) / 127) * packed.scale;
+// The opposite, for JSON.stringify(…, encode): typed arrays as base64.
+export function encode(key, value) {
+  if (!ArrayBuffer.isView(value)) return value;
+  const bytes = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+  let raw = "";
+  for (let i = 0; i < bytes.length; i += 8192) raw += String.fromCharCode(...bytes.subarray(i, i + 8192));
+  return { dtype: Object.keys(KINDS).find((name) => value instanceof KINDS[name]), shape: value.shape, data: btoa(raw) };
+}
+
+// An answer in binary: the length of its JSON, the JSON, and the arrays at their offsets.
+export function openBinary(buffer) {
+  const begin = 4 + new DataView(buffer).getUint32(0, true);
+  const open = (found) => {
+    if (found === null || typeof found !== "object" || typeof found[0] === "string") return found;
+    if (found.dtype !== undefined && found.at !== undefined) {
+      const made = new KINDS[found.dtype](buffer, begin + found.at, found.shape.reduce((product, n) => product * n, 1));
+      made.shape = found.shape;
+      return made;
+    }
+    for (const [key, value] of Object.entries(found)) found[key] = open(value);
+    return found;
+  };
+  return open(JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, begin - 4))));
+}

@@ -1,14 +1,15 @@
 // Single keys, everywhere but in fields of their own; they can be switched off (WCAG 2.1.4).
 import { call } from "./api.js";
 import { clamp, el } from "./dom.js";
+import { frozen, remember, remembered } from "./frozen.js";
 import { VIEWS } from "./link.js";
 import { currentRun, set, state, updateShown } from "./state.js";
 import { otherTheme } from "./theme.js";
 import { t } from "./words.js";
 
-const OFF = "unspool-keys-off";
+const OFF = "keys-off";
 let mounted = () => null;
-const lettersOn = () => localStorage.getItem(OFF) !== "1";
+const lettersOn = () => remembered(OFF) !== "1";
 
 export const otherLanguage = () => set({ lang: state.lang === "en" ? "zh" : "en" });
 export const undo = () => set({ edits: state.edits.slice(0, -1) });
@@ -25,7 +26,7 @@ function moveTime(to) {
 }
 
 const train = (action) => call("/api/train", { action }).catch(() => {});
-const starts = () => ["paused", "training"].includes(currentRun()?.status);
+const starts = () => !frozen && ["paused", "training"].includes(currentRun()?.status);
 
 function actions(event) {
   const far = event.shiftKey ? 10 : 1;
@@ -54,13 +55,13 @@ const dialog = el("dialog", { class: "sheet", "aria-labelledby": "keys-title" })
 
 export function showKeys() {
   const rows = [
-    [["←", "→"], t("common.keyTime")], [["Home", "End"], t("common.keyEnds")], [["Space"], t("common.keyPlay")], [["[", "]"], t("common.keyUpdate")],
-    [["g"], t("common.keyTrain")], [["n"], t("common.keyOne")], [["z"], t("common.keyUndo")], ...(mounted()?.help ?? []),
-    [["1", "5"], t("common.keyViews")], [["d"], t("common.keyTheme")], [["l"], t("common.keyLanguage")], [["?"], t("common.keyHelp")],
+    [["←", "→"], t("common.keyTime")], [["Home", "End"], t("common.keyEnds")], [["Space"], t("common.keyPlay")],
+    ...(frozen ? [] : [[["[", "]"], t("common.keyUpdate")], [["g"], t("common.keyTrain")], [["n"], t("common.keyOne")], [["z"], t("common.keyUndo")]]), ...(mounted()?.help ?? []),
+    [["1", String(VIEWS.length)], t("common.keyViews")], [["d"], t("common.keyTheme")], [["l"], t("common.keyLanguage")], [["?"], t("common.keyHelp")],
   ];
   const list = el("dl", { class: "keys" });
   for (const [caps, words] of rows) list.append(el("dt", {}, ...caps.flatMap((cap, i) => [i ? " " : "", el("kbd", { text: cap })])), el("dd", { text: words }));
-  const letters = el("input", { type: "checkbox", id: "letters", checked: lettersOn(), onchange: () => localStorage.setItem(OFF, letters.checked ? "0" : "1") });
+  const letters = el("input", { type: "checkbox", id: "letters", checked: lettersOn(), onchange: () => remember(OFF, letters.checked ? "0" : "1") });
   dialog.replaceChildren(el("h2", { id: "keys-title", text: t("common.keys") }), list,
     el("p", { class: "check" }, letters, el("label", { for: "letters", text: t("common.keyLetters") })),
     el("p", { class: "row" }, el("button", { text: t("common.close"), onclick: () => dialog.close() })));

@@ -1,10 +1,11 @@
 // The state of the page as a short text: in the address, and as "copy this view" for other people's studios.
 import { call } from "./api.js";
+import { frozen } from "./frozen.js";
 import { currentRun, giveParts, linked, set, state, updateShown } from "./state.js";
 
 const SETTINGS = ["cell", "hidden", "layers", "activation", "pattern", "feedback", "embedding", "learning_rate", "seed", "steps", "bptt", "batch_size", "window", "dropout", "optimiser", "schedule", "clip"];
 const NUMBERS = new Set(["hidden", "layers", "embedding", "learning_rate", "seed", "steps", "batch_size", "window", "dropout", "clip"]);
-export const VIEWS = ["learn", "read", "units", "back", "unfold"];
+export const VIEWS = frozen?.views ?? ["learn", "read", "units", "back", "unfold"];
 
 // What this tab looks at; with the run's settings if `whole`, so that another studio can train the same.
 export function fragment(whole = false) {

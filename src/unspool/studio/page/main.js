@@ -1,10 +1,11 @@
 // Boot: the bar, the strip, one view at a time, and the frame loop of what moves by itself.
-import { frozenPage, takeToken } from "./api.js";
+import { takeToken } from "./api.js";
 import { bar } from "./bar.js";
 import { calm, el } from "./dom.js";
 import { startDrop } from "./forms.js";
+import { frozen, remember, remembered } from "./frozen.js";
 import { startKeys } from "./keys.js";
-import { rememberView, restoreView } from "./link.js";
+import { rememberView, restoreView, VIEWS } from "./link.js";
 import { refreshReading, startReading } from "./reading.js";
 import { frozenState } from "./save.js";
 import { set, state, watch } from "./state.js";
@@ -45,7 +46,7 @@ function show(main) {
   shownView = state.view;
   main.className = `view-${state.view}`;
   main.replaceChildren();
-  document.title = `${t(`common.${state.view}`)} · unspool studio`;
+  document.title = `${t(`common.${state.view}`)} · ${frozen?.title ?? "unspool studio"}`;
   mounted = views[state.view].mount(main);
   update(new Set(Object.keys(state)));
 }
@@ -56,7 +57,7 @@ function update(changed) {
 }
 
 function changedState(changed) {
-  for (const key of REMEMBERED) if (changed.has(key)) localStorage.setItem(`unspool-${key}`, state[key]);
+  for (const key of REMEMBERED) if (changed.has(key)) remember(key, state[key]);
   if (changed.has("lang")) return build();
   if (changed.has("view") && state.view !== shownView) {
     mounted?.unmount?.();
@@ -65,7 +66,7 @@ function changedState(changed) {
     scrollTo(0, 0);
   } else update(changed);
   if (changed.has("playing") && state.playing) requestAnimationFrame(play);
-  if (!frozenPage()) rememberView();
+  if (!frozen) rememberView();
 }
 
 let last = 0;
@@ -82,27 +83,27 @@ function play(time) {
 }
 
 function preferences() {
-  const lang = localStorage.getItem("unspool-lang") ?? (navigator.language?.startsWith("zh") ? "zh" : "en");
-  set({ lang: lang === "zh" ? "zh" : "en", theme: ["light", "dark"].find((each) => each === localStorage.getItem("unspool-theme")) ?? "" });
+  const lang = remembered("lang") ?? (navigator.language?.startsWith("zh") ? "zh" : "en");
+  set({ lang: lang === "zh" ? "zh" : "en", theme: ["light", "dark"].find((each) => each === remembered("theme")) ?? "" });
 }
 
 function start() {
   preferences();
-  const token = takeToken();
+  const token = !frozen && takeToken();
   set({ text: t("read.sample") });
-  if (frozenPage()) set(frozenState());
+  if (frozen) set(frozenState());
   else restoreView();
   startTheme();
   build();
   watch(changedState);
   startKeys(() => mounted);
-  startDrop();
+  if (!frozen) startDrop();
   startTour();
   startReading(() => views[state.view].reads);
-  if (frozenPage()) refreshReading();
+  if (frozen) refreshReading();
   else if (token) startStream();
   else set({ online: "refused" });
-  if (state.view === "read" && !calm() && !state.t && !frozenPage()) set({ playing: true });
+  if (state.view === "read" && !calm() && !state.t && !frozen) set({ playing: true });
 }
 
 start();

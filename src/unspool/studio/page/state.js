@@ -29,6 +29,7 @@ export const state = {
 
 const watchers = new Set();
 let pending = null;
+let painting = null; // work for the end of the frame that is being painted
 
 export function set(changes) {
   for (const [key, value] of Object.entries(changes)) {
@@ -51,7 +52,17 @@ export function touch(key) {
 function paint() {
   const changed = pending;
   pending = null;
+  painting = [];
   for (const watcher of [...watchers]) watcher(changed);
+  const works = painting;
+  painting = null;
+  for (const work of works) work();
+}
+
+// Do something at the end of this frame, or in the next one.
+export function inFrame(work) {
+  if (painting) painting.push(work);
+  else requestAnimationFrame(work);
 }
 
 // Run watcher(changed) after changes; returns a function that ends it.

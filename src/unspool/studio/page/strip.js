@@ -4,6 +4,7 @@ import { linear } from "./charts/axes.js";
 import { pathOf } from "./charts/lines.js";
 import { el, icon, put, svg, turnIcon } from "./dom.js";
 import { fixed, grouped } from "./format.js";
+import { frozen, whole } from "./frozen.js";
 import { openFork, openNew, openText } from "./forms.js";
 import { currentRun, set, state, updateShown } from "./state.js";
 import { redraw } from "./theme.js";
@@ -63,7 +64,7 @@ export function strip() {
   const [which, at, train, valid] = [el("dt", { text: t("strip.update") }), el("dd"), el("dd"), el("dd")];
   const newest = el("button", { class: "small go-update", id: "newest", text: t("strip.newest"), "aria-label": t("strip.newestLabel"), onclick: () => set({ u: null }) });
   const said = el("p", { class: "unseen", role: "status" });
-  const made = el("section", { class: "strip", "aria-label": t("strip.label") },
+  const made = el("section", { class: `strip${frozen ? " still" : ""}`, "aria-label": t("strip.label") },
     el("div", { class: "run-box" }, picker, menu), el("div", { class: "transport" }, go, one, slow), updates,
     el("dl", { class: "now" }, el("div", { class: "at" }, which, at), el("div", { class: "train" }, el("dt", { text: t("strip.train") }), train), el("div", {}, el("dt", { text: t("strip.valid") }), valid)),
     el("div", { class: "ends" }, newest, fork), said);
@@ -76,6 +77,7 @@ export function strip() {
     const message = messageOf(run);
     put(said, message);
     facts.title = message;
+    picker.disabled = Boolean(frozen);
     put(facts, message ? message : run?.cell ? t("strip.facts", { cell: CELLS[run.cell] ?? run.cell, hidden: run.hidden, rate: Number(run.learning_rate.toPrecision(6)), seed: run.seed }) : run ? t(`strip.status_${status}`) : "");
     const moves = status === "training";
     const may = state.online === "live" && (moves || status === "paused");
@@ -142,7 +144,7 @@ function updateSlider() {
     slider.max = run?.steps || 1;
     slider.min = 0;
     slider.value = u;
-    slider.disabled = !run?.step;
+    slider.disabled = !run?.step || whole;
     const across = `${run?.steps ? (100 * u) / run.steps : 0}%`;
     line.style.left = later.style.left = across;
     slider.setAttribute("aria-valuetext", t("strip.updateText", { u, n: run?.steps ?? 0, train: fixed(now.train, 2), valid: fixed(now.valid, 2) }));

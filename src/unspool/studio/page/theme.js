@@ -1,6 +1,6 @@
 // Light or dark, and the colours of the two maps as numbers that a canvas can paint with.
 import { el } from "./dom.js";
-import { set, state, watch } from "./state.js";
+import { inFrame, set, state, watch } from "./state.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 let table = null;
@@ -52,31 +52,36 @@ const clamp = (x) => Math.max(0, Math.min(255, Math.round(x)));
 export const seqColour = (share) => css(colours("seq")[clamp(255 * share)]);
 export const divColour = (value) => css(colours("div")[clamp(127.5 * (1 + value))]);
 
-// Draw now, and again when the size of a node or the theme changes, until the node has left the page.
-const drawn = new Map();
-const sizes = new ResizeObserver((entries) => {
-  for (const { target } of entries) for (const [draw, node] of drawn) if (node === target) draw();
+// Draw in this frame, and again when the size of a node or the theme changes, until the node has left the page. Sizes come from
+// the observer: asking an element for its own would make the browser lay out the page first.
+const drawn = new Map(); // draw → its node
+const sizes = new WeakMap();
+const observer = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    sizes.set(target, [target.clientWidth, target.clientHeight]);
+    for (const [draw, node] of drawn) if (node === target) draw();
+  }
 });
 
 export function redraw(node, paint) {
   let pending = false;
+  let seen = false;
   const draw = () => {
     if (pending) return;
     pending = true;
-    requestAnimationFrame(() => {
+    inFrame(() => {
       pending = false;
       if (node.isConnected) {
-        if (node.clientWidth) paint(node.clientWidth, node.clientHeight);
-      } else if (seen) end();
-      seen ||= node.isConnected;
+        seen = true;
+        const [width, height] = sizes.get(node) ?? [0, 0];
+        if (width) paint(width, height);
+      } else if (seen) {
+        drawn.delete(draw);
+        observer.unobserve(node);
+      }
     });
   };
-  let seen = false;
-  const end = () => {
-    drawn.delete(draw);
-    sizes.unobserve(node);
-  };
   drawn.set(draw, node);
-  sizes.observe(node);
+  observer.observe(node);
   return draw;
 }

@@ -186,15 +186,6 @@ def fit_member(
             yield replace(event, steps=ensemble.steps)
 
 
-def sizes_of_errors(fitted: FittedMember, z: Real, known: NDArray[np.bool_], count: int) -> Real:
-    """Return the absolute errors (n H) of the origins beyond the first `count` values."""
-    layout = fitted.layout
-    origins = np.arange(count, len(z) - layout.horizon + 1)
-    y, level, spread = fitted.answers(z, origins, 0)
-    truth = read_targets(layout, fitted.units, z, origins, level, spread)
-    return _scored(np.abs(y - truth), known, origins)
-
-
 def quantiles(errors: Real, level: float) -> Real:
     """Return the half-width of the interval for every step: (2), averaged over neighbouring steps.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from unspool.data.series.time_index import TimeIndex
+from unspool.data.series.time_table import LongFormat
 from unspool.errors import FileError
 from unspool.model.sequence_network import Network
 from unspool.storage import run_folder
@@ -16,7 +17,13 @@ from unspool.storage.log import RunLog
 from unspool.storage.tensors import check_array, read_arrays
 from unspool.tasks.forecast.ensemble import Ensemble, fit_member
 from unspool.tasks.forecast.forecaster import Forecaster
-from unspool.tasks.forecast.store import KIND, ForecastWriter, read_forecasters, write_forecasters
+from unspool.tasks.forecast.store import (
+    KIND,
+    ForecastWriter,
+    describe_column,
+    read_forecasters,
+    write_forecasters,
+)
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
 from unspool.training.state import FINISHED, TrainingState
@@ -33,10 +40,14 @@ class ForecastRun:
     clock: TimeIndex | None = None
     begins: dict[str, int] | None = None
     """The number of each column's first value."""
+    long: LongFormat | None = None
+    """The columns of a long table; None: each series was a column."""
 
     def save(self, path: str | Path, **more: Any) -> None:
         """Write the fitted forecasters as a new run; `more` goes into its config."""
-        write_forecasters(self.forecasters, path, more, time=self.time, clock=self.clock, begins=self.begins)
+        write_forecasters(
+            self.forecasters, path, more, time=self.time, clock=self.clock, begins=self.begins, long=self.long
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -47,8 +58,9 @@ class ForecastRun:
         """Write a new run before the first update; `more` goes into its config."""
         state = next(iter(ensembles.values())).state(0)
         write_forecasters(
-            self.forecasters, path, more, time=self.time, clock=self.clock, begins=self.begins, state=state
-        )
+            self.forecasters, path, more, time=self.time, clock=self.clock, begins=self.begins, long=self.long,
+            state=state,
+        )  # fmt: skip
 
 
 def load_forecasts(path: str | Path) -> Forecaster | ForecastRun:
@@ -112,7 +124,9 @@ class ForecastFit:
         out, log = self.writer.out, self.writer.log
         assert out is not None and log is not None
         self.writer.save_networks()
-        run_folder.write_config(out, KIND, run_folder.read_config(out, KIND) | {"scores": dict(scores)})
+        columns = {name: describe_column(model) for name, model in self.run.forecasters.items()}
+        content = run_folder.read_config(out, KIND) | {"columns": columns, "scores": dict(scores)}
+        run_folder.write_config(out, KIND, content)
         self.writer.add({"event": "fitted", "step": self.step, "seconds": self.state.seconds})
         log.position()
         remove_state(out)

@@ -16,6 +16,7 @@ from typing import Any, NotRequired, TypedDict
 import numpy as np
 
 from unspool.data.series.time_index import TimeIndex
+from unspool.data.series.time_table import LongFormat
 from unspool.data.series.windows import WindowScale, WindowSpec
 from unspool.errors import FileError, InputError
 from unspool.model.network import Model
@@ -24,6 +25,7 @@ from unspool.model.sequence_network import Network
 from unspool.storage import run_folder, tensors
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
+from unspool.tasks.forecast.answer import NETWORK, StoredModels, restored, stored
 from unspool.tasks.forecast.ensemble import FittedMember
 from unspool.training.provenance import provenance, sha256_of
 from unspool.training.state import TrainingState
@@ -42,6 +44,7 @@ def write_forecasters(
     time: str | None = None,
     clock: TimeIndex | None = None,
     begins: Mapping[str, int] | None = None,
+    long: LongFormat | None = None,
     state: TrainingState[Network] | None = None,
 ) -> None:
     """Write forecasters, by column, as a new run with the times of their series; `more` goes into the config.
@@ -53,11 +56,12 @@ def write_forecasters(
             "the fit of this Forecaster has not ended: resume its run, or fit again; then save it"
         )
     with run_folder.new_run(path) as folder:
-        columns = {name: _described(model) for name, model in forecasters.items()}
+        columns = {name: describe_column(model) for name, model in forecasters.items()}
         content = {
             "time": time,
             "clock": None if clock is None else asdict(clock),
             "begins": begins or dict.fromkeys(columns, 0),
+            **({} if long is None else {"long": asdict(long)}),
             "columns": columns,
             "provenance": _provenance(list(forecasters.values())),
         }
@@ -106,6 +110,7 @@ class Column(TypedDict):
     units: _Units
     network: SequenceConfig
     members: int
+    models: NotRequired[StoredModels]
 
 
 class ForecastConfig(TypedDict):
@@ -115,13 +120,14 @@ class ForecastConfig(TypedDict):
     clock: TimeIndex | None
     begins: dict[str, int]
     columns: dict[str, Column]
+    long: NotRequired[LongFormat]
     provenance: NotRequired[dict[str, Any]]
 
 
 def read_forecasters(
     made: type[Any], path: str | Path
-) -> tuple[dict[str, Any], str | None, TimeIndex | None, dict[str, int]]:
-    """Read forecasters of a class from a run: by column, the column of times, the times, the columns' first values."""
+) -> tuple[dict[str, Any], str | None, TimeIndex | None, dict[str, int], LongFormat | None]:
+    """Read a run: forecasters of a class by column, the column of times, the times, the columns' first values, the format."""
     where, place = Path(path) / run_folder.CONFIG, Path(path) / run_folder.MODEL
     content = read_as(ForecastConfig, run_folder.read_config(path, KIND), where)
     arrays, _ = tensors.read_arrays(place)
@@ -134,16 +140,19 @@ def read_forecasters(
     ):
         raise FileError(f"{where}: damaged or manipulated: columns and begins do not belong together")
     found: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {}
+    for key, array in arrays.items():
+        number, _, rest = key.partition(".")
+        parts.setdefault(number, {})[rest] = array
     for i, (name, column) in enumerate(content["columns"].items()):
-        at = f"{i}."
-        own = {key.removeprefix(at): array for key, array in arrays.items() if key.startswith(at)}
+        own = parts.get(str(i), {})
         model = read_as(made, column["arguments"], where, f"columns.{name}.arguments")
         check_column(column, model.horizon, own, where)
         found[name] = _restored(model, column, own, place)
         found[name].unfinished_ = unfinished
         if (made_with := content.get("provenance")) is not None:
             found[name].provenance_ = made_with
-    return found, content["time"], content["clock"], begins
+    return found, content["time"], content["clock"], begins, content.get("long")
 
 
 def check_column(column: Column, horizon: int, arrays: Mapping[str, Any], path: Path) -> None:
@@ -166,7 +175,8 @@ def _provenance(models: list[Any]) -> dict[str, Any]:
     return first | {"data_sha256": sha256_of(np.asarray(model.history_).tobytes() for model in models)}
 
 
-def _described(model: Any) -> dict[str, Any]:
+def describe_column(model: Any) -> dict[str, Any]:
+    """Return what a config says about the forecaster of a column."""
     if not hasattr(model, "fitted_"):
         raise InputError("this Forecaster is not fitted yet: there is nothing to save")
     fitted = model.fitted_
@@ -176,7 +186,7 @@ def _described(model: Any) -> dict[str, Any]:
         "units": {"mean": fitted.units.mean, "spread": fitted.units.std},
         "network": fitted.networks[0].config.to_json(),
         "members": len(fitted.networks),
-    }
+    } | ({"models": stored(model.models_, model.answer_)} if model.models_ else {})
 
 
 def _arrays(model: Any) -> dict[str, Any]:
@@ -205,6 +215,12 @@ def _restored(model: Any, column: Column, arrays: Mapping[str, Any], path: Path)
         networks.append(network_from(config, own, path))
     model.history_, model.errors_, model.trial_ = history, errors, None
     model.season_, model.change_ = layout.change.season, layout.change
+    model.models_, model.answer_ = {}, (NETWORK,)
+    if (models := column.get("models")) is not None:
+        try:
+            model.models_, model.answer_ = restored(models)
+        except InputError as error:
+            raise FileError(f"{path}: damaged or manipulated: {error}") from error
     model.fitted_ = FittedMember(
         layout, WindowScale(column["units"]["mean"], column["units"]["spread"], sizes), networks
     )

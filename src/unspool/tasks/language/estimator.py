@@ -34,7 +34,7 @@ from unspool.options import Arguments, build, declared, refuse_unknown
 from unspool.storage import run_folder
 from unspool.storage.files import as_path
 from unspool.tasks.language.run import run
-from unspool.tasks.language.text_model import TextModel
+from unspool.tasks.language.text_model import LineScore, TextModel
 from unspool.tasks.language.warm_start import WarmStart
 from unspool.training import options as o
 from unspool.training.dynamic import Learning, LearningReader
@@ -79,6 +79,7 @@ class LanguageModel(Arguments):
     min_freq: int = 0
     errors: str = "strict"
     newlines: str = "keep"
+    lines: bool = False
     validations: int = 12
     validation_tokens: int = 0
     order: int | None = None
@@ -93,6 +94,7 @@ class LanguageModel(Arguments):
     dropout: float | None = None
     recurrent_dropout: float | None = None
     batch_size: int | None = None
+    shards: int | None = None
     window: int | None = None
     restart: float | None = None
     learning_rate: float | None = None
@@ -184,6 +186,10 @@ class LanguageModel(Arguments):
     def reader(self, learning: Learning | None = None) -> LearningReader:
         """Return a reader that learns from the ids that it reads; see `TextModel.reader`."""
         return self.fitted.reader(learning)
+
+    def score_lines(self, lines: Sequence[str], *, mixture: bool = False) -> list[LineScore]:
+        """Return log P and perplexity of each line: every line by itself, from its beginning to its end."""
+        return self.fitted.score_lines(lines, mixture=mixture)
 
     def score(self, text: Texts, y: None = None, *, mixture: bool = False) -> float:
         """Return minus the nats per token of a text or a Path, by the network or by its mixture: higher is better."""

@@ -46,7 +46,10 @@ def first_share(corpus: Corpus) -> float:
 
 def whole_text(corpus: Corpus) -> Corpus:
     """Return a corpus whose training split is the whole text."""
-    ids = np.concatenate([part.ids for part in corpus.parts])
+    parts = [part.ids for part in corpus.parts]
+    if corpus.end is not None:  # the line end that a part begins with is already there
+        parts = [parts[0], *(ids[1:] for ids in parts[1:])]
+    ids = np.concatenate(parts)
     return replace(corpus, train=replace(corpus.train, ids=ids))
 
 
@@ -130,7 +133,7 @@ def _restore(state: TrainingState[Model], out: Path) -> None:
 def _mixture(measured: Mixture, corpus: Corpus, config: RunConfig) -> Mixture:
     """Return the mixture with n-grams of the whole text, in the shares that were fitted for the measured model."""
     ids = in_reading_order(corpus.train.ids, config.backward)
-    return Mixture(kneser_ney(count_ngrams(ids, len(corpus.vocab), measured.order)), measured.v)
+    return Mixture(kneser_ney(count_ngrams(ids, len(corpus.vocab), measured.order, corpus.end)), measured.v)
 
 
 def _save(writer: RunWriter, model: Model, step: int, mixture: Mixture | None) -> None:

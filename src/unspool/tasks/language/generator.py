@@ -55,6 +55,8 @@ class TextGenerator:
     """Reads a text, learns from it if `learning` is given, and generates its continuation, with `mixture` mixed with n-grams."""
 
     def __init__(self, model: TextModel, learning: Learning | None = None, *, mixture: bool = False) -> None:
+        if learning is not None:
+            model.refuse_lines("learn")
         self.model = model
         self.learning = learning
         self.learner: LearningReader | None = None
@@ -88,7 +90,8 @@ class TextGenerator:
         if self.learning is not None and len(ids):
             self._learn(ordered, self.learning, on_progress)
         else:
-            for token in ordered.tolist():
+            fresh = self.model.end is not None and self.pending is None
+            for token in self.model.start(text) if fresh else ordered.tolist():
                 self._take(token)
         self.before = ids.tolist() or self.before
 

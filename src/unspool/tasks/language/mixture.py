@@ -7,7 +7,7 @@ RUN/mixture.safetensors   the n-grams (keys and counts of every order), the para
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ class MixtureFields(TypedDict):
     K: int
     tokens: int
     network: str
+    end: NotRequired[int | None]
 
 
 class MixtureResult(NamedTuple):
@@ -89,8 +90,8 @@ def count_for_mixture(corpus: Corpus, orders: Orders, *, backward: bool) -> Coun
     """Count the n-grams of the training split, of these orders."""
     start = time.perf_counter()
     ids, K = in_reading_order(corpus.train.ids, backward), len(corpus.vocab)
-    levels = _count(ids, K, orders)
-    ngrams = kneser_ney(NgramCounts(levels, K, len(ids))) if levels else None
+    levels = _count(ids, K, orders, corpus.end)
+    ngrams = kneser_ney(NgramCounts(levels, K, len(ids), corpus.end)) if levels else None
     return Counted(ngrams, time.perf_counter() - start)
 
 
@@ -111,16 +112,22 @@ def mix(
         mixture = fit_mixture(ngrams, ids, network)
         log_probs = cross_fitted(mixture, ids, network)
     else:
-        valid = in_reading_order(corpus.valid.ids, backward)[:FITTED]
-        mixture = fit_mixture(ngrams, valid, log_prob(model, valid))
+        valid = _fitted_on(in_reading_order(corpus.valid.ids, backward), corpus.end)
+        mixture = fit_mixture(ngrams, valid, log_prob(model, valid, end=corpus.end))
         log_probs = mixture.log_prob(ids, network)
     return MixtureResult(mixture, measure(log_probs, *scored.widths_after_first(backward)), seconds)
 
 
-def _count(ids: Ids, K: int, orders: Orders) -> list[Level]:
+def _fitted_on(ids: Ids, end: int | None) -> Ids:
+    """Return the first tokens of the validation split, whole lines where lines are independent."""
+    first = ids[:FITTED]
+    return first if end is None else first[: int(np.flatnonzero(first == end)[-1]) + 1]
+
+
+def _count(ids: Ids, K: int, orders: Orders, end: int | None = None) -> list[Level]:
     """Count the n-grams of a text: the result depends on the text alone, if memory suffices."""
     levels = list[Level]()
-    counting = count_levels(ids, K, min(orders.most, len(ids))) if orders.most else iter(())
+    counting = count_levels(ids, K, min(orders.most, len(ids)), end) if orders.most else iter(())
     while BYTES * len(ids) <= available() and (level := next(counting, None)) is not None:
         levels.append(level)
         total = sum(len(each.keys) for each in levels)
@@ -143,7 +150,7 @@ def save_mixture(path: Path, mixture: Mixture, model: Model) -> None:
     arrays: dict[str, NDArray[Any]] = {"v": mixture.v}
     for n, level in enumerate(counts.levels, 1):
         arrays |= {f"keys.{n}": level.keys, f"counts.{n}": level.counts.astype(np.int32)}
-    metadata = {"order": counts.order, "K": counts.K, "tokens": counts.tokens}
+    metadata = {"order": counts.order, "K": counts.K, "tokens": counts.tokens, "end": counts.end}
     write_arrays(path, arrays, metadata | {"network": model.parameters.sha256})
 
 
@@ -156,8 +163,11 @@ def load_mixture(path: Path, model: Model) -> Mixture | None:
     if fields["network"] != model.parameters.sha256:
         return None
     order, K = fields["order"], fields["K"]
+    end = fields.get("end")
     if not 1 <= order <= len(arrays) or model.config.outputs != K or fields["tokens"] < order:
         raise FileError(f"{path}: damaged or manipulated: order, K or tokens is wrong")
+    if end is not None and not 0 <= end < K:
+        raise FileError(f"{path}: damaged or manipulated: end is {end}; expected a token of the vocabulary")
     v = check_array(arrays, "v", (order + 4,), path, np.float64)
     pairs = list[tuple[Whole, Whole]]()
     for n in range(1, order + 1):
@@ -173,4 +183,4 @@ def load_mixture(path: Path, model: Model) -> Mixture | None:
         ):
             raise FileError(f"{path}: damaged or manipulated: keys.{n} or counts.{n} is wrong")
         pairs.append((keys, counts.astype(np.int64)))
-    return Mixture(kneser_ney(NgramCounts(levels_from_keys(pairs, K), K, fields["tokens"])), v)
+    return Mixture(kneser_ney(NgramCounts(levels_from_keys(pairs, K), K, fields["tokens"], end)), v)

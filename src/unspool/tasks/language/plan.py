@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from unspool.data.batches.lines import LineBatches
 from unspool.data.batches.text_windows import Batches, random_batches, sequential_batches
 from unspool.data.text.corpus import Corpus
+from unspool.data.text.lines import line_spans
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import InputError
 from unspool.evaluation.language import in_reading_order
@@ -29,7 +31,7 @@ from unspool.training.choose_softmax import choose_softmax
 from unspool.training.deadline import StepBudget, early_validations
 from unspool.training.events import RunConfig
 from unspool.training.loop import Report, train
-from unspool.training.recipe import Recipe, choose_recipe
+from unspool.training.recipe import ROWS, TAU, Recipe, choose_recipe
 from unspool.training.state import TrainingState
 from unspool.training.timing import measure_update_rate
 
@@ -48,7 +50,8 @@ def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int,
     ids = in_reading_order(corpus.train.ids, config.backward)
     bias = measure_bias(training.model, train_text(training, probe), recipe.steps, ids, config.seed)
     K = shortest(bias, config.bptt_tolerance)
-    given = {"batch_size": rows_for(K, len(ids))} | config.given
+    S = config.given.get("shards", 1)
+    given = {"batch_size": -(-rows_for(K, len(ids)) // S) * S} | config.given
     return replace(config, bptt=f"truncated:{K}", given=given), bias
 
 
@@ -59,7 +62,7 @@ def plan(corpus: Corpus, config: RunConfig, clock: Callable[[], float]) -> RunCo
         tokens=len(corpus.train.ids),
         seconds=max(0.1, (60 * config.minutes - clock()) * (1 - VALIDATING)),
         measure=lambda recipe: _measured(corpus, config, recipe),
-        given=_with_softmax(corpus, _given(config)),
+        given=_with_softmax(corpus, _given(corpus, config)),
     )
     held_out = len(corpus.valid.ids)
     # A token costs a third of what it costs in training; all validations together stay within their share.
@@ -81,9 +84,11 @@ def _with_softmax(corpus: Corpus, given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _given(config: RunConfig) -> dict[str, Any]:
+def _given(corpus: Corpus, config: RunConfig) -> dict[str, Any]:
     """Return what is fixed of the recipe; an update every K1 steps is a window of K1 steps, and random windows need no restarts."""
     bptt, given = Truncation.parse(config.bptt), config.given
+    if corpus.end is not None:
+        return _sizes_of_lines(corpus, corpus.end) | given
     if config.batches == "random":
         given = given | {"restart": 0.0}
     if bptt.kind != "truncated":
@@ -94,6 +99,14 @@ def _given(config: RunConfig) -> dict[str, Any]:
             "give one of the two"
         )
     return given | {"window": bptt.K1}
+
+
+def _sizes_of_lines(corpus: Corpus, end: int) -> dict[str, Any]:
+    """Return a window as long as the mean line, and so many rows that an update reads as many tokens as one of other texts."""
+    _, lengths = line_spans(corpus.train.ids, end)
+    mean = max(1, round(float(lengths.mean())))
+    rows = max(1, min(ROWS * TAU // mean, len(lengths) // 4))
+    return {"window": mean, "batch_size": rows, "restart": 0.0}
 
 
 def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
@@ -111,7 +124,10 @@ def model_config(K: int, recipe: Recipe) -> ModelConfig:
 
 
 def batches_of(corpus: Corpus, config: RunConfig) -> Batches:
-    """Return the minibatches of the training part: in sequence, so that the state is carried, or at random."""
+    """Return the minibatches of the training part: in sequence, so that the state is carried, at random, or whole lines."""
+    if corpus.end is not None:
+        ids, rng = in_reading_order(corpus.train.ids, config.backward), np.random.default_rng(config.seed)
+        return LineBatches(ids, corpus.end, config.fixed.batch_size, rng)
     make = sequential_batches if config.batches == "sequential" else random_batches
     recipe, rng = config.fixed, np.random.default_rng(config.seed)
     return make(in_reading_order(corpus.train.ids, config.backward), recipe.batch_size, recipe.window, rng)
@@ -121,8 +137,8 @@ def build_state(corpus: Corpus, config: RunConfig, start: WarmStart | None = Non
     """Return a new model, or one that starts from a trained one, with its training state; refuse one that would not fit in memory."""
     recipe = config.fixed
     made = model_config(len(corpus.vocab), recipe)
-    refuse_too_large(made, recipe.batch_size, recipe.window, config.recompute)
     batches = batches_of(corpus, config)
+    refuse_too_large(made, recipe.batch_size, batches.tau, config.recompute)
     optimiser = make_optimiser(
         config.optimiser, learning_rate=recipe.learning_rate, clip=recipe.clip, decay=recipe.decay
     )
@@ -205,4 +221,5 @@ def train_text(
         recompute=config.recompute,
         carried=training.carried,
         restart=config.fixed.restart,
+        shards=config.fixed.shards,
     )

@@ -12,6 +12,7 @@ from collections.abc import Generator
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -190,7 +191,7 @@ def _score_best_again(training: TrainingState[Model], corpus: Corpus, config: Ru
     model, metadata = store.load_model(path)
     ids = in_reading_order(corpus.valid.ids, config.backward)
     training.best, training.best_step = (
-        validation_loss(model, ids, config.validation_tokens),
+        validation_loss(model, ids, config.validation_tokens, end=corpus.end),
         metadata["step"],
     )
 
@@ -214,7 +215,7 @@ def train_and_evaluate(
     """
     budget = step_budget(config, training.seconds, deadline)
     model, ids = training.model, in_reading_order(corpus.valid.ids, config.backward)
-    validate = partial(validation_loss, model, ids, config.validation_tokens)
+    validate = partial(validation_loss, model, ids, config.validation_tokens, end=corpus.end)
     events = fit(
         training,
         train_text(training, config, budget),
@@ -258,7 +259,7 @@ def _evaluate(
     """
     part = corpus.test if has_test(corpus) else corpus.valid
     ids, found = in_reading_order(part.ids, config.backward), [np.zeros(0)]
-    for scored in log_prob_windows(model, ids):
+    for scored in log_prob_windows(model, ids, end=corpus.end):
         found.append(scored)
         yield Scoring(sum(map(len, found)), len(ids) - 1)
     log_probs = np.concatenate(found)
@@ -289,8 +290,11 @@ def _sample_steps(steps: int) -> set[int]:
 
 def _sample(model: Model, corpus: Corpus, config: RunConfig) -> str:
     """Return a text that the model generates after the first tokens of the validation part."""
-    prompt = in_reading_order(corpus.valid.ids, config.backward)[:8].tolist()
+    lines = corpus.end is not None
+    prompt = in_reading_order(corpus.valid.ids, config.backward)[: 1 if lines else 8].tolist()
     ids = sample(model, prompt, 64, seed=config.seed)
+    if lines:  # the first one only
+        ids = list(takewhile(lambda token: token != corpus.end, ids))
     return corpus.decode(in_reading_order(np.array(ids), config.backward).tolist())
 
 

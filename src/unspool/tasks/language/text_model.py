@@ -12,24 +12,26 @@ array([1, 2, 4, 0], dtype=int32)
 True
 """
 
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from unspool.baselines.mixture import Mixture, MixtureScorer
 from unspool.baselines.mixture_stream import MixtureStream
-from unspool.data.text.corpus import as_read, decode_id_stream, encode_text, read_part
+from unspool.data.text.corpus import as_read, decode_id_stream, encode_text, line_end, read_part
+from unspool.data.text.lines import END, line_spans
 from unspool.data.text.settings import TextConfig
 from unspool.data.text.sources import Texts, as_sources, check_prompt
 from unspool.data.tokens.registry import Tokenizer, TokenizerFields
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
-from unspool.evaluation.language import NetworkScorer, evaluate, in_reading_order
+from unspool.evaluation.language import NetworkScorer, evaluate, in_reading_order, log_prob
 from unspool.evaluation.metrics import Metrics, ScoresText
 from unspool.kernels.arrays import Ids
 from unspool.model.config import ModelConfig
@@ -86,6 +88,25 @@ def checked_tokenizer(fields: TokenizerFields, vocab: Vocab, run: Path) -> Token
     return tokenizer
 
 
+class LineScore(NamedTuple):
+    """How probable one line is."""
+
+    log_prob: float
+    """log P of its tokens and of its end, after its beginning."""
+    targets: int
+    """The number of its tokens, the end included."""
+
+    @property
+    def nats(self) -> float:
+        """Minus log P per token."""
+        return -self.log_prob / self.targets
+
+    @property
+    def perplexity(self) -> float:
+        """The perplexity of the line."""
+        return Metrics(self.targets, self.nats).perplexity
+
+
 @dataclass(frozen=True)
 class TextModel:
     """A model of text, as a run stores it."""
@@ -133,6 +154,11 @@ class TextModel:
         if self.mixture is not None:
             save_mixture(folder / run_folder.MIXTURE, self.mixture, self.model)
 
+    @property
+    def end(self) -> int | None:
+        """The token that ends a line, where every line is a sequence of its own (`--lines`)."""
+        return line_end(self.vocab, self.settings)
+
     def encode(self, text: str) -> Ids:
         """Return the ids of a text, in the order of the text; unknown tokens become <unk>."""
         return encode_text(text, self.vocab, self.tokenizer, self.settings)
@@ -166,11 +192,46 @@ class TextModel:
         mixture's n-grams is the one that was fitted for the network that does not learn.
         """
         part = read_part(as_sources(text, "text"), self.vocab, self.tokenizer, self.settings)
-        network: ScoresText = NetworkScorer(self.model)
+        network: ScoresText = NetworkScorer(self.model, end=self.end)
         if learn:
+            self.refuse_lines("learn")
             network = LearningScorer(self.model, Learning() if learn is True else learn)
         scorer = MixtureScorer(network, self.require_mixture()) if mixture else network
         return evaluate(scorer, part, backward=self.backward)
+
+    def score_lines(self, lines: Sequence[str], *, mixture: bool = False) -> list[LineScore]:
+        """Return the score of each line by the network or by its mixture: every line by itself, from its beginning to its end.
+
+        The sum of the scores of a model that was trained with `lines` is that of `measure` for the same lines.
+        """
+        end = self.vocab.token_to_idx.get(END)
+        if isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
+            raise InputError("lines: expected a list of strings, one per line: text.splitlines() for a text")
+        if end is None:
+            raise InputError("score_lines: the vocabulary has no line end; train the model with lines=True")
+        if mixture and self.end is None:
+            raise InputError("mixture: its n-grams reach across lines; train the model with lines=True")
+        if not len(lines):
+            return []
+        ids = [np.array([end], np.int32)]
+        for number, line in enumerate(lines, 1):
+            if END in as_read(line, self.tokenizer, self.settings):
+                raise InputError(f"lines: line {number} holds a line end; expected one line per string")
+            ids += [self.encode(line), ids[0]]
+        ordered = in_reading_order(np.concatenate(ids), self.backward)
+        log_probs = log_prob(self.model, ordered, end=end)
+        if mixture:
+            log_probs = self.require_mixture().log_prob(ordered, log_probs)
+        spans = zip(*line_spans(ordered, end), strict=True)
+        found = [LineScore(math.fsum(log_probs[at : at + n]), int(n)) for at, n in spans]
+        return found[::-1] if self.backward else found
+
+    def refuse_lines(self, what: str) -> None:
+        """Raise where lines are sequences of their own, and so no state is carried through a text."""
+        if self.settings.lines:
+            raise InputError(
+                f"{what}: this model was trained on independent lines, no state is carried; leave it out"
+            )
 
     @property
     def is_final(self) -> bool:
@@ -201,11 +262,18 @@ class TextModel:
         >>> bool(log_probs[:300].mean() < log_probs[-300:].mean()), reader.updates
         (True, 34)
         """
+        self.refuse_lines("reader")
         return LearningReader(self.model, learning)
 
     def start(self, prompt: str) -> list[int]:
         """Return the ids of a prompt, in reading order; an empty prompt is the beginning of a line."""
         ids: list[int] = in_reading_order(self.encode(prompt), self.backward).tolist()
+        if self.end is not None:
+            if self.end in ids:
+                raise InputError(
+                    "prompt: this model was trained on independent lines; expected one line without its end"
+                )
+            return [self.end, *ids]
         return ids or [self.vocab.token_to_idx.get("\n", min(1, len(self.vocab) - 1))]
 
     def decode_backward(self, tokens: Iterable[int], after: Sequence[int], stop: StopFilter) -> str:
@@ -241,14 +309,19 @@ class TextModel:
     ) -> str:
         """Return generated text that follows the prompt, or precedes it where the model reads backward.
 
-        It has `length` tokens, or ends before the first of the `stop` texts.
+        It has `length` tokens, or ends before the first of the `stop` texts, and with the line where lines are independent.
         """
-        length, end = at_least("length", length, 0), StopFilter(stop)
+        length, end = at_least("length", length, 0), StopFilter(self.stops(stop))
         drawn = islice(self.tokens(prompt, seed=seed, sampling=sampling, mixture=mixture), length)
         read = self.encode(prompt).tolist()
         if self.backward:
             return self.decode_backward(drawn, read, end)
         return "".join(end.pieces(self.decode_stream(drawn, read)))
+
+    def stops(self, stop: str | Sequence[str]) -> tuple[str, ...]:
+        """Return the texts that end a generated text: where lines are independent, also the line end."""
+        found = (stop,) if isinstance(stop, str) else tuple(stop)
+        return found if self.end is None else (*found, END)
 
     def tokens(
         self, prompt: str, *, seed: int = 0, sampling: Sampling | None = None, mixture: bool = False

@@ -33,7 +33,7 @@ SHAPE = (
     "cell", "hidden", "layers", "embedding", "tied", "activation", "h0", "pattern", "feedback", "precision", "softmax",
 )  # fmt: skip
 """Fields of the recipe that the trained model decides."""
-READING = ("tokens", "clean", "newlines")
+READING = ("tokens", "clean", "newlines", "lines")
 """Fields of the text settings that the trained model decides."""
 
 

@@ -10,7 +10,7 @@ import { pointer, sharp } from "./axes.js";
      onpick     ({row, column}) => …, by pointer or arrow keys
      ramp       {from: words, to: words} of the legend
    }) → element with
-     .show({rows, columns, at: (row, column) => value | NaN})   paints; NaN stays empty
+     .show({rows, columns, at: (row, column) => value | NaN, from})   paints; NaN stays empty; columns before `from` are as before
      .cursor({row, column})                                     moves the lines, paints nothing
      .legend                                                    an element for the panel's head */
 export function heatMap({ label, map, say, onpick, ramp }) {
@@ -23,23 +23,31 @@ export function heatMap({ label, map, say, onpick, ramp }) {
   let at = { row: 0, column: 0 };
   let size = [0, 0]; // as it was painted: asking the element would make the browser lay out the page
 
+  // One pixel a cell, kept from one painting to the next: columns before data.from are those of the data before.
   const picture = document.createElement("canvas");
+  let image = null;
+  let filled = { columns: 0, table: null };
   function fill() {
-    const { rows, columns } = data;
-    if (!rows || !columns) return;
-    picture.width = columns;
-    picture.height = rows;
-    const pen = picture.getContext("2d");
-    const image = pen.createImageData(columns, rows);
-    const pixels = new Uint32Array(image.data.buffer);
+    const { rows, columns, at } = data;
     const table = colours(map);
-    const [slope, offset] = map === "div" ? [127.5, 127.5] : [255, 0];
-    for (let row = 0, i = 0; row < rows; row++)
-      for (let column = 0; column < columns; column++, i++) {
-        const value = data.at(row, column);
-        if (value === value) pixels[i] = table[clamp(Math.round(value * slope + offset), 0, 255)];
+    if (!image || image.height !== rows || image.width < columns) {
+      picture.width = Math.ceil(columns / 256) * 256;
+      picture.height = rows;
+      image = new ImageData(picture.width, rows);
+      filled.columns = 0;
+    }
+    const from = filled.table === table ? Math.min(data.from ?? 0, filled.columns) : 0;
+    filled = { columns, table };
+    data.from = columns;
+    if (from >= columns) return;
+    const pixels = new Uint32Array(image.data.buffer);
+    const [slope, offset] = map === "div" ? [127.5, 128] : [255, 0.5];
+    for (let row = 0; row < rows; row++)
+      for (let column = from, i = row * image.width + from; column < columns; column++, i++) {
+        const value = at(row, column) * slope + offset;
+        pixels[i] = value === value ? table[value <= 0 ? 0 : value >= 255 ? 255 : value | 0] : 0;
       }
-    pen.putImageData(image, 0, 0);
+    picture.getContext("2d").putImageData(image, 0, 0, from, 0, columns - from, rows);
   }
 
   function paint(width, height) {
@@ -49,7 +57,7 @@ export function heatMap({ label, map, say, onpick, ramp }) {
     fill();
     pen.imageSmoothingEnabled = data.columns > width || data.rows > height;
     pen.imageSmoothingQuality = "high";
-    pen.drawImage(picture, 0, 0, width, height);
+    pen.drawImage(picture, 0, 0, data.columns, data.rows, 0, 0, width, height);
     place();
   }
   const draw = redraw(made, paint);

@@ -1,12 +1,14 @@
 // Back in time: the gradient of one loss flows back; all losses at once; by lag; what truncation makes of it.
 import { clamp } from "../dom.js";
 import { figures, glyph } from "../format.js";
+import { frozen } from "../frozen.js";
 import { unread } from "../reading.js";
 import { math, sayLine, strong, token } from "../say.js";
 import { set, state } from "../state.js";
 import { rich, t } from "../words.js";
 import { cutsPanel, lagsPanel } from "./back_cuts.js";
 import { flowPanel } from "./back_flow.js";
+import { memoryPanel } from "./back_memory.js";
 import { matrixPanel } from "./back_matrix.js";
 import { declare, frontAt, left, lossAt, reach, refresh, setScale, share, stopAsking, TAU } from "./back_model.js";
 
@@ -40,7 +42,7 @@ export const view = {
     declare();
     if (!state.t) set({ t: TAU - 8 });
     const say = sayLine();
-    const parts = [flowPanel(), matrixPanel(), lagsPanel(), cutsPanel()];
+    const parts = [flowPanel(), matrixPanel(), lagsPanel(), cutsPanel(), memoryPanel()];
     root.append(say, ...parts);
     let last = state.t, step = -1;
     return {
@@ -68,10 +70,10 @@ export const view = {
         set({ "back.lag": lag, playing: lag < end });
       },
       keys: {
-        ",": () => moveFront(1), ".": () => moveFront(-1), s: () => setScale(SCALES.find((each) => each > state["back.scale"]) ?? SCALES[0]),
-        "-": () => moveK(-1), "+": () => moveK(1), r: () => set({ "back.seed": state["back.seed"] + 1 }),
+        ",": () => moveFront(1), ".": () => moveFront(-1), "-": () => moveK(-1), "+": () => moveK(1),
+        ...(frozen ? {} : { s: () => setScale(SCALES.find((each) => each > state["back.scale"]) ?? SCALES[0]), r: () => set({ "back.seed": state["back.seed"] + 1 }) }),
       },
-      help: [[[",", "."], t("back.keyFront")], [["s"], t("back.keyScale")], [["−", "+"], t("back.keyK")], [["r"], t("back.again")], [["↑", "↓"], t("back.keyMatrix")]],
+      help: [[[",", "."], t("back.keyFront")], [["−", "+"], t("back.keyK")], ...(frozen ? [] : [[["s"], t("back.keyScale")], [["r"], t("back.again")]]), [["↑", "↓"], t("back.keyMatrix")]],
       unmount: stopAsking,
     };
   },

@@ -5,6 +5,7 @@ import { lineChart } from "../charts/lines.js";
 import { panel } from "../charts/panel.js";
 import { clamp, el, put, svg } from "../dom.js";
 import { decode, figures, percent } from "../format.js";
+import { frozen } from "../frozen.js";
 import { set, state } from "../state.js";
 import { redraw } from "../theme.js";
 import { t } from "../words.js";
@@ -85,7 +86,7 @@ export function cutsPanel() {
   const list = el("div", { class: "strips" });
   const again = el("button", { class: "small", text: t("back.again"), onclick: () => set({ "back.seed": state["back.seed"] + 1 }) });
   const made = panel({
-    name: "cuts", title: t("back.cuts"), controls: [again], figure: [list], note: t("back.computing"), csv: { route: "/api/back", name: "truncations", body: cutsRequest },
+    name: "cuts", title: t("back.cuts"), controls: frozen ? [] : [again], figure: [list], note: t("back.computing"), csv: { route: "/api/back", name: "truncations", body: cutsRequest },
     table: () => {
       const rows = state["back.truncations"]?.truncations;
       return rows && { caption: t("back.tableCuts"), head: [t("back.method"), t("back.biasHead"), t("back.error"), t("back.spreadHead"), t("back.norm")], count: rows.length,

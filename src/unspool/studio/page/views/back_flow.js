@@ -3,6 +3,7 @@ import { axes, linear, logarithmic, powers } from "../charts/axes.js";
 import { panel } from "../charts/panel.js";
 import { clamp, el, put, svg } from "../dom.js";
 import { figures, fixed, glyph } from "../format.js";
+import { frozen } from "../frozen.js";
 import { set, state } from "../state.js";
 import { redraw, seqColour } from "../theme.js";
 import { t } from "../words.js";
@@ -42,7 +43,7 @@ export function flowPanel() {
   const front = slider("front", t("back.front"), (k) => set({ "back.lag": Math.max(0, lossAt(state["back.flow"]) - k), playing: false }));
   const figure = el("div", { class: "flow-figure" }, plot, rail.box, front.box);
   const scale = scaleControl(), keyS = el("span", { class: "key key-s", text: t("back.keyS") });
-  const made = panel({ name: "flow", title: t("back.flow"), controls: [scale, el("span", { class: "key key-h", text: t("back.keyH") }), keyS], figure: [figure], note: "", table });
+  const made = panel({ name: "flow", title: t("back.flow"), controls: [!frozen && scale, el("span", { class: "key key-h", text: t("back.keyH") }), keyS], figure: [figure], note: "", table });
   let place = null, columns = [], mark = {}, shown = "";
 
   function table() {
@@ -133,7 +134,7 @@ export function flowPanel() {
     if (["back.flow", "back.scale"].some((key) => changed.has(key))) {
       scale.update(found);
       keyS.hidden = !found?.s;
-      put(made.note, state["back.scale"] === 1 ? t("back.unscaled") : t("back.scaledNote", { x: fixed(state["back.scale"]) }));
+      put(made.note, state["back.scale"] === 1 ? (frozen ? "" : t("back.unscaled")) : t("back.scaledNote", { x: fixed(state["back.scale"]) }));
     }
     if (changed.has("back.flow") || changed.has("t")) draw();
     else if (changed.has("back.lag")) move();

@@ -2,6 +2,7 @@
 import { newest } from "../api.js";
 import { calm, clamp } from "../dom.js";
 import { decode, figures, percent } from "../format.js";
+import { frozen, whole } from "../frozen.js";
 import { editedText, modelFields, unread } from "../reading.js";
 import { currentRun, part, set, state } from "../state.js";
 import { t } from "../words.js";
@@ -15,7 +16,9 @@ const shown = {}; // part → key of the request that is under way or shown
 let timer = 0, lately = 0, moved = false, slowKey = "";
 
 // The window that holds a step: always the same one for the same step.
-const windowAt = (at, tokens) => (at < TAU ? 0 : clamp(Math.floor((at - 16) / 32) * 32, 0, Math.max(0, tokens - 1 - TAU)));
+const liveWindow = (at, tokens) => (at < TAU ? 0 : clamp(Math.floor((at - 16) / 32) * 32, 0, Math.max(0, tokens - 1 - TAU)));
+// A file from unspool inspect holds some windows: the nearest one.
+const windowAt = (at, tokens) => (whole ? frozen.windows.reduce((best, begin) => (Math.abs(begin + 24 - at) < Math.abs(best + 24 - at) ? begin : best)) : liveWindow(at, tokens));
 export const left = (share) => (share > 2 ? `${figures(share)}×` : share >= 0.0005 || !share ? percent(share) : `${figures(100 * share)}\u202f%`);
 export const request = (more) => ({ ...modelFields(), text: editedText(), begin: windowAt(state.t, state.reading?.T ?? 2), tau: TAU, scale: state["back.scale"], ...more });
 export const cutsRequest = () => request({ parts: ["truncations"], kinds: KINDS, draws: DRAWS, seed: state["back.seed"] });
@@ -57,7 +60,7 @@ async function send(name, body, follows) {
     if (name === "flow") arrived();
     if (shown[name] === key) stale(name, false);
   } catch (refusal) {
-    set({ "back.problem": refusal.message || t("common.goneShort") });
+    set({ "back.problem": refusal.message || t(frozen ? "common.unavailable" : "common.goneShort") });
   }
 }
 

@@ -1,6 +1,7 @@
 // Read: type a text; its surprise, what comes next, the path of the state, all units, what-ifs.
 import { clamp } from "../dom.js";
 import { fixed, glyph, percent } from "../format.js";
+import { frozen } from "../frozen.js";
 import { unread } from "../reading.js";
 import { sayLine, strong, token } from "../say.js";
 import { set, state } from "../state.js";
@@ -34,7 +35,7 @@ export const view = {
   pace: 9,
   mount(root) {
     const say = sayLine();
-    const parts = [textPanel(), nextPanel(), whatPanel(), unitsPanel(), pathPanel()];
+    const parts = [textPanel(), nextPanel(), ...(frozen && !state.edits.length ? [] : [whatPanel()]), unitsPanel(), pathPanel()];
     root.append(say, ...parts);
     return {
       update(changed) {

@@ -4,6 +4,7 @@ import { panel } from "../charts/panel.js";
 import { sharp } from "../charts/axes.js";
 import { el, put } from "../dom.js";
 import { fixed, glyph, percent } from "../format.js";
+import { whole } from "../frozen.js";
 import { state } from "../state.js";
 import { redraw, seqColour } from "../theme.js";
 import { t } from "../words.js";
@@ -11,7 +12,7 @@ import { askHere, piece, vocabulary } from "./read_vocabulary.js";
 
 const TOP = 6;
 
-const here = () => (state.here && state.reading && state.here.text === state.reading.text && state.here.t === state.t ? state.here : null);
+const here = () => (state.here && state.reading && state.here.reading === state.reading.id && state.here.t === state.t ? state.here : null);
 
 // The bars: from the reading at once, from the whole distribution when it is there.
 function items() {
@@ -68,6 +69,7 @@ export function nextPanel() {
     askHere(reading, state.t);
     bars.show(items());
     const full = here();
+    if (whole) canvas.hidden = canvas.previousSibling.hidden = !full; // a large vocabulary is not in the file
     if (full) {
       const entropy = full.next.reduce((sum, p) => (p > 0 ? sum - p * Math.log(p) : sum), 0);
       put(made.note, t("read.nextNote", { nats: fixed(entropy), count: fixed(Math.exp(entropy), 1) }));

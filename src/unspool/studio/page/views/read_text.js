@@ -3,8 +3,9 @@ import { panel } from "../charts/panel.js";
 import { legend } from "../charts/heat.js";
 import { clamp, el, put } from "../dom.js";
 import { fixed, glyph } from "../format.js";
-import { asked, editedText, refreshReading } from "../reading.js";
-import { set, state } from "../state.js";
+import { frozen } from "../frozen.js";
+import { asked, editedText, followCaret, refreshReading } from "../reading.js";
+import { currentRun, set, state } from "../state.js";
 import { t } from "../words.js";
 import { piece } from "./read_vocabulary.js";
 
@@ -16,35 +17,44 @@ export const level = (nats) => (nats > 0 ? clamp(Math.round((nats / MOST) * STEP
 
 export function textPanel() {
   const mirror = el("div", { class: "mirror", "aria-hidden": "true" });
-  const area = el("textarea", { id: "text", class: "typed", spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-label": t("read.typeHere"), value: editedText() });
+  const area = el("textarea", { id: "text", class: "typed", spellcheck: "false", autocapitalize: "off", autocomplete: "off", "aria-label": t(frozen ? "read.text" : "read.typeHere"), value: editedText(), readonly: Boolean(frozen) });
   const box = el("div", { class: "reader" }, mirror, area);
   const mean = el("p", { class: "note" });
   const clear = el("button", { class: "small", text: t("read.clear"), "aria-label": t("read.clearLabel"), onclick: () => set({ text: t("read.sample"), edits: [], t: 0 }) });
   const made = panel({
-    name: "text", title: t("read.text"), controls: [legend("seq", "0", t("read.surpriseScale"), 7 / 16), clear], figure: [box, mean],
+    name: "text", title: t("read.text"), controls: [legend("seq", "0", t("read.surpriseScale"), 7 / 16), !frozen && clear], figure: [box, mean],
     csv: { route: "/api/read", name: "surprise", body: () => asked() }, table,
   });
-  let spans = [];
-  let marks = "";
-  let typed = false; // the cursor follows the caret when the answer to what was typed comes
+  const spans = []; // {node, text, name of its colour}: what the page holds, so that it need not be asked
+  const tail = new Text("\n");
+  mirror.append(tail);
+  let marked = []; // [class, node]
+  let typed = ""; // what was typed and is not read yet: the cursor follows the caret when the answer comes
 
   area.addEventListener("input", () => {
-    typed = true;
+    typed = area.value;
     set({ text: area.value, edits: state.edits.filter((each) => each.kind !== "character"), playing: false });
     paintText();
     refreshReading();
   });
   // the caret is the cursor through time: what stands before it has been read
+  const stepAt = (reading) => {
+    const step = reading.spans.findIndex(([, end]) => end >= area.selectionStart);
+    return step < 0 ? reading.T - 1 : step;
+  };
   const follow = () => {
     const reading = state.reading;
     if (document.activeElement !== area || !reading || reading.text !== area.value) return;
-    const at = area.selectionStart;
-    let step = reading.spans.findIndex(([, end]) => end >= at);
-    if (step < 0) step = reading.T - 1;
-    if (at > 0 || state.t === 0) set({ t: step, playing: false });
-    else set({ t: 0 });
+    set({ t: stepAt(reading), playing: false });
   };
   for (const name of ["keyup", "click", "select"]) area.addEventListener(name, follow);
+
+  // where the cursor will be when the answer comes, to ask for this step at once: exact where tokens are characters
+  const typing = (text) => typed !== "" && typed === text && area.value === text && area.isConnected;
+  followCaret({
+    before: (text) => (typing(text) && currentRun()?.token_kind === "char" ? Math.max(0, Array.from(text.slice(0, area.selectionStart)).length - 1) : null),
+    after: (reading) => (typing(reading.text) ? stepAt(reading) : null),
+  });
 
   // The letters of the mirror: one span a token, in the colour of its surprise.
   function paintText() {
@@ -52,38 +62,29 @@ export function textPanel() {
     const text = area.value;
     const fits = reading && reading.text === text;
     const cuts = fits ? reading.spans : carried(reading, text);
-    if (spans.length > cuts.length) for (const each of spans.splice(cuts.length)) each.remove();
-    const more = document.createDocumentFragment();
-    while (spans.length < cuts.length) {
-      const span = document.createElement("s");
-      spans.push(span);
-      more.append(span);
-    }
-    const tail = mirror.lastChild instanceof Text ? mirror.lastChild : null;
-    tail?.remove();
-    if (more.childNodes.length) mirror.append(more);
+    for (const { node } of spans.splice(cuts.length)) node.remove();
+    tail.remove();
+    while (spans.length < cuts.length) spans.push({ node: mirror.appendChild(document.createElement("s")), text: "", name: "" });
+    mirror.append(tail);
     for (let i = 0; i < cuts.length; i++) {
-      const [from, to, old = i] = cuts[i];
-      put(spans[i], text.slice(from, to));
+      const [from, to, old = i] = cuts[i], span = spans[i], words = text.slice(from, to);
       const name = `q${old >= 0 && reading ? level(reading.surprise[old]) : 0}`;
-      if (spans[i].className !== name) spans[i].className = name;
+      if (span.text !== words) span.node.textContent = span.text = words;
+      if (span.name !== name) span.node.className = span.name = name;
     }
     const end = cuts.length ? cuts.at(-1)[1] : 0;
-    mirror.append(text.slice(end) + "\n");
-    marks = "";
+    const rest = `${text.slice(end)}\n`;
+    if (tail.data !== rest) tail.data = rest;
     mark();
   }
 
+  // The outlines of the cursor and of what-ifs.
   function mark() {
-    const reading = state.reading;
-    const edited = state.edits.filter((each) => each.kind !== "weight" && each.t !== null).map((each) => each.t);
-    const key = `${state.t} ${edited} ${spans.length}`;
-    if (key === marks) return;
-    marks = key;
-    for (const name of ["on", "edited"]) for (const node of mirror.querySelectorAll(`.${name}`)) node.classList.remove(name);
-    if (!reading) return;
-    spans[state.t]?.classList.add("on");
-    for (const at of edited) spans[at]?.classList.add("edited");
+    const edited = state.reading ? state.edits.filter((each) => each.kind !== "weight" && each.t !== null).map((each) => each.t) : [];
+    const now = [...edited.map((t) => ["edited", spans[t]?.node]), ["on", state.reading ? spans[state.t]?.node : undefined]].filter(([, node]) => node);
+    for (const [name, node] of marked) if (!now.some(([other, same]) => other === name && same === node)) node.classList.remove(name);
+    for (const [name, node] of now) node.classList.add(name);
+    marked = now;
   }
 
   function table() {
@@ -106,10 +107,7 @@ export function textPanel() {
       put(mean, reading ? t("read.mean", { nats: fixed(reading.nats), perplexity: fixed(reading.perplexity, 1), n: reading.T }) : state.problem || "\u00a0");
       if (Array.from(state.text).length > LIMIT) put(mean, `${t("read.limit")} ${state.problem}`);
     }
-    if (typed && state.reading?.text === area.value) {
-      typed = false;
-      follow();
-    }
+    if (typed && state.reading?.text === area.value) typed = "";
     if (changed.has("t")) mark();
     if (["reading", "t", "vocabulary"].some((key) => changed.has(key))) made.refresh();
   };

@@ -4,6 +4,7 @@ import { heatMap } from "../charts/heat.js";
 import { panel } from "../charts/panel.js";
 import { chips, clamp, el, put, select } from "../dom.js";
 import { fixed, glyph, signed } from "../format.js";
+import { whole } from "../frozen.js";
 import { asked } from "../reading.js";
 import { part, set, state, touch } from "../state.js";
 import { divColour, redraw, seqColour } from "../theme.js";
@@ -57,6 +58,7 @@ export function unitsPanel() {
   part("read.order", "alike");
   part("read.shows", "values");
   let rows = null; // row → unit, or null: by number
+  let painted = { look: "", id: "" }; // what the heat map shows
   const unitAt = (row) => (rows ? rows[row] : row);
   const rowOf = (unit) => (rows ? rows.indexOf(unit) : unit);
   const chosen = () => Number(/\d+$/.exec(state.unit)?.[0] ?? 0);
@@ -126,10 +128,10 @@ export function unitsPanel() {
   });
 
   // The stretch of text round the cursor, each sign under its place.
-  const drawAround = redraw(around, () => {
+  const drawAround = redraw(around, (width) => {
     const reading = state.reading;
     if (!reading) return around.replaceChildren();
-    const width = heat.clientWidth, sign = 7.3, x = ((state.t + 0.5) / reading.T) * width;
+    const sign = 7.3, x = ((state.t + 0.5) / reading.T) * width;
     const from = Math.max(0, state.t - Math.floor(x / sign)), to = Math.min(reading.T, state.t + Math.floor((width - x) / sign) + 1);
     const words = (a, b) => reading.pieces.slice(a, b).map(glyph).join("");
     const before = el("span", { class: "before", text: words(from, state.t) }), after = el("span", { class: "after", text: words(state.t + 1, to) }), now = el("b", { text: glyph(reading.pieces[state.t] ?? "") });
@@ -157,13 +159,20 @@ export function unitsPanel() {
     const reading = state.reading;
     if (!reading) return heat.show({ rows: 0, columns: 0, at: () => NaN });
     const name = layer(), { width, scale } = reading.states[name];
-    if (layers.options.length !== reading.state_names.length || layers.options[0].value === "") layers.replaceChildren(...reading.state_names.map((each) => el("option", { value: each, text: each })));
+    const names = whole ? Object.keys(reading.states) : reading.state_names;
+    if (layers.options.length !== names.length || layers.options[0].value === "") layers.replaceChildren(...names.map((each) => el("option", { value: each, text: each })));
     layers.value = name;
     rows = order(reading, name);
     const change = state["read.shows"] === "change" && state.base;
     const most = change ? 0.5 : Math.max(1, scale);
     heat.legend.ends(`−${fixed(most, 1)}`, `+${fixed(most, 1)}`);
-    heat.show({ rows: width, columns: reading.T, at: (row, column) => shown(reading, name, column, unitAt(row)) / most });
+    const { values } = reading.states[name], units = rows ?? Array.from({ length: width }, (_, unit) => unit);
+    const base = change && state.base.T === reading.T ? state.base.states[name].values : null;
+    const at = base ? (row, column) => (values[column * width + units[row]] - base[column * width + units[row]]) / most : (row, column) => values[column * width + units[row]] / most;
+    const look = `${name} ${most} ${state["read.order"]} ${Boolean(change)}`;
+    const from = !base && painted.look === look && painted.id === reading.after ? reading.same : 0;
+    painted = { look: base ? "" : look, id: reading.id };
+    heat.show({ rows: width, columns: reading.T, at, from });
     drawRibbon();
   }
 

@@ -25,7 +25,7 @@ export const piece = (id, reading) => vocabulary(reading)?.[id] ?? "…";
 export function sharesAt(reading, row) {
   if (row < reading.T) return { id: reading.expected[6 * row], share: reading.shares[6 * row] };
   const here = state.here;
-  if (!here || here.text !== reading.text || here.t !== row - 1) return { id: -1, share: NaN };
+  if (!here || here.reading !== reading.id || here.t !== row - 1) return { id: -1, share: NaN };
   let best = 0;
   for (let i = 1; i < here.next.length; i++) if (here.next[i] > here.next[best]) best = i;
   return { id: best, share: here.next[best] };
@@ -38,7 +38,16 @@ export async function askHere(reading, at) {
   if (key === wanted) return;
   wanted = key;
   const answer = await ask({ reading: reading.id, t: at }).catch(() => null);
-  if (!answer) return;
+  if (answer && key === wanted) show(reading, answer);
+}
+
+// The same where it came with the reading.
+export function takeHere(reading, found) {
+  wanted = `${reading.id} ${found.t}`;
+  show(reading, found);
+}
+
+function show(reading, found) {
   const opened = (group) => Object.fromEntries(Object.entries(group ?? {}).map(([name, each]) => [name, decode(each)]));
-  set({ here: { text: reading.text, t: at, next: decode(answer.next), states: opened(answer.states), gates: opened(answer.gates) } });
+  set({ here: { reading: reading.id, text: reading.text, t: found.t, next: decode(found.next), states: opened(found.states), gates: opened(found.gates) } });
 }

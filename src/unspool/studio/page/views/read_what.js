@@ -3,6 +3,7 @@ import { call } from "../api.js";
 import { panel } from "../charts/panel.js";
 import { el, put, select } from "../dom.js";
 import { decode, fixed, glyph, signed } from "../format.js";
+import { frozen } from "../frozen.js";
 import { undo } from "../keys.js";
 import { editedText, modelFields } from "../reading.js";
 import { set, state, updateShown } from "../state.js";
@@ -129,7 +130,7 @@ export function whatPanel() {
   const reset = el("button", { class: "small", id: "undo-all", text: t("read.reset"), onclick: () => set({ edits: [] }) });
   const lines = [characterLine(), unitLine(), weightLine()];
   const made = panel({
-    name: "what", title: t("read.what"), controls: [back, reset], figure: [...lines, list, effect, writeLine()],
+    name: "what", title: t("read.what"), controls: frozen ? [] : [back, reset], figure: frozen ? [list, effect] : [...lines, list, effect, writeLine()],
     table: () => {
       const { reading, base } = state;
       if (!reading) return null;

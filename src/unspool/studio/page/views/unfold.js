@@ -2,6 +2,7 @@
 import { newest } from "../api.js";
 import { chips, clamp, el, put } from "../dom.js";
 import { figures } from "../format.js";
+import { frozen, whole } from "../frozen.js";
 import { editedText, modelFields, unread } from "../reading.js";
 import { math, sayLine, strong } from "../say.js";
 import { currentRun, part, set, state } from "../state.js";
@@ -41,7 +42,7 @@ async function refresh() {
     const held = answer.nodes.some((each) => each.id === state["unfold.node"]);
     set({ "unfold.graph": answer, "unfold.asked": body, "unfold.problem": "", ...(held ? {} : { "unfold.node": (answer.nodes.find((each) => each.name === "layer0.h" && each.t === 1) ?? answer.nodes[0]).id }) });
   } catch (refusal) {
-    if (wanted === key) set({ "unfold.problem": refusal.message || t("common.goneShort") });
+    if (wanted === key) set({ "unfold.problem": refusal.message || t(frozen ? "common.unavailable" : "common.goneShort") });
   }
 }
 
@@ -77,20 +78,21 @@ function controls() {
 }
 
 const ASKS = ["of", "cell", "pattern", "text", "hidden", "tau"].map((name) => `unfold.${name}`);
-const setTau = (tau) => set({ "unfold.tau": clamp(tau, 0, 12) });
+const MOST = whole ? 3 : 12; // steps that can be pulled open
+const setTau = (tau) => set({ "unfold.tau": clamp(tau, 0, MOST) });
 
 export const view = {
   name: "unfold",
   pace: 2,
   mount(root) {
     declare();
-    const say = sayLine(), choices = controls(), graph = graphPanel(), parts = [graph, nodePanel(), weightPanel()];
-    root.append(say, choices, ...parts);
+    const say = sayLine(), choices = controls(), graph = graphPanel(MOST), parts = [graph, nodePanel(), ...(whole ? [] : [weightPanel()])];
+    root.append(say, ...(frozen ? [] : [choices]), ...parts);
     return {
       update(changed) {
         if (changed.has("playing")) {
           say.update();
-          if (state.playing && state["unfold.tau"] >= 12) setTau(0);
+          if (state.playing && state["unfold.tau"] >= MOST) setTau(0);
         }
         if (ASKS.some((key) => changed.has(key))) choices.update();
         for (const each of parts) each.update(changed);
@@ -100,7 +102,7 @@ export const view = {
       },
       tick(count) {
         setTau(state["unfold.tau"] + count);
-        if (state["unfold.tau"] >= 12) set({ playing: false });
+        if (state["unfold.tau"] >= MOST) set({ playing: false });
       },
       keys: {
         ArrowLeft: () => graph.move(0, -1), ArrowRight: () => graph.move(0, 1), ArrowUp: () => graph.move(-1, 0), ArrowDown: () => graph.move(1, 0),

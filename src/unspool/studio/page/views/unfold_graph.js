@@ -28,10 +28,10 @@ function parsed(source) {
   return node;
 }
 
-export function graphPanel() {
+export function graphPanel(most) {
   const sheet = el("div", { class: "sheet-of-graph" });
   const frame = el("div", { class: "graph", role: "application", tabindex: "0", onclick: pick, onkeydown: keyed }, sheet);
-  const pull = el("input", { type: "range", id: "unfold-tau", min: 0, max: 12, step: 1, "aria-label": t("unfold.pullLabel"), oninput: () => set({ "unfold.tau": pull.valueAsNumber, playing: false }) });
+  const pull = el("input", { type: "range", id: "unfold-tau", min: 0, max: most, step: 1, "aria-label": t("unfold.pullLabel"), oninput: () => set({ "unfold.tau": pull.valueAsNumber, playing: false }) });
   const pulled = el("output", { for: "unfold-tau", class: "scale-value" });
   const made = panel({
     name: "unfolded", title: t("unfold.graph"), controls: [el("span", { class: "scale" }, el("label", { for: "unfold-tau", text: t("unfold.pull") }), pull, pulled)], figure: [frame], note: "\u00a0",

@@ -5,6 +5,7 @@ import { lineChart } from "../charts/lines.js";
 import { panel } from "../charts/panel.js";
 import { clamp, el, put } from "../dom.js";
 import { decode, fixed, glyph, percent, signed } from "../format.js";
+import { frozen } from "../frozen.js";
 import { unread } from "../reading.js";
 import { sayLine, strong, token } from "../say.js";
 import { part, set, state } from "../state.js";
@@ -144,7 +145,7 @@ function offPanel() {
   const chart = lineChart({ label: t("units.offLabel"), xTitle: t("units.step"), yTitle: t("units.change"), cursor: "time", onpick: (x) => pick(x - 1) });
   const button = el("button", { class: "small", onclick: toggleOff });
   const made = panel({
-    name: "off", title: t("units.off"), controls: [button], figure: [chart], note: "\u00a0", csv: { route: "/api/unit", name: "off", body },
+    name: "off", title: t("units.off"), controls: frozen ? [] : [button], figure: [chart], note: "\u00a0", csv: { route: "/api/unit", name: "off", body },
     table: () => {
       const one = state["units.one"];
       return one?.off && { caption: t("units.tableOff"), head: [t("units.step"), t("units.token"), t("units.before"), t("units.without"), t("units.change")], count: one.activation.length, on: state.t,
@@ -206,8 +207,8 @@ export const view = {
         const last = (state.reading?.T ?? 1) - 1, to = clamp(state.t + count, 0, last);
         set({ t: to, playing: to < last });
       },
-      keys: { ArrowUp: () => choose.move(-1), ArrowDown: () => choose.move(1), o: toggleOff },
-      help: [[["↑", "↓"], t("units.keyUnit")], [["o"], t("units.keyOff")]],
+      keys: { ArrowUp: () => choose.move(-1), ArrowDown: () => choose.move(1), ...(frozen ? {} : { o: toggleOff }) },
+      help: [[["↑", "↓"], t("units.keyUnit")], ...(frozen ? [] : [[["o"], t("units.keyOff")]])],
     };
   },
 };

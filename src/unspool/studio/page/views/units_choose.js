@@ -2,6 +2,7 @@
 import { panel } from "../charts/panel.js";
 import { clamp, el, put, select } from "../dom.js";
 import { percent } from "../format.js";
+import { whole } from "../frozen.js";
 import { set, state } from "../state.js";
 import { dictionaries, t } from "../words.js";
 
@@ -25,7 +26,7 @@ export function choosePanel() {
   const number = el("input", { type: "number", min: 0, step: 1, "aria-label": t("units.number"), onchange: other });
   const list = el("fieldset", { class: "choices" }, el("legend", { class: "unseen", text: t("units.list") }));
   const made = panel({
-    name: "choose", title: t("units.choose"), controls: [groups, number], figure: [list],
+    name: "choose", title: t("units.choose"), controls: whole ? [] : [groups, number], figure: [list],
     csv: { route: "/api/units", name: "units", body: () => ({ reading: state.reading?.id, count: 32 }) },
     table: () => {
       const units = state["units.all"]?.units;

@@ -17,6 +17,9 @@ export const words = {
     differs: "truncated:K cuts at the window's multiples of K, so on average a loss looks back less than K steps: more is missed than at the same K in ∇W by lag.",
     computing: "computing …", step: "step", token: "token", lag: "lag", share: "share of the start", method: "method", biasHead: "bias", error: "standard error", spreadHead: "spread",
     tableFlow: "The gradient of the loss at step {t}, from step {t} back", tableMatrix: "Norms for the losses of the window (rows) at its steps (columns)", tableLags: "Parts of the gradient by lag", tableCuts: "The window's gradient by full, truncated and random BPTT",
+    memory: "Memory over a longer window", measure: "Measure", trained: "trained", untrained: "untrained", influence: "‖dh(t) / dh(t − lag)‖", influenceLabel: "Influence of the state by lag, trained and untrained", beyond: "more than {n}", tableMemory: "Influence of the state and gradient by lag",
+    memoryNote: "Press Measure: how long a change of the state is felt in the middle of this text, over 256 steps.",
+    memorySay: "Memory length: a change of the state stays above 1 % for {reach} steps (untrained: {fresh}). To miss at most 10, 5 or 1 % of ∇ in this window of up to 256 steps, look back {a}, {b} or {c} steps.",
     keyFront: "the front one step back, or forth", keyScale: "W × 0.5, 1, 1.5, 2", keyK: "one step less or more looked back", keyMatrix: "another loss or step, inside the matrix",
   },
   zh: {
@@ -36,6 +39,9 @@ export const words = {
     differs: "truncated:K 在窗口内 K 的倍数处截断，平均而言每个损失回传不到 K 步，所以比“按滞后分解的 ∇W”中同样的 K 缺失更多。",
     computing: "正在计算……", step: "步", token: "词元", lag: "滞后", share: "与起点之比", method: "方法", biasHead: "偏差", error: "标准误差", spreadHead: "离散",
     tableFlow: "第 {t} 步的损失的梯度，从第 {t} 步往回", tableMatrix: "窗口内各损失（行）到达各步（列）的梯度范数", tableLags: "按滞后分解的梯度", tableCuts: "用完整、截断与随机截断 BPTT 计算的窗口梯度",
+    memory: "更长窗口中的记忆", measure: "测量", trained: "训练后", untrained: "未训练", influence: "‖dh(t) / dh(t − 滞后)‖", influenceLabel: "按滞后的状态影响，训练后与未训练", beyond: "超过 {n}", tableMemory: "按滞后的状态影响与梯度",
+    memoryNote: "按“测量”：在此文本中部 256 步的窗口内，状态的改变能影响多久。",
+    memorySay: "记忆长度：状态的改变在 {reach} 步内保持 1 % 以上的影响（未训练：{fresh}）。在这个至多 256 步的窗口内，要使 ∇ 的缺失不超过 10 %、5 %、1 %，须回传 {a}、{b}、{c} 步。",
     keyFront: "梯度往回或往前一步", keyScale: "W × 0.5、1、1.5、2", keyK: "少回传或多回传一步", keyMatrix: "矩阵内换一个损失或一步",
   },
 };

@@ -1,1 +1,0 @@
-"""The page that `unspool inspect` writes."""

@@ -1,0 +1,70 @@
+"""The shards of a batch: each is a chain of its own, and their gradients are added in one fixed tree.
+
+Of a batch of B rows, shard i of S has the rows from i B/S to (i + 1) B/S. Its gradient is that of the whole batch's mean
+loss, over its rows only: a sum over rows and time as `docs/engine.md` defines it. The gradients of the shards are added in
+the tree of `unspool.cluster.tree`, and their losses in the same tree in double precision. Dropout, truncation and restarts
+are drawn for the whole batch by row; norm, clipping and the optimiser come after the sum. With S = 1 nothing is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from unspool.cluster.tree import Node, postorder, shards_of
+from unspool.errors import InputError
+from unspool.kernels.arrays import Floats
+from unspool.kernels.tape import Loss
+
+
+def refuse_uneven(S: int, B: int) -> None:
+    """Raise where a batch of B rows cannot be cut into S shards of as many rows."""
+    if S > B or B % S:
+        near = sorted({max(1, B // S) * S, -(-B // S) * S})
+        raise InputError(
+            f"shards is {S} and the batch has {B} rows; expected shards of as many rows: choose a batch of "
+            f"{' or '.join(map(str, near))}"
+        )
+
+
+class Shards:
+    """S shards of every batch, and those of them that this process computes."""
+
+    def __init__(self, count: int = 1) -> None:
+        self.count = count
+        self.own = shards_of(0, 1, count)
+
+    def rows(self, shard: int, B: int) -> slice:
+        """Return the rows of a shard in a batch of B rows; none where B < S."""
+        return slice(shard * B // self.count, (shard + 1) * B // self.count)
+
+    def sum(self, gradient: Callable[[int], tuple[Loss, Floats]]) -> tuple[Loss, Floats]:
+        """Return loss and gradient of a batch; `gradient` computes those of a shard, into the same array each time.
+
+        The gradient is only complete where the loss is finite.
+        """
+        losses, stack, fresh = list[Loss](), list[Floats](), False
+        for node in postorder(Node(0, self.count)):
+            if node.is_leaf:
+                if fresh:  # the next shard would overwrite it
+                    stack[-1] = stack[-1].copy()
+                loss, values = gradient(node.begin)
+                losses.append(loss)
+                stack.append(values)
+            else:
+                right = stack.pop()
+                with np.errstate(all="ignore"):  # a loss that is not finite ends the training
+                    stack[-1] += right
+            fresh = node.is_leaf
+        return total_loss(losses), stack[0]
+
+
+def total_loss(losses: list[Loss]) -> Loss:
+    """Return the loss of a batch from those of its shards, summed in the tree; that of one shard unchanged."""
+    if len(losses) == 1:
+        return losses[0]
+    stack = list[float]()
+    for node in postorder(Node(0, len(losses))):
+        stack.append(losses[node.begin].sum if node.is_leaf else stack.pop(-2) + stack.pop())
+    return Loss(stack[0], sum(each.count for each in losses), np.zeros(0), None)
