@@ -178,9 +178,18 @@ class LSTM(Recurrent):
     """
 
     own = nn.LSTM
-    check_forward_args = nn.LSTM.check_forward_args  # type: ignore[assignment]
-    get_expected_cell_size = nn.LSTM.get_expected_cell_size
-    permute_hidden = nn.LSTM.permute_hidden  # type: ignore[assignment]
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Raise the errors of `torch.nn.LSTM` for sizes that do not fit."""
+        nn.LSTM.check_forward_args(self, input, hidden, batch_sizes)  # type: ignore[arg-type]
+
+    def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+        """Return the size of c, as `torch.nn.LSTM`."""
+        return nn.LSTM.get_expected_cell_size(self, input, batch_sizes)  # type: ignore[arg-type]
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """Return h and c with their rows in this order, as `torch.nn.LSTM`."""
+        return nn.LSTM.permute_hidden(self, hx, permutation)  # type: ignore[arg-type]
 
 
 MODULES: tuple[type[Recurrent], ...] = (RNN, GRU, LSTM)
