@@ -7,8 +7,8 @@ where there are fewer values: σ = min(0.6, 5/√n), which regularises like a we
 of values that were not trained on: the last part of the series is held out of a first training, and the interval
 contains the share of the scaled errors there that the level asks for; then the networks are trained again on all values.
 
-Other models (`unspool.tasks.forecast.answer`) are fitted to the same values. The answer is the model, or the mean of several,
-whose forecasts of the held-out part are best; the intervals are those of the answer.
+Other models (`unspool.tasks.forecast.answer`) are fitted to the same values. The answer is the mean of all models, weighted by
+their errors on the held-out part; the intervals are those of the answer.
 
 >>> y = 10 + np.sin(np.arange(60) * np.pi / 3)
 >>> model = Forecaster(horizon=6, members=1, steps=60, calibration=0).fit(y)
@@ -32,7 +32,7 @@ import numpy as np
 from unspool.baselines.forecast import ForecastBaseline
 from unspool.cells import TASK_DEFAULT, CellName
 from unspool.data.series.checks import check_series
-from unspool.data.series.season import guess_second_season
+from unspool.data.series.season import guess_season, guess_second_season
 from unspool.data.series.transform import Transform, choose_transform
 from unspool.data.series.windows import (
     WindowSpec,
@@ -52,8 +52,8 @@ from unspool.model.memory import bytes_of_training, count_parameters
 from unspool.optimisers import options as optimisers
 from unspool.options import POSITIVE, Arguments, at_least, build, check_values, declared
 from unspool.tasks.forecast import options as o
-from unspool.tasks.forecast.answer import NETWORK, choose_answer, fit_models, mean_of
-from unspool.tasks.forecast.choose import choose_change
+from unspool.tasks.forecast.answer import NETWORK, Answer, choose_answer, fit_models, mean_of
+from unspool.tasks.forecast.choose import choose_changes, season_of
 from unspool.tasks.forecast.ensemble import (
     Ensemble,
     FittedMember,
@@ -159,7 +159,7 @@ class Forecaster(Arguments):
         self.unfinished_ = True
         self.trial_: Trial | None = None
         self.models_: dict[str, ForecastBaseline] = {}
-        self.answer_: tuple[str, ...] = (NETWORK,)
+        self.answer_: Answer = {NETWORK: 1.0}
         z, count = layout.change.forward(values), self._calibrated(layout, len(values))
         members = self.members or (4 if len(origins_of(layout, len(values))) < 5000 else 2)
         first = self._members(layout, z[:count], max(1, members // 2)) if count else []
@@ -178,13 +178,14 @@ class Forecaster(Arguments):
     def calibrate(self, ensemble: Ensemble) -> None:
         """End a fit: fit the other models, choose the answer, and measure its errors on values held aside."""
         self.unfinished_ = False
-        y, known, change = self.history_, ensemble.known, self.change_of_models_
-        self.models_ = fit_models(y, change, self.seed)
+        y, known, changes = self.history_, ensemble.known, self.changes_
+        self.models_ = fit_models(y, changes, self.seed)
         if self.trial_ is None:
-            self.answer_ = choose_answer(dict.fromkeys([NETWORK, *self.models_], y[-1:]), y[-1:], self.model)
+            named = "mean" if self.model == "best" else self.model
+            self.answer_ = choose_answer(dict.fromkeys([NETWORK, *self.models_], y), y, named)
             return
         count = self.trial_.begin
-        self.trial_.models.update(fit_models(y[:count], change, self.seed))
+        self.trial_.models.update(fit_models(y[:count], changes, self.seed))
         origins = np.arange(count, len(y) - self.horizon + 1)
         forecasts = self.forecasts_at(y, origins, trial=self.trial_)
         truth = np.where(known, y, np.nan)[origins[:, None] + np.arange(self.horizon)]
@@ -207,7 +208,7 @@ class Forecaster(Arguments):
 
     def predict_at(self, values: Real, origins: Whole, phase: int = 0) -> Real:
         """Forecast from many origins of a series at once, n H; each from values[:origin] only."""
-        return mean_of(self.forecasts_at(values, origins, phase, only=self.answer_), self.answer_)
+        return mean_of(self.forecasts_at(values, origins, phase, only=list(self.answer_)), self.answer_)
 
     def forecasts_at(
         self,
@@ -256,7 +257,7 @@ class Forecaster(Arguments):
                 "calibration: no values were kept for intervals; the series is too short, or it is 0"
             )
         refuse_level(level, fewest_errors(self.errors_))
-        if self.answer_ == (NETWORK,):
+        if list(self.answer_) == [NETWORK]:
             y, centre, std = fitted.answers(z, origins, phase)
         else:
             _, centre, std = read_windows(fitted.layout, fitted.units, z, origins, phase)
@@ -319,15 +320,18 @@ class Forecaster(Arguments):
             raise InputError(
                 f"window is {self.window:,}; expected fewer values than the series has, which are {len(values):,}"
             )
-        if self.season == "guess":
-            chosen = choose_change(values, self.horizon, self.calendar)
-        else:
-            chosen = choose_transform(values, self._season(len(values)))
-        season = chosen.season
+        seasons = (
+            [guess_season(values), 1, *self.calendar]
+            if self.season == "guess"
+            else [self._season(len(values))]
+        )
+        fixed = self.power != "guess" or self.differences != "guess"
+        given = (lambda change: self._given(change, values)) if fixed else None
+        self.changes_ = choose_changes(values, self.horizon, seasons, given)
+        season = season_of(self.changes_)
         change = choose_transform(values, season)
-        if self.power != "guess" or self.differences != "guess":
-            change = chosen = self._given(change, values)
-        self.change_of_models_ = chosen
+        if fixed:
+            change = self._given(change, values)
         second = guess_second_season(values, season)
         layout = self._layout(change, second, len(values))
         if len(origins_of(layout, len(values))) < FEWEST:
