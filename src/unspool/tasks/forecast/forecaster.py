@@ -44,7 +44,15 @@ from unspool.data.series.windows import (
     to_targets,
 )
 from unspool.errors import InputError
-from unspool.evaluation.intervals import USUAL, errors_to_come, fewest_errors, level_reached, refuse_level
+from unspool.evaluation.intervals import (
+    USUAL,
+    adapted_widths,
+    errors_to_come,
+    fewest_errors,
+    level_reached,
+    quantiles,
+    refuse_level,
+)
 from unspool.kernels.arrays import Precision, Real, Whole
 from unspool.kernels.memory import require_memory
 from unspool.model import options as network
@@ -62,7 +70,6 @@ from unspool.tasks.forecast.ensemble import (
     fit_member,
     fresh_network,
     network_config,
-    quantiles,
 )
 from unspool.tasks.forecast.store import ALONE, read_forecasters, write_forecasters
 from unspool.training import options as training
@@ -262,12 +269,28 @@ class Forecaster(Arguments):
         else:
             _, centre, std = read_windows(fitted.layout, fitted.units, z, origins, phase)
             y = self._relative(self.predict_at(values, origins, phase), values, origins, fitted)
-        width = quantiles(self.errors_, level)
+        width = self._widths(values, origins, level, phase)
         low, high = (
             self.change_.inverse(to_series(fitted.layout, fitted.units, z, origins, centre, std, end))
             for end in (y - width, y + width)
         )
         return low, high
+
+    def _widths(self, values: Real, origins: Whole, level: float, phase: int) -> Real:
+        """Return the half-widths (n H) in units of the windows; after the training series, they adapt to the errors since then."""
+        assert self.errors_ is not None
+        n, last = len(self.history_), int(max(origins))
+        widths = np.tile(quantiles(self.errors_, level), (len(origins), 1))
+        if phase or last <= n or not np.array_equal(values[:n], self.history_):
+            return widths
+        every = np.arange(n, last + 1)
+        padded = np.pad(values[:last], (0, self.horizon), constant_values=np.nan)
+        found = self._relative(self.predict_at(values, every), values, every, self.fitted_)
+        truth = self._relative(padded[every[:, None] + np.arange(self.horizon)], values, every, self.fitted_)
+        adapted = adapted_widths(self.errors_, level, np.abs(truth - found))
+        after = origins >= n
+        widths[after] = adapted[origins[after] - n]
+        return widths
 
     def level_reached(self, level: float = USUAL) -> float | None:
         """Return the level that the interval reaches: less where there are too few errors; None without an interval."""
