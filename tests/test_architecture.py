@@ -50,6 +50,10 @@ HEAVY = {
     "plotly",
     "sklearn",
     "PIL",
+    "joblib",
+    "dask",
+    "distributed",
+    "ray",
 }
 """Third-party packages that a function may import when it runs: optional or slow ones."""
 

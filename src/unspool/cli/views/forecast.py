@@ -14,7 +14,7 @@ from rich.table import Table
 
 from unspool.cli.forecast_columns import Forecasts
 from unspool.cli.options import OutputOptions
-from unspool.cli.output import counted, finite, plain_table, title
+from unspool.cli.output import finite, plain_table, title
 from unspool.cli.output_files import check_outputs, output
 from unspool.cli.progress import fit_bar
 from unspool.cli.signals import Stop
@@ -37,7 +37,7 @@ def describe(console: Console, table: TimeTable) -> None:
     lengths = [len(each.y) for each in table.columns.values()]
     sizes = f"{min(lengths):,} to {max(lengths):,} values each, " if table.long else ""
     names, more = list(table.columns)[:NAMED], len(lengths) - NAMED
-    which = ", ".join(names) if more <= 0 else f"{counted(len(lengths), 'series')}: {', '.join(names)}, …"
+    which = ", ".join(names) if more <= 0 else f"{len(lengths):,} series: {', '.join(names)}, …"
     console.print(title(table.name, f": {sizes}{table.rows:,} steps{span}; {which}"), soft_wrap=True)
     if table.left_out:
         console.print(f"  ignored, not numeric: {', '.join(table.left_out)}", soft_wrap=True)
@@ -120,7 +120,7 @@ def show_backtest(console: Console, heading: str, found: Backtest) -> None:
         table.add_row(row.name, *cells, style="bold" if row.name == found.answer else None)
     console.print(title(heading), soft_wrap=True)
     console.print(table)
-    console.print(f"  the forecast: {name_of(found.models)}\n", soft_wrap=True)
+    console.print(f"  the forecast: {name_of(found.weights)}\n", soft_wrap=True)
 
 
 def forecast_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
@@ -234,7 +234,7 @@ def backtest_as_json(found: Backtest) -> dict[str, Any]:
     return {
         "origins": len(found.origins),
         "scale": found.scale,
-        "answer": list(found.models),
+        "answer": found.weights,
         "models": models,
     }
 
