@@ -38,7 +38,8 @@ from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
 from unspool.training.provenance import provenance
 from unspool.training.recipe import FitConfig, FitFields
-from unspool.training.sequence_fit import fit_network, plan
+from unspool.training.sequence_fit import fit_network, note_cost, plan
+from unspool.training.shards import refuse_processes
 
 SCORED = 256
 """The number of rows that are predicted at once."""
@@ -81,6 +82,7 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         A fit that raises before its first update leaves the estimator unchanged.
         """
         before, policy = dict(vars(self)), CheckpointPolicy(steps=save_every)
+        refuse_processes(self.shards)
         run = None if run is None else as_path(run)
         try:
             rows = as_sequences(X)
@@ -88,12 +90,14 @@ class Estimator(Arguments, FitFields, RecurrentFields):
             self.provenance_ = provenance(examples.sha256())
             if run is None:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config(len(examples)))
+                self._note_cost(examples)
                 return self._counted(self._fit(rows, examples), before)
             if os.path.exists(run / run_folder.CONFIG):
                 self.fit_config_ = load_plan(self, examples, run)
             else:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config(len(examples)))
                 create_run(self, run, examples, more or {})
+            self._note_cost(examples)
             return self._counted(fit_in_run(self, rows, examples, run, policy), before)
         except BaseException:
             self._put_back(before)
@@ -134,6 +138,10 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         if self.trains_network:
             yield from fit_network(self.network_, examples, self.fit_config_)
         self.choose(rows, examples)
+
+    def _note_cost(self, examples: Examples) -> None:
+        if self.trains_network:
+            note_cost(self.network_, examples, self.fit_config_)
 
     @property
     def trains_network(self) -> bool:
