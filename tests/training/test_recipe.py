@@ -53,7 +53,9 @@ def test_a_text_that_is_read_many_times_gets_two_layers_unless_the_size_is_given
     assert (seldom.layers, often.layers) == (1, 2)
     one = chosen(layers=1, tokens=500_000)
     assert read(one) >= plan.DEEP * 500_000 and read(often) >= plan.READ * weights(often, 65)[0]
-    assert [chosen(tokens=500_000, **given).layers for given in ({"hidden": 256}, {"cell": "gru"}, {"layers": 3})] == [1, 1, 3]
+    assert [
+        chosen(tokens=500_000, **given).layers for given in ({"hidden": 256}, {"cell": "gru"}, {"layers": 3})
+    ] == [1, 1, 3]
     assert chosen(vocabulary=33_000, tokens=10**5).layers == 1
     assert chosen(tokens=10**6, steps=7000).layers == 1 and chosen(tokens=10**6, steps=8000).layers == 2
 
@@ -63,7 +65,12 @@ def test_the_steps_fill_the_seconds_that_the_measurements_leave():
     for tokens, left in (10**8, 146), (400_000, 143):
         now = iter([100.0, 101.0, 104.0, 105.0, 107.0])
         recipe = choose_recipe(
-            vocabulary=65, tokens=tokens, seconds=150, measure=measure, given={}, clock=lambda now=now: next(now)
+            vocabulary=65,
+            tokens=tokens,
+            seconds=150,
+            measure=measure,
+            given={},
+            clock=lambda now=now: next(now),
         )
         assert recipe.steps == round(left * measure(recipe))
 
