@@ -13,6 +13,7 @@ import numpy as np
 from unspool.cli.fit_options import Forecasting, as_column
 from unspool.cli.options import names_of
 from unspool.data.formats.timetable import read_timetable
+from unspool.data.series.time_index import TimeIndex
 from unspool.data.series.time_table import TimeTable, Values
 from unspool.errors import InputError
 from unspool.evaluation.intervals import check_level
@@ -26,7 +27,7 @@ SHOWN = 5
 Forecasts = dict[str, tuple[Real, Real | None, Real | None]]
 
 
-def settings_of(options: Forecasting) -> dict[str, Any]:
+def settings_of(options: Forecasting, clock: TimeIndex | None) -> dict[str, Any]:
     """Read the options that are words or numbers, and give all arguments of a forecaster."""
     check_level(options.level)
     season, differences = options.season, options.differences
@@ -38,6 +39,7 @@ def settings_of(options: Forecasting) -> dict[str, Any]:
     given = {name: getattr(options, name) for name in names_of(Forecaster) if hasattr(options, name)}
     return given | {
         "season": season if season == "guess" else int(season),
+        "calendar": clock.seasons() if clock else (),
         "differences": differences if differences == "guess" else (int(pair[0]), int(pair[1])),
     }
 
@@ -51,7 +53,7 @@ def read_columns(data: Path, options: Forecasting) -> TimeTable:
 
 def begin_columns(table: TimeTable, options: Forecasting) -> tuple[ForecastRun, dict[str, Ensemble]]:
     """Check all columns, and give their forecasters and the networks to train, before the first update."""
-    settings, columns = settings_of(options), table.columns
+    settings, columns = settings_of(options, table.clock), table.columns
     models = {name: Forecaster(**settings) for name in columns}
     checks = {
         name: partial(models[name].check, values.y, values.known, options.level)

@@ -75,7 +75,7 @@ def test_many_origins_at_once_are_each_alone(fitted: Forecaster) -> None:
 
 def test_the_phase_of_a_history_is_told() -> None:
     y = series(400)
-    model = Forecaster(horizon=6, **QUICK).fit(y)  # 66 seasons: the phase is read
+    model = Forecaster(horizon=6, model="network", **QUICK).fit(y)  # 66 seasons: the phase is read
     assert model.fitted_.layout.seasons == (6,)
     assert (model.predict(history=y[12:]) == model.predict()).all()
     assert (model.predict(history=y[13:], phase=13) == model.predict()).all()
@@ -160,6 +160,7 @@ def test_what_is_not_scored_is_never_learned_from() -> None:
     other = y.copy()
     other[119] += 0.001
     layout = {"season": 6, "power": "none", "differences": (0, 0), "calibration": 0}
+    layout |= {"model": "network"}
     one = Forecaster(horizon=3, **QUICK, **layout).fit(y, known)
     two = Forecaster(horizon=3, **QUICK, **layout).fit(other, known)
     scored = Forecaster(horizon=3, **QUICK, **layout).fit(other)
@@ -189,14 +190,15 @@ def test_a_backtest_scores_every_model_on_the_same_values() -> None:
     found = backtest(Forecaster(horizon=4, **QUICK), y, test=24, stride=3)
     assert found.origins.tolist() == list(range(96, 117, 3))
     names = [row.name for row in found.rows]
-    assert names[:5] == ["network", "last value", "seasonal naive", "autoregression", "window MLP"]
+    every = {"network", "autoregression", "smoothing", "theta", "seasonal naive", "last value", "window MLP"}
+    assert set(names) == every | {found.answer}
     naive = np.abs(found.forecasts["seasonal naive"] - found.truth).mean()
     train = y[:96]
     assert found.scale == pytest.approx(np.abs(train[6:] - train[:-6]).mean())
     assert found.row("seasonal naive").mase == pytest.approx(naive / found.scale)
     assert found.row("seasonal naive").relative == pytest.approx(1)
     assert found.by_step("network").mean() == pytest.approx(found.row("network").mase)
-    assert found.row("network").coverage is not None
+    assert [row.name for row in found.rows if row.coverage is not None] == [found.answer]
 
 
 def test_masked_values_are_not_scored() -> None:
@@ -225,7 +227,10 @@ def test_a_trial_judges_networks_that_saw_less() -> None:
     model = Forecaster(horizon=4, **QUICK).fit(series())
     found = holdout_backtest(model, series())
     assert found is not None and found.origins[0] == 96
-    assert (found.forecasts["network"] != model.predict_at(series(), found.origins)).any()
+    later = model.forecasts_at(series(), found.origins)
+    assert all(
+        (found.forecasts[name] != later[name]).any() for name in ("network", "autoregression", "smoothing")
+    )
     assert holdout_backtest(Forecaster(horizon=4, calibration=0, **QUICK).fit(series()), series()) is None
 
 

@@ -21,7 +21,16 @@ from unspool.cli.forecast_columns import (
     settings_of,
     values_of,
 )
-from unspool.cli.options import DATA, Flag, OfData, OfOutput, OutputOptions, RunOptions, option_class
+from unspool.cli.options import (
+    DATA,
+    Flag,
+    OfData,
+    OfOutput,
+    OutputOptions,
+    RunOptions,
+    WorkerOptions,
+    option_class,
+)
 from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.output_files import output
 from unspool.cli.precision import with_precision
@@ -40,6 +49,8 @@ from unspool.cli.views.forecast import (
     show_fit,
     write_forecasts,
 )
+from unspool.cli.views.many_series import show_fit_of_many, show_scores_of_many
+from unspool.cli.workers import FEW, workers_for
 from unspool.data.series.time_table import TimeTable
 from unspool.evaluation.intervals import check_level
 from unspool.plots.forecast import draw_backtest
@@ -47,15 +58,17 @@ from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.tasks.forecast.backtest import Backtesting, holdout_backtest
 from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.tasks.forecast.many import fit_many
 from unspool.tasks.forecast.run import ForecastFit, ForecastRun, open_fit
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.store import fit_has_ended
+from unspool.training.workers import Workers
 
 app = App(name="forecast")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(StoredOptions, Forecasting):
+class Options(WorkerOptions, StoredOptions, Forecasting):
     """What `forecast fit` is given."""
 
     out: OfOutput[Path | None] = None
@@ -117,6 +130,8 @@ class ForecastCommand(NamedTuple):
         table, out, stop = read_columns(data, options), options.out, Stop()
         check_pictures(options, list(table.columns), data)
         describe(console, table)
+        if len(table.columns) > FEW:
+            console.print(f"  choosing season, window and size of each of {len(table.columns):,} series")
         content: dict[str, Any] = {"run": str(out), "level": options.level}
         scores: dict[str, Any] | None
         if not more and fit_has_ended(out):
@@ -128,13 +143,18 @@ class ForecastCommand(NamedTuple):
                 run.create(out, ensembles, more)
             try:
                 with open_fit(run, ensembles, out, CheckpointPolicy(steps=options.save_every)) as work:
-                    scores = _fit_columns(console, table, work, stop)
+                    workers = workers_for(len(ensembles), options)
+                    if len(ensembles) > FEW or not workers.alone:
+                        scores = _fit_many(console, table, work, stop, workers)
+                    else:
+                        scores = _fit_columns(console, table, work, stop)
                     content |= {"stopped": work.step} if scores is None else {}
             except KeyboardInterrupt:
                 content["stopped"] = None
         if "stopped" not in content:
             rows = forecast_columns(run, table, options.level, None)
-            console.print(forecast_table(table, rows, options.level))
+            if len(rows) <= FEW:
+                console.print(forecast_table(table, rows, options.level))
             console.print(f"\nsaved in {out}; try: unspool forecast predict {out}", soft_wrap=True)
             draw_forecasts(options, table, rows, options.level)
             content["columns"] = forecasts_as_json(table, run, options.level, rows, scores)
@@ -165,6 +185,23 @@ def _fit_columns(console: Console, table: TimeTable, work: ForecastFit, stop: St
             said = f"{name}, the last {len(values.y) - int(found.origins[0]):,} values, not trained on"
             show_backtest(console, said, found)
     work.finish(scores)
+    return scores
+
+
+def _fit_many(
+    console: Console, table: TimeTable, work: ForecastFit, stop: Stop, workers: Workers
+) -> dict[str, Any]:
+    """Fit many series at the same time; a signal saves those that are fitted and raises KeyboardInterrupt."""
+    stop.listen()
+    stop.at_once()
+    reports = fit_many(work, table.columns, workers)
+    try:
+        scores = show_fit_of_many(console, len(table.columns), table.noun, reports, workers)
+    except BaseException:
+        work.save()
+        raise
+    show_scores_of_many(console, scores)
+    work.finish({name: scores[name] for name in table.columns if name in scores})
     return scores
 
 
@@ -210,8 +247,8 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
     options = with_precision(options)
     check_before(None, options, inputs=[data])
     console, result = notes(options), terminal(quiet=options.json)
-    settings = settings_of(options)
     table = read_columns(data, options)
+    settings = settings_of(options, table.clock)
     check_pictures(options, list(table.columns), data)
     describe(console, table)
     works = {

@@ -14,13 +14,14 @@ from rich.table import Table
 
 from unspool.cli.forecast_columns import Forecasts
 from unspool.cli.options import OutputOptions
-from unspool.cli.output import counted, finite, plain_table, title
+from unspool.cli.output import finite, plain_table, title
 from unspool.cli.output_files import check_outputs, output
 from unspool.cli.progress import fit_bar
 from unspool.cli.signals import Stop
 from unspool.data.series.time_table import TimeTable
 from unspool.kernels.arrays import Real
 from unspool.plots.forecast import draw_forecast
+from unspool.tasks.forecast.answer import name_of
 from unspool.tasks.forecast.backtest import Backtest
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.tasks.forecast.run import ForecastRun
@@ -36,7 +37,7 @@ def describe(console: Console, table: TimeTable) -> None:
     lengths = [len(each.y) for each in table.columns.values()]
     sizes = f"{min(lengths):,} to {max(lengths):,} values each, " if table.long else ""
     names, more = list(table.columns)[:NAMED], len(lengths) - NAMED
-    which = ", ".join(names) if more <= 0 else f"{counted(len(lengths), 'series')}: {', '.join(names)}, …"
+    which = ", ".join(names) if more <= 0 else f"{len(lengths):,} series: {', '.join(names)}, …"
     console.print(title(table.name, f": {sizes}{table.rows:,} steps{span}; {which}"), soft_wrap=True)
     if table.left_out:
         console.print(f"  ignored, not numeric: {', '.join(table.left_out)}", soft_wrap=True)
@@ -116,10 +117,10 @@ def show_backtest(console: Console, heading: str, found: Backtest) -> None:
         ]
         if covers:
             cells.append("" if row.coverage is None else f"{row.coverage:.1%}")
-        table.add_row(row.name, *cells, style="bold" if row.name == "network" else None)
+        table.add_row(row.name, *cells, style="bold" if row.name == found.answer else None)
     console.print(title(heading), soft_wrap=True)
     console.print(table)
-    console.print()
+    console.print(f"  the forecast: {name_of(found.weights)}\n", soft_wrap=True)
 
 
 def forecast_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
@@ -230,7 +231,12 @@ def backtest_as_json(found: Backtest) -> dict[str, Any]:
         }
         for row in found.rows
     }
-    return {"origins": len(found.origins), "scale": found.scale, "models": models}
+    return {
+        "origins": len(found.origins),
+        "scale": found.scale,
+        "answer": found.weights,
+        "models": models,
+    }
 
 
 def forecasts_as_json(
@@ -249,6 +255,7 @@ def forecasts_as_json(
             "low": None if low is None else low.tolist(),
             "high": None if high is None else high.tolist(),
             "level_reached": run.forecasters[name].level_reached(level),
+            "model": name_of(run.forecasters[name].answer_),
         }
         if scores is not None:
             change = run.forecasters[name].change_

@@ -7,6 +7,9 @@ where there are fewer values: σ = min(0.6, 5/√n), which regularises like a we
 of values that were not trained on: the last part of the series is held out of a first training, and the interval
 contains the share of the scaled errors there that the level asks for; then the networks are trained again on all values.
 
+Other models (`unspool.tasks.forecast.answer`) are fitted to the same values. The answer is the mean of all models, weighted by
+their errors on the held-out part; the intervals are those of the answer.
+
 >>> y = 10 + np.sin(np.arange(60) * np.pi / 3)
 >>> model = Forecaster(horizon=6, members=1, steps=60, calibration=0).fit(y)
 >>> model.season_, np.abs(model.predict() - y[:6]).max() < 0.2
@@ -17,22 +20,39 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
+from unspool.baselines.forecast import ForecastBaseline
 from unspool.cells import TASK_DEFAULT, CellName
 from unspool.data.series.checks import check_series
 from unspool.data.series.season import guess_season, guess_second_season
 from unspool.data.series.transform import Transform, choose_transform
-from unspool.data.series.windows import WindowSpec, fit_scale, origins_of, plan_windows, to_series
+from unspool.data.series.windows import (
+    WindowSpec,
+    fit_scale,
+    origins_of,
+    plan_windows,
+    read_windows,
+    to_series,
+    to_targets,
+)
 from unspool.errors import InputError
-from unspool.evaluation.intervals import USUAL, errors_to_come, fewest_errors, level_reached, refuse_level
+from unspool.evaluation.intervals import (
+    USUAL,
+    adapted_widths,
+    errors_to_come,
+    fewest_errors,
+    level_reached,
+    quantiles,
+    refuse_level,
+)
 from unspool.kernels.arrays import Precision, Real, Whole
 from unspool.kernels.memory import require_memory
 from unspool.model import options as network
@@ -40,6 +60,8 @@ from unspool.model.memory import bytes_of_training, count_parameters
 from unspool.optimisers import options as optimisers
 from unspool.options import POSITIVE, Arguments, at_least, build, check_values, declared
 from unspool.tasks.forecast import options as o
+from unspool.tasks.forecast.answer import NETWORK, Answer, choose_answer, fit_models, mean_of
+from unspool.tasks.forecast.choose import choose_changes, season_of
 from unspool.tasks.forecast.ensemble import (
     Ensemble,
     FittedMember,
@@ -48,8 +70,6 @@ from unspool.tasks.forecast.ensemble import (
     fit_member,
     fresh_network,
     network_config,
-    quantiles,
-    sizes_of_errors,
 )
 from unspool.tasks.forecast.store import ALONE, read_forecasters, write_forecasters
 from unspool.training import options as training
@@ -60,13 +80,24 @@ FEWEST = 8
 """The smallest number of windows with their targets to learn from."""
 
 
+class Trial(NamedTuple):
+    """What was fitted without the held-out values."""
+
+    begin: int
+    """The number of values before them."""
+    fitted: FittedMember
+    models: dict[str, ForecastBaseline]
+
+
 @declared(network, optimisers, training, o)
 @dataclass(eq=False, repr=False, kw_only=True)
 class Forecaster(Arguments):
     """Forecasts a series some steps ahead; scikit-learn's conventions for arguments."""
 
     horizon: int = 12
+    model: o.ModelName = "best"
     season: int | str = "guess"
+    calendar: tuple[int, ...] = ()
     power: str = "guess"
     differences: o.Differences = "guess"
     window: int = 0
@@ -133,13 +164,16 @@ class Forecaster(Arguments):
         self.history_ = values
         self.errors_: Real | None = None
         self.unfinished_ = True
-        self.trial_: tuple[int, FittedMember] | None = None
+        self.trial_: Trial | None = None
+        self.models_: dict[str, ForecastBaseline] = {}
+        self.answer_: Answer = {NETWORK: 1.0}
         z, count = layout.change.forward(values), self._calibrated(layout, len(values))
         members = self.members or (4 if len(origins_of(layout, len(values))) < 5000 else 2)
         first = self._members(layout, z[:count], max(1, members // 2)) if count else []
         last = self._members(layout, z, members)
         if first:
-            self.trial_ = count, FittedMember(layout, first[0].units, [each.network for each in first])
+            fitted = FittedMember(layout, first[0].units, [each.network for each in first])
+            self.trial_ = Trial(count, fitted, {})
         self.fitted_ = FittedMember(layout, last[0].units, [each.network for each in last])
         return Ensemble(layout, z, known, first + last)
 
@@ -149,11 +183,22 @@ class Forecaster(Arguments):
         return [Member(fresh_network(recipe, layout, seed), recipe, units, len(z), seed) for seed in seeds]
 
     def calibrate(self, ensemble: Ensemble) -> None:
-        """End a fit: measure the errors on values that the first networks were not trained on."""
+        """End a fit: fit the other models, choose the answer, and measure its errors on values held aside."""
         self.unfinished_ = False
-        if self.trial_ is not None:
-            count, first = self.trial_
-            self.errors_ = sizes_of_errors(first, ensemble.z, ensemble.known, count)
+        y, known, changes = self.history_, ensemble.known, self.changes_
+        self.models_ = fit_models(y, changes, self.seed)
+        if self.trial_ is None:
+            named = "mean" if self.model == "best" else self.model
+            self.answer_ = choose_answer(dict.fromkeys([NETWORK, *self.models_], y), y, named)
+            return
+        count = self.trial_.begin
+        self.trial_.models.update(fit_models(y[:count], changes, self.seed))
+        origins = np.arange(count, len(y) - self.horizon + 1)
+        forecasts = self.forecasts_at(y, origins, trial=self.trial_)
+        truth = np.where(known, y, np.nan)[origins[:, None] + np.arange(self.horizon)]
+        self.answer_ = choose_answer(forecasts, truth, self.model)
+        found = self._relative(mean_of(forecasts, self.answer_), y, origins, self.trial_.fitted)
+        self.errors_ = np.abs(self._relative(truth, y, origins, self.trial_.fitted) - found)
 
     def predict(self, steps: int | None = None, history: Any = None, phase: int = 0) -> Real:
         """Forecast the next steps of the training series, or of another history."""
@@ -168,13 +213,41 @@ class Forecaster(Arguments):
         low, high = self.interval_at(values, origins, level, phase)
         return low[0, : self._steps_ahead(steps)], high[0, : self._steps_ahead(steps)]
 
-    def predict_at(
-        self, values: Real, origins: Whole, phase: int = 0, fitted: FittedMember | None = None
-    ) -> Real:
+    def predict_at(self, values: Real, origins: Whole, phase: int = 0) -> Real:
         """Forecast from many origins of a series at once, n H; each from values[:origin] only."""
-        fitted, z = fitted or self._ready(), self.change_.forward(values)
-        y, level, spread = fitted.answers(z, origins, phase)
-        return self.change_.inverse(to_series(fitted.layout, fitted.units, z, origins, level, spread, y))
+        return mean_of(self.forecasts_at(values, origins, phase, only=list(self.answer_)), self.answer_)
+
+    def forecasts_at(
+        self,
+        values: Real,
+        origins: Whole,
+        phase: int = 0,
+        trial: Trial | None = None,
+        only: Sequence[str] | None = None,
+    ) -> dict[str, Real]:
+        """Return the forecasts (n H) of all models, or of some, by name: of those that the held-out values were kept from with `trial`."""
+        fitted, models = (trial.fitted, trial.models) if trial else (self._ready(), self.models_)
+        names = [NETWORK, *models] if only is None else only
+        found = {}
+        for name in names:
+            if name == NETWORK:
+                z = self.change_.forward(values)
+                y, level, std = fitted.answers(z, origins, phase)
+                found[name] = self.change_.inverse(
+                    to_series(fitted.layout, fitted.units, z, origins, level, std, y)
+                )
+            else:
+                found[name] = models[name].forecast(values, origins, self.horizon, phase)
+        return found
+
+    def _relative(self, y: Real, values: Real, origins: Whole, fitted: FittedMember) -> Real:
+        """Return forecasts or true values (n H) in the units of the windows before them."""
+        change, z = self.change_, self.change_.forward(values)
+        least = {"none": -np.inf, "root": 0.0, "log": 1e-3 * float(values.min())}[change.power]
+        _, level, std = read_windows(fitted.layout, fitted.units, z, origins, 0)
+        return to_targets(
+            fitted.layout, fitted.units, z, origins, level, std, change.forward(np.maximum(y, least))
+        )
 
     def interval_at(
         self, values: Real, origins: Whole, level: float = USUAL, phase: int = 0
@@ -191,13 +264,33 @@ class Forecaster(Arguments):
                 "calibration: no values were kept for intervals; the series is too short, or it is 0"
             )
         refuse_level(level, fewest_errors(self.errors_))
-        y, centre, spread = fitted.answers(z, origins, phase)
-        width = quantiles(self.errors_, level)
+        if list(self.answer_) == [NETWORK]:
+            y, centre, std = fitted.answers(z, origins, phase)
+        else:
+            _, centre, std = read_windows(fitted.layout, fitted.units, z, origins, phase)
+            y = self._relative(self.predict_at(values, origins, phase), values, origins, fitted)
+        width = self._widths(values, origins, level, phase)
         low, high = (
-            self.change_.inverse(to_series(fitted.layout, fitted.units, z, origins, centre, spread, end))
+            self.change_.inverse(to_series(fitted.layout, fitted.units, z, origins, centre, std, end))
             for end in (y - width, y + width)
         )
         return low, high
+
+    def _widths(self, values: Real, origins: Whole, level: float, phase: int) -> Real:
+        """Return the half-widths (n H) in units of the windows; after the training series, they adapt to the errors since then."""
+        assert self.errors_ is not None
+        n, last = len(self.history_), int(max(origins))
+        widths = np.tile(quantiles(self.errors_, level), (len(origins), 1))
+        if phase or last <= n or not np.array_equal(values[:n], self.history_):
+            return widths
+        every = np.arange(n, last + 1)
+        padded = np.pad(values[:last], (0, self.horizon), constant_values=np.nan)
+        found = self._relative(self.predict_at(values, every), values, every, self.fitted_)
+        truth = self._relative(padded[every[:, None] + np.arange(self.horizon)], values, every, self.fitted_)
+        adapted = adapted_widths(self.errors_, level, np.abs(truth - found))
+        after = origins >= n
+        widths[after] = adapted[origins[after] - n]
+        return widths
 
     def level_reached(self, level: float = USUAL) -> float | None:
         """Return the level that the interval reaches: less where there are too few errors; None without an interval."""
@@ -219,10 +312,11 @@ class Forecaster(Arguments):
     def _origin(self, history: Any) -> tuple[Real, Whole]:
         layout = self._ready().layout
         values = self.history_ if history is None else check_series(history, "the history")
-        if len(values) < layout.reach:
-            raise InputError(
-                f"the history has {len(values)} values; this model reads the last {layout.reach}"
-            )
+        reach = max(
+            layout.reach, *(self.models_[name].reach for name in self.answer_ if name in self.models_), 0
+        )
+        if len(values) < reach:
+            raise InputError(f"the history has {len(values)} values; this model reads the last {reach}")
         if self.change_.power != "none" and values.min() < (1e-300 if self.change_.power == "log" else 0):
             raise InputError(
                 f"the history has the value {values.min():g}; this model takes its {self.change_.power}, which needs "
@@ -249,9 +343,17 @@ class Forecaster(Arguments):
             raise InputError(
                 f"window is {self.window:,}; expected fewer values than the series has, which are {len(values):,}"
             )
-        season = guess_season(values) if self.season == "guess" else self._season(len(values))
+        seasons = (
+            [guess_season(values), 1, *self.calendar]
+            if self.season == "guess"
+            else [self._season(len(values))]
+        )
+        fixed = self.power != "guess" or self.differences != "guess"
+        given = (lambda change: self._given(change, values)) if fixed else None
+        self.changes_ = choose_changes(values, self.horizon, seasons, given)
+        season = season_of(self.changes_)
         change = choose_transform(values, season)
-        if self.power != "guess" or self.differences != "guess":
+        if fixed:
             change = self._given(change, values)
         second = guess_second_season(values, season)
         layout = self._layout(change, second, len(values))

@@ -25,6 +25,7 @@ from unspool.model.sequence_network import Network
 from unspool.storage import run_folder, tensors
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
+from unspool.tasks.forecast.answer import NETWORK, StoredModels, restored, stored
 from unspool.tasks.forecast.ensemble import FittedMember
 from unspool.training.provenance import provenance, sha256_of
 from unspool.training.state import TrainingState
@@ -55,7 +56,7 @@ def write_forecasters(
             "the fit of this Forecaster has not ended: resume its run, or fit again; then save it"
         )
     with run_folder.new_run(path) as folder:
-        columns = {name: _described(model) for name, model in forecasters.items()}
+        columns = {name: describe_column(model) for name, model in forecasters.items()}
         content = {
             "time": time,
             "clock": None if clock is None else asdict(clock),
@@ -109,6 +110,7 @@ class Column(TypedDict):
     units: _Units
     network: SequenceConfig
     members: int
+    models: NotRequired[StoredModels]
 
 
 class ForecastConfig(TypedDict):
@@ -173,7 +175,8 @@ def _provenance(models: list[Any]) -> dict[str, Any]:
     return first | {"data_sha256": sha256_of(np.asarray(model.history_).tobytes() for model in models)}
 
 
-def _described(model: Any) -> dict[str, Any]:
+def describe_column(model: Any) -> dict[str, Any]:
+    """Return what a config says about the forecaster of a column."""
     if not hasattr(model, "fitted_"):
         raise InputError("this Forecaster is not fitted yet: there is nothing to save")
     fitted = model.fitted_
@@ -183,7 +186,7 @@ def _described(model: Any) -> dict[str, Any]:
         "units": {"mean": fitted.units.mean, "spread": fitted.units.std},
         "network": fitted.networks[0].config.to_json(),
         "members": len(fitted.networks),
-    }
+    } | ({"models": stored(model.models_, model.answer_)} if model.models_ else {})
 
 
 def _arrays(model: Any) -> dict[str, Any]:
@@ -212,6 +215,12 @@ def _restored(model: Any, column: Column, arrays: Mapping[str, Any], path: Path)
         networks.append(network_from(config, own, path))
     model.history_, model.errors_, model.trial_ = history, errors, None
     model.season_, model.change_ = layout.change.season, layout.change
+    model.models_, model.answer_ = {}, {NETWORK: 1.0}
+    if (models := column.get("models")) is not None:
+        try:
+            model.models_, model.answer_ = restored(models)
+        except InputError as error:
+            raise FileError(f"{path}: damaged or manipulated: {error}") from error
     model.fitted_ = FittedMember(
         layout, WindowScale(column["units"]["mean"], column["units"]["spread"], sizes), networks
     )
