@@ -1,21 +1,24 @@
 """Baselines of sequences: features against a count by hand and scikit-learn, bits, files, and the choice of the model."""
 
 from collections import Counter
+from itertools import islice
 
 import numpy as np
 import pytest
 
 from unspool.baselines.sequences import BASELINES
 from unspool.baselines.sequences.base import Rows
-from unspool.baselines.sequences.choice import Aside, Choice, choose, mixed
-from unspool.baselines.sequences.ngrams import Ngrams, counts_of
+from unspool.baselines.sequences.choice import Choice, choose, mixed
+from unspool.baselines.sequences.ngrams import counts_of
 from unspool.baselines.sequences.sparse_linear import SparseObjective, SparseRows, fit_sparse, loss_of
+from unspool.data.batches.examples import Examples
 from unspool.errors import FileError, InputError
 from unspool.kernels.elementwise import softmax
 from unspool.model.heads import HEADS
 from unspool.storage.tensors import read_arrays, write_arrays
 from unspool.tasks import SequenceClassifier, SequenceRegressor
 from unspool.tasks.registry import load
+from unspool.training.members import fold_of
 
 RNG = np.random.default_rng(2)
 TEXTS = [
@@ -118,37 +121,15 @@ def test_a_baseline_learns_is_saved_and_does_not_depend_on_the_batch(name, tmp_p
         kind.restore(fields, arrays, head.K + 1, "b")
 
 
-def network_of(wrong):
-    """A network that is right but for some rows."""
-    return lambda rows: np.stack(
-        [[4.0, -4.0] if (label == 0) != (text in wrong) else [-4.0, 4.0] for text, label in rows.raw]
-    ).astype(np.float32)
-
-
 @pytest.mark.parametrize(
     ("model", "wrong", "kept"),
     [("best", 0, "network"), ("best", 9, "baseline"), ("mean", 0, "mean"), ("baseline", 0, "baseline")],
 )
 def test_the_model_with_the_fewest_errors_on_the_rows_aside_answers(model, wrong, kept):
-    X = [(text, int(label)) for text, label in zip(TEXTS, LABELS, strict=True)]
-    rows = Rows(X, [np.zeros(1, np.int32)] * 60, False)
-    aside = Aside(np.arange(50), np.arange(50, 60))
-
-    class Reads(Ngrams):
-        """N-grams of the text of a pair."""
-
-        @classmethod
-        def fit(cls, rows, y, head, seed):
-            return super().fit(Rows([text for text, _ in rows.raw], rows.x, False), y, head, seed)
-
-        def outputs(self, rows):
-            return super().outputs(Rows([text for text, _ in rows.raw], rows.x, False))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(BASELINES, Ngrams.name, Reads)
-        choice = choose(
-            model, rows, LABELS, CLASSES, aside, network_of([t for t, _ in X[50 : 50 + wrong]]), 0
-        )
+    rows, aside = Rows(TEXTS, [np.zeros(1, np.int32)] * 60, False), np.arange(50, 60)
+    o = np.where(LABELS[aside, None] == np.arange(2), 4.0, -4.0).astype(np.float32)
+    o[:wrong] *= -1
+    choice = choose(model, rows, LABELS, CLASSES, [(np.arange(50), aside)], o, 0)
     assert choice.kept == kept and choice.rows == 10
     names = [each.name for each in choice.judged]
     assert names[:2] == ["majority class", "n-grams"]
@@ -160,8 +141,8 @@ def test_the_model_with_the_fewest_errors_on_the_rows_aside_answers(model, wrong
 def test_the_mean_is_the_mean_of_probabilities_or_numbers():
     a, b = RNG.standard_normal((2, 4, 3)).astype(np.float32)
     expected = (softmax(a).astype(np.float64) + softmax(b)) / 2
-    assert softmax(mixed(HEADS["classes"](3), a, b)) == pytest.approx(expected, abs=1e-6)
-    assert mixed(HEADS["numbers"](3), a, b) == pytest.approx((a + b) / 2)
+    assert softmax(mixed(HEADS["classes"](3), [a, b])) == pytest.approx(expected, abs=1e-6)
+    assert mixed(HEADS["numbers"](3), [a, b]) == pytest.approx((a + b) / 2)
 
 
 @pytest.mark.parametrize("model", ["network", "baseline", "best", "mean"])
@@ -183,6 +164,7 @@ def test_a_regressor_keeps_the_better_model():
     y = np.array([float(len(text)) for text in TEXTS])
     made = SequenceRegressor(hidden=4, epochs=1, model="best").fit(TEXTS, y)
     assert [each.name for each in made.choice_.judged][:2] == ["mean of the training split", "n-grams"]
+    assert len(made.networks_) == 4 and made.choice_.rows == 60
     assert made.predict(TEXTS).shape == (60,) and made.score(TEXTS, y) > 0.5
     with pytest.raises(InputError, match="no baseline has a standard deviation"):
         SequenceRegressor(std=True, model="mean").fit(TEXTS, y)
@@ -219,3 +201,46 @@ def test_a_manipulated_choice_is_refused(change, line, tmp_path):
 
 def test_a_choice_without_baseline_names_the_network():
     assert Choice("network").name == "network" and Choice("network").answers == ["network"]
+
+
+def test_few_rows_are_judged_by_networks_that_did_not_learn_from_them():
+    made = SequenceClassifier(hidden=4, epochs=1).fit(TEXTS, LABELS)
+    folds = fold_of(60, 4, 0, LABELS)
+    assert made.fit_config_.members == 4 and [int((folds == k).sum()) for k in range(4)] == [15] * 4
+    assert all(abs(int(LABELS[folds == k].sum()) - 7.5) < 1 for k in range(4))
+    x, wrong = made.coder_.encode(TEXTS), 0
+    for k, network in enumerate(made.networks_):
+        rows = np.flatnonzero(folds == k)
+        batch = Examples([x[i] for i in rows]).batch(np.arange(15), per_step=False)
+        wrong += int((network.outputs(batch).argmax(axis=1) != LABELS[rows]).sum())
+        assert not (network.parameters.flat == made.networks_[k - 1].parameters.flat).all()
+    (network,) = (each for each in made.choice_.judged if each.name == "network")
+    assert network.error == wrong / 60
+    assert (made.networks_[0].parameters.flat == made.network_.parameters.flat).all()
+
+
+def test_few_rows_get_enough_updates_in_small_batches():
+    made = SequenceClassifier(hidden=2).fit(TEXTS[:12], LABELS[:12])
+    assert made.fit_config_.steps == made.n_iter_ == 1200 and made.fit_config_.batch_size == 4
+    assert SequenceClassifier(hidden=2, steps=10).fit(TEXTS, LABELS).n_iter_ == 10
+    assert SequenceClassifier(hidden=2, steps=10, validation=0.1).fit(TEXTS, LABELS).choice_.rows == 6
+
+
+@pytest.mark.parametrize("stop", [1, 7, 12, 20])
+def test_a_fit_of_several_networks_continues_to_the_same_bits(stop, tmp_path):
+    arguments = {"hidden": 4, "steps": 27, "model": "mean"}
+    whole = SequenceClassifier(**arguments).fit(TEXTS, LABELS)
+    begun = SequenceClassifier(**arguments).fit_iter(TEXTS, LABELS, run=tmp_path / "run")
+    events = list(islice(begun, stop))
+    begun.close()
+    assert [event.step for event in events] == list(range(1, stop + 1)) and events[-1].steps == 27
+    assert load(tmp_path / "run").predict(TEXTS).shape == (60,)
+    resumed = SequenceClassifier(**arguments).fit(TEXTS, LABELS, run=tmp_path / "run")
+    for each in (resumed, load(tmp_path / "run")):
+        assert (each.predict_proba(TEXTS) == whole.predict_proba(TEXTS)).all() and each.n_iter_ == 27
+
+
+def test_the_answers_after_every_step_are_those_of_the_mean_of_the_networks():
+    made = SequenceClassifier(hidden=4, epochs=1, model="network").fit(TEXTS, LABELS)
+    steps = made.predict_proba_steps(TEXTS[:3])
+    assert all((each[-1] == made.predict_proba(TEXTS[:3])[i]).all() for i, each in enumerate(steps))

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from unspool.baselines.sequences.choice import mixed
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.kernels.elementwise import softmax
@@ -60,14 +61,15 @@ class SequenceClassifier(ComparedEstimator):
     def predict_proba_steps(self, X: Any) -> list[Floats]:
         """Return the network's probabilities after every step, one array tau K per sequence."""
         examples, network = self._examples(X), self.network_
+        networks = [(each, each.weights()) for each in self.networks_]
         if network.config.bidirectional or not network.encoder.pooling.grows_with_steps:
             raise InputError(
                 "an answer at every step needs one direction and pool='last': the end is not read yet"
             )
-        weights, prior = network.weights(), self.prior_correction * np.log(self.class_prior_)
+        prior = self.prior_correction * np.log(self.class_prior_)
         found = list[Any]([None] * len(examples))
         for batch in examples.batches(examples.rows_at_once(SCORED), per_step=False):
-            o = weights.output(network.encode(batch, weights).h)
+            o = mixed(network.head, [own.output(each.encode(batch, own).h) for each, own in networks])
             for b, row in enumerate(batch.rows.tolist()):
                 own = o[: batch.lengths[b], b].astype(np.float64) - prior
                 found[row] = softmax(own.astype(np.float32)).astype(np.float64)

@@ -1,32 +1,41 @@
 """Estimators whose answer is the network's, a baseline's or the mean of both: the argument `model`.
 
-fit the network ─▶ fit the baselines on the same rows ─▶ judge all on the rows set aside ─▶ choice ─▶ answers
+fit the networks ─▶ fit the baselines on the same rows ─▶ judge all on the rows aside ─▶ choice ─▶ answers
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from unspool.baselines.sequences.base import Rows
-from unspool.baselines.sequences.choice import BASELINE, NETWORK, Aside, Choice, choose
+from unspool.baselines.sequences.choice import BASELINE, BEST, MEAN, NETWORK, Choice, choose, mixed
 from unspool.data.batches.examples import Examples
 from unspool.data.encoders import ValueEncoder, as_sequences
 from unspool.data.split import split_validation
 from unspool.kernels.arrays import Floats
+from unspool.model.parameters import Parameters
+from unspool.model.sequence_network import Network
 from unspool.options import build, declared
 from unspool.tasks.estimator import Estimator
 from unspool.tasks.estimator_files import CHOICE
 from unspool.training import options as training
+from unspool.training.members import folds_of
 from unspool.training.options import ModelChoice
 from unspool.training.recipe import FitConfig
 
-FEW = 20
-"""Of fewer rows, none are set aside by default."""
+FEW, MANY = 10, 500
+"""Of fewer rows than FEW, none are set aside by default; from MANY on one part is; between them, there is a network per fold."""
+FOLDS = 4
 SHARE = 0.1
-"""The share of rows that is set aside by default."""
+"""The share of rows that is set aside of many."""
+EPOCHS, LEAST = 30, 300
+"""By default, the passes over the rows, and the fewest updates of each network of few rows."""
+BATCHES = 8
+"""Batches of few rows are so small that there are so many."""
 
 
 @declared(training)
@@ -35,6 +44,7 @@ class ComparedEstimator(Estimator):
     """An estimator that keeps the best of the network, a baseline and their mean."""
 
     model: ModelChoice = "best"
+    epochs: int | None = training.PASSES.field(None)  # type: ignore[assignment]
     validation: float | None = training.SET_ASIDE.field(None)  # type: ignore[assignment]
 
     @property
@@ -43,33 +53,68 @@ class ComparedEstimator(Estimator):
         return self.model != BASELINE
 
     def fit_config(self, n: int) -> FitConfig:
-        """Return the config of a fit on n rows; of few rows none are set aside unless the caller asks for it."""
+        """Return the config of a fit on n rows."""
+        given = {"epochs": self.epochs or EPOCHS}
         if self.validation is not None:
-            return super().fit_config(n)
-        few = n < FEW
-        return build(FitConfig, self, validation=0.0 if few else SHARE, patience=0 if few else self.patience)
+            return build(FitConfig, self, **given)
+        if n >= MANY:
+            return build(FitConfig, self, **given, validation=SHARE)
+        single = n < FEW or self.network_.head.has_std
+        return build(
+            FitConfig,
+            self,
+            **given,
+            validation=0.0,
+            patience=0,
+            members=1 if single else FOLDS,
+            least=0 if self.epochs else LEAST,
+            batch_size=self.batch_size if self.shards > 1 else min(self.batch_size, max(4, n // BATCHES)),
+        )
 
-    def choose(self, rows: Any, examples: Examples) -> None:
-        """Set `choice_`: fit the baselines, and judge all models on the rows set aside."""
+    def choose(self, rows: Any, examples: Examples, members: list[Floats]) -> None:
+        """Set `choice_`: fit the baselines, and judge all models on the rows aside."""
         config, network = self.fit_config_, self.network_
         model = NETWORK if network.head.has_std else self.model
-        aside = Aside(*split_validation(len(examples), config.validation, config.seed))
-        y = list(examples.y) if network.config.per_step else examples.y
-        self.choice_ = choose(
-            model, self._rows(rows, examples.x), y, network.head, aside, self._network_outputs, self.seed
-        )
+        if config.members == 1:
+            parts = [split_validation(len(examples), config.validation, config.seed)]
+        else:
+            folds = folds_of(examples, config)
+            parts = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(config.members)]
+        given, y = self._rows(rows, examples.x), list(examples.y) if network.config.per_step else examples.y
+        own = [*self._networks(members), *[network] * (not members)] * (model in (BEST, MEAN))
+        found = [
+            self._outputs_of(examples.part(aside), each)
+            for each, (_, aside) in zip(own, parts, strict=False)
+            if len(aside)
+        ]
+        joined: Any = [o for part in found for o in part]
+        joined = np.stack(joined) if joined and not network.config.per_step else joined
+        choice = choose(model, given, y, network.head, parts, joined, self.seed)
+        self.choice_ = replace(choice, members=members)
+
+    def _networks(self, members: Sequence[Floats]) -> list[Network]:
+        shapes, config = self.network_.parameters.shapes, self.network_.config
+        return [Network(config, Parameters(shapes, flat)) for flat in members]
+
+    @property
+    def networks_(self) -> list[Network]:
+        """The networks whose mean is the network's answer."""
+        members = self.choice_.members if hasattr(self, CHOICE) else ()
+        return self._networks(members) or [self.network_]
 
     def _rows(self, raw: Any, x: Any) -> Rows:
         return Rows(
             raw if isinstance(raw, np.ndarray) else list(raw), x, isinstance(self.coder_, ValueEncoder)
         )
 
-    def _network_outputs(self, rows: Rows) -> Any:
-        found = self._outputs_of(Examples(rows.x))
-        return found if self.network_.config.per_step else np.stack(found)
+    def _network_outputs(self, examples: Examples) -> Any:
+        """Return the mean of o over the networks, n K, or a list of tau K."""
+        found = [self._outputs_of(examples, network) for network in self.networks_]
+        per_step = self.network_.config.per_step
+        return mixed(self.network_.head, found if per_step else [np.stack(each) for each in found])
 
     def _outputs(self, X: Any, kept: str | None = None) -> list[Floats]:
         """Return o of every row by the model that answers, or by another one of `choice_.answers`."""
         examples = self._examples(X)
         rows, choice = self._rows(as_sequences(X), examples.x), getattr(self, CHOICE, Choice(NETWORK))
-        return list(choice.outputs(lambda: self._network_outputs(rows), rows, self.network_.head, kept))
+        return list(choice.outputs(lambda: self._network_outputs(examples), rows, self.network_.head, kept))

@@ -36,9 +36,10 @@ from unspool.tasks.estimator_fit import create_run, fit_in_run, load_plan
 from unspool.training import options as training
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
+from unspool.training.members import fit_members
 from unspool.training.provenance import provenance
 from unspool.training.recipe import FitConfig, FitFields
-from unspool.training.sequence_fit import fit_network, note_cost, plan
+from unspool.training.sequence_fit import note_cost, plan
 from unspool.training.shards import refuse_processes
 
 SCORED = 256
@@ -135,9 +136,10 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         return cast(Self, read_estimator(cls, path))
 
     def _fit(self, rows: Any, examples: Examples) -> Generator[StepDone]:
+        members = list[Floats]()
         if self.trains_network:
-            yield from fit_network(self.network_, examples, self.fit_config_)
-        self.choose(rows, examples)
+            yield from fit_members(self.network_, examples, self.fit_config_, members)
+        self.choose(rows, examples, members)
 
     def _note_cost(self, examples: Examples) -> None:
         if self.trains_network:
@@ -148,8 +150,8 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         """Whether the network is trained."""
         return True
 
-    def choose(self, rows: Any, examples: Examples) -> None:
-        """Choose the model that answers, after the fit of the network; here it is always the network."""
+    def choose(self, rows: Any, examples: Examples, members: list[Floats]) -> None:
+        """Choose the model that answers, after the fit of the networks; here it is always the network."""
 
     def _learn(self, X: Any, y: Any) -> Examples:
         """Learn all but the parameters: how inputs and targets are coded, and the network's sizes."""
@@ -210,10 +212,9 @@ class Estimator(Arguments, FitFields, RecurrentFields):
 
     def _outputs(self, X: Any) -> list[Floats]:
         """Return o of every row, in the order of X: K, or tau K."""
-        return self._outputs_of(self._examples(X))
+        return self._outputs_of(self._examples(X), self.network_)
 
-    def _outputs_of(self, examples: Examples) -> list[Floats]:
-        network = self.network_
+    def _outputs_of(self, examples: Examples, network: Network) -> list[Floats]:
         weights, found = network.weights(), list[Any]([None] * len(examples))
         for batch in examples.batches(examples.rows_at_once(SCORED), per_step=False):
             o = network.outputs(batch, weights)

@@ -20,6 +20,7 @@ from unspool.data.encoders import (
 )
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
+from unspool.kernels.arrays import Floats
 from unspool.model.sequence_config import SequenceConfig
 from unspool.model.sequence_network import Network
 from unspool.options import to_json
@@ -67,8 +68,8 @@ class FittedEstimator(Protocol):
     def trains_network(self) -> bool:
         """Whether the network is trained."""
 
-    def choose(self, rows: Any, examples: Examples) -> None:
-        """Choose the model that answers, after the fit of the network."""
+    def choose(self, rows: Any, examples: Examples, members: list[Floats]) -> None:
+        """Choose the model that answers, after the fit of the networks."""
 
     def get_params(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -153,22 +154,21 @@ def read_estimator(made: type[Any], path: str | Path) -> Any:
 
 def write_choice(estimator: FittedEstimator, run: Path) -> None:
     """Write which model answers, and the baseline, into a run."""
-    if estimator.get_params().get("model", NETWORK) != NETWORK:
+    if "model" in estimator.get_params():
         choice: Choice = getattr(estimator, CHOICE, Choice(NETWORK))
-        arrays = {} if choice.baseline is None else choice.baseline.arrays()
-        write_arrays(run / run_folder.CHOICE, arrays, choice.metadata())
+        write_arrays(run / run_folder.CHOICE, choice.arrays(), choice.metadata())
 
 
 def read_choice(estimator: Any, run: Path, arguments: Mapping[str, Any]) -> None:
     """Set `choice_` from the file of a run; the network answers until the fit has ended."""
     path = run / run_folder.CHOICE
     if not path.exists():
-        if arguments.get("model", NETWORK) != NETWORK and not (run / run_folder.TRAINING).exists():
+        if "model" in arguments and not (run / run_folder.TRAINING).exists():
             raise FileError(f"{path}: it is missing; restore it from a copy, or fit anew into another run")
         estimator.choice_ = Choice(NETWORK)
         return
     arrays, metadata = read_arrays(path)
-    estimator.choice_ = Choice.restore(metadata, arrays, estimator.network_.config.K, path)
+    estimator.choice_ = Choice.restore(metadata, arrays, estimator.network_, path)
 
 
 def check_fits(estimator: Any, config: SequenceConfig, path: Path) -> None:

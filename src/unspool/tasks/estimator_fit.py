@@ -11,6 +11,7 @@ from typing import Any
 from unspool.data.batches.examples import Examples
 from unspool.data.encoders import TokenEncoder
 from unspool.errors import InputError
+from unspool.kernels.arrays import Floats
 from unspool.options import to_json
 from unspool.storage import run_folder, tensors
 from unspool.storage.log import RunLog
@@ -26,8 +27,9 @@ from unspool.tasks.estimator_files import (
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
 from unspool.training.fit import ending
+from unspool.training.members import fit_members
 from unspool.training.recipe import FitConfig
-from unspool.training.sequence_fit import fit_network, initial_state
+from unspool.training.sequence_fit import initial_state
 from unspool.training.store import RunWriter, fit_has_ended, load_network, remove_state, restore_state
 
 EXAMPLES = "examples"
@@ -81,7 +83,8 @@ def fit_in_run(
             return
         restore_state(state, run, log)
         writer = RunWriter(run, log)
-        events = fit_network(network, examples, config, state, writer, policy)
+        members = list[Floats]()
+        events = fit_members(network, examples, config, members, state, writer, policy)
         if not estimator.trains_network:
             events.close()
         with ending(events):
@@ -90,10 +93,11 @@ def fit_in_run(
                     entry = {"step": event.step, "train": event.train, "seconds": event.seconds}
                     writer.add(entry | {"valid": event.valid, "best": event.best})
                 yield event
-        estimator.choose(rows, examples)
+        estimator.choose(rows, examples, members)
         write_choice(estimator, run)
-        writer.save_model(network, state.step)
-        writer.add({"event": "fitted", "step": state.step, "seconds": state.seconds})
+        step = getattr(estimator, "n_iter_", 0)
+        writer.save_model(network, step)
+        writer.add({"event": "fitted", "step": step, "seconds": state.seconds})
         log.position()
         remove_state(run)
 

@@ -39,6 +39,10 @@ ORDER: Option[int] = Option(
     whole(1, MOST_ORDER),
     group="Time",
 )
+PASSES = replace(
+    EPOCHS,
+    help="Passes over the training sequences [default: 30; of fewer than 500 sequences, as many as make at least 300 updates of each network].",
+)
 BATCH_SIZE: Option[int] = Option("batch_size", "B, sequences per batch.", whole(1), option="batch")
 SHARDS: Option[int] = Option(
     "shards",
@@ -105,7 +109,7 @@ MODEL: Option[ModelChoice] = Option(
 )
 SET_ASIDE = replace(
     VALIDATION,
-    help="Fraction of the training sequences that is set aside to select the best parameters and the model that answers; 0 keeps the last parameters [default: 0.1; of fewer than 20 sequences 0].",
+    help="Fraction of the training sequences that is set aside to select the best parameters and the model that answers; 0 sets none aside [default: 0.1; of 10 to 499 sequences, four networks each leave out a quarter, and their mean answers].",
 )
 PATIENCE: Option[int] = Option(
     "patience", "Stop after this many validations without improvement; 0 never stops early.", whole(0)

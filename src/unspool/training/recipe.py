@@ -117,6 +117,10 @@ class FitConfig(FitFields):
 
     warmup_fraction: float = 0.05
     validations: int = 40
+    members: int = 1
+    """The number of networks, each without one fold of the rows."""
+    least: int = 0
+    """The fewest updates of each network that the epochs amount to."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -19,6 +19,7 @@ from unspool.cluster.cost import measure_cost
 from unspool.cluster.group import current
 from unspool.data.batches.examples import Examples, cycle_batches
 from unspool.data.split import split_validation
+from unspool.kernels.arrays import Whole
 from unspool.kernels.backend import PRECISIONS
 from unspool.kernels.memory import require_memory
 from unspool.kernels.tape import Loss
@@ -55,9 +56,16 @@ def fit_network(
     state: TrainingState[Network] | None = None,
     writer: RunWriter | None = None,
     policy: CheckpointPolicy | None = None,
+    *,
+    rows: Whole | None = None,
 ) -> Generator[StepDone]:
-    """Fit the network in place, from a state on; with rows set aside, it ends with the parameters that were best on them."""
+    """Fit the network in place, from a state on; with rows set aside, it ends with the parameters that were best on them.
+
+    With `rows`, these alone are learned from, and none are set aside.
+    """
     train, valid = split_validation(len(examples), config.validation, config.seed)
+    if rows is not None:
+        train, valid = rows, rows[:0]
     config = plan(network, examples, config)
     assert config.steps is not None
     steps, epoch, state = (
@@ -107,7 +115,7 @@ def plan(network: Network, examples: Examples, config: FitConfig) -> FitConfig:
     )  # refuse too few rows before anything is written
     if config.steps is not None:
         return config
-    steps = config.epochs * per_epoch(len(examples), config)
+    steps = config.members * max(config.least, config.epochs * per_epoch(len(examples), config))
     if config.minutes is not None:
         seconds = 60 * config.minutes
         rate = measure_update_rate(timed_updates(network, examples, config), seconds=min(1.5, seconds / 20))
@@ -149,7 +157,7 @@ def bytes_of_network(config: SequenceConfig, B: int, tau: int, tau_target: int) 
 
 def per_epoch(n: int, config: FitConfig) -> int:
     """Return the number of updates per epoch."""
-    kept = n - round(n * config.validation)
+    kept = n - round(n * config.validation) - (n // config.members if config.members > 1 else 0)
     return -(-kept // config.batch_size)
 
 

@@ -33,7 +33,7 @@ from unspool.errors import InputError
 from unspool.evaluation.scores import score
 from unspool.model import options as network
 from unspool.tasks.classify import SequenceClassifier
-from unspool.training.options import SET_ASIDE, ModelChoice
+from unspool.training.options import PASSES, SET_ASIDE, ModelChoice
 
 By: TypeAlias = Literal["rows", "pixels"]
 app = App(name="classify")
@@ -71,6 +71,7 @@ class Options(FitOptions, Columns):
     pool: network.Pool = "last"
     prior_correction: float = 0.0
     model: ModelChoice = "best"
+    epochs: int | None = PASSES.field(None)  # type: ignore[assignment]
     validation: float | None = SET_ASIDE.field(None)  # type: ignore[assignment]
 
 

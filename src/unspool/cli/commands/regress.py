@@ -35,7 +35,7 @@ from unspool.plots.predictions import draw_predictions
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.tasks.regress import SequenceRegressor, refuse_constant
-from unspool.training.options import SET_ASIDE, ModelChoice
+from unspool.training.options import PASSES, SET_ASIDE, ModelChoice
 
 app = App(name="regress")
 ASIDE = {"mean squared error": lambda judged: f"{judged.error:.4f}"}
@@ -86,6 +86,7 @@ class Options(FitOptions):
     std: bool = False
     learning_rate: float = 3e-3
     model: ModelChoice = "best"
+    epochs: int | None = PASSES.field(None)  # type: ignore[assignment]
     validation: float | None = SET_ASIDE.field(None)  # type: ignore[assignment]
     plot: OfOutput[Path | None] = None
     """Draw predictions against the true values into this file (.png, .svg, .pdf)."""
