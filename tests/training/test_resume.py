@@ -25,6 +25,7 @@ from unspool.tasks import (
     SequenceTranslator,
 )
 from unspool.tasks.registry import load
+from unspool.training.store import saved_step
 
 TEXTS = ["ab" * (1 + i % 4) + "cd"[i % 2] for i in range(30)]
 SMALL = {"hidden": 6, "batch_size": 4, "dropout": 0.2, "seed": 3, "learning_rate": 0.02}
@@ -63,7 +64,7 @@ def test_a_fit_left_anywhere_goes_on_to_the_same_bits(name, tmp_path):
             reports = make().fit_iter(X, y, run=out)
             done = next(islice(reports, cut - done - 1, None)).step
             reports.close()
-            assert done == cut == tensors.read_arrays(out / run_folder.TRAINING)[1]["step"]
+            assert done == cut == saved_step(out / run_folder.TRAINING)
             load(out).predict(X[:2])
         carry_after = make().fit(X, y, run=out)
         assert model_of(out) == model_of(whole)

@@ -14,8 +14,9 @@ import numpy as np
 from unspool.baselines.sequences.base import Rows
 from unspool.baselines.sequences.choice import BASELINE, BEST, MEAN, NETWORK, Choice, choose, mixed
 from unspool.data.batches.examples import Examples
-from unspool.data.encoders import ValueEncoder, as_sequences
+from unspool.data.encoders import TokenEncoder, ValueEncoder, as_sequences
 from unspool.data.split import split_validation
+from unspool.data.tokens.registry import make_tokenizer
 from unspool.kernels.arrays import Floats
 from unspool.model.parameters import Parameters
 from unspool.model.sequence_network import Network
@@ -103,9 +104,11 @@ class ComparedEstimator(Estimator):
         return self._networks(members) or [self.network_]
 
     def _rows(self, raw: Any, x: Any) -> Rows:
-        return Rows(
-            raw if isinstance(raw, np.ndarray) else list(raw), x, isinstance(self.coder_, ValueEncoder)
-        )
+        coder, raw = self.coder_, raw if isinstance(raw, np.ndarray) else list(raw)
+        if isinstance(coder, TokenEncoder) and coder.joined:  # a list of tokens is the text that they make
+            decode = make_tokenizer(coder.tokens).decode
+            raw = [row if isinstance(row, str) else decode(list(row)) for row in raw]
+        return Rows(raw, x, isinstance(coder, ValueEncoder))
 
     def _network_outputs(self, examples: Examples) -> Any:
         """Return the mean of o over the networks, n K, or a list of tau K."""

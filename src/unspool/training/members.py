@@ -30,7 +30,7 @@ def fold_of(n: int, K: int, seed: int, y: Any = None) -> Whole:
     """Return the fold of each of n rows; with class ids y, every class is spread evenly: (1).
 
     >>> fold_of(6, 2, 0, np.array([0, 0, 1, 1, 1, 1])).tolist()
-    [0, 1, 1, 0, 1, 0]
+    [1, 0, 0, 1, 0, 1]
     """
     order = np.random.default_rng([seed, 1]).permutation(n)
     if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iu":
