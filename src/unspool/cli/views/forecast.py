@@ -120,7 +120,7 @@ def show_backtest(console: Console, heading: str, found: Backtest) -> None:
         table.add_row(row.name, *cells, style="bold" if row.name == found.answer else None)
     console.print(title(heading), soft_wrap=True)
     console.print(table)
-    console.print(f"  the forecast: {name_of(found.models)}\n", soft_wrap=True)
+    console.print(f"  the forecast: {name_of(found.weights)}\n", soft_wrap=True)
 
 
 def forecast_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
@@ -234,7 +234,7 @@ def backtest_as_json(found: Backtest) -> dict[str, Any]:
     return {
         "origins": len(found.origins),
         "scale": found.scale,
-        "answer": list(found.models),
+        "answer": found.weights,
         "models": models,
     }
 

@@ -7,8 +7,8 @@ where there are fewer values: σ = min(0.6, 5/√n), which regularises like a we
 of values that were not trained on: the last part of the series is held out of a first training, and the interval
 contains the share of the scaled errors there that the level asks for; then the networks are trained again on all values.
 
-Other models (`unspool.tasks.forecast.answer`) are fitted to the same values. The answer is the model, or the mean of several,
-whose forecasts of the held-out part are best; the intervals are those of the answer.
+Other models (`unspool.tasks.forecast.answer`) are fitted to the same values. The answer is the mean of all models, weighted by
+their errors on the held-out part; the intervals are those of the answer.
 
 >>> y = 10 + np.sin(np.arange(60) * np.pi / 3)
 >>> model = Forecaster(horizon=6, members=1, steps=60, calibration=0).fit(y)
@@ -32,7 +32,7 @@ import numpy as np
 from unspool.baselines.forecast import ForecastBaseline
 from unspool.cells import TASK_DEFAULT, CellName
 from unspool.data.series.checks import check_series
-from unspool.data.series.season import guess_second_season
+from unspool.data.series.season import guess_season, guess_second_season
 from unspool.data.series.transform import Transform, choose_transform
 from unspool.data.series.windows import (
     WindowSpec,
@@ -44,7 +44,15 @@ from unspool.data.series.windows import (
     to_targets,
 )
 from unspool.errors import InputError
-from unspool.evaluation.intervals import USUAL, errors_to_come, fewest_errors, level_reached, refuse_level
+from unspool.evaluation.intervals import (
+    USUAL,
+    adapted_widths,
+    errors_to_come,
+    fewest_errors,
+    level_reached,
+    quantiles,
+    refuse_level,
+)
 from unspool.kernels.arrays import Precision, Real, Whole
 from unspool.kernels.memory import require_memory
 from unspool.model import options as network
@@ -52,8 +60,8 @@ from unspool.model.memory import bytes_of_training, count_parameters
 from unspool.optimisers import options as optimisers
 from unspool.options import POSITIVE, Arguments, at_least, build, check_values, declared
 from unspool.tasks.forecast import options as o
-from unspool.tasks.forecast.answer import NETWORK, choose_answer, fit_models, mean_of
-from unspool.tasks.forecast.choose import choose_change
+from unspool.tasks.forecast.answer import NETWORK, Answer, choose_answer, fit_models, mean_of
+from unspool.tasks.forecast.choose import choose_changes, season_of
 from unspool.tasks.forecast.ensemble import (
     Ensemble,
     FittedMember,
@@ -62,7 +70,6 @@ from unspool.tasks.forecast.ensemble import (
     fit_member,
     fresh_network,
     network_config,
-    quantiles,
 )
 from unspool.tasks.forecast.store import ALONE, read_forecasters, write_forecasters
 from unspool.training import options as training
@@ -159,7 +166,7 @@ class Forecaster(Arguments):
         self.unfinished_ = True
         self.trial_: Trial | None = None
         self.models_: dict[str, ForecastBaseline] = {}
-        self.answer_: tuple[str, ...] = (NETWORK,)
+        self.answer_: Answer = {NETWORK: 1.0}
         z, count = layout.change.forward(values), self._calibrated(layout, len(values))
         members = self.members or (4 if len(origins_of(layout, len(values))) < 5000 else 2)
         first = self._members(layout, z[:count], max(1, members // 2)) if count else []
@@ -178,13 +185,14 @@ class Forecaster(Arguments):
     def calibrate(self, ensemble: Ensemble) -> None:
         """End a fit: fit the other models, choose the answer, and measure its errors on values held aside."""
         self.unfinished_ = False
-        y, known, change = self.history_, ensemble.known, self.change_of_models_
-        self.models_ = fit_models(y, change, self.seed)
+        y, known, changes = self.history_, ensemble.known, self.changes_
+        self.models_ = fit_models(y, changes, self.seed)
         if self.trial_ is None:
-            self.answer_ = choose_answer(dict.fromkeys([NETWORK, *self.models_], y[-1:]), y[-1:], self.model)
+            named = "mean" if self.model == "best" else self.model
+            self.answer_ = choose_answer(dict.fromkeys([NETWORK, *self.models_], y), y, named)
             return
         count = self.trial_.begin
-        self.trial_.models.update(fit_models(y[:count], change, self.seed))
+        self.trial_.models.update(fit_models(y[:count], changes, self.seed))
         origins = np.arange(count, len(y) - self.horizon + 1)
         forecasts = self.forecasts_at(y, origins, trial=self.trial_)
         truth = np.where(known, y, np.nan)[origins[:, None] + np.arange(self.horizon)]
@@ -207,7 +215,7 @@ class Forecaster(Arguments):
 
     def predict_at(self, values: Real, origins: Whole, phase: int = 0) -> Real:
         """Forecast from many origins of a series at once, n H; each from values[:origin] only."""
-        return mean_of(self.forecasts_at(values, origins, phase, only=self.answer_), self.answer_)
+        return mean_of(self.forecasts_at(values, origins, phase, only=list(self.answer_)), self.answer_)
 
     def forecasts_at(
         self,
@@ -256,17 +264,33 @@ class Forecaster(Arguments):
                 "calibration: no values were kept for intervals; the series is too short, or it is 0"
             )
         refuse_level(level, fewest_errors(self.errors_))
-        if self.answer_ == (NETWORK,):
+        if list(self.answer_) == [NETWORK]:
             y, centre, std = fitted.answers(z, origins, phase)
         else:
             _, centre, std = read_windows(fitted.layout, fitted.units, z, origins, phase)
             y = self._relative(self.predict_at(values, origins, phase), values, origins, fitted)
-        width = quantiles(self.errors_, level)
+        width = self._widths(values, origins, level, phase)
         low, high = (
             self.change_.inverse(to_series(fitted.layout, fitted.units, z, origins, centre, std, end))
             for end in (y - width, y + width)
         )
         return low, high
+
+    def _widths(self, values: Real, origins: Whole, level: float, phase: int) -> Real:
+        """Return the half-widths (n H) in units of the windows; after the training series, they adapt to the errors since then."""
+        assert self.errors_ is not None
+        n, last = len(self.history_), int(max(origins))
+        widths = np.tile(quantiles(self.errors_, level), (len(origins), 1))
+        if phase or last <= n or not np.array_equal(values[:n], self.history_):
+            return widths
+        every = np.arange(n, last + 1)
+        padded = np.pad(values[:last], (0, self.horizon), constant_values=np.nan)
+        found = self._relative(self.predict_at(values, every), values, every, self.fitted_)
+        truth = self._relative(padded[every[:, None] + np.arange(self.horizon)], values, every, self.fitted_)
+        adapted = adapted_widths(self.errors_, level, np.abs(truth - found))
+        after = origins >= n
+        widths[after] = adapted[origins[after] - n]
+        return widths
 
     def level_reached(self, level: float = USUAL) -> float | None:
         """Return the level that the interval reaches: less where there are too few errors; None without an interval."""
@@ -319,15 +343,18 @@ class Forecaster(Arguments):
             raise InputError(
                 f"window is {self.window:,}; expected fewer values than the series has, which are {len(values):,}"
             )
-        if self.season == "guess":
-            chosen = choose_change(values, self.horizon, self.calendar)
-        else:
-            chosen = choose_transform(values, self._season(len(values)))
-        season = chosen.season
+        seasons = (
+            [guess_season(values), 1, *self.calendar]
+            if self.season == "guess"
+            else [self._season(len(values))]
+        )
+        fixed = self.power != "guess" or self.differences != "guess"
+        given = (lambda change: self._given(change, values)) if fixed else None
+        self.changes_ = choose_changes(values, self.horizon, seasons, given)
+        season = season_of(self.changes_)
         change = choose_transform(values, season)
-        if self.power != "guess" or self.differences != "guess":
-            change = chosen = self._given(change, values)
-        self.change_of_models_ = chosen
+        if fixed:
+            change = self._given(change, values)
         second = guess_second_season(values, season)
         layout = self._layout(change, second, len(values))
         if len(origins_of(layout, len(values))) < FEWEST:

@@ -215,7 +215,7 @@ def _restored(model: Any, column: Column, arrays: Mapping[str, Any], path: Path)
         networks.append(network_from(config, own, path))
     model.history_, model.errors_, model.trial_ = history, errors, None
     model.season_, model.change_ = layout.change.season, layout.change
-    model.models_, model.answer_ = {}, (NETWORK,)
+    model.models_, model.answer_ = {}, {NETWORK: 1.0}
     if (models := column.get("models")) is not None:
         try:
             model.models_, model.answer_ = restored(models)
