@@ -26,10 +26,11 @@ import('/state.js').then(({ state, set, watch }) => {
     channel.port2.postMessage(0);
   };
   // milliseconds from act() to the paint of the first frame for which done(state, value before) holds
-  window.timed = (act, done, key) => new Promise((ready) => {
+  window.timed = (act, done, key) => new Promise((ready, failed) => {
     const before = state[key];
     const begin = performance.now();
     const end = watch(() => done(state, before) && (end(), painted((now) => ready(now - begin))));
+    setTimeout(() => failed(new Error(`${key} did not change in a minute`)), 60000);
     act(state, set);
   });
   window.keys = [];
@@ -54,7 +55,8 @@ import('/state.js').then(({ state, set, watch }) => {
   });
 })
 """
-NEW = "(state, before) => state['{0}'] && state['{0}'] !== before"
+NEW = "(state, before) => state['{0}'] && {1}"
+OTHER = "state['{0}'].{1} !== before?.{1}"
 
 
 @contextmanager
@@ -62,12 +64,20 @@ def opened(address: str, view: str = "read") -> Iterator[Any]:
     """Open the page of a studio in a browser of its own."""
     from playwright.sync_api import sync_playwright
 
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    program = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if program is None:
-        raise SystemExit("no browser: install one with make browser, or leave the page out with --no-page")
+        raise SystemExit(
+            "no browser: install one with make browser, or leave the page out with --no-page"
+        )
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=program, args=ARGS)
-        page = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+        page = browser.new_page(
+            viewport={"width": 1280, "height": 900}, reduced_motion="reduce"
+        )
         page.set_default_timeout(120_000)
         page.goto(f"{address}&view={view}")
         page.evaluate(PREPARE)
@@ -78,7 +88,9 @@ def opened(address: str, view: str = "read") -> Iterator[Any]:
 def wait(page: Any, condition: str, seconds: float = 120) -> None:
     """Wait until a condition on the page's `state` holds."""
     end = time.monotonic() + seconds
-    while not page.evaluate(f"import('/state.js').then(({{ state }}) => Boolean({condition}))"):
+    while not page.evaluate(
+        f"import('/state.js').then(({{ state }}) => Boolean({condition}))"
+    ):
         if time.monotonic() > end:
             raise SystemExit(f"the page did not come to {condition} in {seconds:g} s")
         page.wait_for_timeout(20)
@@ -86,7 +98,10 @@ def wait(page: Any, condition: str, seconds: float = 120) -> None:
 
 def key_waits(page: Any, text: str, place: int, count: int) -> list[float]:
     """Return the wait for each key at a place of a text."""
-    page.evaluate("text => import('/state.js').then(({ set }) => set({ text, edits: [], t: 0 }))", text)
+    page.evaluate(
+        "text => import('/state.js').then(({ set }) => set({ text, edits: [], t: 0 }))",
+        text,
+    )
     wait(page, "state.reading?.text === state.text")
     page.evaluate(
         "at => { const area = document.querySelector('#text'); area.focus(); area.setSelectionRange(at, at); window.keys = []; }",
@@ -104,7 +119,11 @@ def waits(page: Any, act: str, done: str, key: str, count: int) -> list[float]:
     for n in range(count):
         page.wait_for_timeout(80)  # what the action before has set off is over
         found.append(
-            float(page.evaluate(f"window.timed((state, set) => ({act})(state, set, {n}), {done}, '{key}')"))
+            float(
+                page.evaluate(
+                    f"window.timed((state, set) => ({act})(state, set, {n}), {done}, '{key}')"
+                )
+            )
         )
     return found
 
@@ -120,7 +139,7 @@ def views(page: Any, text: str, count: int) -> dict[str, list[float]]:
     found["unit"] = waits(
         page,
         "(state, set, n) => set({ unit: `layer0.h${n + 1}` })",
-        NEW.format("units.one"),
+        NEW.format("units.one", OTHER.format("units.one", "name")),
         "units.one",
         count,
     )
@@ -129,7 +148,7 @@ def views(page: Any, text: str, count: int) -> dict[str, list[float]]:
     found["matrix"] = waits(
         page,
         "(state, set, n) => set({ t: 300 + 60 * (n % 12) })",
-        NEW.format("back.flow"),
+        NEW.format("back.flow", OTHER.format("back.flow", "begin")),
         "back.flow",
         count,
     )
@@ -138,7 +157,7 @@ def views(page: Any, text: str, count: int) -> dict[str, list[float]]:
     found["unfold"] = waits(
         page,
         "(state, set, n) => set({ 'unfold.tau': n % 2 ? 6 : 12 })",
-        NEW.format("unfold.graph"),
+        NEW.format("unfold.graph", "state['unfold.graph'] !== before"),
         "unfold.graph",
         count,
     )
@@ -147,8 +166,11 @@ def views(page: Any, text: str, count: int) -> dict[str, list[float]]:
 
 def clicks(page: Any, count: int) -> list[float]:
     """Return the wait of the button that stops and starts the training, until the page shows it."""
-    done = "(state, before) => state.runs[0].status !== before[0].status && ['training', 'paused'].includes(state.runs[0].status)"
-    return waits(page, "() => document.querySelector('#go').click()", done, "runs", 2 * count)
+    of = "(runs) => runs.find((each) => each.id === state.current).status"
+    done = f"(state, before) => {{ const of = {of}; return of(state.runs) !== of(before) && ['training', 'paused'].includes(of(state.runs)); }}"
+    return waits(
+        page, "() => document.querySelector('#go').click()", done, "runs", 2 * count
+    )
 
 
 def frames(page: Any, rounds: int) -> list[float]:
@@ -156,7 +178,9 @@ def frames(page: Any, rounds: int) -> list[float]:
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("4")
     wait(page, "state['back.flow'] && state['back.lags'] && state['back.truncations']")
-    return [float(each) for _ in range(rounds) for each in page.evaluate("window.moved()")]
+    return [
+        float(each) for _ in range(rounds) for each in page.evaluate("window.moved()")
+    ]
 
 
 def heap(page: Any, minutes: float) -> list[tuple[float, float]]:
@@ -170,6 +194,9 @@ def heap(page: Any, minutes: float) -> list[tuple[float, float]]:
             page.wait_for_timeout(min(1000, max(1, 15_000 * minutes)))
         session.send("HeapProfiler.collectGarbage")
         found.append(
-            ((time.monotonic() - begin) / 60, session.send("Runtime.getHeapUsage")["usedSize"] / 1e6)
+            (
+                (time.monotonic() - begin) / 60,
+                session.send("Runtime.getHeapUsage")["usedSize"] / 1e6,
+            )
         )
     return found
