@@ -11,11 +11,12 @@ from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.kernels.elementwise import softmax
 from unspool.model.sequence_config import Head, Shape
-from unspool.tasks.estimator import Estimator, refuse_none
+from unspool.tasks.compared import ComparedEstimator
+from unspool.tasks.estimator import refuse_none
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SequenceTagger(Estimator):
+class SequenceTagger(ComparedEstimator):
     """Many-to-many, aligned: a label for every step."""
 
     shape: ClassVar[Shape] = "many-to-many"
@@ -48,6 +49,11 @@ class SequenceTagger(Estimator):
         """Return the most probable label of every step: one array per sequence."""
         found = self._outputs(X)
         return [self.classes_[o.argmax(axis=1)] for o in found]
+
+    def predict_by_model(self, X: Any) -> dict[str, list[Any]]:
+        """Return the most probable label of every step by each model that can answer, by the names in `choice_`."""
+        by_model = {self.choice_.named(kept): self._outputs(X, kept) for kept in self.choice_.answers}
+        return {name: [self.classes_[o.argmax(axis=1)] for o in found] for name, found in by_model.items()}
 
     def score(self, X: Any, y: Any) -> float:
         """Return the share of steps whose label is right."""
