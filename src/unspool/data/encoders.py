@@ -17,6 +17,7 @@ import numpy as np
 
 from unspool.data.series.checks import LARGEST
 from unspool.data.text.sources import refuse_file_names
+from unspool.data.tokens.affixes import COUNT, features_of
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import EmptyInput, InputError
@@ -39,11 +40,20 @@ class TokenEncoder:
     """The kind of tokenizer that splits strings."""
     joined: bool
     """Whether sequences are strings, and are decoded to strings."""
+    subwords: bool = False
+    """Whether every token becomes the ids of its sub-word features, (tau, features)."""
 
     @staticmethod
-    def fit(X: Any, *, tokens: str) -> TokenEncoder:
-        """Return an encoder with the vocabulary of the training split."""
+    def fit(X: Any, *, tokens: str, subwords: bool = False) -> TokenEncoder:
+        """Return an encoder with the vocabulary of the training split.
+
+        With `subwords`, it has features of the tokens; a word that occurs once is read as unknown, so that a model learns
+        to rely on its other features.
+        """
         rows = _token_lists(X, tokens)
+        if subwords:
+            found = ([each for token in row for each in features_of(token)] for row in rows)
+            return TokenEncoder(Vocab(list(found), min_freq=2), tokens, False, subwords=True)
         return TokenEncoder(Vocab(rows, reserved_tokens=RESERVED), tokens, isinstance(X[0], str))
 
     @property
@@ -53,8 +63,11 @@ class TokenEncoder:
 
     def encode(self, X: Any) -> list[Ids]:
         """Return the ids of each sequence, int32 (tau,); unknown tokens are <unk>."""
-        look = self.vocab.token_to_idx
-        return [np.array([look.get(t, 0) for t in row], np.int32) for row in _token_lists(X, self.tokens)]
+        look, rows = self.vocab.token_to_idx, _token_lists(X, self.tokens)
+        if self.subwords:
+            flat = ([look.get(each, 0) for t in row for each in features_of(t)] for row in rows)
+            return [np.array(ids, np.int32).reshape(-1, COUNT) for ids in flat]
+        return [np.array([look.get(t, 0) for t in row], np.int32) for row in rows]
 
     def decode(self, ids: Ids) -> Any:
         """Return a string or a list of tokens, as in the training split."""
@@ -63,7 +76,8 @@ class TokenEncoder:
 
     def to_json(self) -> dict[str, Any]:
         """Return everything except the vocabulary as plain values."""
-        return {"kind": "tokens", "tokens": self.tokens, "joined": self.joined}
+        found = {"kind": "tokens", "tokens": self.tokens, "joined": self.joined}
+        return found | {"subwords": True} if self.subwords else found
 
 
 def _token_lists(X: Any, tokens: str) -> list[list[str]]:
@@ -183,6 +197,7 @@ class TokenFields:
     kind: Literal["tokens"]
     tokens: str
     joined: bool
+    subwords: bool = False
 
 
 @dataclass(frozen=True)
@@ -211,7 +226,7 @@ def encoder_from_fields(fields: Fields, vocab: Vocab | None) -> Encoder:
         if vocab is None:
             raise InputError("the vocabulary is missing")
         make_tokenizer(fields.tokens)  # raises for an unknown kind
-        return TokenEncoder(vocab, fields.tokens, fields.joined)
+        return TokenEncoder(vocab, fields.tokens, fields.joined, fields.subwords)
     if isinstance(fields, IdFields):
         return IdEncoder(fields.size)
     if len(fields.mean) != len(fields.spread) or not min(fields.spread, default=0.0) > 0:

@@ -11,6 +11,7 @@ precision, or another that is given, as `reference` in float64.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,8 +194,13 @@ class Model(OnBackend):
         return Output(h, [(last, None)], [LayerTape(x, [tape], mask, before)], ids)
 
     def _embed(self, ids: Ids) -> Floats:
-        rows = self.backend.gather(self.parameters["E"], ids.reshape(-1))
-        return rows.reshape(*ids.shape, self.config.embedding)
+        F, table = self.config.features, self.parameters["E"]
+        if F == 1:
+            return self.backend.gather(table, ids.reshape(-1)).reshape(*ids.shape, self.config.embedding)
+        x = self.backend.gather(table, ids[..., 0].reshape(-1))
+        for f in range(1, F):
+            x += self.backend.gather(table, ids[..., f].reshape(-1))
+        return np.asarray(x * _share(F, self.backend)).reshape(*ids.shape[:2], self.config.embedding)
 
     def loss(
         self,
@@ -311,8 +317,10 @@ class Model(OnBackend):
             assert dx is not None and output.ids is not None
             for rows, each in by_rows(gradient):
                 assert each.embedded is not None
-                part = dx[:, rows].reshape(-1, self.config.embedding)
-                self.backend.scatter_add(each.embedded, output.ids[:, rows].reshape(-1), part)
+                part, ids = dx[:, rows].reshape(-1, self.config.embedding), output.ids[:, rows]
+                if (F := self.config.features) > 1:
+                    part = np.repeat(part * _share(F, self.backend), F, axis=0)
+                self.backend.scatter_add(each.embedded, ids.reshape(-1), part)
 
     def add_initial_state_gradient(
         self, d_initial: State, gradient: Gradient, rows: Mask | None = None
@@ -336,6 +344,11 @@ class Model(OnBackend):
         if self.config.feeds_logits:
             fold_feedback(self.parameters, gradient, self.backend)
         gradient.folded = True
+
+
+def _share(F: int, backend: Backend) -> Any:
+    """Return the factor 1/√F of the sum of F embeddings, so that it has the size of one."""
+    return backend.DTYPE(F**-0.5)
 
 
 def _stream(step: int, place: int, kind: int) -> int:

@@ -11,6 +11,7 @@ models of `unspool.model.network`; head, loss and pooling are shared with langua
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from unspool.model.network import Model
 from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters
 from unspool.model.pooling import POOLS
-from unspool.model.sequence_config import BOS, SequenceConfig
+from unspool.model.sequence_config import BOS, NAMES, UNK, SequenceConfig
 from unspool.model.sequence_layout import ParameterPart, initialise_network
 from unspool.model.values import Masks, Output, State
 from unspool.options import at_least
@@ -132,6 +133,18 @@ class Network(OnBackend):
         """Draw the dropout masks of an update: a function of seed and step only."""
         decoder = self.decoder.masks(B, seed=seed, step=2 * step + 1) if self.decoder else None
         return NetworkMasks(self.encoder.masks(B, seed=seed, step=2 * step), decoder)
+
+    def without_words(self, batch: SequenceBatch, *, seed: int, step: int) -> SequenceBatch:
+        """Return the batch of an update in which some words are unknown: drawn as a function of seed and step only."""
+        rate = self.config.word_dropout
+        if not rate or self.config.features <= NAMES:
+            return batch
+        kept = self.backend.dropout_mask(
+            batch.x.shape[:2], seed=seed, stream=(step << 16) | 0xFFFC, rate=rate
+        )
+        x = batch.x.copy()
+        x[..., :NAMES][kept == 0] = UNK
+        return replace(batch, x=x)
 
     def encode(
         self, batch: SequenceBatch, weights: NetworkWeights, masks: NetworkMasks | None = None

@@ -141,7 +141,7 @@ class Estimator(Arguments, FitFields, RecurrentFields):
             )
         check_values(self, self.get_params())
         rows = self._many(X)
-        coder = fit_encoder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
+        coder = self._encoder(rows)
         x = coder.encode(rows)
         targets, head, outputs = self._learn_targets(y, x)
         self.network_ = Network.initialise(self.network_config(coder, head, outputs), self.seed)
@@ -168,6 +168,10 @@ class Estimator(Arguments, FitFields, RecurrentFields):
     def _many(self, X: Any) -> Any:
         """Return X as sequences; a shape that reads one step makes them of length one."""
         return X
+
+    def _encoder(self, rows: Any) -> Encoder:
+        """Return the encoder of the inputs, fitted to rows."""
+        return fit_encoder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         raise NotImplementedError

@@ -176,6 +176,7 @@ class SequenceObjective:
     def __call__(self, batch: SequenceBatch, step: int) -> LossAndGradient:
         """Compute the loss of a batch and its gradient, shard by shard."""
         network, B = self.network, batch.B
+        batch = network.without_words(batch, seed=self.seed, step=step)
         masks, weights = network.masks(B, seed=self.seed, step=step), network.weights()
         targets = network.targets(batch)
 

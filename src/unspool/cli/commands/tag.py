@@ -55,6 +55,7 @@ class Options(FitOptions, Columns):
     epochs: int = 30
     embedding: int = 32
     batch_size: int = 16
+    subwords: bool = True
     model: ModelChoice = "best"
     validation: float | None = SET_ASIDE.field(None)  # type: ignore[assignment]
 
