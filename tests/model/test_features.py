@@ -71,7 +71,7 @@ def test_words_are_read_by_their_features() -> None:
     known = [feature in encoder.vocab for feature in features_of("ringing")]
     assert ids.shape == (2, COUNT) and ((ids[1] > 0) == known).all() and sum(known) > 3
     assert encoder.encode([[]])[0].shape == (0, COUNT)
-    from unspool.data.encoders import Fields
+    from unspool.data.encoder_fields import Fields
 
     fields = read_as(Fields, encoder.to_json(), "config.json", "input")
     assert encoder_from_fields(fields, encoder.vocab) == encoder

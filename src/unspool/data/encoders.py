@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from unspool.data.encoder_fields import Fields, IdFields, TokenFields
 from unspool.data.series.checks import LARGEST
 from unspool.data.text.sources import refuse_file_names
 from unspool.data.tokens.affixes import COUNT, features_of
@@ -188,36 +189,6 @@ def fit_encoder(X: Any, *, kind: str, tokens: str, standardise: bool) -> Encoder
     if kind == "values":
         return ValueEncoder.fit(X, standardise=standardise)
     raise InputError(f"inputs is {kind!r}; expected one of auto, tokens, ids, values")
-
-
-@dataclass(frozen=True)
-class TokenFields:
-    """A `TokenEncoder` without its vocabulary, as read from a file."""
-
-    kind: Literal["tokens"]
-    tokens: str
-    joined: bool
-    subwords: bool = False
-
-
-@dataclass(frozen=True)
-class IdFields:
-    """An `IdEncoder` as read from a file."""
-
-    kind: Literal["ids"]
-    size: int
-
-
-@dataclass(frozen=True)
-class ValueFields:
-    """A `ValueEncoder` as read from a file."""
-
-    kind: Literal["values"]
-    mean: list[float]
-    spread: list[float]
-
-
-Fields = TokenFields | IdFields | ValueFields
 
 
 def encoder_from_fields(fields: Fields, vocab: Vocab | None) -> Encoder:

@@ -11,7 +11,6 @@ precision, or another that is given, as `reference` in float64.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from unspool.kernels.arrays import Floats, Ids, Mask
 from unspool.kernels.backend import PRECISIONS, Backend, OnBackend
 from unspool.kernels.tape import Loss
 from unspool.model.config import ModelConfig
+from unspool.model.embedding import add_embedded, embed
 from unspool.model.feedback import (
     AT,
     NOTHING,
@@ -194,13 +194,7 @@ class Model(OnBackend):
         return Output(h, [(last, None)], [LayerTape(x, [tape], mask, before)], ids)
 
     def _embed(self, ids: Ids) -> Floats:
-        F, table = self.config.features, self.parameters["E"]
-        if F == 1:
-            return self.backend.gather(table, ids.reshape(-1)).reshape(*ids.shape, self.config.embedding)
-        x = self.backend.gather(table, ids[..., 0].reshape(-1))
-        for f in range(1, F):
-            x += self.backend.gather(table, ids[..., f].reshape(-1))
-        return np.asarray(x * _share(F, self.backend)).reshape(*ids.shape[:2], self.config.embedding)
+        return embed(self.parameters["E"], ids, self.config.features, self.backend)
 
     def loss(
         self,
@@ -317,10 +311,8 @@ class Model(OnBackend):
             assert dx is not None and output.ids is not None
             for rows, each in by_rows(gradient):
                 assert each.embedded is not None
-                part, ids = dx[:, rows].reshape(-1, self.config.embedding), output.ids[:, rows]
-                if (F := self.config.features) > 1:
-                    part = np.repeat(part * _share(F, self.backend), F, axis=0)
-                self.backend.scatter_add(each.embedded, ids.reshape(-1), part)
+                ids, F = output.ids[:, rows], self.config.features
+                add_embedded(each.embedded, ids, dx[:, rows], F, self.backend)
 
     def add_initial_state_gradient(
         self, d_initial: State, gradient: Gradient, rows: Mask | None = None
@@ -344,11 +336,6 @@ class Model(OnBackend):
         if self.config.feeds_logits:
             fold_feedback(self.parameters, gradient, self.backend)
         gradient.folded = True
-
-
-def _share(F: int, backend: Backend) -> Any:
-    """Return the factor 1/√F of the sum of F embeddings, so that it has the size of one."""
-    return backend.DTYPE(F**-0.5)
 
 
 def _stream(step: int, place: int, kind: int) -> int:

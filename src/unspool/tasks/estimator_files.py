@@ -10,14 +10,8 @@ import numpy as np
 
 from unspool.baselines.sequences.choice import NETWORK, Choice
 from unspool.data.batches.examples import Examples
-from unspool.data.encoders import (
-    Encoder,
-    Fields,
-    TokenEncoder,
-    TokenFields,
-    ValueEncoder,
-    encoder_from_fields,
-)
+from unspool.data.encoder_fields import Fields, TokenFields
+from unspool.data.encoders import Encoder, TokenEncoder, ValueEncoder, encoder_from_fields
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
 from unspool.model.sequence_config import SequenceConfig
