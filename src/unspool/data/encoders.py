@@ -232,6 +232,8 @@ def _table(X: Any) -> Any:
     values = np.asarray(X)
     if values.dtype.kind in "iufb":
         return values
+    if values.shape[1:] == (1,) and len(values) and all(isinstance(each, str) for each in values[:, 0]):
+        return values[:, 0].tolist()
     names = ", ".join(repr(str(name)) for name in list(X.columns)[:5])
     raise InputError(
         f"X is a {type(X).__name__} with the columns {names}, and not all of them are numbers; expected a list of sequences: "

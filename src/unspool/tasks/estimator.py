@@ -31,6 +31,7 @@ from unspool.storage import run_folder
 from unspool.storage.files import as_path
 from unspool.tasks.estimator_files import ARRAYS, CHOICE, LEARNED, read_estimator, write_estimator
 from unspool.tasks.estimator_fit import create_run, fit_in_run, load_plan
+from unspool.tasks.frames import NAMES, check_names, column_names, row_weights
 from unspool.training import options as training
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
@@ -57,9 +58,12 @@ class Estimator(Arguments, FitFields, RecurrentFields):
     tokens: str = "char"
     standardise: bool = True
 
-    def fit(self, X: Any, y: Any = None, *, run: str | Path | None = None) -> Self:
-        """Learn from sequences X and targets y; with a run, the same call continues an interrupted fit."""
-        for _ in self.fit_iter(X, y, run=run):
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, run: str | Path | None = None) -> Self:
+        """Learn from sequences X and targets y; with a run, the same call continues an interrupted fit.
+
+        `sample_weight` says how much each sequence counts in the loss; with different ones the network answers, not a baseline.
+        """
+        for _ in self.fit_iter(X, y, sample_weight=sample_weight, run=run):
             pass
         return self
 
@@ -68,6 +72,7 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         X: Any,
         y: Any = None,
         *,
+        sample_weight: Any = None,
         run: str | Path | None = None,
         save_every: int | None = None,
         more: Mapping[str, Any] | None = None,
@@ -82,7 +87,9 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         run = None if run is None else as_path(run)
         try:
             rows = as_sequences(X)
-            examples = self._learn(rows, y)
+            examples = self._learn(rows, y, sample_weight)
+            if (names := column_names(X)) is not None:
+                setattr(self, NAMES, names)
             self.provenance_ = provenance(examples.sha256())
             if run is None:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config(len(examples)))
@@ -131,7 +138,7 @@ class Estimator(Arguments, FitFields, RecurrentFields):
     def choose(self, rows: Any, examples: Examples) -> None:
         """Choose the model that answers, after the fit of the network; here it is always the network."""
 
-    def _learn(self, X: Any, y: Any) -> Examples:
+    def _learn(self, X: Any, y: Any, sample_weight: Any = None) -> Examples:
         """Learn all but the parameters: how inputs and targets are coded, and the network's sizes."""
         for name in (*LEARNED, *ARRAYS, "target_coder_", CHOICE):
             vars(self).pop(name, None)
@@ -146,7 +153,11 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         targets, head, outputs = self._learn_targets(y, x)
         self.network_ = Network.initialise(self.network_config(coder, head, outputs), self.seed)
         self.coder_, self.n_features_in_ = coder, coder.size
-        return Examples(x, targets)
+        return Examples(x, targets, row_weights(self._weights(sample_weight, targets), len(targets)))
+
+    def _weights(self, sample_weight: Any, targets: Any) -> Any:
+        """Return how much each row counts."""
+        return sample_weight
 
     def _counted(self, reports: Generator[StepDone], before: dict[str, Any]) -> Generator[StepDone]:
         """Set `n_iter_` after every update; leave the estimator unchanged where the first update fails."""
@@ -190,7 +201,22 @@ class Estimator(Arguments, FitFields, RecurrentFields):
             raise not_fitted(
                 f"this {type(self).__name__} is not fitted yet: call fit with sequences and targets"
             )
+        check_names(self, X)
         return Examples(self.coder_.encode(self._many(as_sequences(X))))
+
+    def transform(self, X: Any) -> Any:
+        """Return what the head of the network reads, as features: n width, or with an answer at every step one array tau width per row."""
+        examples, network = self._examples(X), self.network_
+        if network.config.has_decoder:
+            raise InputError(
+                f"transform: a {type(self).__name__} has a decoder; it has no features of its input"
+            )
+        weights, found = network.weights(), list[Any]([None] * len(examples))
+        for batch in examples.batches(examples.rows_at_once(SCORED), per_step=False):
+            h = network.forward(batch, weights).h
+            for b, row in enumerate(batch.rows.tolist()):
+                found[row] = h[: batch.lengths[b], b] if network.config.per_step else h[b]
+        return found if network.config.per_step else np.stack(found)
 
     def _outputs(self, X: Any) -> list[Floats]:
         """Return o of every row, in the order of X: K, or tau K."""

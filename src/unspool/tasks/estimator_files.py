@@ -21,6 +21,7 @@ from unspool.storage import run_folder
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
 from unspool.storage.tensors import read_arrays, write_arrays
+from unspool.tasks.frames import NAMES
 from unspool.training.provenance import provenance
 from unspool.training.recipe import FitConfig
 from unspool.training.state import TrainingState
@@ -36,7 +37,7 @@ LEARNED = {
     "n_iter_": "n_iter_",
 }
 """Attributes of an estimator by their keys in the file."""
-ARRAYS = ("classes_", "class_prior_")
+ARRAYS = ("classes_", "class_prior_", NAMES)
 CHOICE = "choice_"
 """The attribute of an estimator that says which model answers."""
 PROVENANCE = "provenance_"
@@ -84,6 +85,7 @@ class Learned(TypedDict, total=False):
     n_iter_: int
     classes_: dict[str, Any]
     class_prior_: dict[str, Any]
+    feature_names_in_: dict[str, Any]
 
 
 class EstimatorConfig(TypedDict):

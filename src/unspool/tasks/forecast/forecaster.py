@@ -38,7 +38,7 @@ from unspool.kernels.memory import require_memory
 from unspool.model import options as network
 from unspool.model.memory import bytes_of_training, count_parameters
 from unspool.optimisers import options as optimisers
-from unspool.options import POSITIVE, Arguments, at_least, build, check_values, declared
+from unspool.options import POSITIVE, at_least, build, check_values, declared
 from unspool.tasks.forecast import options as o
 from unspool.tasks.forecast.ensemble import (
     Ensemble,
@@ -51,6 +51,7 @@ from unspool.tasks.forecast.ensemble import (
     quantiles,
     sizes_of_errors,
 )
+from unspool.tasks.forecast.scored import ScoredForecaster
 from unspool.tasks.forecast.store import ALONE, read_forecasters, write_forecasters
 from unspool.training import options as training
 from unspool.training.events import StepDone
@@ -62,7 +63,7 @@ FEWEST = 8
 
 @declared(network, optimisers, training, o)
 @dataclass(eq=False, repr=False, kw_only=True)
-class Forecaster(Arguments):
+class Forecaster(ScoredForecaster):
     """Forecasts a series some steps ahead; scikit-learn's conventions for arguments."""
 
     horizon: int = 12
