@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -204,6 +205,10 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         check_names(self, X)
         return Examples(self.coder_.encode(self._many(as_sequences(X))))
 
+    def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Any:
+        """Learn from sequences and targets, and return the features of the sequences."""
+        return self.fit(X, y, **given).transform(X)
+
     def transform(self, X: Any) -> Any:
         """Return what the head of the network reads, as features: n width, or with an answer at every step one array tau width per row."""
         examples, network = self._examples(X), self.network_
@@ -239,6 +244,7 @@ class Estimator(Arguments, FitFields, RecurrentFields):
             RegressorTags,
             Tags,
             TargetTags,
+            TransformerTags,
         )
 
         return Tags(
@@ -246,6 +252,7 @@ class Estimator(Arguments, FitFields, RecurrentFields):
             target_tags=TargetTags(required=True, multi_output=self.kind == "regressor"),
             classifier_tags=ClassifierTags() if self.kind == "classifier" else None,
             regressor_tags=RegressorTags() if self.kind == "regressor" else None,
+            transformer_tags=TransformerTags(preserves_dtype=[]),
             input_tags=InputTags(three_d_array=True, string=True),
         )
 
@@ -272,12 +279,22 @@ def labels_of(y: Any, n: int) -> Any:
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
+        _warn_of_column()
     if labels.ndim != 1:
         raise InputError(f"y has shape {labels.shape}; expected one label for each sequence")
     if len(labels) != n:
         raise InputError(f"there are {n} sequences and {len(labels)} labels; expected as many")
     refuse_none(labels, "y")
     return labels
+
+
+def _warn_of_column() -> None:
+    """Warn as scikit-learn does, where it is loaded, that labels stand in a column."""
+    if "sklearn" in sys.modules:
+        from sklearn.exceptions import DataConversionWarning
+
+        line = "A column-vector y was passed when a 1d array was expected; pass y[:, 0]"
+        warnings.warn(line, DataConversionWarning, stacklevel=3)
 
 
 def refuse_none(labels: Any, name: str) -> None:

@@ -47,7 +47,7 @@ def row_weights(sample_weight: Any, n: int) -> Any:
     if weights.shape != (n,):
         raise InputError(f"sample_weight has shape {weights.shape}; expected one for each of {n} sequences")
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.sum() > 0:
-        raise InputError("sample_weight: expected finite numbers of 0 or more, not all of them 0")
+        raise InputError("sample_weight: expected finite numbers of zero or more, not all of them zero")
     if (weights == weights[0]).all():
         return None
     return (weights * (n / weights.sum())).astype(np.float32)

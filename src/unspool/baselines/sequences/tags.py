@@ -84,7 +84,7 @@ def _mixed(hashes: Whole, number: int) -> Whole:
 class MostFrequentTag(SequenceBaseline):
     """The labels that each word of the training rows has: (1)."""
 
-    name: ClassVar[str] = "most frequent label of a word"
+    name: ClassVar[str] = "most frequent label"
 
     words: Whole  # W: hashes in rising order
     counts: Floats  # W K
@@ -132,7 +132,7 @@ class MostFrequentTag(SequenceBaseline):
 class LinearTagger(SequenceBaseline):
     """A linear model of words, affixes and neighbours: (2)."""
 
-    name: ClassVar[str] = "linear model of words, affixes and neighbours"
+    name: ClassVar[str] = "linear model of words"
 
     hashes: Whole  # F: in rising order
     W: Floats  # F K
