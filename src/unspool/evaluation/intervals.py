@@ -109,7 +109,7 @@ def adapted_widths(errors: Real, level: float, later: Real) -> Real:
     The width at an origin depends on errors that are known there alone: of step k, those of k or more origins before.
 
     >>> adapted_widths(np.arange(1.0, 10.0)[:, None], 0.8, np.full((40, 1), 8.5))[[0, 20, 39], 0].tolist()
-    [8.0, 8.0, 9.0]
+    [8.0, 8.5, 8.5]
     """
     m, (n, H) = len(errors), later.shape
     every, found, levels, k = (
