@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -10,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.cli.follow import repeat
+from unspool.storage.tensors import read_arrays
 from unspool.studio.payload import from_binary
 from unspool.studio.server import Studio, serving
 from unspool.studio.session import Place, Session
@@ -17,6 +21,17 @@ from unspool.studio.session import Place, Session
 SENTENCE = "the time traveller spoke of time and space, and space and time listened.\n"
 TEXT = "".join(SENTENCE.replace("time", word) for word in ("time", "rhyme", "a mime", "lime", "thyme")) * 12
 SMALL = {"hidden": 16, "batch_size": 4, "window": 16, "dropout": 0.1, "seed": 3, "cell": "lstm"}
+SMALL_FLAGS = ["--hidden", 16, "--batch", 4, "--window", 16, "--dropout", 0.1, "--seed", 3, "--cell", "lstm"]
+"""The same for the command line."""
+
+
+def require_same_run(one: Path, other: Path) -> None:
+    """Raise unless two runs have the same models and training states."""
+    states = [read_arrays(each / "training.safetensors")[0] for each in (one, other)]
+    first, second = ({name: array.tobytes() for name, array in state.items()} for state in states)
+    assert first == second
+    for name in ("model.safetensors", "mixture.safetensors"):
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
 
 
 class Client:
@@ -89,6 +104,28 @@ class Client:
     def sha256(self, update: int | None = None, run: str | None = None, **more: Any) -> str:
         """Return the hash of the parameters after an update."""
         return str(self.post("/api/parameters", update=update, run=run, **more)["sha256"])
+
+
+class Address:
+    """The address that a studio in a process of its own printed."""
+
+    session = None
+
+    def __init__(self, line: str) -> None:
+        assert line.startswith("http://127.0.0.1:") and "ssh -L" in line, line
+        self.address = line.split()[0]
+        port, _, self.token = self.address.removeprefix("http://127.0.0.1:").partition("/#token=")
+        self.port = int(port)
+
+
+def launch(folder: Path, *given: object, threads: int = 1) -> tuple[subprocess.Popen[str], Client]:
+    """Start `unspool studio` in a process of its own."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "unspool", "studio", *map(str, given), "--no-open"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"UNSPOOL_THREADS": str(threads)},
+    )  # fmt: skip
+    assert process.stdout is not None
+    return process, Client(Address(process.stdout.readline()))  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -47,9 +47,14 @@ HEAVY = {
     "constriction",
     "pyppmd",
     "torch",
+    "mpi4py",
     "plotly",
     "sklearn",
     "PIL",
+    "joblib",
+    "dask",
+    "distributed",
+    "ray",
 }
 """Third-party packages that a function may import when it runs: optional or slow ones."""
 

@@ -76,7 +76,7 @@ def test_a_backtest_picture_has_every_model(tmp_path: Path, drawn: list[Figure])
     origins = np.arange(20, 27)
     truth = y[origins[:, None] + np.arange(4)]
     forecasts = {"network": truth + 1, "last value": truth, "autoregression": truth + 2}
-    found = Backtest(4, 0.8, 2.0, origins, truth, forecasts, truth - 1, truth + 3, [])
+    found = Backtest(4, 0.8, 2.0, origins, truth, forecasts, truth - 1, truth + 3, [], "network")
     draw_backtest(found, y, tmp_path / "b.png", labels=[str(i) for i in range(30)])
     left, right = drawn[0].axes
     assert [line.get_xdata()[0] for line in left.lines[1:]] == [20, 24]

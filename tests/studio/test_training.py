@@ -1,24 +1,19 @@
 """Training in the studio is that of `unspool train`, whatever happens meanwhile."""
 
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
 
 from command_line import call, must
-from studio_client import SMALL, TEXT, Client, studio
+from studio_client import SMALL, SMALL_FLAGS, TEXT, launch, require_same_run, studio
 from unspool.storage.log import RunLog
 from unspool.storage.tensors import read_arrays
 from unspool.studio import trainer
 from unspool.training.store import load_model
-
-OPTIONS = ["--hidden", 16, "--batch", 4, "--window", 16, "--dropout", 0.1, "--seed", 3, "--cell", "lstm"]
 
 
 @pytest.fixture
@@ -27,21 +22,11 @@ def story(tmp_path):
     return tmp_path / "story.txt"
 
 
-def state_of(run):
-    return {name: array.tobytes() for name, array in read_arrays(run / "training.safetensors")[0].items()}
-
-
-def same(one, other):
-    assert state_of(one) == state_of(other)
-    for name in ("model.safetensors", "mixture.safetensors"):
-        assert (one / name).read_bytes() == (other / name).read_bytes(), name
-
-
 def test_two_hundred_updates_with_stops_and_requests_are_those_of_train(story, tmp_path, monkeypatch):
     monkeypatch.setattr(
         trainer, "PARKED", 0.05
     )  # some stops are long enough for the run to be saved and closed
-    must("train", story, "--steps", 200, *OPTIONS, "--out", tmp_path / "plain", "--quiet")
+    must("train", story, "--steps", 200, *SMALL_FLAGS, "--out", tmp_path / "plain", "--quiet")
     ends = threading.Event()
     with studio(tmp_path / "runs") as client:
         text = client.session.add_text(str(story))
@@ -70,31 +55,14 @@ def test_two_hundred_updates_with_stops_and_requests_are_those_of_train(story, t
         typing.join()
         assert run["step"] == run["steps"] == 200 and run["scores"]["mixture"] is not None
         made = client.session.run_of(run["id"]).out
-    same(made, tmp_path / "plain")
+    require_same_run(made, tmp_path / "plain")
     recorded = [json.loads((each / "config.json").read_text())["run"] for each in (made, tmp_path / "plain")]
     assert recorded[0] == recorded[1]
 
 
-def begin(story, folder):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "unspool", "studio", str(story), "--no-open"],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"UNSPOOL_THREADS": "1"},
-    )  # fmt: skip
-    address = process.stdout.readline()
-    assert address.startswith("http://127.0.0.1:") and "ssh -L" in address
-    port, _, token = address.split()[0].removeprefix("http://127.0.0.1:").partition("/#token=")
-
-    class Served:
-        session = None
-
-    served = Served()
-    served.port, served.token = int(port), token
-    return process, Client(served)
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_server_that_was_ended_leaves_a_run_that_resumes_to_the_same_bits(story, tmp_path, number):
-    process, client = begin(story, tmp_path)
+    process, client = launch(tmp_path, story)
     client.wait("preparing", "training", "paused")
     run = client.post("/api/new", text="t2", options=SMALL | {"steps": 120})["run"]
     client.post("/api/train", run=run["id"], pace=0.005)
@@ -106,8 +74,8 @@ def test_a_server_that_was_ended_leaves_a_run_that_resumes_to_the_same_bits(stor
     made = tmp_path / "runs" / run["name"]
     assert (read_arrays(made / "training.safetensors")[1]["step"] >= 40) == (number == signal.SIGINT)
     must("resume", made, "--quiet")
-    must("train", story, "--steps", 120, *OPTIONS, "--out", tmp_path / "plain", "--quiet")
-    same(made, tmp_path / "plain")
+    must("train", story, "--steps", 120, *SMALL_FLAGS, "--out", tmp_path / "plain", "--quiet")
+    require_same_run(made, tmp_path / "plain")
     assert call("generate", made, "--prompt", "the ").code == 0
 
 
@@ -116,7 +84,7 @@ def test_a_run_that_another_process_uses_is_followed_and_taken_over_when_it_is_f
 ):
     monkeypatch.setattr(trainer, "FOLLOW", 0.05)
     out = tmp_path / "run"
-    must("train", story, "--steps", 40, *OPTIONS, "--out", out, "--quiet")
+    must("train", story, "--steps", 40, *SMALL_FLAGS, "--out", out, "--quiet")
     with studio(tmp_path / "runs") as client:
         stored = client.session.add_stored(out)
         with RunLog(out / "log.jsonl") as log:
@@ -132,7 +100,7 @@ def test_a_run_that_another_process_uses_is_followed_and_taken_over_when_it_is_f
 
 def test_a_model_without_a_training_state_can_be_read_and_not_trained(story, tmp_path):
     out = tmp_path / "run"
-    must("train", story, "--steps", 10, *OPTIONS, "--out", out, "--quiet")
+    must("train", story, "--steps", 10, *SMALL_FLAGS, "--out", out, "--quiet")
     (out / "training.safetensors").unlink()
     with studio(tmp_path / "runs") as client:
         stored = client.session.add_stored(out)

@@ -46,7 +46,7 @@ def test_a_reading_is_that_of_the_library(shown, model):
     assert shown["nats"] == found.nats
     for name, values in (found.states | found.gates).items():
         if name in shown["states"]:
-            assert (shown["states"][name] == values).all()
+            assert (shown["states"][name] == values).all() and shown["scales"][name] == np.abs(values).max()
     path = components(found.last_h)
     assert (shown["path"]["positions"] == path.positions.astype(np.float32)).all()
 

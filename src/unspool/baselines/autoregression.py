@@ -36,8 +36,11 @@ class Autoregression:
         return len(self.weights)
 
     def predict(self, X: Real) -> Real:
-        """Return the prediction (n,) for each row of X (n, tau)."""
-        return np.asarray(self.intercept + X @ self.weights)  # (1)
+        """Return the prediction (n,) for each row of X (n, tau); the same bits for any number of rows."""
+        found = np.full(len(X), self.intercept)
+        for i in np.flatnonzero(self.weights):
+            found += self.weights[i] * X[:, i]  # (1)
+        return found
 
 
 def fit_autoregression(x: Real, tau: int) -> Autoregression:

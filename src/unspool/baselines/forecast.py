@@ -1,13 +1,13 @@
-"""Baselines for forecasts, on the same series with the same transform: four models without a state.
+"""Models for forecasts besides the networks: the answer of a forecaster may be one of them, or a mean.
 
     last value          ŷ(t+k) = y(t)                                                         (1)
     seasonal naive      ŷ(t+k) = y(t+k-s), repeated                                           (2)
     autoregression      w(t) = b + Σ w(i) w(t-i), least squares, step by step                 (3)
     window MLP          the same with one hidden layer instead of the sum                     (4)
 
-The lags of the autoregression minimise Akaike's criterion, n log(mean squared error) + 2 (lags + 2), over the same
-targets. The candidates are 1 … p for p up to 12, near one and two seasons and near the second season, and 1 … q with the
-q + 1 lags that begin at the season.
+and exponential smoothing and the Theta method, in modules of their own. The lags of the autoregression minimise Akaike's
+criterion, n log(mean squared error) + 2 (lags + 2), over the same targets. The candidates are 1 … p for p up to 12, near one
+and two seasons (of at most `LONGEST_RUN` steps) and near the second season, and 1 … q with the q + 1 lags that begin at the season.
 """
 
 from collections.abc import Sequence
@@ -16,18 +16,26 @@ from typing import Protocol
 
 import numpy as np
 
-from unspool.baselines.autoregression import fit_lags, least_squares
+from unspool.baselines.autoregression import fit_lags
 from unspool.baselines.multi_step import WindowModel, predict_after
 from unspool.baselines.window_network import Training, train_on_numbers
 from unspool.data.series.transform import Transform
 from unspool.kernels.arrays import Real, Whole
+from unspool.options import at_least
+
+LONGEST_RUN = 200
+"""Longest season for which all lags up to one and two seasons are candidates."""
 
 
 class ForecastBaseline(Protocol):
     """Forecasts a series."""
 
-    def forecast(self, y: Real, origins: Whole, steps: int) -> Real:
-        """Return forecasts (n, steps), each from y[:origin]."""
+    @property
+    def reach(self) -> int:
+        """Number of values that an origin needs before it."""
+
+    def forecast(self, y: Real, origins: Whole, steps: int, phase: int = 0) -> Real:
+        """Return forecasts (n, steps), each from y[:origin]; `phase` is the step of y[0], from the first value of the fit on."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,15 @@ class Naive:
 
     season: int
 
-    def forecast(self, y: Real, origins: Whole, steps: int) -> Real:
+    def __post_init__(self) -> None:
+        at_least("season", self.season, 1)
+
+    @property
+    def reach(self) -> int:
+        """Number of values that an origin needs before it."""
+        return self.season
+
+    def forecast(self, y: Real, origins: Whole, steps: int, phase: int = 0) -> Real:
         """Return forecasts (n, steps), each from y[:origin]."""
         return np.asarray(y[origins[:, None] - self.season + np.arange(steps) % self.season])
 
@@ -50,7 +66,12 @@ class Stepwise:
     mean: float
     std: float
 
-    def forecast(self, y: Real, origins: Whole, steps: int) -> Real:
+    @property
+    def reach(self) -> int:
+        """Number of values that an origin needs before it."""
+        return self.model.tau + self.change.dropped
+
+    def forecast(self, y: Real, origins: Whole, steps: int, phase: int = 0) -> Real:
         """Return forecasts (n, steps), each from y[:origin]."""
         z = self.change.forward(y)
         w = (self.change.differences(z) - self.mean) / self.std
@@ -76,17 +97,26 @@ def fit_window_mlp(y: Real, change: Transform, tau: int, rng: np.random.Generato
 def choose_lags(w: Real, season: int, second: int = 1) -> list[int]:
     """Return the lags of an autoregression, chosen by Akaike's criterion."""
     most = max(1, (len(w) - 3) // 3)
-    runs = {*range(1, 13), *(season + k for k in (-1, 0, 1)), 2 * season, 2 * season + 1, second + 1}
+    runs = {*range(1, 13), second + 1}
+    if season <= LONGEST_RUN:
+        runs |= {*(season + k for k in (-1, 0, 1)), 2 * season, 2 * season + 1}
     sets = [list(range(1, p + 1)) for p in sorted(runs) if 1 <= p <= most]
     if season > 3 and season + 3 <= most:
         sets += [[*range(1, q + 1), *range(season, season + q + 1)] for q in (1, 2, 3) if q < season]
-    first = max(lags[-1] for lags in sets)
-    return min(sets, key=lambda lags: _criterion(w, lags, first))
+    lags = sorted(set().union(*sets))
+    t = np.arange(lags[-1], len(w))
+    design = np.column_stack([np.ones(len(t)), *(w[t - lag] for lag in lags), w[t]])
+    products, place = design.T @ design, {lag: i for i, lag in enumerate(lags, 1)}
+    return min(sets, key=lambda each: _criterion(products, [0, *(place[lag] for lag in each)], len(t)))
 
 
-def _criterion(w: Real, lags: Sequence[int], first: int) -> float:
-    _, rest = least_squares(w, lags, first)
-    return len(rest) * float(np.log(np.mean(rest**2) + 1e-300)) + 2 * (len(lags) + 2)
+def _criterion(products: Real, columns: Sequence[int], count: int) -> float:
+    """Return Akaike's criterion of a regression of the last column on others, from the products of all columns."""
+    squares, target = products[np.ix_(columns, columns)], products[columns, -1]
+    ridge = 1e-12 * float(np.trace(squares)) * np.eye(len(columns))
+    rest = float(products[-1, -1] - target @ np.linalg.solve(squares + ridge, target))
+    least = 1e-12 * float(products[-1, -1]) + 1e-300
+    return count * float(np.log(max(rest, least) / count)) + 2 * (len(columns) + 1)
 
 
 def _scaled(y: Real, change: Transform) -> tuple[Real, float, float]:

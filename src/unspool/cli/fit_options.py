@@ -15,6 +15,7 @@ from unspool.cli.options import (
     OfData,
     OfOutput,
     RunOptions,
+    WorkerOptions,
     names_of,
     option_class,
 )
@@ -82,7 +83,7 @@ class StoredOptions(RunOptions, ConfigFile):
 
     def to_json(self) -> dict[str, Any]:
         """Return the options that decide the result, ready for JSON."""
-        passing = {*names_of(RunOptions), "out", "config_file"}
+        passing = {*names_of(RunOptions), *names_of(WorkerOptions), "out", "config_file"}
         return {
             name: str(value.absolute()) if isinstance(value, Path) else value
             for name, value in to_json(self).items()
@@ -123,6 +124,7 @@ class Forecasting(ConfigFile):
     delimiter: OfData[str | None] = None
     """Character between the fields [default: detected]."""
     horizon: int = 12
+    model: forecast.ModelName = "best"
     season: str = "guess"
     power: forecast.Power = "guess"
     differences: str = "guess"

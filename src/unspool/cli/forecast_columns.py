@@ -1,7 +1,7 @@
 """What `unspool forecast` reads and forecasts: options that are words, columns, where a history stands in time."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -13,6 +13,7 @@ import numpy as np
 from unspool.cli.fit_options import Forecasting, as_column
 from unspool.cli.options import names_of
 from unspool.data.formats.timetable import read_timetable
+from unspool.data.series.time_index import TimeIndex
 from unspool.data.series.time_table import TimeTable, Values
 from unspool.errors import InputError
 from unspool.evaluation.intervals import check_level
@@ -26,7 +27,7 @@ SHOWN = 5
 Forecasts = dict[str, tuple[Real, Real | None, Real | None]]
 
 
-def settings_of(options: Forecasting) -> dict[str, Any]:
+def settings_of(options: Forecasting, clock: TimeIndex | None) -> dict[str, Any]:
     """Read the options that are words or numbers, and give all arguments of a forecaster."""
     check_level(options.level)
     season, differences = options.season, options.differences
@@ -38,6 +39,7 @@ def settings_of(options: Forecasting) -> dict[str, Any]:
     given = {name: getattr(options, name) for name in names_of(Forecaster) if hasattr(options, name)}
     return given | {
         "season": season if season == "guess" else int(season),
+        "calendar": clock.seasons() if clock else (),
         "differences": differences if differences == "guess" else (int(pair[0]), int(pair[1])),
     }
 
@@ -51,7 +53,7 @@ def read_columns(data: Path, options: Forecasting) -> TimeTable:
 
 def begin_columns(table: TimeTable, options: Forecasting) -> tuple[ForecastRun, dict[str, Ensemble]]:
     """Check all columns, and give their forecasters and the networks to train, before the first update."""
-    settings, columns = settings_of(options), table.columns
+    settings, columns = settings_of(options, table.clock), table.columns
     models = {name: Forecaster(**settings) for name in columns}
     checks = {
         name: partial(models[name].check, values.y, values.known, options.level)
@@ -122,6 +124,26 @@ def forecast_columns(run: ForecastRun, table: TimeTable, level: float, steps: in
                 _note_level(name, level, model)
             rows[name] = (y_hat, *band)
     return rows
+
+
+def more_columns(
+    run: ForecastRun, table: TimeTable, steps: int | None, levels: Sequence[float], samples: int, seed: int
+) -> dict[str, dict[str, Real]]:
+    """Return quantiles ("q0.9") and sample paths ("sample 1") of every column, by their names."""
+    found: dict[str, dict[str, Real]] = {}
+    for name, values in table.columns.items():
+        model = run.forecasters[name]
+        each: dict[str, Real] = {}
+        with about(table, name):
+            phase = _phase(run, table, name, values)
+            if levels:
+                quantiles = model.predict_quantiles(levels, steps, values.y, phase)
+                each |= {f"q{level:g}": row for level, row in zip(levels, quantiles, strict=True)}
+            if samples:
+                paths = model.sample_paths(samples, steps, values.y, phase, seed)
+                each |= {f"sample {i}": row for i, row in enumerate(paths, 1)}
+        found[name] = each
+    return found
 
 
 def _note_level(name: str, level: float, model: Forecaster) -> None:

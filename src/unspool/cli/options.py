@@ -165,6 +165,17 @@ class RunOptions(CheckpointOptions, OutputOptions):
     """What does not decide the result of a command that keeps what it does in a run."""
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    """How a command divides many jobs."""
+
+    workers: OfTime[int | None] = None
+    """Number of processes that work at the same time, each with one thread; the results do not depend on it (extra `sweep`) [default: the number of threads, for many jobs]."""
+    backend: OfTime[Literal["loky", "dask", "ray"]] = "loky"
+    """What starts the processes: loky (on this machine), or the joblib backend of dask or ray (also on other machines)."""
+
+
 def names_of(kind: type[Any]) -> list[str]:
     """Give the names of a dataclass's fields."""
     return [field.name for field in fields(kind)]

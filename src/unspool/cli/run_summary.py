@@ -7,6 +7,7 @@ scores.json ─▶ scores on held-out rows, written by `fit`
 
 import math
 import os
+import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 from unspool.cli.options import DECLARED
 from unspool.cli.output import finite
+from unspool.cli.workers import FEW
 from unspool.errors import FileError, UnspoolError
 from unspool.storage import run_folder, tensors
 from unspool.storage.files import why
@@ -215,17 +217,28 @@ def _forecast(found: RunSummary, content: dict[str, Any], log: list[dict[str, An
         "members": first["members"],
         "steps": first["arguments"]["steps"] or None,
         "noise": None if noise < 0 else noise,
-        "columns": ", ".join(columns),
+        "columns": ", ".join(columns) if len(columns) <= FEW else f"{len(columns):,} series",
     }
     _read_state(found, run)
-    for name, scores in (content.get("scores") or {}).items():
-        for model, row in scores["models"].items():
+    scores = content.get("scores") or {}
+    if len(columns) > FEW:
+        found.figures = list(_mean_errors(scores))
+    for name, each in scores.items() if len(columns) <= FEW else ():
+        for model, row in each["models"].items():
             found.figures.append(
                 Figure(f"{name}: {model}" if len(columns) > 1 else model, "MASE", row["mase"])
             )
     if found.figures:
         found.part = "the last values, not trained on"
         found.test = next(each for each in found.figures if each.model.endswith("network"))
+
+
+def _mean_errors(scores: dict[str, Any]) -> Iterator[Figure]:
+    """Yield the mean error of each model over many series."""
+    rows = [each["models"] for each in scores.values()]
+    for model in dict.fromkeys(model for row in rows for model in row):
+        values = [row[model]["mase"] for row in rows if row.get(model, {}).get("mase") is not None]
+        yield Figure(model, "mean MASE", statistics.fmean(values) if values else None)
 
 
 def _read_curve(found: RunSummary, log: list[dict[str, Any]], planned: int) -> None:

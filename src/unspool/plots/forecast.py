@@ -96,15 +96,15 @@ def draw_backtest(found: Any, y: Real, path: str | Path, *, labels: Sequence[str
             left.fill_between(
                 ahead, found.low[i], found.high[i], color=BLUE, alpha=0.18, linewidth=0, label=name
             )
-        name = "network" if not number else None
-        left.plot(ahead, found.forecasts["network"][i], color=BLUE, linewidth=1.6, label=name)
+        name = found.answer if not number else None
+        left.plot(ahead, found.forecasts[found.answer][i], color=BLUE, linewidth=1.6, label=name)
     left.set_xlim(max(begin, int(found.origins[shown[0]]) - len(shown) * H), len(y))
     _times(left, labels)
     left.set(title=title)
     left.legend(frameon=False, loc="upper left")
     shown_models = [name for name in found.forecasts if name != "last value"]
     for name, colour in zip(shown_models, (BLUE, GREY, ORANGE, GREEN, "#762a83"), strict=False):
-        style = "-" if name == "network" else "--"
+        style = "-" if name == found.answer else "--"
         right.plot(np.arange(1, H + 1), found.by_step(name), style, color=colour, label=name, linewidth=1.5)
     right.axhline(1, color=GREY, linewidth=0.8, linestyle=":")
     right.set(xlabel="steps ahead", ylabel="mean absolute error / scale", ylim=(0, None))

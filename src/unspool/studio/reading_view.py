@@ -22,7 +22,7 @@ from unspool.studio.asked import (
     Vocabulary,
     within,
 )
-from unspool.studio.held import Held, Readings, read_text
+from unspool.studio.held import Held, Readings, Short, read_text
 from unspool.studio.models import asked, edited
 from unspool.studio.payload import Table, array, clean, number
 from unspool.studio.session import Session
@@ -32,8 +32,11 @@ Answer = dict[str, Any]
 
 
 def read_answer(session: Session, readings: Readings, request: Read, job: Job) -> Answer:
-    """Read a text."""
-    held = readings.read(session, request, job)
+    """Read a text; one of a single token, as while somebody types the first word, has nothing to predict."""
+    try:
+        held = readings.read(session, request, job)
+    except Short:
+        return {"short": True}
     reading, model = held.reading, held.model.source.model.config
     begin, names = (0 if request.after is None else reading.begin), list(reading.states)
     wanted = [names[-1 - (len(names) > model.layers)]] if request.states is None else request.states
@@ -48,6 +51,7 @@ def read_answer(session: Session, readings: Readings, request: Read, job: Job) -
         "surprise": array(reading.surprise), "expected": array(reading.expected, "i4"), "shares": array(reading.shares),
         "state_names": names, "gate_names": list(held.gates_at(0)), "hidden": model.hidden, "from": begin,
         "states": {name: array(columns[name][begin:]) for name in wanted},
+        "scales": {name: number(float(np.abs(columns[name]).max())) for name in wanted},
         "path": {"positions": array(held.positions), "shares": list(held.plane.shares)},
         "here": None if request.at is None else _step(held, min(max(request.at, 0), len(reading.ids) - 1)),
     }  # fmt: skip
@@ -165,6 +169,8 @@ def vocabulary_answer(session: Session, readings: Readings, request: Vocabulary,
 
 def read_tables(readings: Readings, answer: Answer) -> dict[str, Table]:
     """Return the numbers of Read as tables."""
+    if "short" in answer:
+        return {}
     held = readings[answer["reading"]]
     reading, vocab = held.reading, held.model.source.vocab
     pieces = answer["pieces"]

@@ -16,8 +16,8 @@ STEPS = 60
 
 
 @pytest.fixture(scope="session")
-def chromium():
-    """One browser for all tests."""
+def launched():
+    """Return a function that starts a browser with more arguments."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     try:
         from playwright.sync_api import sync_playwright
@@ -28,9 +28,23 @@ def chromium():
             "no browser: install one with make browser (Debian: apt install chromium; pip install playwright)"
         )
     with sync_playwright() as play:
-        found = play.chromium.launch(executable_path=program, args=ARGS)
-        yield found
-        found.close()
+        yield lambda *more: play.chromium.launch(executable_path=program, args=[*ARGS, *more])
+
+
+@pytest.fixture(scope="session")
+def chromium(launched):
+    """One browser for all tests."""
+    found = launched()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def rebound(launched):
+    """A page of a browser for which a foreign name is this machine, and the name."""
+    found = launched("--host-resolver-rules=MAP evil.example 127.0.0.1")
+    yield found.new_page(), "evil.example"
+    found.close()
 
 
 @pytest.fixture(scope="session")
@@ -55,11 +69,11 @@ def open_page(chromium):
             lambda asked: asked.url.startswith((origin, "blob:", "data:")) or wrong.append(asked.url),
         )
 
-    def opened(client, view="learn", width=1280, lang="en-GB", theme="light", more="", context=None):
+    def opened(client, view="learn", width=1280, lang="en-GB", theme="light", more="", context=None, **looks):
         if context is None:
             context = chromium.new_context(
-                viewport={"width": width, "height": 800}, locale=lang, color_scheme=theme, reduced_motion="reduce",
-                accept_downloads=True,
+                viewport={"width": width, "height": 800}, locale=lang, color_scheme=theme, accept_downloads=True,
+                **{"reduced_motion": "reduce"} | looks,
             )  # fmt: skip
             context.set_default_timeout(10_000)
             contexts.append(context)

@@ -75,7 +75,7 @@ def test_many_origins_at_once_are_each_alone(fitted: Forecaster) -> None:
 
 def test_the_phase_of_a_history_is_told() -> None:
     y = series(400)
-    model = Forecaster(horizon=6, **QUICK).fit(y)  # 66 seasons: the phase is read
+    model = Forecaster(horizon=6, model="network", **QUICK).fit(y)  # 66 seasons: the phase is read
     assert model.fitted_.layout.seasons == (6,)
     assert (model.predict(history=y[12:]) == model.predict()).all()
     assert (model.predict(history=y[13:], phase=13) == model.predict()).all()
@@ -160,6 +160,7 @@ def test_what_is_not_scored_is_never_learned_from() -> None:
     other = y.copy()
     other[119] += 0.001
     layout = {"season": 6, "power": "none", "differences": (0, 0), "calibration": 0}
+    layout |= {"model": "network"}
     one = Forecaster(horizon=3, **QUICK, **layout).fit(y, known)
     two = Forecaster(horizon=3, **QUICK, **layout).fit(other, known)
     scored = Forecaster(horizon=3, **QUICK, **layout).fit(other)
@@ -189,14 +190,15 @@ def test_a_backtest_scores_every_model_on_the_same_values() -> None:
     found = backtest(Forecaster(horizon=4, **QUICK), y, test=24, stride=3)
     assert found.origins.tolist() == list(range(96, 117, 3))
     names = [row.name for row in found.rows]
-    assert names[:5] == ["network", "last value", "seasonal naive", "autoregression", "window MLP"]
+    every = {"network", "autoregression", "smoothing", "theta", "seasonal naive", "last value", "window MLP"}
+    assert set(names) == every | {found.answer}
     naive = np.abs(found.forecasts["seasonal naive"] - found.truth).mean()
     train = y[:96]
     assert found.scale == pytest.approx(np.abs(train[6:] - train[:-6]).mean())
     assert found.row("seasonal naive").mase == pytest.approx(naive / found.scale)
     assert found.row("seasonal naive").relative == pytest.approx(1)
     assert found.by_step("network").mean() == pytest.approx(found.row("network").mase)
-    assert found.row("network").coverage is not None
+    assert [row.name for row in found.rows if row.coverage is not None] == [found.answer]
 
 
 def test_masked_values_are_not_scored() -> None:
@@ -225,7 +227,10 @@ def test_a_trial_judges_networks_that_saw_less() -> None:
     model = Forecaster(horizon=4, **QUICK).fit(series())
     found = holdout_backtest(model, series())
     assert found is not None and found.origins[0] == 96
-    assert (found.forecasts["network"] != model.predict_at(series(), found.origins)).any()
+    later = model.forecasts_at(series(), found.origins)
+    assert all(
+        (found.forecasts[name] != later[name]).any() for name in ("network", "autoregression", "smoothing")
+    )
     assert holdout_backtest(Forecaster(horizon=4, calibration=0, **QUICK).fit(series()), series()) is None
 
 
@@ -297,3 +302,36 @@ def test_a_series_of_very_small_values_is_refused() -> None:
 @pytest.mark.filterwarnings("error")
 def test_no_series_makes_numpy_warn(y: np.ndarray) -> None:
     Forecaster(horizon=6, **QUICK).fit(y).predict_interval()
+
+
+def test_quantiles_are_the_ends_of_intervals_and_paths_are_errors_that_occurred(fitted: Forecaster) -> None:
+    low, high = fitted.predict_interval(0.8)
+    found = fitted.predict_quantiles([0.1, 0.5, 0.9], 4)
+    assert found.shape == (3, 4)
+    assert (found == np.stack([low, fitted.predict(), high])[:, :4]).all()
+    paths = fitted.sample_paths(400, seed=1)
+    assert paths.shape == (400, 6) and (paths == fitted.sample_paths(400, seed=1)).all()
+    assert (paths != fitted.sample_paths(400, seed=2)).any()
+    assert fitted.residuals_ is not None
+    rows = fitted._relative(paths, fitted.history_, np.full(400, 120), fitted.fitted_)
+    centre = fitted._relative(fitted.predict()[None], fitted.history_, np.array([120]), fitted.fitted_)
+    assert np.abs((rows - centre)[:, None] - fitted.residuals_).max(axis=2).min(axis=1).max() < 1e-6
+    with pytest.raises(InputError, match="quantiles is 1"):
+        fitted.predict_quantiles([1.0])
+    with pytest.raises(InputError, match="count is 0"):
+        fitted.sample_paths(0)
+    with pytest.raises(InputError, match="no errors of whole forecasts"):
+        Forecaster(horizon=6, calibration=0, **QUICK).fit(series()).sample_paths(3)
+
+
+def test_appended_values_are_taken_in_without_a_new_fit(tmp_path: Path) -> None:
+    y = series(140)
+    model = Forecaster(horizon=6, **QUICK).fit(y[:120])
+    expected, band = model.predict(history=y), model.predict_interval(history=y)
+    model.append(y[120:])
+    assert (model.predict() == expected).all() and (model.predict_interval()[1] == band[1]).all()
+    model.save(tmp_path / "run")
+    again = Forecaster.load(tmp_path / "run")
+    assert again.learned_ == 120 and (again.predict_interval()[0] == band[0]).all()
+    with pytest.raises(InputError, match="value 141 is nan"):
+        model.append([np.nan])

@@ -1,5 +1,6 @@
 """Forecast time series with prediction intervals, compared with simple baselines."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -15,13 +16,23 @@ from unspool.cli.forecast_columns import (
     begin_columns,
     check_all,
     forecast_columns,
+    more_columns,
     read_columns,
     read_later,
     remembered,
     settings_of,
     values_of,
 )
-from unspool.cli.options import DATA, Flag, OfData, OfOutput, OutputOptions, RunOptions, option_class
+from unspool.cli.options import (
+    DATA,
+    Flag,
+    OfData,
+    OfOutput,
+    OutputOptions,
+    RunOptions,
+    WorkerOptions,
+    option_class,
+)
 from unspool.cli.output import notes, print_json, terminal
 from unspool.cli.output_files import output
 from unspool.cli.precision import with_precision
@@ -40,22 +51,28 @@ from unspool.cli.views.forecast import (
     show_fit,
     write_forecasts,
 )
+from unspool.cli.views.many_series import show_fit_of_many, show_scores_of_many
+from unspool.cli.workers import FEW, workers_for
 from unspool.data.series.time_table import TimeTable
+from unspool.errors import InputError
 from unspool.evaluation.intervals import check_level
+from unspool.options import whole
 from unspool.plots.forecast import draw_backtest
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
 from unspool.tasks.forecast.backtest import Backtesting, holdout_backtest
 from unspool.tasks.forecast.forecaster import Forecaster
+from unspool.tasks.forecast.many import fit_many
 from unspool.tasks.forecast.run import ForecastFit, ForecastRun, open_fit
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.store import fit_has_ended
+from unspool.training.workers import Workers
 
 app = App(name="forecast")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(StoredOptions, Forecasting):
+class Options(WorkerOptions, StoredOptions, Forecasting):
     """What `forecast fit` is given."""
 
     out: OfOutput[Path | None] = None
@@ -87,6 +104,16 @@ class Asked(OutputOptions):
     horizon: Annotated[int | None, Parameter(name=["--steps", "--horizon"], group=DATA)] = None
     """Number of steps to forecast [default: the horizon of the run]."""
     level: float = 0.8
+    quantiles: Annotated[
+        list[float] | None, Parameter(group="Output", negative="", consume_multiple=True)
+    ] = None
+    """Quantiles to print besides the interval, for example 0.05 0.5 0.95."""
+    samples: OfOutput[int] = 0
+    """Number of sample paths to print: forecasts with errors as they occurred together in held-out forecasts."""
+    seed: OfOutput[int] = 0
+    """Seed of the sample paths."""
+    append: OfData[Path | None] = None
+    """Table with new observations: take them into the run, without a new fit, and forecast from their end. Rows that the run has already are skipped."""
     json: OfOutput[Flag] = False
     """Print JSON instead of CSV."""
     plot: OfOutput[Path | None] = None
@@ -117,6 +144,8 @@ class ForecastCommand(NamedTuple):
         table, out, stop = read_columns(data, options), options.out, Stop()
         check_pictures(options, list(table.columns), data)
         describe(console, table)
+        if len(table.columns) > FEW:
+            console.print(f"  choosing season, window and size of each of {len(table.columns):,} series")
         content: dict[str, Any] = {"run": str(out), "level": options.level}
         scores: dict[str, Any] | None
         if not more and fit_has_ended(out):
@@ -128,13 +157,18 @@ class ForecastCommand(NamedTuple):
                 run.create(out, ensembles, more)
             try:
                 with open_fit(run, ensembles, out, CheckpointPolicy(steps=options.save_every)) as work:
-                    scores = _fit_columns(console, table, work, stop)
+                    workers = workers_for(len(ensembles), options)
+                    if len(ensembles) > FEW or not workers.alone:
+                        scores = _fit_many(console, table, work, stop, workers)
+                    else:
+                        scores = _fit_columns(console, table, work, stop)
                     content |= {"stopped": work.step} if scores is None else {}
             except KeyboardInterrupt:
                 content["stopped"] = None
         if "stopped" not in content:
             rows = forecast_columns(run, table, options.level, None)
-            console.print(forecast_table(table, rows, options.level))
+            if len(rows) <= FEW:
+                console.print(forecast_table(table, rows, options.level))
             console.print(f"\nsaved in {out}; try: unspool forecast predict {out}", soft_wrap=True)
             draw_forecasts(options, table, rows, options.level)
             content["columns"] = forecasts_as_json(table, run, options.level, rows, scores)
@@ -168,6 +202,23 @@ def _fit_columns(console: Console, table: TimeTable, work: ForecastFit, stop: St
     return scores
 
 
+def _fit_many(
+    console: Console, table: TimeTable, work: ForecastFit, stop: Stop, workers: Workers
+) -> dict[str, Any]:
+    """Fit many series at the same time; a signal saves those that are fitted and raises KeyboardInterrupt."""
+    stop.listen()
+    stop.at_once()
+    reports = fit_many(work, table.columns, workers)
+    try:
+        scores = show_fit_of_many(console, len(table.columns), table.noun, reports, workers)
+    except BaseException:
+        work.save()
+        raise
+    show_scores_of_many(console, scores)
+    work.finish({name: scores[name] for name in table.columns if name in scores})
+    return scores
+
+
 @app.command
 def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Asked()) -> None:
     """Print forecasts as CSV: the values after the training series, or after the series in DATA.
@@ -177,22 +228,36 @@ def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Ask
     data
         A table with the same columns: later values, or another series [default: the training series].
     """
-    check_before(None, options, inputs=[data])
+    check_before(None, options, inputs=[data, options.append])
     check_level(options.level)
+    if data is not None and options.append is not None:
+        raise InputError(
+            "append: give new observations as --append FILE or another history as DATA, not both"
+        )
     found = ForecastRun.load(run)
     note_unfinished(run, "forecast", found)
+    if options.append is not None:
+        newer = read_later(found, options.append, options.missing, options.delimiter)
+        added = found.append(newer, run)
+        print(f"unspool: appended to {run}: {max(added.values()):,} steps", file=sys.stderr)
     if data is None:
         table = remembered(found, str(run))
     else:
         table = read_later(found, data, options.missing, options.delimiter)
     check_pictures(options, list(table.columns), data)
     rows = forecast_columns(found, table, options.level, options.horizon)
+    levels = options.quantiles or []
+    more = more_columns(
+        found, table, options.horizon, levels, whole(0)("samples", options.samples), options.seed
+    )
     draw_forecasts(options, table, rows, options.level)
     if options.json:
         columns = forecasts_as_json(table, found, options.level, rows)
+        for name, each in more.items() if any(more.values()) else ():
+            columns[name]["more"] = {key: row.tolist() for key, row in each.items()}
         print_json({"run": str(run), "level": options.level, "columns": columns})
         return
-    write_forecasts(table, rows)
+    write_forecasts(table, rows, more)
 
 
 @app.command
@@ -210,8 +275,8 @@ def backtest(data: Path, /, *, options: Backtested = Backtested()) -> None:
     options = with_precision(options)
     check_before(None, options, inputs=[data])
     console, result = notes(options), terminal(quiet=options.json)
-    settings = settings_of(options)
     table = read_columns(data, options)
+    settings = settings_of(options, table.clock)
     check_pictures(options, list(table.columns), data)
     describe(console, table)
     works = {

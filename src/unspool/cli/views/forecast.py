@@ -4,7 +4,7 @@ import csv
 import math
 import sys
 import time as clocks
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,14 @@ from rich.table import Table
 
 from unspool.cli.forecast_columns import Forecasts
 from unspool.cli.options import OutputOptions
-from unspool.cli.output import counted, finite, plain_table, title
+from unspool.cli.output import finite, plain_table, title
 from unspool.cli.output_files import check_outputs, output
 from unspool.cli.progress import fit_bar
 from unspool.cli.signals import Stop
 from unspool.data.series.time_table import TimeTable
 from unspool.kernels.arrays import Real
 from unspool.plots.forecast import draw_forecast
+from unspool.tasks.forecast.answer import name_of
 from unspool.tasks.forecast.backtest import Backtest
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.tasks.forecast.run import ForecastRun
@@ -36,7 +37,7 @@ def describe(console: Console, table: TimeTable) -> None:
     lengths = [len(each.y) for each in table.columns.values()]
     sizes = f"{min(lengths):,} to {max(lengths):,} values each, " if table.long else ""
     names, more = list(table.columns)[:NAMED], len(lengths) - NAMED
-    which = ", ".join(names) if more <= 0 else f"{counted(len(lengths), 'series')}: {', '.join(names)}, …"
+    which = ", ".join(names) if more <= 0 else f"{len(lengths):,} series: {', '.join(names)}, …"
     console.print(title(table.name, f": {sizes}{table.rows:,} steps{span}; {which}"), soft_wrap=True)
     if table.left_out:
         console.print(f"  ignored, not numeric: {', '.join(table.left_out)}", soft_wrap=True)
@@ -116,10 +117,10 @@ def show_backtest(console: Console, heading: str, found: Backtest) -> None:
         ]
         if covers:
             cells.append("" if row.coverage is None else f"{row.coverage:.1%}")
-        table.add_row(row.name, *cells, style="bold" if row.name == "network" else None)
+        table.add_row(row.name, *cells, style="bold" if row.name == found.answer else None)
     console.print(title(heading), soft_wrap=True)
     console.print(table)
-    console.print()
+    console.print(f"  the forecast: {name_of(found.weights)}\n", soft_wrap=True)
 
 
 def forecast_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
@@ -153,23 +154,27 @@ def _long_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
     return shown
 
 
-def write_forecasts(table: TimeTable, rows: Forecasts) -> None:
-    """Print forecasts as CSV: a column for each series, or of a long table a row for every series and step."""
+def write_forecasts(table: TimeTable, rows: Forecasts, more: Mapping[str, Mapping[str, Real]]) -> None:
+    """Print forecasts as CSV: columns for each series, or of a long table a row for every series and step."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    when, ends = table.time or "step", ("", " low", " high")
+    ends = ("", " low", " high", *(f" {name}" for name in next(iter(more.values()), {})))
+    when = table.time or "step"
     if table.long:
         writer.writerow([table.long.series, when, *(f"forecast{end}" for end in ends)])
         for name, row in rows.items():
             for k in range(len(row[0])):
-                writer.writerow([name, table.label(table.columns[name].end + k), *_fields(row, k)])
+                label = table.label(table.columns[name].end + k)
+                writer.writerow([name, label, *_fields((*row, *more.get(name, {}).values()), k)])
         return
     writer.writerow([when, *(f"{name}{end}" for name in rows for end in ends)])
     for k in range(len(next(iter(rows.values()))[0])):
-        fields = [field for row in rows.values() for field in _fields(row, k)]
+        fields = [
+            field for name, row in rows.items() for field in _fields((*row, *more.get(name, {}).values()), k)
+        ]
         writer.writerow([table.label(table.rows + k), *fields])
 
 
-def _fields(row: tuple[Real, Real | None, Real | None], k: int) -> list[str]:
+def _fields(row: Sequence[Real | None], k: int) -> list[str]:
     return ["" if each is None else repr(float(each[k])) for each in row]
 
 
@@ -230,7 +235,12 @@ def backtest_as_json(found: Backtest) -> dict[str, Any]:
         }
         for row in found.rows
     }
-    return {"origins": len(found.origins), "scale": found.scale, "models": models}
+    return {
+        "origins": len(found.origins),
+        "scale": found.scale,
+        "answer": found.weights,
+        "models": models,
+    }
 
 
 def forecasts_as_json(
@@ -249,6 +259,7 @@ def forecasts_as_json(
             "low": None if low is None else low.tolist(),
             "high": None if high is None else high.tolist(),
             "level_reached": run.forecasters[name].level_reached(level),
+            "model": name_of(run.forecasters[name].answer_),
         }
         if scores is not None:
             change = run.forecasters[name].change_

@@ -23,6 +23,10 @@ from unspool.data.series.times import FORMATS, format_of, read_time, write_time
 from unspool.errors import InputError
 from unspool.options import POSITIVE, check_choice
 
+PERIODS = (3600.0, 86400.0, 7 * 86400.0, 365.25 * 86400.0)
+"""An hour, a day, a week and a year in seconds."""
+MOST_STEPS = 1500
+"""Most steps of a season."""
 SAMPLE = 20
 """Number of leading fields from which the format is guessed."""
 
@@ -44,6 +48,18 @@ class TimeIndex:
         if (self.format in FORMATS) == (self.kind == "numbers") or read_time(self.begin, self.format) is None:
             raise InputError(f"clock: {self.begin!r} is not a time of the format {self.format!r}")
         POSITIVE("clock.step", self.step)
+
+    def seasons(self) -> tuple[int, ...]:
+        """Return the steps of the calendar's periods: hours of a day and a week, days of a week and a year, months of a year …
+
+        >>> infer_time_index(["2020-01-01 00:00", "2020-01-01 00:30"]).seasons(), infer_time_index(["2000Q1", "2000Q2"]).seasons()
+        ((48, 336), (4,))
+        """
+        if self.kind == "numbers":
+            return ()
+        periods = (12.0,) if self.kind == "months" else PERIODS
+        steps = [period / self.step for period in periods]
+        return tuple(round(s) for s in steps if 2 <= s <= MOST_STEPS and (s % 1 == 0 or s > 50))
 
     def numbers(self, times: Sequence[str]) -> list[int | None]:
         """Return the number of steps since the start of each time; None if it is not a whole number of steps."""

@@ -119,8 +119,16 @@ def read_targets(
     layout: WindowSpec, units: WindowScale, z: Real, origins: Whole, level: Real, std: Real
 ) -> Real:
     """Return the targets y (n, H): (2)."""
-    truth = z[origins[:, None] + np.arange(layout.horizon)] - layout.change.base(z, origins, layout.horizon)
-    return np.asarray((truth - _target_level(layout, level)) / (std[:, None] * units.sizes))
+    truth = z[origins[:, None] + np.arange(layout.horizon)]
+    return to_targets(layout, units, z, origins, level, std, truth)
+
+
+def to_targets(
+    layout: WindowSpec, units: WindowScale, z: Real, origins: Whole, level: Real, std: Real, after: Real
+) -> Real:
+    """Return y (n, H) from values or forecasts of z after the origins, `after` (n, H): (2)."""
+    above = after - layout.change.base(z, origins, layout.horizon)
+    return np.asarray((above - _target_level(layout, level)) / (std[:, None] * units.sizes))
 
 
 def to_series(

@@ -51,6 +51,7 @@ export function unread() {
 
 // States that came in part: the rows before answer.from are those of the reading that it continues.
 function completed(answer, before) {
+  if (answer.short) return answer;
   for (const [name, rows] of Object.entries(answer.states)) {
     const [count, width] = rows.shape;
     if (!answer.from) continue;
@@ -67,9 +68,7 @@ function opened(answer, text) {
   const states = {};
   for (const [name, found] of Object.entries(answer.states)) {
     const values = decode(found), width = found.shape[1];
-    let scale = 0;
-    for (const value of values) scale = Math.max(scale, Math.abs(value));
-    states[name] = { values, width, scale, at: (t, unit) => values[t * width + unit] };
+    states[name] = { values, width, scale: answer.scales[name], at: (t, unit) => values[t * width + unit] };
   }
   return {
     ...answer, text, states, layer: state["read.layer"], id: answer.reading, T: answer.pieces.length,
@@ -159,16 +158,20 @@ export async function refreshReading() {
   const newest = fields.update === null;
   // a key while a run is trained is answered by the parameters of the text before it; the newest are read when no key comes
   if (newest && run.status === "training" && before?.newest && before.text !== text) fields.update = before.version.update;
-  const keep = planeOf(run, typing);
+  const keep = planeOf(run, typing), aim = caret.before(text);
   try {
-    const body = { ...fields, text, ...layer(), ...keep, ...(before && { after: before.id }), at: caret.before(text) ?? state.t };
+    const body = { ...fields, text, ...layer(), ...keep, ...(before && { after: before.id }), at: aim ?? state.t };
     const answer = await ask(body, (found) => completed(found, before));
     if (!answer || mine < newestShown) return;
     newestShown = mine;
+    if (answer.short) {
+      problem({ message: t("read.short") });
+      return set({ reading: null, base: null });
+    }
     if (!keep.plane) plane = { run: run.id, text: state.text, id: answer.reading };
     const reading = { ...opened(answer, text), newest };
     takeHere(reading, answer.here);
-    set({ reading, t: caret.after(reading) ?? Math.min(state.t, reading.T - 1) });
+    set({ reading, t: aim === null ? caret.after(reading) ?? Math.min(state.t, reading.T - 1) : answer.here.t });
     problem(null);
   } catch (refusal) {
     if (refusal.code === "unknown" && (keep.plane || before)) {
@@ -196,7 +199,7 @@ async function refreshBase() {
   const body = { ...fields, text: state.text, ...layer(), ...planeOf(run, true), ...(before && { after: before.id }), at: state.t };
   const answer = await askBase(body, (found) => completed(found, before)).catch(() => null);
   if (!answer) askedBase = "";
-  else if (state.edits.length) set({ base: opened(answer, state.text) });
+  else if (!answer.short && state.edits.length) set({ base: opened(answer, state.text) });
 }
 
 function problem(refusal) {

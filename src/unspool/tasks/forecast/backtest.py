@@ -14,21 +14,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from unspool.baselines.forecast import ForecastBaseline, Naive, fit_autoregressive, fit_window_mlp
+from unspool.baselines.forecast import ForecastBaseline, Naive, fit_window_mlp
 from unspool.data.series.checks import check_series
-from unspool.data.series.season import guess_second_season
 from unspool.errors import InputError
 from unspool.evaluation.forecast import coverage, mase, naive_scale, rmse
 from unspool.evaluation.intervals import USUAL
 from unspool.kernels.arrays import Real, Whole
 from unspool.options import at_least
+from unspool.tasks.forecast.answer import NAIVE, NETWORK, Answer, mean_of
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.training.events import StepDone
 
 Known = NDArray[np.bool_]
 """Which values were observed."""
-NETWORK = "network"
-BOTH = "mean with autoregression"
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Row:
     relative: float
     """Its mean absolute error over that of the seasonal naive forecast of the same values."""
     coverage: float | None = None
-    """The share of values in the network's interval."""
+    """The share of values in the interval: of the model that answers."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,10 @@ class Backtest:
     low: Real | None
     high: Real | None
     rows: list[Row]
+    answer: str = NETWORK
+    """The row of the model that answers; "mean" for a mean."""
+    weights: Answer = field(default_factory=lambda: {NETWORK: 1.0})
+    """The weights of the models in the answer."""
 
     def row(self, name: str) -> Row:
         """Return the figures of one model."""
@@ -101,22 +103,23 @@ class Backtesting:
         yield from self.forecaster.fit_iter(y[:count], known[:count])
         model = self.forecaster
         band = (None, None) if model.errors_ is None else model.interval_at(y, origins, self.level)
-        self.result = _judge(model, y, known, origins, model.predict_at(y, origins), band, self.level)
+        self.result = _judge(model, y, known, origins, model.forecasts_at(y, origins), band, self.level)
 
 
 def holdout_backtest(model: Forecaster, y: Real, scored: Known | None = None) -> Backtest | None:
-    """Evaluate a fit on the values held out for its intervals, which its first networks were not trained on.
+    """Evaluate a fit on the values held out for its intervals, to which its first networks and models were not fitted.
 
-    Season, log and differences were chosen by all values: a backtest chooses them by its training part alone.
+    Season, log and differences were chosen by all values, and the answer by these errors: a backtest chooses by its training part
+    alone.
     """
     if model.trial_ is None:
         return None
-    (count, fitted), H = model.trial_, model.horizon
+    count, H = model.trial_.begin, model.horizon
     known = np.ones(len(y), bool) if scored is None else np.asarray(scored, bool)
     if not naive_scale(np.where(known, y, np.nan)[:count], model.season_) > 0:
         return None  # it repeats itself exactly: there is no error to measure by
     origins = np.arange(count, len(y) - H + 1)
-    forecasts = model.predict_at(y, origins, fitted=fitted)
+    forecasts = model.forecasts_at(y, origins, trial=model.trial_)
     return _judge(model, y, known, origins, forecasts, (None, None), 0.0)
 
 
@@ -125,15 +128,21 @@ def _judge(
     y: Real,
     known: Known,
     origins: Whole,
-    answers: Real,
+    forecasts: dict[str, Real],
     band: tuple[Real | None, Real | None],
     level: float,
 ) -> Backtest:
-    """Compare all models; baselines are fitted on the values before the first origin."""
-    H, forecasts = model.horizon, {NETWORK: answers}
+    """Compare all models with forecasts that need no fit; those are fitted on the values before the first origin."""
+    H, answer = model.horizon, next(iter(model.answer_)) if len(model.answer_) == 1 else "mean"
     for name, baseline in fit_baselines(model, y[: origins[0]]).items():
         forecasts[name] = baseline.forecast(y, origins, H)
-    forecasts[BOTH] = (forecasts[NETWORK] + forecasts["autoregression"]) / 2
+    naive = forecasts.pop(NAIVE)
+    if model.season_ > 1:
+        forecasts["seasonal naive"] = naive
+    if answer == NAIVE:
+        answer = "seasonal naive" if model.season_ > 1 else "last value"
+    if answer == "mean":
+        forecasts[answer] = mean_of(forecasts, model.answer_)
     observed = np.where(known, y, np.nan)
     truth = observed[origins[:, None] + np.arange(H)]
     scale = naive_scale(observed[: origins[0]], model.season_)
@@ -141,15 +150,19 @@ def _judge(
         raise InputError(
             f"season: the training split repeats itself every {model.season_} steps: no error to scale by"
         )
-    naive = mase(forecasts["seasonal naive" if model.season_ > 1 else "last value"], truth, scale)
+    (low, high), least = band, mase(naive, truth, scale)
+    held = None if low is None or high is None else coverage(low, high, truth)
     rows = [
-        Row(name, mase(each, truth, scale), rmse(each, truth), mase(each, truth, scale) / (naive or np.nan))
+        Row(
+            name,
+            error := mase(each, truth, scale),
+            rmse(each, truth),
+            error / (least or np.nan),
+            held if name == answer else None,
+        )
         for name, each in forecasts.items()
     ]
-    low, high = band
-    if low is not None and high is not None:
-        rows[0] = Row(NETWORK, rows[0].mase, rows[0].rmse, rows[0].relative, coverage(low, high, truth))
-    return Backtest(H, level, scale, origins, truth, forecasts, low, high, rows)
+    return Backtest(H, level, scale, origins, truth, forecasts, low, high, rows, answer, model.answer_)
 
 
 def backtest(
@@ -185,12 +198,7 @@ def rolling_origins(count: int, test: int, horizon: int, stride: int) -> Whole:
 
 
 def fit_baselines(model: Forecaster, train: Real) -> dict[str, ForecastBaseline]:
-    """Fit all baselines, on the same transform of the same values."""
-    change, second = model.change_, guess_second_season(train, model.season_)
-    found: dict[str, ForecastBaseline] = {"last value": Naive(1)}
-    if model.season_ > 1:
-        found["seasonal naive"] = Naive(model.season_)
-    found["autoregression"] = fit_autoregressive(train, change, second)
+    """Fit the models that only a table shows, on the same transform of the same values."""
     window = model.fitted_.layout.length
-    found["window MLP"] = fit_window_mlp(train, change, window, np.random.default_rng([model.seed, 4]))
-    return found
+    rng = np.random.default_rng([model.seed, 4])
+    return {"last value": Naive(1), "window MLP": fit_window_mlp(train, model.change_, window, rng)}

@@ -13,6 +13,14 @@ Power = Literal["guess", "none", "root", "log"]
 Differences: TypeAlias = tuple[int, int] | str
 _data: Any = partial(Option, group="Data")
 
+ModelName = Literal["best", "mean", "network", "autoregression", "smoothing", "theta", "naive"]
+MODEL: Option[ModelName] = _data(
+    "model",
+    "Model that answers: best is the mean of the models, weighted by their errors on values held aside; mean is the plain mean of all "
+    "but naive, which repeats the last season.",
+    choices=("best", "mean", "network", "autoregression", "smoothing", "theta", "naive"),
+)
+CALENDAR: Option[Any] = _data("calendar", "Candidates for the season besides that of the autocorrelation.")
 HORIZON: Option[int] = _data("horizon", "Number of steps to forecast.", whole(1))
 SEASON: Option[Any] = _data("season", "Steps per season; 1: no season; guess: from the autocorrelation.")
 POWER: Option[Power] = _data(

@@ -25,8 +25,10 @@ export function textPanel() {
     name: "text", title: t("read.text"), controls: [legend("seq", "0", t("read.surpriseScale"), 7 / 16), !frozen && clear], figure: [box, mean],
     csv: { route: "/api/read", name: "surprise", body: () => asked() }, table,
   });
-  let spans = [];
-  let marks = "";
+  const spans = []; // {node, text, name of its colour}: what the page holds, so that it need not be asked
+  const tail = new Text("\n");
+  mirror.append(tail);
+  let marked = []; // [class, node]
   let typed = ""; // what was typed and is not read yet: the cursor follows the caret when the answer comes
 
   area.addEventListener("input", () => {
@@ -60,38 +62,29 @@ export function textPanel() {
     const text = area.value;
     const fits = reading && reading.text === text;
     const cuts = fits ? reading.spans : carried(reading, text);
-    if (spans.length > cuts.length) for (const each of spans.splice(cuts.length)) each.remove();
-    const more = document.createDocumentFragment();
-    while (spans.length < cuts.length) {
-      const span = document.createElement("s");
-      spans.push(span);
-      more.append(span);
-    }
-    const tail = mirror.lastChild instanceof Text ? mirror.lastChild : null;
-    tail?.remove();
-    if (more.childNodes.length) mirror.append(more);
+    for (const { node } of spans.splice(cuts.length)) node.remove();
+    tail.remove();
+    while (spans.length < cuts.length) spans.push({ node: mirror.appendChild(document.createElement("s")), text: "", name: "" });
+    mirror.append(tail);
     for (let i = 0; i < cuts.length; i++) {
-      const [from, to, old = i] = cuts[i];
-      put(spans[i], text.slice(from, to));
+      const [from, to, old = i] = cuts[i], span = spans[i], words = text.slice(from, to);
       const name = `q${old >= 0 && reading ? level(reading.surprise[old]) : 0}`;
-      if (spans[i].className !== name) spans[i].className = name;
+      if (span.text !== words) span.node.textContent = span.text = words;
+      if (span.name !== name) span.node.className = span.name = name;
     }
     const end = cuts.length ? cuts.at(-1)[1] : 0;
-    mirror.append(text.slice(end) + "\n");
-    marks = "";
+    const rest = `${text.slice(end)}\n`;
+    if (tail.data !== rest) tail.data = rest;
     mark();
   }
 
+  // The outlines of the cursor and of what-ifs.
   function mark() {
-    const reading = state.reading;
-    const edited = state.edits.filter((each) => each.kind !== "weight" && each.t !== null).map((each) => each.t);
-    const key = `${state.t} ${edited} ${spans.length}`;
-    if (key === marks) return;
-    marks = key;
-    for (const name of ["on", "edited"]) for (const node of mirror.querySelectorAll(`.${name}`)) node.classList.remove(name);
-    if (!reading) return;
-    spans[state.t]?.classList.add("on");
-    for (const at of edited) spans[at]?.classList.add("edited");
+    const edited = state.reading ? state.edits.filter((each) => each.kind !== "weight" && each.t !== null).map((each) => each.t) : [];
+    const now = [...edited.map((t) => ["edited", spans[t]?.node]), ["on", state.reading ? spans[state.t]?.node : undefined]].filter(([, node]) => node);
+    for (const [name, node] of marked) if (!now.some(([other, same]) => other === name && same === node)) node.classList.remove(name);
+    for (const [name, node] of now) node.classList.add(name);
+    marked = now;
   }
 
   function table() {

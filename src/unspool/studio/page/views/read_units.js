@@ -128,10 +128,10 @@ export function unitsPanel() {
   });
 
   // The stretch of text round the cursor, each sign under its place.
-  const drawAround = redraw(around, () => {
+  const drawAround = redraw(around, (width) => {
     const reading = state.reading;
     if (!reading) return around.replaceChildren();
-    const width = heat.clientWidth, sign = 7.3, x = ((state.t + 0.5) / reading.T) * width;
+    const sign = 7.3, x = ((state.t + 0.5) / reading.T) * width;
     const from = Math.max(0, state.t - Math.floor(x / sign)), to = Math.min(reading.T, state.t + Math.floor((width - x) / sign) + 1);
     const words = (a, b) => reading.pieces.slice(a, b).map(glyph).join("");
     const before = el("span", { class: "before", text: words(from, state.t) }), after = el("span", { class: "after", text: words(state.t + 1, to) }), now = el("b", { text: glyph(reading.pieces[state.t] ?? "") });
