@@ -81,7 +81,7 @@ INPUTS = [("", True), ("no-such-file", True), ("empty.txt", False), ("noise.bin"
           ("language", False), ("n" * 300, True), ("story.txt/x", True), ("/dev/null", False)]  # fmt: skip
 MADE = {"--cache"}
 """Options that name a folder to be made."""
-WRITTEN = {"--out", "--plot", "--picture", "--weights", "--save-state"}
+WRITTEN = {"--out", "--plot", "--picture", "--weights", "--save-state", "--per-line", "--per-token"}
 
 
 @dataclass(frozen=True)
