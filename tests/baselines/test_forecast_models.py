@@ -145,33 +145,29 @@ def test_seasonal_indices_are_those_of_statsmodels() -> None:
             assert seasonal_indices(y, season, kind) == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_answer_has_the_least_error_and_means_are_preferred_to_models_alone() -> None:
+def test_the_weights_of_the_answer_follow_the_errors() -> None:
     truth = np.zeros((4, 2))
     forecasts = {
-        "network": truth + 1,
-        "autoregression": truth - 1,
-        "smoothing": truth + 3,
-        "theta": truth + 9,
-        "naive": truth + 2,
-    }
-    assert choose_answer(forecasts, truth) == ("network", "autoregression")
-    assert (mean_of(forecasts, ("network", "autoregression")) == 0).all()
-    alone = forecasts | {"naive": truth + 0.01, "autoregression": truth + 9}
-    assert choose_answer(alone, truth) == ("naive",)
-    assert choose_answer(forecasts, truth, "theta") == ("theta",)
-    assert choose_answer(forecasts, truth, "mean") == ("network", "autoregression", "smoothing", "theta")
+        "network": truth + 1, "autoregression": truth - 2, "smoothing": truth + 90, "theta": truth + 2, "naive": truth + 1.5,
+    }  # fmt: skip
+    found = choose_answer(forecasts, truth)
+    assert found == pytest.approx({"network": 0.8, "autoregression": 0.1, "theta": 0.1})  # 1 : 1/8 : 1/8
+    assert mean_of(forecasts, found) == pytest.approx(truth + 0.8)
+    assert "naive" in choose_answer(forecasts | {"naive": truth + 0.5}, truth)
+    assert choose_answer(forecasts | {"naive": truth}, truth) == {"naive": 1.0}
+    assert choose_answer(forecasts, truth, "theta") == {"theta": 1.0}
+    assert choose_answer(forecasts, truth, "mean") == dict.fromkeys(list(forecasts)[:4], 0.25)
     with pytest.raises(InputError, match="model is 'theta': this forecaster has network"):
         choose_answer({"network": truth}, truth, "theta")
     holed = truth.copy()
     holed[0, 0] = np.nan
-    assert choose_answer(forecasts, holed) == ("network", "autoregression")
+    assert choose_answer(forecasts, holed) == pytest.approx(found)
 
 
 def test_what_a_config_says_of_models_must_belong_together() -> None:
     y = wave()
-    content = stored({"theta": fit_theta(y, 6)}, ("theta",))
-    assert content["answer"] == ["theta"]
-    with pytest.raises(InputError, match="answer is"):
-        restored({"answer": ("smoothing",)})
-    with pytest.raises(InputError, match="answer is"):
-        restored({"answer": ()})
+    content = stored({"theta": fit_theta(y, 6)}, {"theta": 1.0})
+    assert content["answer"] == {"theta": 1.0}
+    for wrong in ({"smoothing": 1.0}, {}, {"network": -1.0}):
+        with pytest.raises(InputError, match="answer is"):
+            restored({"answer": wrong})

@@ -36,6 +36,11 @@ def kernel_info() -> dict[str, Any]:
     }
 
 
+def threads() -> int:
+    """Return the number of threads of a call."""
+    return _native.threads()
+
+
 def set_threads(count: int) -> None:
     """Use this many threads from now on. The results are the same bits for any number."""
     try:

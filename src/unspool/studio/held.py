@@ -29,6 +29,13 @@ KEPT, FEWEST = 24, 4
 MEMORY = 192 << 20
 """Bytes of the states of the readings that are kept; the newest few are kept in any case."""
 
+WORD = 100
+"""Characters of which a text may have while it is a single token."""
+
+
+class Short(Exception):
+    """The text is a single token."""
+
 
 @dataclass
 class Held:
@@ -140,6 +147,8 @@ class Readings:
             found = after.model
         else:
             found = asked(session, request, job.check)
+        if request.text.strip() and len(request.text) < WORD and len(found.source.encode(request.text)) < 2:
+            raise Short
         same = 0 if after is None else after.same_steps(found, request.edits)
         weights = after.weights if after is not None and same else found.source.model.weights()
         known, reading = read_text(

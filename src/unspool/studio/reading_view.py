@@ -22,7 +22,7 @@ from unspool.studio.asked import (
     Vocabulary,
     within,
 )
-from unspool.studio.held import Held, Readings, read_text
+from unspool.studio.held import Held, Readings, Short, read_text
 from unspool.studio.models import asked, edited
 from unspool.studio.payload import Table, array, clean, number
 from unspool.studio.session import Session
@@ -32,8 +32,11 @@ Answer = dict[str, Any]
 
 
 def read_answer(session: Session, readings: Readings, request: Read, job: Job) -> Answer:
-    """Read a text."""
-    held = readings.read(session, request, job)
+    """Read a text; one of a single token, as while somebody types the first word, has nothing to predict."""
+    try:
+        held = readings.read(session, request, job)
+    except Short:
+        return {"short": True}
     reading, model = held.reading, held.model.source.model.config
     begin, names = (0 if request.after is None else reading.begin), list(reading.states)
     wanted = [names[-1 - (len(names) > model.layers)]] if request.states is None else request.states
@@ -166,6 +169,8 @@ def vocabulary_answer(session: Session, readings: Readings, request: Vocabulary,
 
 def read_tables(readings: Readings, answer: Answer) -> dict[str, Table]:
     """Return the numbers of Read as tables."""
+    if "short" in answer:
+        return {}
     held = readings[answer["reading"]]
     reading, vocab = held.reading, held.model.source.vocab
     pieces = answer["pieces"]

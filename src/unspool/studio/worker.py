@@ -35,6 +35,15 @@ class Job:
         if self.overtaken:
             raise Superseded
 
+    def begin(self) -> bool:
+        """Return whether somebody still waits for the result; then it cannot be cancelled any more."""
+        return self.result.set_running_or_notify_cancel()
+
+    def refuse(self, problem: Exception) -> None:
+        """End the job without computing it."""
+        if self.begin():
+            self.result.set_exception(problem)
+
 
 class Worker(threading.Thread):
     """Computes requests."""
@@ -54,7 +63,7 @@ class Worker(threading.Thread):
         with self._some:
             older = self._waiting.pop(key, None)
             if older is not None:
-                older.result.set_exception(Superseded())
+                older.refuse(Superseded())
             elif len(self._waiting) >= MOST:
                 raise Busy
             if self._now is not None and self._now.key == key:
@@ -70,7 +79,7 @@ class Worker(threading.Thread):
             if self._now is not None:
                 self._now.overtaken = True
             for job in self._waiting.values():
-                job.result.set_exception(InputError("the studio is closing"))
+                job.refuse(InputError("the studio is closing"))
             self._waiting.clear()
             self._some.notify()
 
@@ -82,10 +91,11 @@ class Worker(threading.Thread):
                 if self._closed:
                     return
                 self._now = job = self._waiting.pop(next(iter(self._waiting)))
-            native.set_alone(self._trains())
-            try:
-                job.result.set_result(job.work(job))
-            except BaseException as error:
-                job.result.set_exception(error)
+            if job.begin():
+                native.set_alone(self._trains())
+                try:
+                    job.result.set_result(job.work(job))
+                except BaseException as error:
+                    job.result.set_exception(error)
             with self._some:
                 self._now = None

@@ -69,11 +69,11 @@ def open_page(chromium):
             lambda asked: asked.url.startswith((origin, "blob:", "data:")) or wrong.append(asked.url),
         )
 
-    def opened(client, view="learn", width=1280, lang="en-GB", theme="light", more="", context=None):
+    def opened(client, view="learn", width=1280, lang="en-GB", theme="light", more="", context=None, **looks):
         if context is None:
             context = chromium.new_context(
-                viewport={"width": width, "height": 800}, locale=lang, color_scheme=theme, reduced_motion="reduce",
-                accept_downloads=True,
+                viewport={"width": width, "height": 800}, locale=lang, color_scheme=theme, accept_downloads=True,
+                **{"reduced_motion": "reduce"} | looks,
             )  # fmt: skip
             context.set_default_timeout(10_000)
             contexts.append(context)

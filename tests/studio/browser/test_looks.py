@@ -1,4 +1,4 @@
-"""Every view paints in both languages and themes, at 360 and 1280 px, without errors; axe finds nothing serious at 1280 px."""
+"""Every view paints in both languages and themes, at 360 to 2,560 px, without errors; axe finds nothing serious at 1,280 px."""
 
 import gzip
 
@@ -7,7 +7,22 @@ import pytest
 from unspool.studio.static import PAGE
 
 VIEWS = ["learn", "read", "units", "back", "unfold"]
-LOOKS = [("light", "en-GB", 1280), ("dark", "zh-CN", 1280), ("light", "zh-CN", 360), ("dark", "en-GB", 360)]
+LOOKS = [
+    ("light", "en-GB", 1280), ("dark", "zh-CN", 1280), ("light", "zh-CN", 1280), ("dark", "en-GB", 1280),
+    ("light", "zh-CN", 360), ("dark", "en-GB", 360), ("light", "en-GB", 2560),
+]  # fmt: skip
+
+
+READY = {
+    "learn": "state.runs[0]?.scores", "read": "state.reading && state.here", "units": "state['units.one'] && state['units.all']",
+    "back": "state['back.flow'] && state['back.lags'] && state['back.truncations']", "unfold": "document.querySelector('.graph svg')",
+}  # fmt: skip
+
+
+def shown_completely(page, tools, view):
+    """Wait until a view has its numbers and has painted them."""
+    tools.wait(page, READY[view])
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 @pytest.mark.parametrize(("theme", "lang", "width"), LOOKS)
@@ -17,9 +32,7 @@ def test_views_paint_and_axe_finds_nothing_serious(open_page, finished, tools, t
     for number, view in enumerate(VIEWS, 1):
         page.keyboard.press(str(number))
         page.wait_for_selector(f"main.view-{view}")
-        if view in ("read", "units"):
-            tools.wait(page, "state.reading !== null")
-        page.wait_for_timeout(150)
+        shown_completely(page, tools, view)
         wide, shown = page.evaluate(
             "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
         )
@@ -32,6 +45,40 @@ def test_views_paint_and_axe_finds_nothing_serious(open_page, finished, tools, t
             if each["impact"] in ("serious", "critical")
         ]
         assert not serious, (view, serious)
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_forced_colours_leave_everything_to_be_seen(open_page, finished, tools, width):
+    page = open_page(finished, width=width, forced_colors="active")
+    for number, view in enumerate(VIEWS, 1):
+        page.keyboard.press(str(number))
+        shown_completely(page, tools, view)
+        hidden = page.evaluate(UNSEEN)
+        assert not hidden, (view, hidden)
+
+
+UNSEEN = """
+[...document.querySelectorAll('main *, .strip *, .bar *')].filter((node) => {
+  const style = getComputedStyle(node), own = [...node.childNodes].some((each) => each instanceof Text && each.data.trim());
+  if (!own || !node.checkVisibility({ opacityProperty: true, visibilityProperty: true }) || node.closest('.unseen, textarea, svg')) return false;
+  let behind = node;
+  while (behind && getComputedStyle(behind).backgroundColor === 'rgba(0, 0, 0, 0)') behind = behind.parentElement;
+  return style.color === (behind ? getComputedStyle(behind).backgroundColor : 'rgb(255, 255, 255)');
+}).map((node) => node.outerHTML.slice(0, 160))
+"""
+
+
+def test_nothing_moves_by_itself_where_less_motion_is_asked_for(open_page, finished, tools):
+    still = open_page(finished, view="read")
+    for number, view in enumerate(VIEWS, 1):
+        still.keyboard.press(str(number))
+        shown_completely(still, tools, view)
+        assert not tools.state(still, "playing")["playing"]
+        assert still.evaluate("document.getAnimations().length") == 0, view
+    moves = open_page(finished, view="read", reduced_motion="no-preference")
+    tools.wait(moves, "state.playing && state.t > 3")
+    moves.keyboard.press(" ")
+    tools.wait(moves, "!state.playing")
 
 
 def test_the_dictionaries_have_equal_keys_and_values(open_page, finished):

@@ -22,7 +22,7 @@ from unspool.data.series.windows import (
 )
 from unspool.errors import InputError
 from unspool.evaluation.forecast import coverage, mase, naive_scale, rmse
-from unspool.tasks.forecast.ensemble import quantiles
+from unspool.evaluation.intervals import RECENT, adapted_widths, quantiles
 
 
 def seasonal(n: int, season: int, seed: int = 0, noise: float = 0.1) -> np.ndarray:
@@ -209,3 +209,17 @@ def test_quantiles_hold_their_share() -> None:
         shares.append(np.mean(new <= quantiles(seen, 0.8)))
     assert np.mean(shares) == pytest.approx(0.8, abs=0.02)
     assert quantiles(np.array([[1.0, np.nan], [2.0, np.nan]]), 0.9).tolist()[0] == np.inf
+
+
+def test_levels_adapt_to_errors_that_grow() -> None:
+    rng = np.random.default_rng(0)
+    trained = np.abs(rng.standard_normal((200, 3)))
+    later = 1.7 * np.abs(rng.standard_normal((600, 3)))  # larger than those that were measured
+    fixed, adapted = quantiles(trained, 0.8), adapted_widths(trained, 0.8, later)
+    assert (later <= fixed).mean() < 0.65
+    assert (later <= adapted)[100:].mean(axis=0) == pytest.approx([0.8, 0.8, 0.8], abs=0.04)
+    assert (adapted[0] == quantiles(trained[-RECENT:], 0.8)).all()
+    other = later.copy()
+    other[50:] = 99  # what is known at an origin alone counts: step k of origin 50 at origin 50 + k
+    assert (adapted_widths(trained, 0.8, other)[:51] == adapted[:51]).all()
+    assert np.isfinite(adapted_widths(trained, 0.8, np.full((9, 3), np.nan))).all()

@@ -51,6 +51,7 @@ export function unread() {
 
 // States that came in part: the rows before answer.from are those of the reading that it continues.
 function completed(answer, before) {
+  if (answer.short) return answer;
   for (const [name, rows] of Object.entries(answer.states)) {
     const [count, width] = rows.shape;
     if (!answer.from) continue;
@@ -163,6 +164,10 @@ export async function refreshReading() {
     const answer = await ask(body, (found) => completed(found, before));
     if (!answer || mine < newestShown) return;
     newestShown = mine;
+    if (answer.short) {
+      problem({ message: t("read.short") });
+      return set({ reading: null, base: null });
+    }
     if (!keep.plane) plane = { run: run.id, text: state.text, id: answer.reading };
     const reading = { ...opened(answer, text), newest };
     takeHere(reading, answer.here);
@@ -194,7 +199,7 @@ async function refreshBase() {
   const body = { ...fields, text: state.text, ...layer(), ...planeOf(run, true), ...(before && { after: before.id }), at: state.t };
   const answer = await askBase(body, (found) => completed(found, before)).catch(() => null);
   if (!answer) askedBase = "";
-  else if (state.edits.length) set({ base: opened(answer, state.text) });
+  else if (!answer.short && state.edits.length) set({ base: opened(answer, state.text) });
 }
 
 function problem(refusal) {

@@ -21,7 +21,7 @@ from unspool.evaluation.forecast import coverage, mase, naive_scale, rmse
 from unspool.evaluation.intervals import USUAL
 from unspool.kernels.arrays import Real, Whole
 from unspool.options import at_least
-from unspool.tasks.forecast.answer import NAIVE, NETWORK, mean_of
+from unspool.tasks.forecast.answer import NAIVE, NETWORK, Answer, mean_of
 from unspool.tasks.forecast.forecaster import Forecaster
 from unspool.training.events import StepDone
 
@@ -58,8 +58,8 @@ class Backtest:
     rows: list[Row]
     answer: str = NETWORK
     """The row of the model that answers; "mean" for a mean."""
-    models: tuple[str, ...] = (NETWORK,)
-    """The models whose mean is the answer."""
+    weights: Answer = field(default_factory=lambda: {NETWORK: 1.0})
+    """The weights of the models in the answer."""
 
     def row(self, name: str) -> Row:
         """Return the figures of one model."""
@@ -133,7 +133,7 @@ def _judge(
     level: float,
 ) -> Backtest:
     """Compare all models with forecasts that need no fit; those are fitted on the values before the first origin."""
-    H, answer = model.horizon, model.answer_[0] if len(model.answer_) == 1 else "mean"
+    H, answer = model.horizon, next(iter(model.answer_)) if len(model.answer_) == 1 else "mean"
     for name, baseline in fit_baselines(model, y[: origins[0]]).items():
         forecasts[name] = baseline.forecast(y, origins, H)
     naive = forecasts.pop(NAIVE)

@@ -1,17 +1,17 @@
-"""Choose season and transform of a series by forecasts of values held aside.
+"""Choose seasons and transforms of a series by forecasts of values held aside.
 
 The candidates are no season, the season of the autocorrelation and those of the calendar, each with the transform of the rules
 (`unspool.data.series.transform`), without its power, and with other differences. An autoregression is fitted for each on the first
-four fifths of the series and forecasts the rest from many origins. The season and transform of the rules are kept unless
-another has an error that is lower by `GAIN` or more.
+four fifths of the series and forecasts the rest from many origins. Of each pair of differences the candidate of the least error is
+kept, and of these the best `MOST_PAIRS`: their mean forecast depends less on the choice than any alone.
 
 >>> t = np.arange(200)
 >>> y = np.array([5.0, 1, 1, 1, 1, 1, 1])[t % 7] + 0.3 * np.sin(t) ** 3
->>> choose_change(y, 7).season
+>>> choose_changes(y, 7)[0].season
 7
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,28 +22,48 @@ from unspool.data.series.transform import Power, Transform, choose_transform
 from unspool.errors import InputError
 from unspool.kernels.arrays import Real
 
-GAIN = 0.1
+MOST_PAIRS = 3
 MOST_ORIGINS, MOST_VALUES = 40, 3000
 """Most origins, and most values at the end of the series, by which candidates are judged."""
 FEWEST = 24
 """Fewest values that candidates are judged by; the rules decide for shorter series."""
 
 
-def choose_change(y: Real, horizon: int, calendar: Sequence[int] = ()) -> Transform:
-    """Return the season and the transform of a series."""
-    rule = choose_transform(y, guess_season(y))
+def choose_changes(
+    y: Real, horizon: int, seasons: Sequence[int] = (), given: Callable[[Transform], Transform] | None = None
+) -> list[Transform]:
+    """Return the best transforms, the first one first; `given` sets what is fixed.
+
+    `seasons` are the candidates besides no season; the first one is that of the rules.
+    """
+    fix = given or (lambda change: change)
+    rule = fix(choose_transform(y, seasons[0] if seasons else guess_season(y)))
     y = y[-MOST_VALUES:]
     count = len(y) - max(horizon, round(0.2 * len(y)))
     if len(y) < FEWEST or count < 2 * horizon or not np.ptp(y[:count]) > 0:
-        return rule
-    seasons = {1, rule.season, *(season for season in calendar if 1 < season <= count // 2)}
-    candidates = {rule: None} | dict.fromkeys(
-        each for season in sorted(seasons) for each in _variants(choose_transform(y, season))
+        return [rule]
+    found = [season for season in dict.fromkeys((rule.season, *seasons)) if season <= count // 2]
+    candidates = dict.fromkeys(
+        fix(each) for season in found for each in (rule, *_variants(choose_transform(y, season)))
     )
-    seconds = {season: guess_second_season(y[:count], season) for season in seasons}
+    seconds = {
+        season: guess_second_season(y[:count], season) for season in {each.season for each in candidates}
+    }
     errors = {each: held_aside_error(y, count, horizon, each, seconds[each.season]) for each in candidates}
-    best = min(errors, key=lambda each: errors[each])
-    return best if errors[best] < (1 - GAIN) * errors[rule] else rule
+    best: dict[tuple[int, int], Transform] = {}
+    for each in sorted(errors, key=lambda each: errors[each]):
+        if errors[each] < np.inf:
+            best.setdefault((each.d, each.D), each)
+    return list(best.values())[:MOST_PAIRS] or [rule]
+
+
+def season_of(changes: Sequence[Transform]) -> int:
+    """Return the season of the best transform that has one, 1 if none has.
+
+    >>> season_of([Transform("none", 0, 0, 1), Transform("none", 0, 1, 12)])
+    12
+    """
+    return next((each.season for each in changes if each.season > 1), 1)
 
 
 def _variants(change: Transform) -> list[Transform]:

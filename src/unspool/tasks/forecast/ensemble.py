@@ -7,7 +7,7 @@ error. Noise of standard deviation σ on the input reduces overfitting of a shor
     σ = min(0.6, 5 / √n)      n values to learn from                                          (1)
 
 The width of an interval is an empirical quantile of the errors on values that were not trained on: with m of
-them, the ⌈level (m + 1)⌉-th smallest, which holds `level` of exchangeable errors on average.       (2)
+them, the ⌈level (m + 1)⌉-th smallest, which holds `level` of exchangeable errors on average (`unspool.evaluation.intervals`).
 """
 
 from __future__ import annotations
@@ -184,21 +184,6 @@ def fit_member(
         for event in events:
             assert isinstance(event, StepDone)  # there is no deadline
             yield replace(event, steps=ensemble.steps)
-
-
-def quantiles(errors: Real, level: float) -> Real:
-    """Return the half-width of the interval for every step: (2), averaged over neighbouring steps.
-
-    >>> quantiles(np.arange(1.0, 10.0)[:, None] * [1.0, 2.0], 0.8).tolist()
-    [12.0, 12.0]
-    """
-    found = []
-    for column in errors.T:
-        known = np.sort(column[~np.isnan(column)])
-        rank = int(np.ceil(level * (len(known) + 1)))
-        found.append(known[min(rank, len(known)) - 1] if len(known) else np.inf)  # (2)
-    padded = np.pad(found, 1, constant_values=np.nan)
-    return np.asarray(np.nanmean([padded[:-2], padded[1:-1], padded[2:]], axis=0))
 
 
 def _scored(values: Real, known: NDArray[np.bool_], origins: Whole) -> Real:

@@ -16,8 +16,8 @@ _data: Any = partial(Option, group="Data")
 ModelName = Literal["best", "mean", "network", "autoregression", "smoothing", "theta", "naive"]
 MODEL: Option[ModelName] = _data(
     "model",
-    "Model that answers: best is the model, or the mean of several, with the least error on the values held aside; mean is the mean "
-    "of all but naive, which repeats the last season.",
+    "Model that answers: best is the mean of the models, weighted by their errors on values held aside; mean is the plain mean of all "
+    "but naive, which repeats the last season.",
     choices=("best", "mean", "network", "autoregression", "smoothing", "theta", "naive"),
 )
 CALENDAR: Option[Any] = _data("calendar", "Candidates for the season besides that of the autocorrelation.")
