@@ -22,6 +22,7 @@ from unspool.data.batches.examples import Examples
 from unspool.data.encoders import Encoder, ValueEncoder, as_sequences, fit_encoder
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
+from unspool.lazy import load_name
 from unspool.model import options as network
 from unspool.model.sequence_config import Head, RecurrentFields, SequenceConfig, Shape
 from unspool.model.sequence_network import Network
@@ -29,6 +30,7 @@ from unspool.optimisers import options as optimisers
 from unspool.options import Arguments, build, check_values, declared
 from unspool.storage import run_folder
 from unspool.storage.files import as_path
+from unspool.storage.html_page import HtmlPage
 from unspool.tasks.estimator_files import ARRAYS, CHOICE, LEARNED, read_estimator, write_estimator
 from unspool.tasks.estimator_fit import create_run, fit_in_run, load_plan
 from unspool.training import options as training
@@ -116,6 +118,16 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         if not hasattr(self, "network_"):
             raise not_fitted(f"this {type(self).__name__} is not fitted yet: there is nothing to save")
         write_estimator(self, path, more)
+
+    def inspect(self, X: Any, y: Any = None) -> HtmlPage:
+        """Return a page on how the prediction changes with every step that is read; a notebook displays it, `save` writes it.
+
+        X are a few sequences, y their classes or numbers, if they are known. For classifiers, taggers and regressors.
+        """
+        if not hasattr(self, "network_"):
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet: there is nothing to inspect")
+        page: HtmlPage = load_name("studio.steps_page", "inspect_sequences")(self, as_sequences(X), y)
+        return page
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
