@@ -1,5 +1,8 @@
 """A model and a text to look at."""
 
+import json
+import re
+
 import numpy as np
 
 from unspool.data.batches.text_windows import sequential_batches
@@ -33,3 +36,11 @@ def made(
         for _ in range(steps):
             next(reports)
     return TextModel(model, vocab, tokenizer, TextConfig(tokens=kind), backward)
+
+
+def frozen_in(text):
+    """The numbers in a page, which has two scripts: the numbers and the program."""
+    assert text.count("<script") == text.count("</script>") == 2
+    return json.loads(
+        re.search(r'<script type="application/json" id="frozen">(.*?)</script>', text, re.DOTALL)[1]
+    )

@@ -47,6 +47,7 @@ HEAVY = {
     "constriction",
     "pyppmd",
     "torch",
+    "mpi4py",
     "plotly",
     "sklearn",
     "PIL",

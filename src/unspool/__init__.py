@@ -22,7 +22,9 @@ optimisers.adam            Adam
 optimisers.rmsprop         RMSprop
 optimisers.sgd             SGD
 plots.forecast             draw_ahead
+plots.inspection           draw_gradients
 plots.per_step             draw_per_step
+storage.html_page          HtmlPage
 storage.log                read_log
 tasks.classify             SequenceClassifier
 tasks.estimator            NotFitted
@@ -74,7 +76,9 @@ else:
     from unspool.optimisers.rmsprop import RMSprop
     from unspool.optimisers.sgd import SGD
     from unspool.plots.forecast import draw_ahead
+    from unspool.plots.inspection import draw_gradients
     from unspool.plots.per_step import draw_per_step
+    from unspool.storage.html_page import HtmlPage
     from unspool.storage.log import read_log
     from unspool.tasks.classify import SequenceClassifier
     from unspool.tasks.estimator import NotFitted
@@ -109,6 +113,7 @@ __all__ = [
     "FileError",
     "FitConfig",
     "Forecaster",
+    "HtmlPage",
     "InputError",
     "LanguageModel",
     "Learning",
@@ -143,6 +148,7 @@ __all__ = [
     "choose_isa",
     "choose_learning",
     "draw_ahead",
+    "draw_gradients",
     "draw_per_step",
     "evaluate",
     "image_sequences",

@@ -6,6 +6,7 @@
     │   └── UnknownArgument (TypeError)    a keyword argument that a class does not have
     ├── FileError       (OSError)      a file that cannot be read, written or trusted
     ├── MissingExtra    (ImportError)  an optional package that this needs is not installed
+    ├── ProcessLost     (ConnectionError)  another process of a job does not answer
     └── Diverged        (ArithmeticError)  training left the finite numbers
     CutWarning          (UserWarning)  a window in bf16 is cut where this changes the last bits of its gradients
 
@@ -37,6 +38,10 @@ class FileError(UnspoolError, OSError):
 
 class MissingExtra(UnspoolError, ImportError):
     """An optional package that this needs is not installed."""
+
+
+class ProcessLost(UnspoolError, ConnectionError):
+    """Another process of a job of torchrun or mpiexec does not answer."""
 
 
 class Diverged(UnspoolError, ArithmeticError):

@@ -9,6 +9,16 @@ TYPE_CHECKING = False
 """As typing has it, which would take a hundredth of a second to import."""
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
+
+
+def load_name(module: str, name: str) -> Any:
+    """Return a name of a module below `unspool`, for a method that a later entry of the package implements.
+
+    >>> load_name("errors", "InputError").__name__
+    'InputError'
+    """
+    return getattr(import_module(f"unspool.{module}"), name)
 
 
 def lazy_names(package: str, table: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:

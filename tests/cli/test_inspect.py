@@ -145,3 +145,38 @@ def test_a_run_that_cannot_be_read_leaves_nothing_behind(run, tmp_path, here):
     said = here("inspect", broken, run.parent / "story.txt", "--out", tmp_path / "report", code=2).err
     assert len(said.splitlines()) == 1 and "log" in said
     assert not (tmp_path / "report").exists()
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory):
+    place = tmp_path_factory.mktemp("classifier")
+    rows = [f"{word},{'ab' if word[0] == 'a' else 'other'}" for word in ("aab", "bba", "ab", "ba", "cab") * 8]
+    (place / "words.csv").write_text("text,label\n" + "\n".join(rows), encoding="utf-8")
+    unspool("classify", "fit", place / "words.csv", "--out", place / "run", "--hidden", 6, "--epochs", 2)
+    return place / "run"
+
+
+def test_inspect_shows_the_steps_of_a_classifier(classifier, tmp_path, here):
+    options = ["--out", tmp_path / "report", "--sequences", "3", "--skip", "1", "--json"]
+    found = json.loads(here("inspect", classifier, classifier.parent / "words.csv", *options).out)
+    assert [each["steps"] for each in found["sequences"]] == [[1, 2, 3], [1, 2], [1, 2]]
+    assert [each["truth"] for each in found["sequences"]] == ["other", "ab", "other"]
+    assert sorted(path.name for path in (tmp_path / "report").iterdir()) == ["numbers.json", "report.html"]
+    said = here("inspect", classifier, classifier.parent / "words.csv", "--out", tmp_path / "other").out
+    assert "unchanged since step" in said and "report.html" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--units", "3"], "--units is for language models"),
+        (["--characters", "50"], "--characters is for language models"),
+        (["--skip", "1000"], "leaves none"),
+        (["--sequences", "0"], "sequences is 0"),
+    ],
+)
+def test_what_inspect_cannot_do_with_a_classifier_is_one_line(classifier, tmp_path, here, options, said):
+    given = ["--out", tmp_path / "report", *options]
+    said_then = here("inspect", classifier, classifier.parent / "words.csv", *given, code=2).err
+    assert said in said_then and len(said_then.splitlines()) == 1
+    assert not (tmp_path / "report").exists()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspect_cases import TEXT, made
+from inspect_cases import TEXT, frozen_in, made
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.errors import InputError
 from unspool.evaluation.language import log_prob
@@ -195,14 +195,6 @@ def test_the_page_holds_the_numbers_of_every_kind_of_model(cell, kind, more):
         memory = answer_of(data, "/api/memory")
         assert memory["missed"] == pytest.approx(report.back.by_lag.bias, rel=1e-6)
         assert memory["horizons"] == report.back.horizons
-
-
-def frozen_in(text):
-    """The numbers in a page, which has two scripts: the numbers and the program."""
-    assert text.count("<script") == text.count("</script>") == 2
-    return json.loads(
-        re.search(r'<script type="application/json" id="frozen">(.*?)</script>', text, re.DOTALL)[1]
-    )
 
 
 def answer_of(data, route, words=""):

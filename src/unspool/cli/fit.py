@@ -23,7 +23,9 @@ from unspool.cli.precision import with_precision
 from unspool.cli.progress import fit_bar
 from unspool.cli.run_summary import SCORES
 from unspool.cli.signals import Stop, finish_fit
-from unspool.errors import InputError
+from unspool.cluster.group import current
+from unspool.cluster.launch import restarted
+from unspool.errors import InputError, UnspoolError
 from unspool.storage import run_folder, tensors
 from unspool.storage.files import hash_of, hash_of_all
 from unspool.storage.schema import read_as
@@ -120,12 +122,26 @@ def start_fit(work: Resumable, data: Path, options: StoredOptions, *, streams: b
         check_before(options.out, options)
         return work.fit(data, with_precision(options), notes(options), {"data": str(data)})
     test: Path | None = getattr(options, "test", None)
+    if restarted() and options.out is not None and _began_as(work, data, options, test):
+        return resume_fit(work, options.out, options)
     check_before(options.out, options, inputs=[*files_of(data), *files_of(test)])
     options = with_precision(options)
     files = {str(path.absolute()): _hash(path.absolute()) for path in (data, test) if path is not None}
     command = {"options": options.to_json(), "files": files}
     more = {"data": str(data.absolute()), COMMAND: command}
     work.fit(data, options, notes(options), more)
+
+
+def _began_as(work: Resumable, data: Path, options: StoredOptions, test: Path | None) -> bool:
+    """Return whether the run was begun by this command on these files: torchrun has started it again."""
+    try:
+        content = run_folder.read_config(options.out or "", work.name)
+        given = read_as(Command, content, data)["command"]
+        files = {str(path.absolute()): _hash(path.absolute()) for path in (data, test) if path is not None}
+    except UnspoolError:
+        return False
+    same = options.to_json() | {"precision": given["options"].get("precision")}
+    return same == given["options"] and files == given["files"]
 
 
 def resume_fit(work: Resumable, run: Path, kept: RunOptions) -> None:
@@ -191,6 +207,8 @@ def _fit(work: FitCommand, data: Path, options: FitOptions, console: Console, mo
     )
     planned = f"{model.network_.parameters.count:,} parameters, {model.fit_config_.steps:,} updates planned"
     console.print(f"  {planned}", soft_wrap=True)
+    if (cost := current().cost) is not None:
+        console.print(f"  {cost.line()}", soft_wrap=True)
     stop = Stop()
     stop.listen()
     content: dict[str, Any] = {"run": str(out), "parameters": model.network_.parameters.count}

@@ -11,6 +11,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from cyclopts import App, CycloptsError
@@ -26,9 +27,12 @@ from unspool.cli.interrupt import interrupt_normally
 from unspool.cli.streams import settle, settle_environment
 from unspool.cli.usage_errors import explain, refuse_absurd_numbers
 from unspool.cli.wording import for_commands, note_options
+from unspool.cluster.launch import launch_of
 from unspool.errors import UnspoolError
 
 KERNELS = "unspool.kernels.native"
+LAUNCHED = "unspool.cli.launched"
+"""Imports NumPy, which most commands need later or not at all."""
 
 
 def _before_command(*_: object) -> None:
@@ -81,7 +85,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     0
     """
     if argv is None:
-        return _exit_code(sys.argv[1:])
+        launch = launch_of(os.environ)
+        if launch is None:
+            return _exit_code(sys.argv[1:])
+        return int(import_module(LAUNCHED).run_launched(launch, sys.argv[1:], _exit_code))
     with _process_restored():
         return _exit_code([str(each) for each in argv])
 

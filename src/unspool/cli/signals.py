@@ -4,11 +4,16 @@ import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
 from unspool.cli.output import Shows, print_json
+from unspool.cluster.group import current
+
+FORWARDED = 5.0
+"""Seconds in which a launcher forwards the signal that the terminal has sent to its processes as well."""
 
 
 class Stop:
@@ -17,6 +22,7 @@ class Stop:
     def __init__(self) -> None:
         self.signal: int | None = None
         self._now = False
+        self._first, self._forwarded = 0.0, FORWARDED if current().size > 1 else 0.0
         self._terminals: list[int] = []
 
     def __call__(self) -> bool:
@@ -41,7 +47,10 @@ class Stop:
             raise KeyboardInterrupt
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.signal is not None and time.monotonic() - self._first < self._forwarded:
+            return
         now, self.signal = self._now or self.signal is not None, self.signal or number
+        self._first = time.monotonic()
         if now:
             raise KeyboardInterrupt
 

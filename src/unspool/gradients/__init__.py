@@ -6,7 +6,7 @@ from unspool.lazy import lazy_names
 
 _TABLE = """
 gradients.bptt           WindowResult backpropagate bytes_of_model_tape
-gradients.by_lag         ByLag gradient_by_lag
+gradients.by_lag         Arrivals ByLag arrivals gradient_by_lag
 gradients.check          Compared check_gradients
 gradients.decomposition  GradientDecomposition decompose_gradient
 gradients.jacobians      Influence horizon influence radii
@@ -19,7 +19,7 @@ if not TYPE_CHECKING:  # a type checker would take any name for one that exists
     __getattr__, __dir__ = lazy_names(__name__, _TABLE)
 else:
     from unspool.gradients.bptt import WindowResult, backpropagate, bytes_of_model_tape
-    from unspool.gradients.by_lag import ByLag, gradient_by_lag
+    from unspool.gradients.by_lag import Arrivals, ByLag, arrivals, gradient_by_lag
     from unspool.gradients.check import Compared, check_gradients
     from unspool.gradients.decomposition import GradientDecomposition, decompose_gradient
     from unspool.gradients.jacobians import Influence, horizon, influence, radii
@@ -29,12 +29,14 @@ else:
     from unspool.kernels.tape import bytes_of_tape
 
 __all__ = [
+    "Arrivals",
     "ByLag",
     "Compared",
     "GradientDecomposition",
     "Influence",
     "Truncation",
     "WindowResult",
+    "arrivals",
     "backpropagate",
     "bytes_of_model_tape",
     "bytes_of_tape",

@@ -158,15 +158,18 @@ class Segment(NamedTuple):
     first: int = 0
     """The first step that has not been scored before."""
 
-    def rows(self, rows: slice) -> Segment:
-        """Return some rows of this segment."""
+    def share(self, rows: slice) -> Segment:
+        """Return some rows of all but the state."""
         return self._replace(
             x=np.ascontiguousarray(self.x[:, rows]),
             y=np.ascontiguousarray(self.y[..., rows]),
             lengths=None if self.lengths is None else self.lengths[rows],
-            state=None if self.state is None else rows_of(self.state, rows),
             fresh=None if self.fresh is None else np.ascontiguousarray(self.fresh[:, rows]),
         )
+
+    def rows(self, rows: slice) -> Segment:
+        """Return some rows of this segment."""
+        return self.share(rows)._replace(state=None if self.state is None else rows_of(self.state, rows))
 
     def with_resets(self, rows: Mask) -> Segment:
         """Return this segment with some rows (B,) reset before its first new step as well."""
@@ -191,6 +194,8 @@ class CarriedState:
         """The rows that were reset before the steps of `x`; None where none was."""
         self.pending: tuple[Floats | Ids, Ids, Mask] | None = None
         """Steps that have been read from the data and not yet been scored: x, y, and rows that are reset before them."""
+        self.collect: Callable[[State], State] | None = None
+        """Where this process has the state of some rows only: a function that returns that of all."""
 
     def segments(self, windows: Iterable[Window], *, last: bool = True) -> Iterator[Segment]:
         """Cut windows into one stretch per update; each target is in one stretch. Call `carry` after each stretch.
@@ -267,7 +272,8 @@ class CarriedState:
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all that has to be saved to go on to the same bits, as named arrays."""
         found: dict[str, NDArray[Any]] = {}
-        for i, (h, s) in enumerate(self.begin or []):
+        begin = self.begin if self.collect is None or self.begin is None else self.collect(self.begin)
+        for i, (h, s) in enumerate(begin or []):
             found[f"past.{i}.h"] = np.array(h)
             if s is not None:
                 found[f"past.{i}.s"] = np.array(s)

@@ -15,6 +15,7 @@ inspect.memory           MemoryReport look_back
 inspect.probes           Probe probe
 inspect.properties       Property properties_of
 inspect.report           InspectReport inspect
+inspect.steps            StepPredictions StepsReport predictions_by_step
 inspect.units            Unit choose_units find_units
 """
 if not TYPE_CHECKING:  # a type checker would take any name for one that exists
@@ -30,6 +31,7 @@ else:
     from unspool.inspect.probes import Probe, probe
     from unspool.inspect.properties import Property, properties_of
     from unspool.inspect.report import InspectReport, inspect
+    from unspool.inspect.steps import StepPredictions, StepsReport, predictions_by_step
     from unspool.inspect.units import Unit, choose_units, find_units
 
 __all__ = [
@@ -39,6 +41,8 @@ __all__ = [
     "MemoryReport",
     "Probe",
     "Property",
+    "StepPredictions",
+    "StepsReport",
     "Trace",
     "Unfolded",
     "Unit",
@@ -51,6 +55,7 @@ __all__ = [
     "inspect",
     "look_back",
     "plain",
+    "predictions_by_step",
     "probe",
     "properties_of",
     "save_graph",

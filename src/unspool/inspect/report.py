@@ -82,7 +82,7 @@ def inspect(
 ) -> InspectReport:
     """Run a model on a text (a str is the text itself, a Path a file) and return the results; `note` is called at each stage."""
     note("reading")
-    known, reading = read_with(source, _read(text, source.settings), name)
+    known, reading = read_with(source, read_whole(text, source.settings), name)
     pieces, ids = reading.pieces, in_reading_order(reading.ids, source.backward)
     note("comparing units with the text")
     found = properties_of(pieces)
@@ -154,7 +154,8 @@ def _alike(ids: Ids, others: Ids) -> int:
     return int(differ[0]) if len(differ) else count
 
 
-def _read(text: Text, settings: TextConfig) -> str:
+def read_whole(text: Text, settings: TextConfig) -> str:
+    """Return the content of a text."""
     sources = as_sources(text, "text")
     return text if isinstance(text, str) else read_text(sources, settings.errors, settings.newlines)
 

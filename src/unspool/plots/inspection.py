@@ -159,7 +159,7 @@ def draw_gradients(
     left.legend(frameon=False)
     with np.errstate(divide="ignore"):
         powers = np.log10(np.where(arrived > 0, arrived, np.nan))
-    high = np.ceil(np.nanmax(powers)) if np.isfinite(powers).any() else 0.0
+    high = float(np.nanmax(powers)) if np.isfinite(powers).any() else 0.0
     image = right.imshow(powers, cmap="viridis", vmin=high - FLOOR, vmax=high)
     right.set(xlabel="arrives at step k", ylabel="loss at step t", title="log₁₀ ‖∂L(t)/∂h(k)‖")
     add_colour_bar(figure, image, right, "", size=8, shrink=0.8)

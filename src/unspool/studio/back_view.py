@@ -40,7 +40,8 @@ def back_answer(session: Session, readings: Readings, request: Back, job: Job) -
     within("draws", request.draws, 2, DRAWS)
     within("kinds", len(request.kinds), 0, 12)
     kinds = [Truncation.parse(kind) for kind in request.kinds]
-    found = asked(session, request, job.check)
+    named = request.reading is not None
+    found = readings[str(request.reading)].model if named else asked(session, request, job.check)
     refuse_feedback(found.source.model.config)
     model, scale = scaled(found.source.model, request)
     pieces, x, y, state = window(found.source, model, request)

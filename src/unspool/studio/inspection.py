@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from unspool.cells import cell_named
+from unspool.data.text.sources import Text
 from unspool.errors import InputError
 from unspool.inspect.memory import LARGE
-from unspool.inspect.report import InspectReport
+from unspool.inspect.report import InspectReport, inspect, read_whole
 from unspool.kernels.arrays import Real
 from unspool.storage.html_page import HtmlPage
 from unspool.studio import asked, back_view, reading_view, unfold_view
@@ -73,6 +75,16 @@ def text_page(
     cut = _beginning(report.source, text)
     made = _Recorder(session, report, text[:cut], note)
     return HtmlPage(frozen_page(made.numbers(shown, len(report.reading.ids)), made.title))
+
+
+def inspect_text(
+    source: TextModel, text: Text, *, characters: int, units: Sequence[str] | None = None
+) -> HtmlPage:
+    """Return the page of a model that reads the first characters of a text; a Path is a file."""
+    words = read_whole(text, source.settings)[:characters]
+    name = Path(text).name if isinstance(text, PathLike) else "a text"
+    report = inspect(source, words, name=name, units=list(units) if units else None)
+    return text_page(report, words)
 
 
 def _beginning(source: TextModel, text: str) -> int:

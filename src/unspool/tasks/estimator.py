@@ -22,6 +22,7 @@ from unspool.data.batches.examples import Examples
 from unspool.data.encoders import Encoder, ValueEncoder, as_sequences, fit_encoder
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
+from unspool.lazy import load_name
 from unspool.model import options as network
 from unspool.model.sequence_config import Head, RecurrentFields, SequenceConfig, Shape
 from unspool.model.sequence_network import Network
@@ -29,6 +30,7 @@ from unspool.optimisers import options as optimisers
 from unspool.options import Arguments, build, check_values, declared
 from unspool.storage import run_folder
 from unspool.storage.files import as_path
+from unspool.storage.html_page import HtmlPage
 from unspool.tasks.estimator_files import ARRAYS, CHOICE, LEARNED, read_estimator, write_estimator
 from unspool.tasks.estimator_fit import create_run, fit_in_run, load_plan
 from unspool.training import options as training
@@ -36,7 +38,8 @@ from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
 from unspool.training.provenance import provenance
 from unspool.training.recipe import FitConfig, FitFields
-from unspool.training.sequence_fit import fit_network, plan
+from unspool.training.sequence_fit import fit_network, note_cost, plan
+from unspool.training.shards import refuse_processes
 
 SCORED = 256
 """The number of rows that are predicted at once."""
@@ -79,6 +82,7 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         A fit that raises before its first update leaves the estimator unchanged.
         """
         before, policy = dict(vars(self)), CheckpointPolicy(steps=save_every)
+        refuse_processes(self.shards)
         run = None if run is None else as_path(run)
         try:
             rows = as_sequences(X)
@@ -86,12 +90,14 @@ class Estimator(Arguments, FitFields, RecurrentFields):
             self.provenance_ = provenance(examples.sha256())
             if run is None:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config(len(examples)))
+                self._note_cost(examples)
                 return self._counted(self._fit(rows, examples), before)
             if os.path.exists(run / run_folder.CONFIG):
                 self.fit_config_ = load_plan(self, examples, run)
             else:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config(len(examples)))
                 create_run(self, run, examples, more or {})
+            self._note_cost(examples)
             return self._counted(fit_in_run(self, rows, examples, run, policy), before)
         except BaseException:
             self._put_back(before)
@@ -113,6 +119,16 @@ class Estimator(Arguments, FitFields, RecurrentFields):
             raise not_fitted(f"this {type(self).__name__} is not fitted yet: there is nothing to save")
         write_estimator(self, path, more)
 
+    def inspect(self, X: Any, y: Any = None) -> HtmlPage:
+        """Return a page on how the prediction changes with every step that is read; a notebook displays it, `save` writes it.
+
+        X are a few sequences, y their classes or numbers, if they are known. For classifiers, taggers and regressors.
+        """
+        if not hasattr(self, "network_"):
+            raise not_fitted(f"this {type(self).__name__} is not fitted yet: there is nothing to inspect")
+        page: HtmlPage = load_name("studio.steps_page", "inspect_sequences")(self, as_sequences(X), y)
+        return page
+
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a fitted estimator from a run."""
@@ -122,6 +138,10 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         if self.trains_network:
             yield from fit_network(self.network_, examples, self.fit_config_)
         self.choose(rows, examples)
+
+    def _note_cost(self, examples: Examples) -> None:
+        if self.trains_network:
+            note_cost(self.network_, examples, self.fit_config_)
 
     @property
     def trains_network(self) -> bool:

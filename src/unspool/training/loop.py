@@ -17,6 +17,7 @@ from unspool.gradients.truncation import FULL, CarriedState, Truncation, Window
 from unspool.model.network import Model
 from unspool.model.values import State
 from unspool.optimisers.base import Optimiser
+from unspool.training.follow import lead
 from unspool.training.objectives import BatchT, Objective, TextObjective
 
 
@@ -47,6 +48,7 @@ def updates(
     schedule: Callable[[int], float] = constant,
 ) -> Iterator[Report]:
     """Update the parameters of an objective once per batch."""
+    lead(objective, optimiser, schedule)
     for batch in batches:
         step = optimiser.step
         loss, gradient, state = objective(batch, step)

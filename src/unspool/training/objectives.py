@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters
 from unspool.model.sequence_network import Network
 from unspool.model.values import Masks, State, join_rows
+from unspool.training.hand_out import batch_message, hand_out, segment_message
 from unspool.training.shards import Shards
 
 BatchT = TypeVar("BatchT", contravariant=True)
@@ -47,18 +49,11 @@ class Objective(Protocol[BatchT]):
 
 
 class Drawn(NamedTuple):
-    """The random numbers of an update, by row."""
+    """The random numbers of an update, of some rows."""
 
     masks: Masks
     xi: Floats | None
     sampled: Mask | None
-
-    def rows(self, rows: slice) -> Drawn:
-        """Return those of some rows."""
-        xi, sampled = (
-            None if each is None else np.ascontiguousarray(each[:, rows]) for each in (self.xi, self.sampled)
-        )
-        return Drawn(self.masks.rows(rows), xi, sampled)
 
 
 class TextObjective:
@@ -72,7 +67,7 @@ class TextObjective:
         recompute: Recompute = "none",
         scheduled_sampling: Callable[[int], float] | None = None,
         restart: float = 0.0,
-        shards: int = 1,
+        shards: Shards | int = 1,
     ) -> None:
         carried.truncation.check_chain(model.config.feeds_tokens)
         if scheduled_sampling is not None and not model.config.feeds_tokens:
@@ -81,7 +76,8 @@ class TextObjective:
             )
         self.model, self.carried, self.seed, self.recompute = model, carried, seed, recompute
         self.scheduled_sampling, self.gradient = scheduled_sampling, model.gradient()
-        self.restart, self.shards = restart, Shards(shards)
+        self.restart = restart
+        self.shards = Shards(shards) if isinstance(shards, int) else shards
 
     @property
     def parameters(self) -> Parameters:
@@ -93,23 +89,41 @@ class TextObjective:
         tau, B = segment.x.shape[:2]
         if self.restart:
             segment = segment.with_resets(restarted_rows(B, self.restart, seed=self.seed, step=step))
-        drawn = Drawn(
-            self.model.masks(B, seed=self.seed, step=step),
-            self.carried.truncation.xi(tau, B, seed=self.seed, step=step),
-            self._sampled_mask(tau, B, step),
-        )
-        weights, scale = self.model.weights(), 1.0 / max(int((segment.y >= 0).sum()), 1)
+        targets, sampled = int((segment.y >= 0).sum()), self._sampled_mask(tau, B, step)
+        with self.shards.group.conversation():
+            hand_out(self.shards, step, B, targets, partial(segment_message, segment, sampled))
+            own = self.shards.rows_of_rank(B)
+            sampled = None if sampled is None else np.ascontiguousarray(sampled[:, own])
+            return self.compute(segment, segment.share(own), sampled, step=step, B=B, targets=targets)
+
+    def compute(
+        self, whole: Segment, own: Segment, sampled: Mask | None, *, step: int, B: int, targets: int
+    ) -> LossAndGradient:
+        """Compute loss and gradient of a batch of B rows from the rows of this process, and carry their state on."""
+        masks = self.model.masks(B, seed=self.seed, step=step)
+        xi = self.carried.truncation.xi(len(own.x), B, seed=self.seed, step=step)
+        weights, scale = self.model.weights(), 1.0 / max(targets, 1)
         results: list[WindowResult] = []
 
         def gradient(shard: int) -> tuple[Loss, Floats]:
-            rows = self.shards.rows(shard, B)
-            results.append(self._backpropagate(segment.rows(rows), drawn.rows(rows), weights, scale))
+            rows, here = self.shards.rows(shard, B), self.shards.own_rows(shard, B)
+            if rows.start == rows.stop:  # a batch of fewer rows than shards
+                self.gradient.clear()
+                self.gradient.flat[:] = 0
+                return Loss(0.0, 0, np.zeros(0), None), self.gradient.flat
+            drawn = Drawn(
+                masks.rows(rows),
+                None if xi is None else np.ascontiguousarray(xi[:, rows]),
+                None if sampled is None else np.ascontiguousarray(sampled[:, here]),
+            )
+            results.append(self._backpropagate(own.rows(here), drawn, weights, scale))
             return results[-1].loss, self.gradient.flat
 
         loss, summed = self.shards.sum(gradient)
+        nothing = self.model.initial_state(0)
         if math.isfinite(loss.sum):
-            self.carried.carry(segment, join_rows([each.at for each in results]))
-        return LossAndGradient(loss, summed, join_rows([each.state for each in results]))
+            self.carried.carry(whole, join_rows([each.at for each in results] or [nothing]))
+        return LossAndGradient(loss, summed, join_rows([each.state for each in results] or [nothing]))
 
     def _backpropagate(self, segment: Segment, drawn: Drawn, weights: Weights, scale: float) -> WindowResult:
         """Compute the loss and the gradient of some rows."""
@@ -164,9 +178,9 @@ def restarted_rows(B: int, rate: float, *, seed: int, step: int) -> Mask:
 class SequenceObjective:
     """The loss of batches of sequences with their targets."""
 
-    def __init__(self, network: Network, seed: int = 0, shards: int = 1) -> None:
+    def __init__(self, network: Network, seed: int = 0, shards: Shards | int = 1) -> None:
         self.network, self.seed, self.gradient = network, seed, network.gradient()
-        self.shards = Shards(shards)
+        self.shards = Shards(shards) if isinstance(shards, int) else shards
 
     @property
     def parameters(self) -> Parameters:
@@ -175,17 +189,26 @@ class SequenceObjective:
 
     def __call__(self, batch: SequenceBatch, step: int) -> LossAndGradient:
         """Compute the loss of a batch and its gradient, shard by shard."""
-        network, B = self.network, batch.B
+        B, targets = batch.B, self.network.targets(batch)
+        with self.shards.group.conversation():
+            hand_out(self.shards, step, B, targets, partial(batch_message, batch))
+            own = batch if self.shards.group.size == 1 else batch.part(self.shards.rows_of_rank(B))
+            return self.compute(own, step=step, B=B, targets=targets)
+
+    def compute(self, own: SequenceBatch, *, step: int, B: int, targets: int) -> LossAndGradient:
+        """Compute loss and gradient of a batch of B rows from the rows of this process."""
+        network = self.network
         masks, weights = network.masks(B, seed=self.seed, step=step), network.weights()
-        targets = network.targets(batch)
 
         def gradient(shard: int) -> tuple[Loss, Floats]:
             self.gradient.clear()
             rows = self.shards.rows(shard, B)
             if rows.start == rows.stop:
                 return Loss(0.0, 0, np.zeros(0), None), self.gradient.values.flat
-            part, drawn = (batch, masks) if self.shards.count == 1 else (batch.part(rows), masks.rows(rows))
-            loss = network.loss(part, weights=weights, masks=drawn, gradient=self.gradient, targets=targets)
+            part = own if self.shards.count == 1 else own.part(self.shards.own_rows(shard, B))
+            loss = network.loss(
+                part, weights=weights, masks=masks.rows(rows), gradient=self.gradient, targets=targets
+            )
             return loss, self.gradient.values.flat
 
         return LossAndGradient(*self.shards.sum(gradient))

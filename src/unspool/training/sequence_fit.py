@@ -15,6 +15,8 @@ from functools import partial
 
 import numpy as np
 
+from unspool.cluster.cost import measure_cost
+from unspool.cluster.group import current
 from unspool.data.batches.examples import Examples, cycle_batches
 from unspool.data.split import split_validation
 from unspool.kernels.backend import PRECISIONS
@@ -156,6 +158,13 @@ def timed_updates(network: Network, examples: Examples, config: FitConfig) -> It
     copy = Network.initialise(network.config, seed=0)
     batches = cycle_batches(examples, config.batch_size, config.seed, per_step=network.config.per_step)
     return updates(SequenceObjective(copy, shards=config.shards), batches, Adam())
+
+
+def note_cost(network: Network, examples: Examples, config: FitConfig) -> None:
+    """Measure what an update costs, where several processes train."""
+    if (group := current()).size > 1:
+        S, B, N = config.shards, config.batch_size, network.parameters.count
+        group.cost = measure_cost(timed_updates(network, examples, config), group, S=S, B=B, N=N)
 
 
 def evaluate(network: Network, examples: Examples, B: int = 256) -> Loss:

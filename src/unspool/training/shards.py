@@ -8,11 +8,14 @@ are drawn for the whole batch by row; norm, clipping and the optimiser come afte
 
 from __future__ import annotations
 
+import signal
+import time
 from collections.abc import Callable
 
 import numpy as np
 
-from unspool.cluster.tree import Node, postorder, shards_of
+from unspool.cluster.group import ALONE, Group, current
+from unspool.cluster.tree import Node, nodes_inside, postorder, shards_of
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.kernels.tape import Loss
@@ -28,16 +31,39 @@ def refuse_uneven(S: int, B: int) -> None:
         )
 
 
+def refuse_processes(S: int) -> None:
+    """Raise where there are more processes than shards."""
+    if (P := current().size) > S:
+        raise InputError(
+            f"there are {P} processes, and shards is {S}; expected at least one shard for each: choose shards {P} and a batch that is "
+            "a multiple of it, or start fewer processes"
+        )
+
+
 class Shards:
     """S shards of every batch, and those of them that this process computes."""
 
-    def __init__(self, count: int = 1) -> None:
+    def __init__(self, count: int = 1, group: Group | None = None) -> None:
         self.count = count
-        self.own = shards_of(0, 1, count)
+        self.group = group or (current() if count > 1 else ALONE)
+        """The processes that compute the shards; one shard is computed here."""
+        self.schedule: Callable[[int], float] = lambda _: 1.0
+        """The factor on the learning rate, by update."""
+        self.own = shards_of(self.group.rank, self.group.size, count)
 
     def rows(self, shard: int, B: int) -> slice:
         """Return the rows of a shard in a batch of B rows; none where B < S."""
         return slice(shard * B // self.count, (shard + 1) * B // self.count)
+
+    def rows_of_rank(self, B: int, rank: int | None = None) -> slice:
+        """Return the rows of all shards of a process, of this one without `rank`."""
+        own = self.own if rank is None else shards_of(rank, self.group.size, self.count)
+        return slice(own.start * B // self.count, own.stop * B // self.count)
+
+    def own_rows(self, shard: int, B: int) -> slice:
+        """Return the rows of a shard, counted from the first row of this process."""
+        rows, first = self.rows(shard, B), self.rows_of_rank(B).start
+        return slice(rows.start - first, rows.stop - first)
 
     def sum(self, gradient: Callable[[int], tuple[Loss, Floats]]) -> tuple[Loss, Floats]:
         """Return loss and gradient of a batch; `gradient` computes those of a shard, into the same array each time.
@@ -45,19 +71,31 @@ class Shards:
         The gradient is only complete where the loss is finite.
         """
         losses, stack, fresh = list[Loss](), list[Floats](), False
-        for node in postorder(Node(0, self.count)):
-            if node.is_leaf:
-                if fresh:  # the next shard would overwrite it
-                    stack[-1] = stack[-1].copy()
-                loss, values = gradient(node.begin)
-                losses.append(loss)
-                stack.append(values)
-            else:
-                right = stack.pop()
-                with np.errstate(all="ignore"):  # a loss that is not finite ends the training
-                    stack[-1] += right
-            fresh = node.is_leaf
-        return total_loss(losses), stack[0]
+        start = time.perf_counter()
+        for top in nodes_inside(self.own, self.count):
+            for node in postorder(top):
+                if node.is_leaf:
+                    if fresh:  # the next shard would overwrite it
+                        stack[-1] = stack[-1].copy()
+                    loss, values = gradient(node.begin)
+                    losses.append(loss)
+                    stack.append(values)
+                else:
+                    right = stack.pop()
+                    with np.errstate(all="ignore"):  # a loss that is not finite ends the training
+                        stack[-1] += right
+                fresh = node.is_leaf
+        if self.group.size == 1:
+            return total_loss(losses), stack[0]
+        self.group.computing += time.perf_counter() - start
+        stopped = float(self.group.interrupted)
+        note = np.array([(loss.sum, loss.count, stopped) for loss in losses])
+        total, notes = self.group.add_up(self.count, stack, note.reshape(-1).view(np.uint8))
+        found = np.concatenate([each.view(np.float64) for each in notes]).reshape(-1, 3)
+        if self.group.rank == 0 and found[:, 2].any():  # a signal to another process stops the training too
+            signal.raise_signal(signal.SIGTERM)
+        nothing = np.zeros(0)
+        return total_loss([Loss(float(s), int(n), nothing, None) for s, n, _ in found]), total
 
 
 def total_loss(losses: list[Loss]) -> Loss:

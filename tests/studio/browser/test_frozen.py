@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 
+import unspool
 from inspect_cases import made
 from unspool.inspect.report import inspect
 from unspool.studio.inspection import text_page
@@ -141,3 +143,42 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(open_file, chromium, re
     frame.locator("html[data-theme=dark]").wait_for()
     page.close()
     assert not wrong, wrong
+
+
+WORDS = ["abba", "baab", "ab", "b", "aab</script>"] * 8
+MODELS = {
+    "classes": (
+        unspool.SequenceClassifier(hidden=6, epochs=2, seed=1),
+        WORDS,
+        [row[0] + "<b>" for row in WORDS],
+    ),
+    "pixels": (
+        unspool.SequenceClassifier(hidden=4, epochs=1),
+        np.random.default_rng(0).random((6, 64)),
+        [0, 1] * 3,
+    ),
+    "numbers": (
+        unspool.SequenceRegressor(hidden=4, epochs=1),
+        np.random.default_rng(0).random((6, 5, 3)),
+        np.arange(6.0),
+    ),
+    "tags": (unspool.SequenceTagger(hidden=4, epochs=1), WORDS, [list(row) for row in WORDS]),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_steps_of_a_sequence_model_are_shown(open_file, name):
+    model, X, y = MODELS[name]
+    page = open_file(model.fit(X, y).inspect(X[:3], y[:3]), width=360 if name == "pixels" else 1280)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("End")
+    if name == "classes":
+        p = model.predict_proba([X[1]])[0]
+        page.wait_for_selector(f'.say b:text-is("{len(X[1])}")')
+        assert f"{100 * p.max():.0f}" in page.inner_text(".say p")
+        table(page, "by")
+        cells = page.locator(".panel.by tbody tr").last.locator("td").all_inner_texts()
+        assert cells == [f"{each:.4f}" for each in p]
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    page.keyboard.press("l")
+    page.wait_for_selector("html[lang=zh-Hans] .view-steps .bars")

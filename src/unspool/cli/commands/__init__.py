@@ -50,6 +50,11 @@ def fit_of(command: str) -> Any:
     return import_module(f"{__name__}.{module_of(command)}").FIT
 
 
+def reader_of(command: str) -> Any:
+    """Return the function `read_as_fitted` of a command's module: it reads data as the fit of a run did."""
+    return import_module(f"{__name__}.{module_of(command)}").read_as_fitted
+
+
 def help_of(name: str) -> str:
     """Return the docstring of a command's module, one line per paragraph, without importing the module."""
     source = Path(__file__).with_name(f"{module_of(name)}.py").read_text(encoding="utf-8")

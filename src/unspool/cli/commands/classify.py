@@ -140,6 +140,12 @@ def _asked(run: Path, data: Path, options: Asked) -> Labelled:
     return read_labelled(data, *_columns(options), need_labels=False, defaults=usual, by=by)
 
 
+def read_as_fitted(run: Path, data: Path) -> tuple[Any, Any]:
+    """Read sequences, and their classes if there are any, as the fit of a run did."""
+    read = _asked(run, data, Asked())
+    return read.sequences, read.labels
+
+
 def _blank(data: Labelled) -> str:
     return f"{data.name}: {data.blank:,} blank {'line is' if data.blank == 1 else 'lines are'} no example: skipped"
 

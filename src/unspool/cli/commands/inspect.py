@@ -1,8 +1,9 @@
-"""Inspect a language model while it reads a text: loss per token, units, states, gradients and graph, on an HTML page.
+"""Inspect a model while it reads: loss per token, units, states, gradients and graph, or predictions by step, on an HTML page.
 
 Writes report.html, the views of the studio as one file that opens from disk; all numbers in numbers.json; and graph.svg. With
 matplotlib (extra plot) also pictures: surprise.svg (the loss of each token), units.svg, path.svg (the path of the hidden state),
-influence.svg, bias.svg, states.png.
+influence.svg, bias.svg, states.png. For a classifier, tagger or regressor, the page shows how the prediction of each sequence
+changes with every step that is read.
 """
 
 import json as jsonlib
@@ -18,6 +19,7 @@ from rich.console import Console
 
 from unspool.cli.default_out import default_report
 from unspool.cli.follow import repeat
+from unspool.cli.inspect_steps import SEQUENCES, print_steps, read_steps, refuse_others, step_numbers
 from unspool.cli.options import CommonOptions, Replacing
 from unspool.cli.output import notes, plain_table, print_json
 from unspool.cli.output_files import check_output_folder, output_folder
@@ -30,15 +32,18 @@ from unspool.inspect.describe import clearest_span, describe_unit, pretty, scale
 from unspool.inspect.graph.picture import save_graph
 from unspool.inspect.reading import visible
 from unspool.inspect.report import InspectReport, inspect, numbers
+from unspool.inspect.steps import StepsReport
 from unspool.options import at_least
 from unspool.plots import inspection
+from unspool.storage import run_folder
 from unspool.storage.files import write_atomic
 from unspool.storage.html_page import HtmlPage
 from unspool.studio.inspection import text_page
+from unspool.studio.steps_page import steps_page
 from unspool.tasks.language.text_model import TextModel
 
 Text = Annotated[str, Parameter(allow_leading_hyphen=True)]
-STAGES = 5
+STAGES, STEP_STAGES = 5, 3
 REPORT = "report.html"
 WRITTEN = (
     *("graph.svg", "surprise.svg", "units.svg", "path.svg", "influence.svg", "bias.svg"),
@@ -54,10 +59,12 @@ class Options:
 
     out: Path | None = None
     """The folder to create for the report; with --force, an existing report is replaced [default: reports/RUN-TEXT]."""
-    characters: int = 2000
-    """Number of characters to read."""
+    characters: int | None = None
+    """Number of characters to read [default: 2000]."""
     skip: int = 0
-    """Number of characters to leave out first."""
+    """Number of characters, or of sequences, to leave out first."""
+    sequences: int = SEQUENCES
+    """Number of sequences to read, for a classifier, tagger or regressor."""
     units: str | None = None
     """Units to show, for example 17,h42,s3,layer1.h5: s is the cell state of an LSTM; 17 is h17; layers count from 0, and a unit without a layer is in the last one [default: the most informative units]."""
 
@@ -76,29 +83,52 @@ def inspect_command(
     Parameters
     ----------
     text
-        A file, a folder, - for standard input or builtin:…
+        A file, a folder, - for standard input or builtin:…; for a classifier, tagger or regressor, data as for its predict.
     """
-    at_least("characters", options.characters, 2)
+    characters = at_least("characters", 2000 if options.characters is None else options.characters, 2)
     at_least("skip", options.skip, 0)
+    at_least("sequences", options.sequences, 1)
     common.apply()
+    kind = run_folder.read_kind(run)
+    if kind != "language":
+        refuse_others(run, kind, {"characters": options.characters, "units": options.units})
     out = options.out or default_report(run, text)
     check_output_folder(out, force=replacing.force, known=WRITTEN)
     console = notes(common)
-    report = _inspect(console, run, text, options, out, force=replacing.force)
+    if kind != "language":
+        steps = _inspect_steps(console, run, kind, text, options, out, force=replacing.force)
+        found, show = step_numbers(steps), partial(print_steps, console, steps, out / REPORT)
+    else:
+        report = _inspect(console, run, text, options, characters, out, force=replacing.force)
+        found, show = numbers(report), partial(_print, console, report, out)
     if common.json:
-        print_json(numbers(report))
+        print_json(found)
     elif common.quiet:
         print(out / REPORT)
     else:
-        _print(console, report, out)
+        show()
+
+
+def _inspect_steps(
+    console: Console, run: Path, kind: str, data: str, options: Options, out: Path, *, force: bool
+) -> StepsReport:
+    """Inspect a classifier, tagger or regressor, and write the report."""
+    with stages(console, STEP_STAGES) as note:
+        report = read_steps(run, kind, data, skip=options.skip, count=options.sequences, note=note)
+        note("drawing")
+        page = steps_page(report)
+        with output_folder(out, force=force, known=WRITTEN) as folder:
+            _write_numbers(step_numbers(report), folder)
+            page.save(folder / REPORT)
+    return report
 
 
 def _inspect(
-    console: Console, run: Path, text: str, options: Options, out: Path, *, force: bool
+    console: Console, run: Path, text: str, options: Options, characters: int, out: Path, *, force: bool
 ) -> InspectReport:
     """Inspect a run, and write the report."""
     source = TextModel.load(run)
-    content, name = _beginning(text, source, options.skip, options.characters)
+    content, name = _beginning(text, source, options.skip, characters)
     units = [each.strip() for each in options.units.split(",")] if options.units else None
     with stages(console, STAGES) as note:
         where = Path(run).resolve().name
@@ -131,9 +161,13 @@ def _write(report: InspectReport, page: HtmlPage, out: Path) -> None:
     if find_spec("matplotlib") is not None:
         for name, draw in _pictures(report).items():
             draw(path=out / name)
-    words = jsonlib.dumps(numbers(report), ensure_ascii=False) + "\n"
-    write_atomic(out / "numbers.json", words.encode("utf-8", "replace"))
+    _write_numbers(numbers(report), out)
     page.save(out / REPORT)
+
+
+def _write_numbers(found: dict[str, Any], out: Path) -> None:
+    words = jsonlib.dumps(found, ensure_ascii=False) + "\n"
+    write_atomic(out / "numbers.json", words.encode("utf-8", "replace"))
 
 
 def _pictures(report: InspectReport) -> dict[str, Callable[..., None]]:

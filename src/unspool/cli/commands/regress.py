@@ -175,6 +175,12 @@ def _asked(run: Path, data: Path, options: Asked) -> Measured:
     return read_measured(data, DEFAULTS if format else columns, options.delimiter, by, need_targets=False)
 
 
+def read_as_fitted(run: Path, data: Path) -> tuple[Any, Any]:
+    """Read sequences, and their numbers if there are any, as the fit of a run did."""
+    read = _asked(run, data, Asked())
+    return read.sequences, read.targets
+
+
 def _names(run: Path, count: int) -> list[str]:
     names = _known(run).get("names") or [
         f"target {i}" if count > 1 else "target" for i in range(1, count + 1)

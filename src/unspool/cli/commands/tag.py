@@ -93,10 +93,7 @@ def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
     """
     check_before(None, options, inputs=files_of(data))
     model: SequenceTagger = load_fitted(run, "tag")
-    known = columns_of_fit(run, "tag", data)
-    usual = DefaultTagColumns(*(as_column(known.get(name)) for name in DefaultTagColumns._fields))
-    options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
-    read = read_tagged(data, *_columns(options), need_tags=False, defaults=usual)
+    read = _asked(run, data, options)
     refuse_unlabelled(options.plot, read.tags, data)
     note_empty(read.name, read.tokens)
     _refuse_unknown(read, [str(name) for name in model.classes_])
@@ -110,6 +107,20 @@ def predict(run: RunFolder, data: Path, /, *, options: Asked = Asked()) -> None:
         for number, (tokens, labels) in enumerate(zip(read.tokens, answers, strict=True))
     )
     print_predictions(run, options, with_scores(content, lines, scores, str(data), "tokens"))
+
+
+def _asked(run: Path, data: Path, options: Asked) -> Tagged:
+    """Read the data; columns that are not given are those of the fit."""
+    known = columns_of_fit(run, "tag", data)
+    usual = DefaultTagColumns(*(as_column(known.get(name)) for name in DefaultTagColumns._fields))
+    options = replace(options, delimiter=options.delimiter or known.get("delimiter"))
+    return read_tagged(data, *_columns(options), need_tags=False, defaults=usual)
+
+
+def read_as_fitted(run: Path, data: Path) -> tuple[Any, Any]:
+    """Read sequences of tokens, and their labels if there are any, as the fit of a run did."""
+    read = _asked(run, data, Asked())
+    return read.tokens, read.tags
 
 
 def _columns(options: Columns) -> tuple[Any, Any, Any, str | None]:

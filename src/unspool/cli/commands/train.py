@@ -26,6 +26,7 @@ from unspool.cli.options import (
 )
 from unspool.cli.precision import AUTO, PRECISION, with_precision
 from unspool.cli.sources import Sources, files_read
+from unspool.cluster.launch import restarted
 from unspool.data import options as data
 from unspool.errors import InputError
 from unspool.gradients.bptt import Recompute
@@ -34,6 +35,7 @@ from unspool.model import options as network
 from unspool.model.values import Feedback
 from unspool.optimisers.schedules.base import Plans
 from unspool.options import Option, build
+from unspool.tasks.language.again import began_as
 from unspool.tasks.language.run import resume, run
 from unspool.tasks.language.warm_start import WarmStart
 from unspool.training import options as o
@@ -172,6 +174,8 @@ def train(text: Sources, /, *, reading: Reading = Reading(), options: Options = 
         Files, folders, - for standard input, builtin:python-docs or builtin:python-source.
     """
     config, out = options.config(text, reading), options.out or default_run(text, "train")
+    if restarted() and began_as(out, config):  # torchrun has started this command again
+        return FIT.resume(out, options)
     check_before(out, options, inputs=files_read(text, reading.valid, reading.tokens))
     config = options.with_precision(config)
     start = None if options.start is None else WarmStart.of(options.start, given=reading.given())

@@ -33,6 +33,7 @@ from unspool.cli.views.comparison import (
 from unspool.cli.views.final import FinalView
 from unspool.cli.views.speed import Speed, too_short_line
 from unspool.cli.views.vocabulary import order_of_ids, started_line, subword_line
+from unspool.cluster.group import current
 from unspool.data.text.corpus import Corpus
 from unspool.evaluation.metrics import Metrics
 from unspool.gradients.truncation import Truncation
@@ -253,6 +254,8 @@ class View:
         rest = f", from update {planned.step:,} on" if planned.step else ""
         epochs = recipe.steps * self.speed.tokens / max(len(self.corpus.train.ids), 1)
         self._stage("training", f"{recipe.steps:,} updates, {epochs:.1f} epochs{rest}")
+        if (cost := current().cost) is not None:
+            self._line(cost.line(), "dim")
         if line := too_short_line(planned.config, made.inputs, len(self.corpus.train.ids), self.speed.tokens):
             self._line(line, "yellow")
         new = planned.step == 0 and planned.config.start is None

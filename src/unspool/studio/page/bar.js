@@ -94,7 +94,8 @@ export function bar() {
 }
 
 function trouble() {
-  if (frozen) return whole ? `${frozen.title}. ${t("common.inspected")}${frozen.cut ? ` ${t("common.cut", frozen.cut)}` : ""}` : t("common.frozen", { date: frozen.date });
+  if (whole) return [`${frozen.title}.`, t("common.written"), !frozen.steps && t("common.inspected"), frozen.cut && t("common.cut", frozen.cut)].filter(Boolean).join(" ");
+  if (frozen) return t("common.frozen", { date: frozen.date });
   if (state.online === "refused") return t("common.refused");
   if (state.online === "gone") {
     const command = currentRun()?.resume;

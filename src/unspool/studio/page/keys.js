@@ -22,7 +22,7 @@ export function moveUpdate(by) {
 }
 
 function moveTime(to) {
-  set({ t: clamp(to, 0, Math.max(0, (state.reading?.T ?? 1) - 1)), playing: false });
+  set({ t: clamp(to, 0, mounted()?.last?.() ?? Math.max(0, (state.reading?.T ?? 1) - 1)), playing: false });
 }
 
 const train = (action) => call("/api/train", { action }).catch(() => {});

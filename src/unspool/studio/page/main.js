@@ -16,11 +16,12 @@ import { startTour } from "./tour.js";
 import { view as back } from "./views/back.js";
 import { view as learn } from "./views/learn.js";
 import { view as read } from "./views/read.js";
+import { view as steps } from "./views/steps.js";
 import { view as unfold } from "./views/unfold.js";
 import { view as units } from "./views/units.js";
 import { t } from "./words.js";
 
-const views = { learn, read, units, back, unfold };
+const views = { learn, read, units, back, unfold, steps };
 const REMEMBERED = ["lang", "theme"];
 let mounted = null;
 let shownView = "";
@@ -31,7 +32,7 @@ function build() {
   document.documentElement.lang = state.lang === "en" ? "en" : "zh-Hans";
   mounted?.unmount?.();
   const main = el("main", { id: "main", tabindex: "-1" });
-  parts = [bar(), strip()];
+  parts = frozen?.steps ? [bar()] : [bar(), strip()];
   const skip = el("a", { class: "skip", href: "#main", text: t("common.skip"), onclick: (event) => {
     event.preventDefault();
     main.focus();

@@ -6,10 +6,11 @@ import { words as read } from "./words/read.js";
 import { words as units } from "./words/units.js";
 import { words as back } from "./words/back.js";
 import { words as unfold } from "./words/unfold.js";
+import { words as steps } from "./words/steps.js";
 import { words as tour } from "./words/tour.js";
 import { state } from "./state.js";
 
-export const dictionaries = { common, strip, learn, read, units, back, unfold, tour };
+export const dictionaries = { common, strip, learn, read, units, back, unfold, steps, tour };
 
 function sentence(key) {
   const [file, name] = key.split(".");

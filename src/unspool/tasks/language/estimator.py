@@ -20,7 +20,7 @@ from typing import Any, Self
 from unspool.cells import CellName
 from unspool.data import options as text
 from unspool.data.text.settings import TextConfig
-from unspool.data.text.sources import Texts, as_sources
+from unspool.data.text.sources import Text, Texts, as_sources
 from unspool.errors import InputError, UnknownArgument
 from unspool.gradients.bptt import Recompute
 from unspool.gradients.truncation import TOLERANCE
@@ -33,6 +33,7 @@ from unspool.optimisers.schedules.base import Plans
 from unspool.options import Arguments, build, declared, refuse_unknown
 from unspool.storage import run_folder
 from unspool.storage.files import as_path
+from unspool.storage.html_page import HtmlPage
 from unspool.tasks.language.run import run
 from unspool.tasks.language.text_model import LineScore, TextModel
 from unspool.tasks.language.warm_start import WarmStart
@@ -190,6 +191,10 @@ class LanguageModel(Arguments):
     def score_lines(self, lines: Sequence[str], *, mixture: bool = False) -> list[LineScore]:
         """Return log P and perplexity of each line: every line by itself, from its beginning to its end."""
         return self.fitted.score_lines(lines, mixture=mixture)
+
+    def inspect(self, text: Text, *, characters: int = 2000, units: Sequence[str] | None = None) -> HtmlPage:
+        """Read a text and return the studio's views of it as a page, which a notebook displays; see `TextModel.inspect`."""
+        return self.fitted.inspect(text, characters=characters, units=units)
 
     def score(self, text: Texts, y: None = None, *, mixture: bool = False) -> float:
         """Return minus the nats per token of a text or a Path, by the network or by its mixture: higher is better."""

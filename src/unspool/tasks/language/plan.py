@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from unspool.cluster.cost import measure_cost
+from unspool.cluster.group import current
 from unspool.data.batches.lines import LineBatches
 from unspool.data.batches.text_windows import Batches, random_batches, sequential_batches
 from unspool.data.text.corpus import Corpus
@@ -116,6 +118,14 @@ def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
     return measure_update_rate(
         train_text(build_state(corpus, config), config), seconds=min(1.0, 0.6 * config.minutes)
     )
+
+
+def note_cost(corpus: Corpus, config: RunConfig) -> None:
+    """Measure what an update costs, where several processes train."""
+    if (group := current()).size > 1:
+        recipe, state = config.fixed, build_state(corpus, config)
+        found, N = train_text(state, config), state.model.parameters.count
+        group.cost = measure_cost(found, group, S=recipe.shards, B=recipe.batch_size, N=N)
 
 
 def model_config(K: int, recipe: Recipe) -> ModelConfig:

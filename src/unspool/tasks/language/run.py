@@ -46,6 +46,7 @@ from unspool.tasks.language.plan import (
     build_state,
     chosen_bptt,
     model_config,
+    note_cost,
     plan,
     step_budget,
     train_text,
@@ -71,6 +72,7 @@ from unspool.training.events import (
 )
 from unspool.training.fit import ending, fit
 from unspool.training.provenance import provenance
+from unspool.training.shards import refuse_processes
 from unspool.training.state import TrainingState, check_size
 from unspool.training.store import RunWriter, Stopwatch
 
@@ -92,6 +94,7 @@ def run(
         start = WarmStart.of(config.start)
     if start is not None:
         config = start.config(config)
+    refuse_processes(config.given.get("shards", 1) if config.recipe is None else config.recipe.shards)
     clock, given = Stopwatch(), config.given if config.recipe is None else {"steps": config.recipe.steps}
     made_with = provenance(None) | ({} if start is None else start.provenance())
     with nullcontext() if out is None else run_folder.new_run(out) as folder:
@@ -117,6 +120,7 @@ def run(
         yield scored.live(config.validation_tokens)
         if scored.left_out is not None:
             yield LeftOut(scored.left_out)
+    note_cost(corpus, config)
     yield TrainingPlanned(training.model, config, next(batches_of(corpus, config)), 0, bias, training)
     training.seconds = clock()
     with nullcontext() if out is None else RunLog(out / run_folder.LOG) as log:
@@ -146,6 +150,7 @@ def resume(out: Path, *, policy: CheckpointPolicy | None = None) -> Generator[Ev
     """Continue a run from its last saved state; the result is bit-identical to that of an uninterrupted run."""
     content = run_folder.read_config(out, "language")
     config = RunConfig.from_json(content.get("run"), out / run_folder.CONFIG)
+    refuse_processes(config.fixed.shards)
     shown = read_as(Shown, content, out / run_folder.CONFIG)
     found, bias = shown["baselines"], shown.get("bptt_bias")
     if not found or not all(K.isdecimal() and len(K) < 19 for K in bias or ()):
@@ -171,6 +176,7 @@ def resume(out: Path, *, policy: CheckpointPolicy | None = None) -> Generator[Ev
         yield found
         if (left_out := shown.get("left_out")) is not None:
             yield LeftOut(left_out)
+        note_cost(corpus, config)
         of_windows = None if bias is None else {int(K): share for K, share in bias.items()}
         yield TrainingPlanned(
             training.model, config, next(batches_of(corpus, config)), training.step, of_windows, training

@@ -27,19 +27,21 @@ from unspool.baselines.mixture_stream import MixtureStream
 from unspool.data.text.corpus import as_read, decode_id_stream, encode_text, line_end, read_part
 from unspool.data.text.lines import END, line_spans
 from unspool.data.text.settings import TextConfig
-from unspool.data.text.sources import Texts, as_sources, check_prompt
+from unspool.data.text.sources import Text, Texts, as_sources, check_prompt
 from unspool.data.tokens.registry import Tokenizer, TokenizerFields
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
 from unspool.evaluation.language import NetworkScorer, evaluate, in_reading_order, log_prob
 from unspool.evaluation.metrics import Metrics, ScoresText
 from unspool.kernels.arrays import Ids
+from unspool.lazy import load_name
 from unspool.model.config import ModelConfig
 from unspool.model.generate import Sampling, generate
 from unspool.model.network import Model
 from unspool.model.stream import Stream
 from unspool.options import at_least
 from unspool.storage import run_folder
+from unspool.storage.html_page import HtmlPage
 from unspool.storage.schema import read_as
 from unspool.tasks.language.mixture import load_mixture, save_mixture
 from unspool.tasks.language.stop import StopFilter
@@ -291,6 +293,16 @@ class TextModel:
         text = self.decode_before(taken[::-1], after)
         ended = stop.after(text)
         return text if ended is None else ended
+
+    def inspect(self, text: Text, *, characters: int = 2000, units: Sequence[str] | None = None) -> HtmlPage:
+        """Read the first characters of a text (a str is the text itself, a Path a file) and return the studio's views as a page.
+
+        A notebook displays the page as the last value of a cell; `save` writes it. `units` are the units to show, as for
+        `unspool inspect --units`; without them, the most informative ones.
+        """
+        show = load_name("studio.inspection", "inspect_text")
+        page: HtmlPage = show(self, text, characters=at_least("characters", characters, 2), units=units)
+        return page
 
     def stream(self, *, mixture: bool = False) -> Stream | MixtureStream:
         """Return the network, or its mixture with n-grams, to read and draw token by token."""

@@ -1,7 +1,7 @@
 // Words of the bar, of panels and of dialogs.
 export const words = {
   en: {
-    skip: "Skip to the view", views: "Views", learn: "Learn", read: "Read", units: "Units", back: "Back in time", unfold: "Unfold",
+    skip: "Skip to the view", views: "Views", learn: "Learn", read: "Read", units: "Units", back: "Back in time", unfold: "Unfold", steps: "Steps",
     tour: "Tour", share: "Share", copy: "Copy this view", open: "Open a view …", save: "Save this view as a file", language: "中文", languageName: "中文: show the page in Chinese",
     theme: "Light or dark", keys: "Keys", close: "Close", cancel: "Cancel",
     table: "Table", csv: "CSV", tableOf: "Table: {title}", csvOf: "CSV: {title}", nothing: "Nothing to show yet.",
@@ -11,7 +11,7 @@ export const words = {
     goneShort: "The studio's server does not answer. Trying again …",
     refused: "This page belongs to a studio that has ended. Open the address that unspool studio prints when it starts.",
     connecting: "Connecting …", frozen: "A saved view: the numbers are from {date}. Training, typing and what-ifs need unspool studio.",
-    inspected: "Written by unspool inspect. Training, typing and what-ifs need unspool studio.", cut: "The page holds the first {shown} of {tokens} tokens.",
+    written: "Written by unspool inspect.", inspected: "Training, typing and what-ifs need unspool studio.", cut: "The page holds the first {shown} of {tokens} tokens.",
     unavailable: "This file does not hold these numbers; unspool studio computes them.",
     copied: "Copied. Anyone who opens the text in their own studio (Share, Open a view) sees this view.", copyFailed: "The browser refused to copy. The text:",
     openTitle: "Open a view", openHelp: "Paste the text that “Copy this view” gave.", openDo: "Open", openBad: "This is not the text of a view: expected something like view=read&u=120&t=40.",
@@ -23,7 +23,7 @@ export const words = {
     waiting: "waiting for the first numbers …", saved: "Saved {name}.",
   },
   zh: {
-    skip: "跳到视图", views: "视图", learn: "学习", read: "阅读", units: "单元", back: "回溯", unfold: "展开",
+    skip: "跳到视图", views: "视图", learn: "学习", read: "阅读", units: "单元", back: "回溯", unfold: "展开", steps: "逐步",
     tour: "导览", share: "分享", copy: "复制此视图", open: "打开视图…", save: "把此视图存为文件", language: "English", languageName: "English：用英文显示页面",
     theme: "浅色或深色", keys: "按键", close: "关闭", cancel: "取消",
     table: "表格", csv: "CSV", tableOf: "表格：{title}", csvOf: "CSV：{title}", nothing: "暂无内容。",
@@ -33,7 +33,7 @@ export const words = {
     goneShort: "工作室的服务器没有响应，正在重试……",
     refused: "此页面所属的工作室已经结束。请打开 unspool studio 启动时显示的地址。",
     connecting: "正在连接……", frozen: "这是保存的视图，数字来自 {date}。训练、输入和假设需要 unspool studio。",
-    inspected: "由 unspool inspect 写成。训练、输入和假设需要 unspool studio。", cut: "页面含全部 {tokens} 个词元中的前 {shown} 个。",
+    written: "由 unspool inspect 写成。", inspected: "训练、输入和假设需要 unspool studio。", cut: "页面含全部 {tokens} 个词元中的前 {shown} 个。",
     unavailable: "此文件不含这些数字；unspool studio 可以计算。",
     copied: "已复制。在自己的工作室里打开这段文字（分享，打开视图），就会看到同样的视图。", copyFailed: "浏览器拒绝复制。文字如下：",
     openTitle: "打开视图", openHelp: "粘贴“复制此视图”得到的文字。", openDo: "打开", openBad: "这不是视图的文字；应类似 view=read&u=120&t=40。",
