@@ -65,7 +65,9 @@ def print_rows(console: Console, sweep: Sweep, rows: list[dict[str, Any]]) -> No
     table.add_column("best run")
     for row in rows[:ROWS]:
         cells = [_shown(row["score"]), _shown(row["test"])][: len(figures)]
-        table.add_row(*(str(row["values"][key]) for key in keys), f"{row['jobs']:,}", *cells, Path(row["best"]).name)
+        table.add_row(
+            *(str(row["values"][key]) for key in keys), f"{row['jobs']:,}", *cells, Path(row["best"]).name
+        )
     console.print()
     console.print(table)
     if len(rows) > ROWS:
