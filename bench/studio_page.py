@@ -64,20 +64,12 @@ def opened(address: str, view: str = "read") -> Iterator[Any]:
     """Open the page of a studio in a browser of its own."""
     from playwright.sync_api import sync_playwright
 
-    program = (
-        shutil.which("chromium")
-        or shutil.which("chromium-browser")
-        or shutil.which("google-chrome")
-    )
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
-        raise SystemExit(
-            "no browser: install one with make browser, or leave the page out with --no-page"
-        )
+        raise SystemExit("no browser: install one with make browser, or leave the page out with --no-page")
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=program, args=ARGS)
-        page = browser.new_page(
-            viewport={"width": 1280, "height": 900}, reduced_motion="reduce"
-        )
+        page = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
         page.set_default_timeout(120_000)
         page.goto(f"{address}&view={view}")
         page.evaluate(PREPARE)
@@ -88,9 +80,7 @@ def opened(address: str, view: str = "read") -> Iterator[Any]:
 def wait(page: Any, condition: str, seconds: float = 120) -> None:
     """Wait until a condition on the page's `state` holds."""
     end = time.monotonic() + seconds
-    while not page.evaluate(
-        f"import('/state.js').then(({{ state }}) => Boolean({condition}))"
-    ):
+    while not page.evaluate(f"import('/state.js').then(({{ state }}) => Boolean({condition}))"):
         if time.monotonic() > end:
             raise SystemExit(f"the page did not come to {condition} in {seconds:g} s")
         page.wait_for_timeout(20)
@@ -119,11 +109,7 @@ def waits(page: Any, act: str, done: str, key: str, count: int) -> list[float]:
     for n in range(count):
         page.wait_for_timeout(80)  # what the action before has set off is over
         found.append(
-            float(
-                page.evaluate(
-                    f"window.timed((state, set) => ({act})(state, set, {n}), {done}, '{key}')"
-                )
-            )
+            float(page.evaluate(f"window.timed((state, set) => ({act})(state, set, {n}), {done}, '{key}')"))
         )
     return found
 
@@ -168,9 +154,7 @@ def clicks(page: Any, count: int) -> list[float]:
     """Return the wait of the button that stops and starts the training, until the page shows it."""
     of = "(runs) => runs.find((each) => each.id === state.current).status"
     done = f"(state, before) => {{ const of = {of}; return of(state.runs) !== of(before) && ['training', 'paused'].includes(of(state.runs)); }}"
-    return waits(
-        page, "() => document.querySelector('#go').click()", done, "runs", 2 * count
-    )
+    return waits(page, "() => document.querySelector('#go').click()", done, "runs", 2 * count)
 
 
 def frames(page: Any, rounds: int) -> list[float]:
@@ -178,9 +162,7 @@ def frames(page: Any, rounds: int) -> list[float]:
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("4")
     wait(page, "state['back.flow'] && state['back.lags'] && state['back.truncations']")
-    return [
-        float(each) for _ in range(rounds) for each in page.evaluate("window.moved()")
-    ]
+    return [float(each) for _ in range(rounds) for each in page.evaluate("window.moved()")]
 
 
 def heap(page: Any, minutes: float) -> list[tuple[float, float]]:
