@@ -96,7 +96,7 @@ def test_the_linear_model_is_scikit_learns():
     assert ours == pytest.approx(theirs.predict_proba(dense)[:, 1], abs=0.03)
 
 
-@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("name", ["majority class", "mean of the training split", "n-grams"])
 def test_a_baseline_learns_is_saved_and_does_not_depend_on_the_batch(name, tmp_path):
     kind = BASELINES[name]
     rows = Rows(TEXTS, [np.zeros(1, np.int32)] * 60, False)

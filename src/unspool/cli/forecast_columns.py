@@ -1,7 +1,7 @@
 """What `unspool forecast` reads and forecasts: options that are words, columns, where a history stands in time."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -124,6 +124,26 @@ def forecast_columns(run: ForecastRun, table: TimeTable, level: float, steps: in
                 _note_level(name, level, model)
             rows[name] = (y_hat, *band)
     return rows
+
+
+def more_columns(
+    run: ForecastRun, table: TimeTable, steps: int | None, levels: Sequence[float], samples: int, seed: int
+) -> dict[str, dict[str, Real]]:
+    """Return quantiles ("q0.9") and sample paths ("sample 1") of every column, by their names."""
+    found: dict[str, dict[str, Real]] = {}
+    for name, values in table.columns.items():
+        model = run.forecasters[name]
+        each: dict[str, Real] = {}
+        with about(table, name):
+            phase = _phase(run, table, name, values)
+            if levels:
+                quantiles = model.predict_quantiles(levels, steps, values.y, phase)
+                each |= {f"q{level:g}": row for level, row in zip(levels, quantiles, strict=True)}
+            if samples:
+                paths = model.sample_paths(samples, steps, values.y, phase, seed)
+                each |= {f"sample {i}": row for i, row in enumerate(paths, 1)}
+        found[name] = each
+    return found
 
 
 def _note_level(name: str, level: float, model: Forecaster) -> None:

@@ -4,8 +4,8 @@ The half-width at a step ahead is a quantile of the absolute errors on values th
 
     width(level) = the ⌈level (m + 1)⌉-th smallest,                                          (1)
 
-which holds `level` of exchangeable errors on average. Where values after the training part are known, the level of each step
-adapts to them, so that the share of values outside tends to 1 - level also when the errors grow:
+which holds `level` of exchangeable errors on average. Where values after the training part are known, the errors are the last
+`RECENT` ones, and the level of each step adapts, so that the share of values outside tends to 1 - level also when errors grow:
 
     level(t+1) = level(t) + γ (1[outside] - (1 - level))                                     (2)
 
@@ -26,6 +26,8 @@ from unspool.kernels.arrays import Real, Whole
 
 RATE = 0.03
 """γ in (2)."""
+RECENT = 150
+"""Number of errors that an adapted width is a quantile of: the last ones that are known."""
 USUAL = 0.8
 """The level of a band where none is given."""
 
@@ -107,17 +109,22 @@ def adapted_widths(errors: Real, level: float, later: Real) -> Real:
     The width at an origin depends on errors that are known there alone: of step k, those of k or more origins before.
 
     >>> adapted_widths(np.arange(1.0, 10.0)[:, None], 0.8, np.full((40, 1), 8.5))[[0, 20, 39], 0].tolist()
-    [8.0, 8.0, 9.0]
+    [8.0, 8.5, 8.5]
     """
-    ordered, counts = np.sort(errors, axis=0), (~np.isnan(errors)).sum(axis=0)
-    H, levels = later.shape[1], np.full(later.shape[1], level)
-    found = np.empty(later.shape)
-    k = np.arange(H)
-    for t in range(len(later)):
+    m, (n, H) = len(errors), later.shape
+    every, found, levels, k = (
+        np.concatenate([errors, later]),
+        np.empty(later.shape),
+        np.full(H, level),
+        np.arange(H),
+    )
+    size = min(m, RECENT)
+    for t in range(n):
         at = k[: min(t, H)]
         then = t - 1 - at, at  # the value before this origin, as it was forecast 1, 2, … steps ahead
         outside = later[then] > found[then]
-        step = np.where(np.isnan(later[then]), 0.0, RATE * (outside - (1 - level)))
-        levels[at] = np.clip(levels[at] + step, 0.0, 1.0)  # (2)
-        found[t] = _widths(ordered, counts, levels)
+        levels[at] += np.where(np.isnan(later[then]), 0.0, RATE * (outside - (1 - level)))  # (2)
+        rows = np.maximum(m + t - k, m) - size + np.arange(size)[:, None]
+        recent = every[rows, k]
+        found[t] = _widths(np.sort(recent, axis=0), (~np.isnan(recent)).sum(axis=0), levels)
     return found

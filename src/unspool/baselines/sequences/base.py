@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from unspool.kernels.arrays import Floats, Whole
 from unspool.model.heads.base import Head
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True)
+class Rows:
     """Sequences as they were given, and as the network reads them."""
 
     raw: Any

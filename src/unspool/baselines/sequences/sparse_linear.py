@@ -103,13 +103,13 @@ def fit_sparse(features: SparseRows, y: Array, head: Head, seed: int, C: float) 
     objective = SparseObjective(features, y, head, C)
     steps = int(np.clip(EPOCHS * -(-len(features) // B), LEAST, MOST))
     optimiser = Adam(learning_rate=LEARNING_RATE, clip=0)
-    batches = _batches(len(features), steps, seed)
+    batches = random_batches(len(features), steps, seed)
     for _ in updates(objective, batches, optimiser, schedule=Cosine(steps, warmup=1)):
         pass
     return objective.parameters["W"].copy(), objective.parameters["c"].copy()
 
 
-def _batches(n: int, steps: int, seed: int) -> Iterator[Whole]:
+def random_batches(n: int, steps: int, seed: int) -> Iterator[Whole]:
     """Yield batches of rows, every epoch in another order."""
     rng, left = np.random.default_rng([seed, 4]), np.zeros(0, np.int64)
     for _ in range(steps):
