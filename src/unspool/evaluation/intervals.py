@@ -26,6 +26,8 @@ from unspool.kernels.arrays import Real, Whole
 
 RATE = 0.03
 """γ in (2)."""
+PRIOR = 5.0
+"""Seasons that the mean of all phases counts for."""
 RECENT = 150
 """Number of errors that an adapted width is a quantile of: the last ones that are known."""
 USUAL = 0.8
@@ -128,3 +130,22 @@ def adapted_widths(errors: Real, level: float, later: Real) -> Real:
         recent = every[rows, k]
         found[t] = _widths(np.sort(recent, axis=0), (~np.isnan(recent)).sum(axis=0), levels)
     return found
+
+
+def phase_factors(errors: Real, phases: Whole, season: int) -> Real:
+    """Return the mean absolute error of each phase of a season, over that of all phases: (season,).
+
+    `errors` and `phases` are n H. A mean over c seasons counts c / (c + `PRIOR`), the mean of all phases the rest.
+
+    >>> phase_factors(np.tile([[1.0, 3.0]], (15, 1)), np.tile([[0, 1]], (15, 1)), 2).round(3).tolist()
+    [0.692, 1.308]
+    """
+    size, known = np.abs(errors), ~np.isnan(errors)
+    overall = float(size[known].mean()) if known.any() else 0.0
+    if season < 2 or not overall > 0:
+        return np.ones(max(season, 1))
+    counts = np.bincount(phases[known], minlength=season)
+    means = np.bincount(phases[known], size[known], minlength=season) / np.maximum(counts, 1)
+    seasons = (len(errors) + errors.shape[1] - 1) / season
+    share = np.where(counts > 0, seasons / (seasons + PRIOR), 0.0)
+    return np.asarray(share * means / overall + 1 - share)
