@@ -432,3 +432,64 @@ def test_a_long_table_is_never_one_series(
     assert (
         "no series that was learned; expected some of the series 'sales', 'cost'" in capsys.readouterr().err
     )
+
+
+def test_new_observations_are_appended_to_a_run(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, lines = tmp_path / "run", data.read_text().splitlines()
+    assert run("fit", data, "--out", out, *QUICK) == 0
+    later, whole = tmp_path / "later.csv", tmp_path / "whole.csv"
+    new = ["2008-01,21,here,9", "2008-02,23,here,8"]
+    later.write_text(
+        "\n".join([lines[0], lines[-1], *new]) + "\n"
+    )  # a row that the run has already, and two new ones
+    whole.write_text("\n".join([*lines, *new]) + "\n")
+    capsys.readouterr()
+    assert run("predict", out, whole) == 0
+    expected = capsys.readouterr().out
+    assert run("predict", out, "--append", later) == 0
+    printed = capsys.readouterr()
+    assert printed.out == expected and printed.err == f"unspool: appended to {out}: 2 steps\n"
+    assert run("predict", out) == 0
+    assert capsys.readouterr().out == expected  # the run holds them now
+    far = tmp_path / "far.csv"
+    far.write_text("\n".join([lines[0], "2009-01,21,here,9", "2009-02,22,here,9"]) + "\n")
+    for arguments, message in (
+        (["--append", later], "no row comes after the series of the run"),
+        (["--append", far], "'sales' begins at 2009-01, 10 steps after the last value of the run"),
+        ([data, "--append", later], "append: give new observations as --append FILE or another history"),
+    ):
+        assert run("predict", out, *arguments) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_quantiles_and_sample_paths_are_columns(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    assert run("fit", data, "--out", out, "--columns", "sales", *QUICK) == 0
+    capsys.readouterr()
+    told = ["--quantiles", "0.1", "0.5", "--samples", "2", "--steps", "2"]
+    assert run("predict", out, *told) == 0
+    lines = [line.split(",") for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == [
+        "month",
+        "sales",
+        "sales low",
+        "sales high",
+        "sales q0.1",
+        "sales q0.5",
+        "sales sample 1",
+        "sales sample 2",
+    ]
+    assert all(line[1] == line[5] and line[2] == line[4] for line in lines[1:]) and len(lines) == 3
+    assert run("predict", out, *told, "--json") == 0
+    more = json.loads(capsys.readouterr().out)["columns"]["sales"]["more"]
+    assert [float(line[6]) for line in lines[1:]] == more["sample 1"]
+    for wrong, message in (
+        (["--quantiles", "1.5"], "quantiles is 1.5"),
+        (["--samples", "-1"], "samples is -1"),
+    ):
+        assert run("predict", out, *wrong) == 2
+        assert message in capsys.readouterr().err

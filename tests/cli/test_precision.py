@@ -190,7 +190,7 @@ def test_inspect_and_show_name_the_precision(
 ) -> None:
     assert main(["inspect", str(run / "run"), str(run / "text.txt"), "--out", str(tmp_path / "report")]) == 0
     assert "products in bf16" in capsys.readouterr().out
-    assert ", bf16</small>" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert '"precision":"bf16"' in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     content = json.loads((run / "run" / "config.json").read_text())
     assert main(["show", str(run / "run")]) == 0
     assert f"bf16 {content['provenance']['bf16']}" in capsys.readouterr().out

@@ -65,5 +65,11 @@ def test_lags_and_truncations_answer_while_a_run_is_trained(tmp_path):
             assert back["lags"]["norms"].shape[1] == 24 and back["lags"]["rest"] < 1e-12
             assert len(back["truncations"]) == 7 and np.isfinite(back["matrix"]["h"]).all()
             seen.append(back["version"]["update"])
+        reading = client.post("/api/read", text=TEXT[:200])
+        parts = [
+            client.post("/api/back", text=TEXT[:200], reading=reading["reading"], parts=[part])
+            for part in ("flow", "lags")
+        ]
+        assert all(each["version"] == reading["version"] for each in parts)
         assert seen == sorted(seen) and client.run()["step"] > seen[0] >= 2
         client.post("/api/train", action="stop")

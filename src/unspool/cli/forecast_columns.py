@@ -1,7 +1,7 @@
 """What `unspool forecast` reads and forecasts: options that are words, columns, where a history stands in time."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -48,7 +48,7 @@ def read_columns(data: Path, options: Forecasting) -> TimeTable:
     """Read the table; a column that is a number goes by its place."""
     chosen = [as_column(column) for column in options.columns] if options.columns else None
     time, series = as_column(options.time), as_column(options.series)
-    return read_timetable(data, chosen, time, options.missing, options.delimiter, series)
+    return read_timetable(data, chosen, time, options.missing, options.delimiter, series, options.dates)
 
 
 def begin_columns(table: TimeTable, options: Forecasting) -> tuple[ForecastRun, dict[str, Ensemble]]:
@@ -126,6 +126,26 @@ def forecast_columns(run: ForecastRun, table: TimeTable, level: float, steps: in
     return rows
 
 
+def more_columns(
+    run: ForecastRun, table: TimeTable, steps: int | None, levels: Sequence[float], samples: int, seed: int
+) -> dict[str, dict[str, Real]]:
+    """Return quantiles ("q0.9") and sample paths ("sample 1") of every column, by their names."""
+    found: dict[str, dict[str, Real]] = {}
+    for name, values in table.columns.items():
+        model = run.forecasters[name]
+        each: dict[str, Real] = {}
+        with about(table, name):
+            phase = _phase(run, table, name, values)
+            if levels:
+                quantiles = model.predict_quantiles(levels, steps, values.y, phase)
+                each |= {f"q{level:g}": row for level, row in zip(levels, quantiles, strict=True)}
+            if samples:
+                paths = model.sample_paths(samples, steps, values.y, phase, seed)
+                each |= {f"sample {i}": row for i, row in enumerate(paths, 1)}
+        found[name] = each
+    return found
+
+
 def _note_level(name: str, level: float, model: Forecaster) -> None:
     """Print in one line on standard error that a band holds less than its level asks for."""
     reached = model.level_reached(level)
@@ -161,12 +181,16 @@ def remembered(run: ForecastRun, name: str) -> TimeTable:
     return TimeTable(name, run.time, run.clock, columns, [], rows, run.long)
 
 
-def read_later(run: ForecastRun, data: Path, missing: str, delimiter: str | None) -> TimeTable:
+def read_later(run: ForecastRun, data: Path, options: Any) -> TimeTable:
     """Read a table as in the fit of a run; of a long table, the series that were learned."""
     time = run.time or "none"
     if run.long is None:
-        return read_timetable(data, list(run.forecasters), time, missing, delimiter)
-    table = read_timetable(data, run.long.values, time, missing, delimiter, run.long.series)
+        return read_timetable(
+            data, list(run.forecasters), time, options.missing, options.delimiter, dates=options.dates
+        )
+    table = read_timetable(
+        data, run.long.values, time, options.missing, options.delimiter, run.long.series, options.dates
+    )
     known = {name: each for name, each in table.columns.items() if name in run.forecasters}
     strange = [repr(name) for name in table.columns if name not in known]
     if not known:

@@ -4,8 +4,8 @@ The half-width at a step ahead is a quantile of the absolute errors on values th
 
     width(level) = the ⌈level (m + 1)⌉-th smallest,                                          (1)
 
-which holds `level` of exchangeable errors on average. Where values after the training part are known, the level of each step
-adapts to them, so that the share of values outside tends to 1 - level also when the errors grow:
+which holds `level` of exchangeable errors on average. Where values after the training part are known, the errors are the last
+`RECENT` ones, and the level of each step adapts, so that the share of values outside tends to 1 - level also when errors grow:
 
     level(t+1) = level(t) + γ (1[outside] - (1 - level))                                     (2)
 
@@ -24,8 +24,12 @@ from numpy.typing import NDArray
 from unspool.errors import InputError
 from unspool.kernels.arrays import Real, Whole
 
-RATE = 0.03
+RATE = 0.05
 """γ in (2)."""
+PRIOR = 5.0
+"""Seasons that the mean of all phases counts for."""
+RECENT = 150
+"""Number of errors that an adapted width is a quantile of: the last ones that are known."""
 USUAL = 0.8
 """The level of a band where none is given."""
 
@@ -107,17 +111,53 @@ def adapted_widths(errors: Real, level: float, later: Real) -> Real:
     The width at an origin depends on errors that are known there alone: of step k, those of k or more origins before.
 
     >>> adapted_widths(np.arange(1.0, 10.0)[:, None], 0.8, np.full((40, 1), 8.5))[[0, 20, 39], 0].tolist()
-    [8.0, 8.0, 9.0]
+    [8.0, 8.5, 8.5]
     """
-    ordered, counts = np.sort(errors, axis=0), (~np.isnan(errors)).sum(axis=0)
-    H, levels = later.shape[1], np.full(later.shape[1], level)
-    found = np.empty(later.shape)
-    k = np.arange(H)
-    for t in range(len(later)):
+    m, (n, H) = len(errors), later.shape
+    every, found, levels, k = (
+        np.concatenate([errors, later]),
+        np.empty(later.shape),
+        np.full(H, level),
+        np.arange(H),
+    )
+    size = min(m, RECENT)
+    for t in range(n):
         at = k[: min(t, H)]
         then = t - 1 - at, at  # the value before this origin, as it was forecast 1, 2, … steps ahead
         outside = later[then] > found[then]
-        step = np.where(np.isnan(later[then]), 0.0, RATE * (outside - (1 - level)))
-        levels[at] = np.clip(levels[at] + step, 0.0, 1.0)  # (2)
-        found[t] = _widths(ordered, counts, levels)
+        levels[at] += np.where(np.isnan(later[then]), 0.0, RATE * (outside - (1 - level)))  # (2)
+        rows = np.maximum(m + t - k, m) - size + np.arange(size)[:, None]
+        recent = every[rows, k]
+        found[t] = _widths(np.sort(recent, axis=0), (~np.isnan(recent)).sum(axis=0), levels)
     return found
+
+
+def phase_factors(errors: Real, phases: Whole, season: int) -> Real:
+    """Return the mean absolute error of each phase of a season, over that of all phases: (season,).
+
+    `errors` and `phases` are n H. A mean over c seasons counts c / (c + `PRIOR`), the mean of all phases the rest. The factors of the
+    first half of the rows must describe the second half better than ones do, by the likelihood of a Laplace distribution; else they are 1.
+
+    >>> phase_factors(np.tile([[1.0, 3.0]], (15, 1)), np.tile([[0, 1]], (15, 1)), 2).round(3).tolist()
+    [0.692, 1.308]
+    """
+    half, ones = len(errors) // 2, np.ones(max(season, 1))
+    if season < 2 or not half or np.isnan(errors[half:]).all():
+        return ones
+    first = _factors_of(errors[:half], phases[:half], season)
+    rest, factors = np.abs(errors[half:]), first[phases[half:]]
+    with np.errstate(all="ignore"):
+        gain = np.log(np.nanmean(rest)) - np.log(np.nanmean(rest / factors)) - np.mean(np.log(factors))
+    return _factors_of(errors, phases, season) if gain > 0 else ones
+
+
+def _factors_of(errors: Real, phases: Whole, season: int) -> Real:
+    size, known = np.abs(errors), ~np.isnan(errors)
+    overall = float(size[known].mean()) if known.any() else 0.0
+    if not overall > 0:
+        return np.ones(season)
+    counts = np.bincount(phases[known], minlength=season)
+    means = np.bincount(phases[known], size[known], minlength=season) / np.maximum(counts, 1)
+    seasons = (len(errors) + errors.shape[1] - 1) / season
+    share = np.where(counts > 0, seasons / (seasons + PRIOR), 0.0)
+    return np.asarray(share * means / overall + 1 - share)

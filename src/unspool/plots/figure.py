@@ -21,6 +21,8 @@ CJK_FONTS = (
     "Arial Unicode MS", "Droid Sans Fallback", "Noto Serif CJK SC", "Noto Serif CJK JP",
 )  # fmt: skip
 """Fonts with Chinese, Japanese and Korean characters; the first installed one is used."""
+UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+"""Metadata that would differ from one writing of a figure to the next."""
 CJK_FILES = re.compile(
     "Noto(Sans|Serif)CJK|SourceHanSans|wqy|PingFang|Hiragino|STHeiti|msyh|simhei|simsun", re.I
 )
@@ -71,10 +73,13 @@ def save(figure: Any, path: str | Path) -> None:
 
 def _render(figure: Any, path: str | Path) -> tuple[bytes, list[str]]:
     """Return a figure as the bytes of a file, and the characters that its fonts lack."""
+    from matplotlib import rc_context
+
     missing, content = dict[str, None](), io.BytesIO()
-    with warnings.catch_warnings(record=True) as caught:
+    kind = Path(path).suffix.lower().removeprefix(".")
+    with warnings.catch_warnings(record=True) as caught, rc_context({"svg.hashsalt": "unspool"}):
         warnings.filterwarnings("always", message="Glyph")
-        figure.savefig(content, dpi=150, format=Path(path).suffix.lower().removeprefix("."))
+        figure.savefig(content, dpi=150, format=kind, metadata=UNDATED.get(kind))
     for each in caught:
         if found := MISSING_GLYPH.match(str(each.message)):
             missing[chr(int(found[1]))] = None

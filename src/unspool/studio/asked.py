@@ -104,6 +104,8 @@ class Back(OfModel):
     """Gradients that flow back through a window of a text."""
 
     text: str
+    reading: str | None = None
+    """A reading whose model is taken: that of one update for several requests while a run is trained."""
     begin: int = 0
     tau: int = 48
     scale: float = 1.0

@@ -17,6 +17,7 @@ from unspool.data.batches.examples import Examples
 from unspool.data.encoders import TokenEncoder, ValueEncoder, as_sequences
 from unspool.data.split import split_validation
 from unspool.data.tokens.registry import make_tokenizer
+from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.model.parameters import Parameters
 from unspool.model.sequence_network import Network
@@ -53,6 +54,14 @@ class ComparedEstimator(Estimator):
         """Whether the network is trained: not where only a baseline is asked for."""
         return self.model != BASELINE
 
+    def _learn(self, X: Any, y: Any, sample_weight: Any = None) -> Examples:
+        examples = super()._learn(X, y, sample_weight)
+        if examples.weights is not None and self.model in (BASELINE, MEAN):
+            raise InputError(
+                f"model is {self.model!r} with weights of sequences: baselines take none; choose 'network' or 'best'"
+            )
+        return examples
+
     def fit_config(self, n: int) -> FitConfig:
         """Return the config of a fit on n rows."""
         given = {"epochs": self.epochs or EPOCHS}
@@ -75,7 +84,7 @@ class ComparedEstimator(Estimator):
     def choose(self, rows: Any, examples: Examples, members: list[Floats]) -> None:
         """Set `choice_`: fit the baselines, and judge all models on the rows aside."""
         config, network = self.fit_config_, self.network_
-        model = NETWORK if network.head.has_std else self.model
+        model = NETWORK if network.head.has_std or examples.weights is not None else self.model
         if config.members == 1:
             parts = [split_validation(len(examples), config.validation, config.seed)]
         else:

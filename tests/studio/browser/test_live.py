@@ -135,3 +135,19 @@ def test_a_foreign_name_that_leads_to_this_machine_is_refused(rebound, finished)
         "url => fetch(url).then(answer => answer.status, () => 'refused')", f"http://{name}:{studio.port}/main.js"
     )  # fmt: skip
     assert across == "refused"  # by the page's own policy
+
+
+def test_all_parts_of_back_in_time_come_while_a_run_is_trained(open_page, tools, tmp_path):
+    with studio(tmp_path) as client:
+        client.new(steps=10**6)
+        client.wait("training", step=2)
+        page = open_page(client, view="back")
+        tools.wait(page, "state['back.flow'] && state['back.lags'] && state['back.truncations']", 30)
+        first = tools.state(page, "back.flow")["back.flow"]["version"]["update"]
+        tools.wait(
+            page,
+            f"state['back.flow'].version.update > {first} && state['back.lags'].version.update > {first}",
+            30,
+        )
+        assert page.locator(".cuts.hushed, .lags.hushed").count() == 0
+        page.context.close()

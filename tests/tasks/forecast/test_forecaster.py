@@ -302,3 +302,42 @@ def test_a_series_of_very_small_values_is_refused() -> None:
 @pytest.mark.filterwarnings("error")
 def test_no_series_makes_numpy_warn(y: np.ndarray) -> None:
     Forecaster(horizon=6, **QUICK).fit(y).predict_interval()
+
+
+def test_quantiles_are_the_ends_of_intervals_and_paths_are_errors_that_occurred(fitted: Forecaster) -> None:
+    low, high = fitted.predict_interval(0.8)
+    found = fitted.predict_quantiles([0.1, 0.5, 0.9], 4)
+    assert found.shape == (3, 4)
+    assert (found == np.stack([low, fitted.predict(), high])[:, :4]).all()
+    paths = fitted.sample_paths(400, seed=1)
+    assert paths.shape == (400, 6) and (paths == fitted.sample_paths(400, seed=1)).all()
+    assert (paths != fitted.sample_paths(400, seed=2)).any()
+    assert fitted.residuals_ is not None
+    rows = fitted._relative(paths, fitted.history_, np.full(400, 120), fitted.fitted_)
+    centre = fitted._relative(fitted.predict()[None], fitted.history_, np.array([120]), fitted.fitted_)
+    assert (
+        np.abs(((rows - centre) / fitted._factors(np.array([120])))[:, None] - fitted.residuals_)
+        .max(axis=2)
+        .min(axis=1)
+        .max()
+        < 1e-6
+    )
+    with pytest.raises(InputError, match="quantiles is 1"):
+        fitted.predict_quantiles([1.0])
+    with pytest.raises(InputError, match="count is 0"):
+        fitted.sample_paths(0)
+    with pytest.raises(InputError, match="no errors of whole forecasts"):
+        Forecaster(horizon=6, calibration=0, **QUICK).fit(series()).sample_paths(3)
+
+
+def test_appended_values_are_taken_in_without_a_new_fit(tmp_path: Path) -> None:
+    y = series(140)
+    model = Forecaster(horizon=6, **QUICK).fit(y[:120])
+    expected, band = model.predict(history=y), model.predict_interval(history=y)
+    model.append(y[120:])
+    assert (model.predict() == expected).all() and (model.predict_interval()[1] == band[1]).all()
+    model.save(tmp_path / "run")
+    again = Forecaster.load(tmp_path / "run")
+    assert again.learned_ == 120 and (again.predict_interval()[0] == band[0]).all()
+    with pytest.raises(InputError, match="value 141 is nan"):
+        model.append([np.nan])

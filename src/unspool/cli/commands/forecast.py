@@ -1,5 +1,6 @@
 """Forecast time series with prediction intervals, compared with simple baselines."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -15,6 +16,7 @@ from unspool.cli.forecast_columns import (
     begin_columns,
     check_all,
     forecast_columns,
+    more_columns,
     read_columns,
     read_later,
     remembered,
@@ -52,7 +54,9 @@ from unspool.cli.views.forecast import (
 from unspool.cli.views.many_series import show_fit_of_many, show_scores_of_many
 from unspool.cli.workers import FEW, workers_for
 from unspool.data.series.time_table import TimeTable
+from unspool.errors import InputError
 from unspool.evaluation.intervals import check_level
+from unspool.options import whole
 from unspool.plots.forecast import draw_backtest
 from unspool.storage import run_folder
 from unspool.storage.schema import read_as
@@ -97,9 +101,21 @@ class Asked(OutputOptions):
     """Missing values: refuse, interpolate or mask."""
     delimiter: OfData[str | None] = None
     """Character between the fields [default: detected]."""
+    dates: OfData[Literal["guess", "day-first", "month-first"]] = "guess"
+    """Order of dates as 03/04/2020: day-first, month-first or guess (from all rows; an error if both fit)."""
     horizon: Annotated[int | None, Parameter(name=["--steps", "--horizon"], group=DATA)] = None
     """Number of steps to forecast [default: the horizon of the run]."""
     level: float = 0.8
+    quantiles: Annotated[
+        list[float] | None, Parameter(group="Output", negative="", consume_multiple=True)
+    ] = None
+    """Quantiles to print besides the interval, for example 0.05 0.5 0.95."""
+    samples: OfOutput[int] = 0
+    """Number of sample paths to print: forecasts with errors as they occurred together in held-out forecasts."""
+    seed: OfOutput[int] = 0
+    """Seed of the sample paths."""
+    append: OfData[Path | None] = None
+    """Table with new observations: take them into the run, without a new fit, and forecast from their end. Rows that the run has already are skipped."""
     json: OfOutput[Flag] = False
     """Print JSON instead of CSV."""
     plot: OfOutput[Path | None] = None
@@ -214,22 +230,33 @@ def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Ask
     data
         A table with the same columns: later values, or another series [default: the training series].
     """
-    check_before(None, options, inputs=[data])
+    check_before(None, options, inputs=[data, options.append])
     check_level(options.level)
+    if data is not None and options.append is not None:
+        raise InputError(
+            "append: give new observations as --append FILE or another history as DATA, not both"
+        )
     found = ForecastRun.load(run)
     note_unfinished(run, "forecast", found)
-    if data is None:
-        table = remembered(found, str(run))
-    else:
-        table = read_later(found, data, options.missing, options.delimiter)
+    if options.append is not None:
+        newer = read_later(found, options.append, options)
+        added = found.append(newer, run)
+        print(f"unspool: appended to {run}: {max(added.values()):,} steps", file=sys.stderr)
+    table = remembered(found, str(run)) if data is None else read_later(found, data, options)
     check_pictures(options, list(table.columns), data)
     rows = forecast_columns(found, table, options.level, options.horizon)
+    levels = options.quantiles or []
+    more = more_columns(
+        found, table, options.horizon, levels, whole(0)("samples", options.samples), options.seed
+    )
     draw_forecasts(options, table, rows, options.level)
     if options.json:
         columns = forecasts_as_json(table, found, options.level, rows)
+        for name, each in more.items() if any(more.values()) else ():
+            columns[name]["more"] = {key: row.tolist() for key, row in each.items()}
         print_json({"run": str(run), "level": options.level, "columns": columns})
         return
-    write_forecasts(table, rows)
+    write_forecasts(table, rows, more)
 
 
 @app.command

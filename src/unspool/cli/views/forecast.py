@@ -4,7 +4,7 @@ import csv
 import math
 import sys
 import time as clocks
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -154,23 +154,27 @@ def _long_table(table: TimeTable, rows: Forecasts, level: float) -> Table:
     return shown
 
 
-def write_forecasts(table: TimeTable, rows: Forecasts) -> None:
-    """Print forecasts as CSV: a column for each series, or of a long table a row for every series and step."""
+def write_forecasts(table: TimeTable, rows: Forecasts, more: Mapping[str, Mapping[str, Real]]) -> None:
+    """Print forecasts as CSV: columns for each series, or of a long table a row for every series and step."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    when, ends = table.time or "step", ("", " low", " high")
+    ends = ("", " low", " high", *(f" {name}" for name in next(iter(more.values()), {})))
+    when = table.time or "step"
     if table.long:
         writer.writerow([table.long.series, when, *(f"forecast{end}" for end in ends)])
         for name, row in rows.items():
             for k in range(len(row[0])):
-                writer.writerow([name, table.label(table.columns[name].end + k), *_fields(row, k)])
+                label = table.label(table.columns[name].end + k)
+                writer.writerow([name, label, *_fields((*row, *more.get(name, {}).values()), k)])
         return
     writer.writerow([when, *(f"{name}{end}" for name in rows for end in ends)])
     for k in range(len(next(iter(rows.values()))[0])):
-        fields = [field for row in rows.values() for field in _fields(row, k)]
+        fields = [
+            field for name, row in rows.items() for field in _fields((*row, *more.get(name, {}).values()), k)
+        ]
         writer.writerow([table.label(table.rows + k), *fields])
 
 
-def _fields(row: tuple[Real, Real | None, Real | None], k: int) -> list[str]:
+def _fields(row: Sequence[Real | None], k: int) -> list[str]:
     return ["" if each is None else repr(float(each[k])) for each in row]
 
 

@@ -18,27 +18,19 @@ their errors on the held-out part; the intervals are those of the answer.
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
 from unspool.baselines.forecast import ForecastBaseline
-from unspool.cells import TASK_DEFAULT, CellName
 from unspool.data.series.checks import check_series
-from unspool.data.series.season import guess_season, guess_second_season
-from unspool.data.series.transform import Transform, choose_transform
 from unspool.data.series.windows import (
     WindowSpec,
     fit_scale,
     origins_of,
-    plan_windows,
     read_windows,
     to_series,
     to_targets,
@@ -50,34 +42,25 @@ from unspool.evaluation.intervals import (
     errors_to_come,
     fewest_errors,
     level_reached,
+    phase_factors,
     quantiles,
     refuse_level,
 )
-from unspool.kernels.arrays import Precision, Real, Whole
-from unspool.kernels.memory import require_memory
-from unspool.model import options as network
-from unspool.model.memory import bytes_of_training, count_parameters
-from unspool.optimisers import options as optimisers
-from unspool.options import POSITIVE, Arguments, at_least, build, check_values, declared
-from unspool.tasks.forecast import options as o
+from unspool.kernels.arrays import Real, Whole
+from unspool.options import INSIDE_UNIT, at_least
 from unspool.tasks.forecast.answer import NETWORK, Answer, choose_answer, fit_models, mean_of
-from unspool.tasks.forecast.choose import choose_changes, season_of
 from unspool.tasks.forecast.ensemble import (
     Ensemble,
     FittedMember,
     Member,
-    MemberConfig,
     fit_member,
     fresh_network,
-    network_config,
 )
+from unspool.tasks.forecast.plan import ForecastPlan
+from unspool.tasks.forecast.scored import ScoredForecaster
 from unspool.tasks.forecast.store import ALONE, read_forecasters, write_forecasters
-from unspool.training import options as training
 from unspool.training.events import StepDone
 from unspool.training.provenance import provenance, sha256_of
-
-FEWEST = 8
-"""The smallest number of windows with their targets to learn from."""
 
 
 class Trial(NamedTuple):
@@ -89,29 +72,8 @@ class Trial(NamedTuple):
     models: dict[str, ForecastBaseline]
 
 
-@declared(network, optimisers, training, o)
-@dataclass(eq=False, repr=False, kw_only=True)
-class Forecaster(Arguments):
+class Forecaster(ForecastPlan, ScoredForecaster):
     """Forecasts a series some steps ahead; scikit-learn's conventions for arguments."""
-
-    horizon: int = 12
-    model: o.ModelName = "best"
-    season: int | str = "guess"
-    calendar: tuple[int, ...] = ()
-    power: str = "guess"
-    differences: o.Differences = "guess"
-    window: int = 0
-    cell: CellName = TASK_DEFAULT
-    hidden: int = 0
-    members: int = 0
-    steps: int = 0
-    noise: float = -1.0
-    learning_rate: float = 8e-3
-    calibration: float = 0.2
-    seed: int = 0
-    optimiser: str = "adam"
-    schedule: str = "cosine"
-    precision: Precision = "float32"
 
     unfinished_ = False
     """Whether the fit has not ended: during a fit, and of a run that is loaded before its fit has ended."""
@@ -162,12 +124,15 @@ class Forecaster(Arguments):
         self.provenance_ = provenance(sha256_of([values.tobytes()]))
         self.season_, self.change_ = layout.change.season, layout.change
         self.history_ = values
+        self.learned_ = len(values)
         self.errors_: Real | None = None
+        self.residuals_: Real | None = None
+        self.factors_: Real = np.ones(self.season_)
         self.unfinished_ = True
         self.trial_: Trial | None = None
         self.models_: dict[str, ForecastBaseline] = {}
         self.answer_: Answer = {NETWORK: 1.0}
-        z, count = layout.change.forward(values), self._calibrated(layout, len(values))
+        z, count = layout.change.forward(values), self.calibrated(layout, len(values))
         members = self.members or (4 if len(origins_of(layout, len(values))) < 5000 else 2)
         first = self._members(layout, z[:count], max(1, members // 2)) if count else []
         last = self._members(layout, z, members)
@@ -178,7 +143,7 @@ class Forecaster(Arguments):
         return Ensemble(layout, z, known, first + last)
 
     def _members(self, layout: WindowSpec, z: Real, count: int) -> list[Member]:
-        units, recipe = fit_scale(layout, z), self._recipe(layout, len(z))
+        units, recipe = fit_scale(layout, z), self.recipe(layout, len(z))
         seeds = range(self.seed, self.seed + count)
         return [Member(fresh_network(recipe, layout, seed), recipe, units, len(z), seed) for seed in seeds]
 
@@ -198,7 +163,10 @@ class Forecaster(Arguments):
         truth = np.where(known, y, np.nan)[origins[:, None] + np.arange(self.horizon)]
         self.answer_ = choose_answer(forecasts, truth, self.model)
         found = self._relative(mean_of(forecasts, self.answer_), y, origins, self.trial_.fitted)
-        self.errors_ = np.abs(self._relative(truth, y, origins, self.trial_.fitted) - found)
+        residuals = self._relative(truth, y, origins, self.trial_.fitted) - found
+        self.factors_ = phase_factors(residuals, self._phases(origins), self.season_)
+        self.residuals_ = residuals / self._factors(origins)
+        self.errors_ = np.abs(self.residuals_)
 
     def predict(self, steps: int | None = None, history: Any = None, phase: int = 0) -> Real:
         """Forecast the next steps of the training series, or of another history."""
@@ -212,6 +180,57 @@ class Forecaster(Arguments):
         values, origins = self._origin(history)
         low, high = self.interval_at(values, origins, level, phase)
         return low[0, : self._steps_ahead(steps)], high[0, : self._steps_ahead(steps)]
+
+    def predict_quantiles(
+        self, levels: Sequence[float], steps: int | None = None, history: Any = None, phase: int = 0
+    ) -> Real:
+        """Return quantiles (Q H) of the next values: the ends of intervals; the forecast itself at 0.5."""
+        values, origins = self._origin(history)
+        found = []
+        for level in levels:
+            INSIDE_UNIT("quantiles", level)
+            if level == 0.5:
+                found.append(self.predict_at(values, origins, phase)[0])
+            else:
+                found.append(
+                    self.interval_at(values, origins, round(abs(2 * level - 1), 12), phase)[int(level > 0.5)][
+                        0
+                    ]
+                )
+        return np.stack(found)[:, : self._steps_ahead(steps)]
+
+    def sample_paths(
+        self, count: int, steps: int | None = None, history: Any = None, phase: int = 0, seed: int = 0
+    ) -> Real:
+        """Return possible courses (count, H) of the next values: the forecast with the errors of held-out forecasts, each of one origin."""
+        at_least("count", count, 1)
+        values, origins = self._origin(history)
+        rows = None if self.residuals_ is None else self.residuals_[~np.isnan(self.residuals_).any(axis=1)]
+        if rows is None or not len(rows):
+            raise InputError(
+                "samples: there are no errors of whole forecasts to draw from; fit again, or a longer series"
+            )
+        fitted, z = self._ready(), self.change_.forward(values)
+        _, centre, std = read_windows(fitted.layout, fitted.units, z, origins, phase)
+        y = self._relative(self.predict_at(values, origins, phase), values, origins, fitted)
+        drawn = (
+            y
+            + self._factors(origins, phase)
+            * rows[np.random.default_rng([seed, 6]).integers(len(rows), size=count)]
+        )
+        found = [
+            to_series(fitted.layout, fitted.units, z, origins, centre, std, row[None])[0] for row in drawn
+        ]
+        return self.change_.inverse(np.stack(found))[:, : self._steps_ahead(steps)]
+
+    def append(self, y: Any) -> Self:
+        """Take in observations that follow the series, without a new fit: later forecasts start after them."""
+        self._ready()
+        added = np.asarray(y, np.float64)
+        check_series(np.concatenate([self.history_, added]), "the series with the new values")
+        self._check_power(added)
+        self.history_ = np.concatenate([self.history_, added])
+        return self
 
     def predict_at(self, values: Real, origins: Whole, phase: int = 0) -> Real:
         """Forecast from many origins of a series at once, n H; each from values[:origin] only."""
@@ -239,6 +258,13 @@ class Forecaster(Arguments):
             else:
                 found[name] = models[name].forecast(values, origins, self.horizon, phase)
         return found
+
+    def _phases(self, origins: Whole, phase: int = 0) -> Whole:
+        return np.asarray((origins[:, None] + phase + np.arange(self.horizon)) % len(self.factors_))
+
+    def _factors(self, origins: Whole, phase: int = 0) -> Real:
+        """Return the size of the errors (n H) at the phases of the season that are forecast."""
+        return np.asarray(self.factors_[self._phases(origins, phase)])
 
     def _relative(self, y: Real, values: Real, origins: Whole, fitted: FittedMember) -> Real:
         """Return forecasts or true values (n H) in the units of the windows before them."""
@@ -279,17 +305,18 @@ class Forecaster(Arguments):
     def _widths(self, values: Real, origins: Whole, level: float, phase: int) -> Real:
         """Return the half-widths (n H) in units of the windows; after the training series, they adapt to the errors since then."""
         assert self.errors_ is not None
-        n, last = len(self.history_), int(max(origins))
-        widths = np.tile(quantiles(self.errors_, level), (len(origins), 1))
-        if phase or last <= n or not np.array_equal(values[:n], self.history_):
+        n, last = self.learned_, int(max(origins))
+        factors = self._factors(origins, phase)
+        widths = factors * quantiles(self.errors_, level)
+        if phase or last <= n or not np.array_equal(values[:n], self.history_[:n]):
             return widths
         every = np.arange(n, last + 1)
         padded = np.pad(values[:last], (0, self.horizon), constant_values=np.nan)
         found = self._relative(self.predict_at(values, every), values, every, self.fitted_)
         truth = self._relative(padded[every[:, None] + np.arange(self.horizon)], values, every, self.fitted_)
-        adapted = adapted_widths(self.errors_, level, np.abs(truth - found))
+        adapted = adapted_widths(self.errors_, level, np.abs(truth - found) / self._factors(every))
         after = origins >= n
-        widths[after] = adapted[origins[after] - n]
+        widths[after] = factors[after] * adapted[origins[after] - n]
         return widths
 
     def level_reached(self, level: float = USUAL) -> float | None:
@@ -301,7 +328,7 @@ class Forecaster(Arguments):
         """Raise where a series cannot be learned, or its interval cannot have the level, before anything is learned."""
         values = check_series(y, "the series")
         known = np.ones(len(values), bool) if scored is None else np.asarray(scored, bool)
-        if count := self._calibrated(self.plan(values), len(values)):
+        if count := self.calibrated(self.plan(values), len(values)):
             refuse_level(level, errors_to_come(known, count, self.horizon))
 
     def _ready(self) -> FittedMember:
@@ -317,12 +344,15 @@ class Forecaster(Arguments):
         )
         if len(values) < reach:
             raise InputError(f"the history has {len(values)} values; this model reads the last {reach}")
+        self._check_power(values)
+        return values, np.array([len(values)])
+
+    def _check_power(self, values: Real) -> None:
         if self.change_.power != "none" and values.min() < (1e-300 if self.change_.power == "log" else 0):
             raise InputError(
                 f"the history has the value {values.min():g}; this model takes its {self.change_.power}, which needs "
                 f"values {'above 0' if self.change_.power == 'log' else 'of 0 or more'}"
             )
-        return values, np.array([len(values)])
 
     def _steps_ahead(self, steps: int | None) -> int:
         if steps is not None and at_least("steps", steps, 1) > self.horizon:
@@ -330,95 +360,3 @@ class Forecaster(Arguments):
                 f"steps is {steps}; this model was fitted for 1 … {self.horizon}: fit again with that horizon"
             )
         return self.horizon if steps is None else steps
-
-    def plan(self, values: Real) -> WindowSpec:
-        """Choose season, transform and window for a series; raise where it is too short."""
-        check_values(self, self.get_params())
-        POSITIVE("learning_rate", self.learning_rate)
-        if self.horizon >= len(values):
-            raise InputError(
-                f"horizon is {self.horizon}, longer than the series, which has {len(values)} values"
-            )
-        if self.window >= len(values):
-            raise InputError(
-                f"window is {self.window:,}; expected fewer values than the series has, which are {len(values):,}"
-            )
-        seasons = (
-            [guess_season(values), 1, *self.calendar]
-            if self.season == "guess"
-            else [self._season(len(values))]
-        )
-        fixed = self.power != "guess" or self.differences != "guess"
-        given = (lambda change: self._given(change, values)) if fixed else None
-        self.changes_ = choose_changes(values, self.horizon, seasons, given)
-        season = season_of(self.changes_)
-        change = choose_transform(values, season)
-        if fixed:
-            change = self._given(change, values)
-        second = guess_second_season(values, season)
-        layout = self._layout(change, second, len(values))
-        if len(origins_of(layout, len(values))) < FEWEST:
-            need = next(n for n in itertools.count(len(values)) if self._enough(change, second, n))
-            raise InputError(
-                f"the series has {len(values)} values; {f'a season of {season} and ' if season > 1 else ''}"
-                f"a horizon of {self.horizon} need{'s' if season == 1 else ''} {need}"
-            )
-        self._require_memory(layout, len(values))
-        return layout
-
-    def _require_memory(self, layout: WindowSpec, count: int) -> None:
-        """Raise where networks and windows do not fit into memory."""
-        recipe, steps = self._recipe(layout, count), layout.length // layout.fold
-        config = network_config(recipe, layout).encoder
-        windows = (
-            24 * len(origins_of(layout, count)) * steps * layout.inputs
-        )  # float64, float32 and one copy between
-        networks = bytes_of_training(config, recipe.batch_size, steps) + 8 * (
-            self.members or 4
-        ) * count_parameters(config)
-        require_memory(
-            windows + networks,
-            f"a forecaster with hidden {recipe.hidden:,} and a window of {layout.length:,} over {count:,} values",
-            "choose a smaller hidden or window",
-        )
-
-    def _layout(self, change: Transform, second: int, values: int) -> WindowSpec:
-        layout = plan_windows(change, second, self.horizon, values)
-        if self.window:
-            length = max(layout.fold, self.window // layout.fold * layout.fold)
-            layout = dataclasses.replace(layout, length=length)
-        return layout
-
-    def _enough(self, change: Transform, second: int, values: int) -> bool:
-        return len(origins_of(self._layout(change, second, values), values)) >= FEWEST
-
-    def _season(self, count: int) -> int:
-        if (
-            not isinstance(self.season, Integral)
-            or isinstance(self.season, bool)
-            or not 1 <= self.season <= count // 2
-        ):
-            raise InputError(
-                f"season is {self.season!r}; expected guess, or 1 … {count // 2} for {count} values: two seasons at least"
-            )
-        return int(self.season)
-
-    def _given(self, change: Transform, values: Real) -> Transform:
-        power = change.power if self.power == "guess" else self.power
-        if power not in ("none", "root", "log"):
-            raise InputError(f"power is {power!r}; expected guess, none, root or log")
-        if (power == "log" and values.min() <= 0) or (power == "root" and values.min() < 0):
-            raise InputError(f"power is {power!r}, but the series has the value {values.min():g}")
-        d, D = (change.d, change.D) if isinstance(self.differences, str) else self.differences
-        if not {d, D} <= {0, 1} or (D and change.season == 1):
-            raise InputError(f"differences are {(d, D)}; expected 0 or 1 each, the second only with a season")
-        return Transform(power, d, D, change.season)  # type: ignore[arg-type]
-
-    def _calibrated(self, layout: WindowSpec, count: int) -> int:
-        """Return the number of values of the first training; 0 where too few would remain."""
-        kept = count - max(layout.horizon + 8, round(self.calibration * count))
-        enough = len(origins_of(layout, kept)) >= FEWEST
-        return kept if self.calibration > 0 and enough else 0
-
-    def _recipe(self, layout: WindowSpec, count: int) -> MemberConfig:
-        return build(MemberConfig, self).chosen(len(origins_of(layout, count)), count)

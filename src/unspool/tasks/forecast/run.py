@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from unspool.data.series.time_index import TimeIndex
-from unspool.data.series.time_table import LongFormat
-from unspool.errors import FileError
+from unspool.data.series.time_table import LongFormat, TimeTable
+from unspool.errors import FileError, InputError
 from unspool.kernels.arrays import Floats
 from unspool.model.sequence_network import Network
 from unspool.storage import run_folder
@@ -24,6 +24,7 @@ from unspool.tasks.forecast.store import (
     ForecastWriter,
     describe_column,
     read_forecasters,
+    write_appended,
     write_forecasters,
 )
 from unspool.training.checkpoint import CheckpointPolicy
@@ -57,6 +58,28 @@ class ForecastRun:
         """Read all forecasters of a run."""
         return cls(*read_forecasters(Forecaster, path))
 
+    def append(self, table: TimeTable, path: str | Path) -> dict[str, int]:
+        """Append the rows of a table that come after the series to them, here and in the run; return how many, by name."""
+        added = {}
+        for name, values in table.columns.items():
+            model, begin = self.forecasters[name], (self.begins or {}).get(name, 0)
+            first, end = values.begin + _first_step(self, table), begin + len(model.history_)
+            if first > end:
+                raise InputError(
+                    f"{table.name}: {name!r} begins at {table.label(values.begin)}, {first - end:,} steps after the last value of "
+                    f"the run; expected the next step"
+                )
+            later = values.y[end - first :] if self.clock else values.y
+            added[name] = len(later)
+            if len(later):
+                model.append(later)
+        if not any(added.values()):
+            raise InputError(
+                f"{table.name}: no row comes after the series of the run; there is nothing to append"
+            )
+        write_appended(self.forecasters, path)
+        return added
+
     def create(self, path: str | Path, ensembles: Mapping[str, Ensemble], more: Mapping[str, Any]) -> None:
         """Write a new run before the first update; `more` goes into its config."""
         state = next(iter(ensembles.values())).state(0)
@@ -64,6 +87,18 @@ class ForecastRun:
             self.forecasters, path, more, time=self.time, clock=self.clock, begins=self.begins, long=self.long,
             state=state,
         )  # fmt: skip
+
+
+def _first_step(run: ForecastRun, table: TimeTable) -> int:
+    """Return the step of a table's first row, counted as in the run."""
+    if run.clock is None or table.clock is None:
+        return 0
+    number = run.clock.numbers([table.label(0)])[0]
+    if number is None or table.clock.step != run.clock.step:
+        raise InputError(
+            f"{table.name}: its times do not go in the steps of the run, which begin at {run.clock.begin!r}"
+        )
+    return number
 
 
 def load_forecasts(path: str | Path) -> Forecaster | ForecastRun:

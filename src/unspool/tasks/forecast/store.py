@@ -111,6 +111,8 @@ class Column(TypedDict):
     network: SequenceConfig
     members: int
     models: NotRequired[StoredModels]
+    learned: NotRequired[int]
+    """The number of values that were learned; later ones were appended."""
 
 
 class ForecastConfig(TypedDict):
@@ -186,13 +188,16 @@ def describe_column(model: Any) -> dict[str, Any]:
         "units": {"mean": fitted.units.mean, "spread": fitted.units.std},
         "network": fitted.networks[0].config.to_json(),
         "members": len(fitted.networks),
+        "learned": model.learned_,
     } | ({"models": stored(model.models_, model.answer_)} if model.models_ else {})
 
 
 def _arrays(model: Any) -> dict[str, Any]:
     fitted = model.fitted_
     arrays: dict[str, Any] = {"history": model.history_, "sizes": fitted.units.sizes}
-    if model.errors_ is not None:
+    if model.residuals_ is not None:
+        arrays |= {"residuals": model.residuals_, "factors": model.factors_}
+    elif model.errors_ is not None:
         arrays["errors"] = model.errors_
     for i, network in enumerate(fitted.networks):
         arrays |= {f"{i}.{name}": array for name, array in network.parameters.items()}
@@ -206,14 +211,22 @@ def _restored(model: Any, column: Column, arrays: Mapping[str, Any], path: Path)
     sizes = tensors.check_array(arrays, "sizes", (H,), path, np.float64)
     if len(history) < layout.reach or not (sizes > 0).all():
         raise FileError(f"{path}: damaged or manipulated: history or sizes does not fit the rest of the run")
-    errors = None
-    if "errors" in arrays:
+    errors, residuals, factors = None, None, np.ones(layout.change.season, np.float64)
+    if "residuals" in arrays:
+        residuals = tensors.check_array(arrays, "residuals", (None, H), path, np.float64, finite=False)
+        errors = np.abs(residuals)
+        factors = tensors.check_array(arrays, "factors", factors.shape, path, np.float64)
+    elif "errors" in arrays:  # of an earlier version
         errors = tensors.check_array(arrays, "errors", (None, H), path, np.float64, finite=False)
+    learned = column.get("learned", len(history))
+    if not 0 < learned <= len(history):
+        raise FileError(f"{path}: damaged or manipulated: learned is {learned} of {len(history)} values")
     networks = []
     for i in range(column["members"]):
         own = {key.partition(".")[2]: array for key, array in arrays.items() if key.startswith(f"{i}.")}
         networks.append(network_from(config, own, path))
-    model.history_, model.errors_, model.trial_ = history, errors, None
+    model.history_, model.errors_, model.residuals_, model.trial_ = history, errors, residuals, None
+    model.learned_, model.factors_ = learned, factors
     model.season_, model.change_ = layout.change.season, layout.change
     model.models_, model.answer_ = {}, {NETWORK: 1.0}
     if (models := column.get("models")) is not None:
@@ -225,3 +238,19 @@ def _restored(model: Any, column: Column, arrays: Mapping[str, Any], path: Path)
         layout, WindowScale(column["units"]["mean"], column["units"]["spread"], sizes), networks
     )
     return model
+
+
+def write_appended(forecasters: Mapping[str, Any], path: str | Path) -> None:
+    """Write the series of a run again, after values were appended to them."""
+    folder = Path(path)
+    with RunLog(folder / run_folder.LOG) as log:
+        columns = {name: describe_column(model) for name, model in forecasters.items()}
+        run_folder.write_config(folder, KIND, run_folder.read_config(folder, KIND) | {"columns": columns})
+        writer = ForecastWriter(folder, log, forecasters)
+        writer.save_networks()
+        writer.add(
+            {
+                "event": "appended",
+                "values": {name: len(each.history_) - each.learned_ for name, each in forecasters.items()},
+            }
+        )
