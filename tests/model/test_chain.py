@@ -80,6 +80,13 @@ def test_the_gradient_is_that_of_finite_differences() -> None:
         )
 
 
+def test_padding_of_any_length_is_harmless() -> None:
+    o = np.zeros((400, 2, 20), np.float32)
+    chain = forward_backward(o, np.zeros((20, 20), np.float32), np.array([400, 1], np.int32), native)
+    np.testing.assert_allclose(chain.log_Z, [400 * np.log(20), np.log(20)], rtol=1e-5)
+    np.testing.assert_allclose(chain.pairs.sum(), 399, rtol=1e-4)
+
+
 def test_a_row_does_not_depend_on_the_batch() -> None:
     o, own = SCORES.astype(np.float32), A.astype(np.float32)
     whole = forward_backward(o, own, LENGTHS, native)

@@ -46,7 +46,7 @@ def forward_backward(o: Floats, A: Floats, lengths: Ids, backend: Backend) -> Ch
     for t in range(tau):
         here = e[t] if t == 0 else _product(alpha[t - 1], M, backend) * e[t]
         c[t] = np.where(alive[t], np.maximum(np.cumsum(here, axis=1)[:, -1], TINY), 1.0)
-        alpha[t] = here / c[t][:, None]  # (2)
+        alpha[t] = np.where(alive[t][:, None], here / c[t][:, None], 0.0)  # (2)
     beta, right = np.ones((tau, B, K)), np.zeros((tau, B, K))
     for t in range(tau - 1, 0, -1):
         right[t] = np.where(alive[t][:, None], e[t] * beta[t] / c[t][:, None], 0.0)
