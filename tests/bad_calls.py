@@ -54,6 +54,7 @@ BASES: dict[str, list[str]] = {
     "forecast fit": ["sales.csv", "--out", "NEW", *FAST, "--members", "1"],
     "forecast predict": ["forecast"],
     "forecast backtest": ["sales.csv", *FAST, "--members", "1"],
+    "sweep": ["sweep.toml", "--out", "NEW"],
     "stats": ["story.txt"],
     "inspect": ["language", "small.txt", "--out", "NEW"],
     "graph": ["--hidden", "3", "--tau", "2"],
@@ -80,7 +81,7 @@ INPUTS = [("", True), ("no-such-file", True), ("empty.txt", False), ("noise.bin"
           ("language", False), ("n" * 300, True), ("story.txt/x", True), ("/dev/null", False)]  # fmt: skip
 MADE = {"--cache"}
 """Options that name a folder to be made."""
-WRITTEN = {"--out", "--plot", "--picture", "--weights", "--save-state"}
+WRITTEN = {"--out", "--plot", "--picture", "--weights", "--save-state", "--per-line", "--per-token"}
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,10 @@ def make_files(folder: Path) -> None:
     )
     months = [f"{2000 + t // 12}-{1 + t % 12:02},{20 + t % 12 + t % 5}" for t in range(96)]
     write("sales.csv", "\n".join(["month,sales", *months]) + "\n")
+    write(
+        "sweep.toml",
+        'command = "classify fit names.csv"\n[options]\nsteps = 2\nhidden = 4\n[grid]\nseed = [0]\n',
+    )
     write("empty.txt", "")
     (folder / "noise.bin").write_bytes(bytes((i * i * 31 + 7 * i) % 256 for i in range(3000)))
     (folder / "folder").mkdir()

@@ -29,7 +29,7 @@ def walk(command: App, name: str = "") -> Iterator[str]:
 COMMANDS = list(walk(app))
 QUIET = {
     name for name in COMMANDS
-    if name.split()[-1] in ("fit", "predict", "backtest", "train", "resume", "evaluate", "compress", "decompress", "inspect", "demo", "turing", "check-gradients")
+    if name.split()[-1] in ("fit", "predict", "backtest", "train", "resume", "evaluate", "compress", "decompress", "inspect", "demo", "turing", "check-gradients", "sweep")
 }  # fmt: skip
 
 

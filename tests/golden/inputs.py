@@ -8,6 +8,7 @@ from pathlib import Path
 SYLLABLES = ["ka", "lo", "mi", "ne", "ru", "sha", "ti", "vo", "wen", "zu"]
 GREEK, IRISH = ("ou", "is", "akis"), ("O'", "Mc", "Fitz")
 TAGS = {"dogs": "N", "cats": "N", "run": "V", "sleep": "V", "now": "R", "fast": "R", "the": "D"}
+SWEEP = 'command = "classify fit names.csv"\n[options]\nsteps = 4\nhidden = 5\n[grid]\nseed = [0, 1]\n'
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 
 
@@ -38,6 +39,7 @@ def contents() -> dict[str, str]:
         "vectors.csv": vectors(60),
         "sales.csv": sales(84, columns=1),
         "two.csv": sales(84, columns=2),
+        "seeds.toml": SWEEP,
     }
 
 

@@ -57,6 +57,7 @@ CALLS = {
     "forecast fit": f"forecast fit two.csv --out sales {FIT} --members 1",
     "forecast predict": "forecast predict sales --steps 2",
     "forecast backtest": f"forecast backtest sales.csv --test 24 {FIT} --members 1",
+    "sweep": "sweep seeds.toml --out seeds --workers 1",
     "check-gradients": "check-gradients --hidden 4 --values 3",
     "turing": "turing builtin:increment 1011",
     "runs": "runs run who sales",

@@ -1,6 +1,7 @@
 """Choose how many processes a command with many jobs starts."""
 
 import sys
+from dataclasses import replace
 
 from unspool.cli.options import WorkerOptions
 from unspool.kernels.native import kernel_info
@@ -10,11 +11,11 @@ FEW = 8
 """Up to so many jobs are done one after the other, unless --workers is given."""
 
 
-def workers_for(jobs: int, options: WorkerOptions) -> Workers:
-    """Return the workers of a command; print a note if there could be more of them with joblib."""
-    threads = kernel_info()["threads"] if jobs > FEW else 1
-    count = min(threads, jobs) if options.workers is None else options.workers
-    wanted = Workers(count, options.backend)
+def workers_for(jobs: int, options: WorkerOptions, few: int = FEW) -> Workers:
+    """Return the workers of a command, by default one if there are few jobs; print a note if joblib is missing for more."""
+    threads = kernel_info()["threads"] if jobs > few else 1
+    asked = Workers(threads if options.workers is None else options.workers, options.backend)
+    wanted = replace(asked, count=min(asked.count, jobs))
     if wanted.alone or joblib_is_installed():
         return wanted
     print(f"unspool: {MORE}", file=sys.stderr)

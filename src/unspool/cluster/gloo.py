@@ -12,6 +12,9 @@ import numpy as np
 from unspool.cluster.transport import Bytes
 from unspool.errors import InputError, MissingExtra, ProcessLost
 
+CONNECT = 300.0
+"""Seconds in which all processes must have started: imports can take long on a busy machine."""
+
 
 class Gloo:
     """The processes of a job of torchrun, found by its environment: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT."""
@@ -21,13 +24,20 @@ class Gloo:
     def __init__(self, timeout: float) -> None:
         try:
             import torch
-            from torch import distributed as dist
+            from torch import distributed
         except ImportError:
             raise MissingExtra("torchrun needs the extra: pip install 'unspool[torch]'") from None
         torch.set_num_threads(1)  # it copies bytes; the cores are for the kernels
+        dist: Any = distributed
         self._torch, self._dist = torch, dist
         try:
-            dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))
+            patience = timedelta(seconds=max(timeout, CONNECT))
+            store, rank, size = next(dist.rendezvous("env://", timeout=patience))
+            # torchrun keeps the store when it starts the processes again: addresses of the last attempt would be found in it
+            attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+            store = dist.PrefixStore(f"unspool-{attempt}", store)
+            dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=patience)
+            self._own = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
         except (RuntimeError, ValueError) as error:
             where = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
             reason = " ".join(str(error).split())
@@ -63,6 +73,16 @@ class Gloo:
 
     def _call(self, function: Any, *args: Any) -> None:
         try:
-            function(*args)
+            function(*args, group=self._own)
         except RuntimeError as error:
-            raise ProcessLost(" ".join(str(error).split())[:200]) from None
+            raise ProcessLost(_reason(str(error))) from None
+
+
+def _reason(text: str) -> str:
+    """Return what gloo says, without the place in its source.
+
+    >>> _reason("[/a/pair.cc:537] Read error [127.0.0.1]:21738: Connection reset by peer. This is typically caused by …")
+    'Read error [127.0.0.1]:21738: Connection reset by peer'
+    """
+    text = " ".join(text.split())
+    return text[text.find("] ") + 2 if text.startswith("[") else 0 :].split(". This is")[0][:120]

@@ -7,6 +7,7 @@ from unspool.lazy import lazy_names
 
 _TABLE = """
 torch.modules     GRU LSTM RNN
+torch.replace     accelerate explain restore
 torch.state_dict  from_torch gradient_to_torch load_torch save_torch to_torch
 """
 if not TYPE_CHECKING:  # a type checker would take any name for one that exists
@@ -22,15 +23,19 @@ if not TYPE_CHECKING:  # a type checker would take any name for one that exists
             raise MissingExtra(f"unspool.torch.{name} needs PyTorch: pip install unspool[torch]") from error
 else:
     from unspool.torch.modules import GRU, LSTM, RNN
+    from unspool.torch.replace import accelerate, explain, restore
     from unspool.torch.state_dict import from_torch, gradient_to_torch, load_torch, save_torch, to_torch
 
 __all__ = [
     "GRU",
     "LSTM",
     "RNN",
+    "accelerate",
+    "explain",
     "from_torch",
     "gradient_to_torch",
     "load_torch",
+    "restore",
     "save_torch",
     "to_torch",
 ]

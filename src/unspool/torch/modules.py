@@ -6,14 +6,15 @@ passed to PyTorch's own code, which also raises its own errors.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from torch.autograd import forward_ad
 from torch.nn.utils.rnn import PackedSequence
 
 import torch
 from torch import Tensor, nn
-from unspool.torch.operator import recurrent_layer
+from unspool.torch.operator import array, follow_threads, recurrent_layer, tensor
+from unspool.torch.stream import Steps, packed_steps, zero_state
 
 Given = Tensor | PackedSequence
 States = list[tuple[Tensor, Tensor | None]]
@@ -23,6 +24,8 @@ States = list[tuple[Tensor, Tensor | None]]
 class Recurrent(nn.RNNBase):
     """What the three modules share: the choice between the engine and PyTorch, and the layers of one call."""
 
+    _steps: Steps | None = None
+    """The weights that `freeze` has packed."""
     own: ClassVar[type[nn.RNNBase]]
     """PyTorch's module, whose code computes what the engine does not cover."""
 
@@ -42,6 +45,44 @@ class Recurrent(nn.RNNBase):
         if return_states:
             raise ValueError(f"return_states: not available here, {self.why_not(input, hx, bf16)}")
         return self.own.forward(self, input, hx)
+
+    def freeze(self, frozen: bool = True) -> Self:
+        """Pack the weights once for `step`, until they are frozen again or released with `freeze(False)`.
+
+        Copies, pickles and `state_dict` have the parameters only.
+        """
+        if frozen and (reason := why_not_ever(self)):
+            raise ValueError(f"freeze: not available, because {reason}")
+        self._steps = packed_steps(self) if frozen else None
+        return self
+
+    def step(self, x: Tensor, state: Any = None) -> tuple[Tensor, Any]:
+        """Return the output and the state after one step: x is (X,) or (B, X), the state that of `forward`.
+
+        The weights are those of the last `freeze`; a module that is not frozen is frozen first. No gradients.
+        """
+        steps = self._steps or self.freeze()._steps
+        assert steps is not None
+        follow_threads()
+        alone, long = x.dim() == 1, self.mode == "LSTM"
+        rows = array(x[None] if alone else x)
+        if state is None:
+            h = zero_state(self, len(rows))
+            s = h if long else None
+        else:
+            h, s = (array(state[0]), array(state[1])) if long else (array(state), None)
+            h, s = (h[:, None], None if s is None else s[:, None]) if alone else (h, s)
+        after, after_s = map(tensor, steps.step(rows, h, s))
+        y = after[-1]
+        if alone:
+            y, after, after_s = y[0], after[:, 0], after_s[:, 0] if long else after_s
+        return y, (after, after_s) if long else after
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes for a copy or a pickle, without packed weights."""
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[no-untyped-call]
+        state.pop("_steps", None)
+        return state
 
     def why_not(self, input: Given, hx: Any = None, bf16: bool = False) -> str | None:
         """Return why the engine does not compute this call, or None: it does."""

@@ -58,7 +58,7 @@ def segment_of(message: Message, state: State | None) -> Segment:
 def batch_message(batch: SequenceBatch, rows: slice) -> Content:
     """Return the arrays of some rows of a batch of sequences."""
     own = batch.part(rows)
-    arrays = {name: getattr(own, name) for name in ("x", "lengths", "y", "target_lengths", "rows")}
+    arrays = {name: getattr(own, name) for name in ("x", "lengths", "y", "target_lengths", "rows", "weights")}
     return {}, {name: np.asarray(array) for name, array in arrays.items() if array is not None}
 
 
@@ -66,7 +66,12 @@ def batch_of(message: Message) -> SequenceBatch:
     """Return the batch of a message."""
     arrays = message.arrays
     return SequenceBatch(
-        arrays["x"], arrays["lengths"], arrays.get("y"), arrays.get("target_lengths"), arrays["rows"]
+        arrays["x"],
+        arrays["lengths"],
+        arrays.get("y"),
+        arrays.get("target_lengths"),
+        arrays["rows"],
+        arrays.get("weights"),
     )
 
 

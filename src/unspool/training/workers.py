@@ -85,8 +85,6 @@ def joblib_is_installed() -> bool:
 def _in_a_worker(work: Callable[[Job], Result], i: int, job: Job, owner: int | None) -> tuple[int, Result]:
     """Run a job with one thread; Ctrl-C is for the process that started the workers, the `owner`."""
     set_threads(1)
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
     if owner is not None:
         _end_with(owner)
     return i, work(job)
@@ -94,7 +92,12 @@ def _in_a_worker(work: Callable[[Job], Result], i: int, job: Job, owner: int | N
 
 @cache
 def _end_with(owner: int) -> None:
-    """End this process when its owner has ended: a killed process cannot end its workers."""
+    """Take no signals from the owner's terminal, and end this process when its owner has ended.
+
+    A killed process cannot end its workers.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == owner:

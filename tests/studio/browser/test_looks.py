@@ -1,6 +1,7 @@
 """Every view paints in both languages and themes, at 360 to 2,560 px, without errors; axe finds nothing serious at 1,280 px."""
 
 import gzip
+import re
 
 import pytest
 
@@ -90,6 +91,16 @@ def test_the_dictionaries_have_equal_keys_and_values(open_page, finished):
         for key, text in words["en"].items():
             fields = [sorted(set(_fields(each))) for each in (text, words["zh"][key])]
             assert fields[0] == fields[1], (name, key)
+
+
+def test_no_word_is_given_twice():
+    for path in sorted((PAGE / "words").glob("*.js")):
+        for part in path.read_text().split("zh: {"):
+            keys = re.findall(r"(?:^|[,{] ?|\n\s*)(\w+): [\"`]", part)
+            assert len(keys) == len(set(keys)), (
+                path.name,
+                sorted({key for key in keys if keys.count(key) > 1}),
+            )
 
 
 def _fields(text):

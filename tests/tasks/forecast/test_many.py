@@ -66,7 +66,7 @@ def test_the_run_has_the_same_bits_for_one_worker_and_two(data: Path, alone: Pat
 def test_each_series_has_the_bits_of_a_forecaster_of_its_own(data: Path, alone: Path) -> None:
     found = ForecastRun.load(alone).forecasters
     for name, values in list(read_timetable(data, series="id").columns.items())[:3]:
-        model = Forecaster(steps=6, hidden=4, members=2, horizon=4, calendar=(12,)).fit(values.y)
+        model = Forecaster(**found[name].get_params()).fit(values.y)
         assert model.predict().tolist() == found[name].predict().tolist()
         assert [end.tolist() for end in model.predict_interval()] == [
             end.tolist() for end in found[name].predict_interval()

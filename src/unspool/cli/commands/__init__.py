@@ -18,6 +18,7 @@ COMMANDS = {
     "translate": "app",
     "generate-from": "app",
     "forecast": "app",
+    "sweep": "sweep",
     "stats": "stats",
     "inspect": "inspect_command",
     "graph": "graph",

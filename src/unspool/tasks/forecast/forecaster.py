@@ -56,6 +56,7 @@ from unspool.tasks.forecast.ensemble import (
     fresh_network,
 )
 from unspool.tasks.forecast.plan import ForecastPlan
+from unspool.tasks.forecast.scored import ScoredForecaster
 from unspool.tasks.forecast.store import ALONE, read_forecasters, write_forecasters
 from unspool.training.events import StepDone
 from unspool.training.provenance import provenance, sha256_of
@@ -70,7 +71,7 @@ class Trial(NamedTuple):
     models: dict[str, ForecastBaseline]
 
 
-class Forecaster(ForecastPlan):
+class Forecaster(ForecastPlan, ScoredForecaster):
     """Forecasts a series some steps ahead; scikit-learn's conventions for arguments."""
 
     unfinished_ = False

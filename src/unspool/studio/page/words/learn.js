@@ -21,7 +21,7 @@ export const words = {
     norm: "梯度范数", normLabel: "裁剪前的梯度范数随更新的变化", normTitle: "‖∇‖", clipped: "裁剪 {clip}",
     pace: "速度", rate: "词元每秒", left: "剩余时间", spent: "已用时间", best: "最好的留出损失", atUpdate: "第 {u} 次更新", score: "测试集", perplexity: "困惑度", mixture: "与 n 元语法混合",
     text: "文本", tokens: "词元：训练、留出、测试", vocabulary: "词表", parameters: "参数", recipe: "批量、窗口、BPTT", optimiser: "优化器、调度", command: "在终端里做同样的训练",
-    samples: "它写的文字", samplesNone: "模型验证时，样本出现在这里。", sampleAt: "第 {u} 次更新", sampleTable: "训练途中写出的样本", sample: "样本",
+    samples: "生成的样本", samplesNone: "每次验证时生成的样本会显示在这里。", sampleAt: "第 {u} 次更新", sampleTable: "训练途中生成的样本", sample: "样本",
     tableCurve: "每次更新的损失与梯度范数", train: "滑动平均", valid: "留出", seconds: "秒", tablePoints: "留出损失", bestMark: "最好", yes: "是", no: "",
   },
 };
