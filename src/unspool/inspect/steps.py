@@ -3,7 +3,7 @@
     x(1) … x(t) ─▶ model ─▶ prediction after t steps,   t = 1 … τ
 
 A model with one output is asked for the output of every beginning of the sequence; one with an output per step gives
-that of step t. After the last step, the prediction is that of the whole sequence, to the bit.
+that of step t. After the last step, the prediction is bit-identical to that of the whole sequence.
 """
 
 from __future__ import annotations
@@ -154,8 +154,9 @@ def _cutter(model: Estimator, row: Any) -> Callable[[int], Any]:
     coder = model.coder_
     if not isinstance(row, str) or not isinstance(coder, TokenEncoder):
         return lambda t: row[:t]
-    tokens = list(make_tokenizer(coder.tokens).encode_text(row))
-    return lambda t: tokens[:t]
+    tokenizer = make_tokenizer(coder.tokens)
+    tokens = list(tokenizer.encode_text(row))
+    return lambda t: row if t == len(tokens) else tokenizer.decode(tokens[:t])
 
 
 def _plain(truth: Any) -> Any:
