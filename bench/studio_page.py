@@ -26,10 +26,11 @@ import('/state.js').then(({ state, set, watch }) => {
     channel.port2.postMessage(0);
   };
   // milliseconds from act() to the paint of the first frame for which done(state, value before) holds
-  window.timed = (act, done, key) => new Promise((ready) => {
+  window.timed = (act, done, key) => new Promise((ready, failed) => {
     const before = state[key];
     const begin = performance.now();
     const end = watch(() => done(state, before) && (end(), painted((now) => ready(now - begin))));
+    setTimeout(() => failed(new Error(`${key} did not change in a minute`)), 60000);
     act(state, set);
   });
   window.keys = [];
@@ -54,7 +55,8 @@ import('/state.js').then(({ state, set, watch }) => {
   });
 })
 """
-NEW = "(state, before) => state['{0}'] && state['{0}'] !== before"
+NEW = "(state, before) => state['{0}'] && {1}"
+OTHER = "state['{0}'].{1} !== before?.{1}"
 
 
 @contextmanager
@@ -86,7 +88,10 @@ def wait(page: Any, condition: str, seconds: float = 120) -> None:
 
 def key_waits(page: Any, text: str, place: int, count: int) -> list[float]:
     """Return the wait for each key at a place of a text."""
-    page.evaluate("text => import('/state.js').then(({ set }) => set({ text, edits: [], t: 0 }))", text)
+    page.evaluate(
+        "text => import('/state.js').then(({ set }) => set({ text, edits: [], t: 0 }))",
+        text,
+    )
     wait(page, "state.reading?.text === state.text")
     page.evaluate(
         "at => { const area = document.querySelector('#text'); area.focus(); area.setSelectionRange(at, at); window.keys = []; }",
@@ -120,7 +125,7 @@ def views(page: Any, text: str, count: int) -> dict[str, list[float]]:
     found["unit"] = waits(
         page,
         "(state, set, n) => set({ unit: `layer0.h${n + 1}` })",
-        NEW.format("units.one"),
+        NEW.format("units.one", OTHER.format("units.one", "name")),
         "units.one",
         count,
     )
@@ -129,7 +134,7 @@ def views(page: Any, text: str, count: int) -> dict[str, list[float]]:
     found["matrix"] = waits(
         page,
         "(state, set, n) => set({ t: 300 + 60 * (n % 12) })",
-        NEW.format("back.flow"),
+        NEW.format("back.flow", OTHER.format("back.flow", "begin")),
         "back.flow",
         count,
     )
@@ -138,7 +143,7 @@ def views(page: Any, text: str, count: int) -> dict[str, list[float]]:
     found["unfold"] = waits(
         page,
         "(state, set, n) => set({ 'unfold.tau': n % 2 ? 6 : 12 })",
-        NEW.format("unfold.graph"),
+        NEW.format("unfold.graph", "state['unfold.graph'] !== before"),
         "unfold.graph",
         count,
     )
@@ -147,7 +152,8 @@ def views(page: Any, text: str, count: int) -> dict[str, list[float]]:
 
 def clicks(page: Any, count: int) -> list[float]:
     """Return the wait of the button that stops and starts the training, until the page shows it."""
-    done = "(state, before) => state.runs[0].status !== before[0].status && ['training', 'paused'].includes(state.runs[0].status)"
+    of = "(runs) => runs.find((each) => each.id === state.current).status"
+    done = f"(state, before) => {{ const of = {of}; return of(state.runs) !== of(before) && ['training', 'paused'].includes(of(state.runs)); }}"
     return waits(page, "() => document.querySelector('#go').click()", done, "runs", 2 * count)
 
 
@@ -170,6 +176,9 @@ def heap(page: Any, minutes: float) -> list[tuple[float, float]]:
             page.wait_for_timeout(min(1000, max(1, 15_000 * minutes)))
         session.send("HeapProfiler.collectGarbage")
         found.append(
-            ((time.monotonic() - begin) / 60, session.send("Runtime.getHeapUsage")["usedSize"] / 1e6)
+            (
+                (time.monotonic() - begin) / 60,
+                session.send("Runtime.getHeapUsage")["usedSize"] / 1e6,
+            )
         )
     return found

@@ -18,6 +18,7 @@ options from it, `to_json` and `storage.schema.read_as` the JSON of a run, `docs
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
@@ -122,8 +123,23 @@ def option_of(field: dataclasses.Field[Any]) -> Option[Any] | None:
     return field.metadata.get("option")
 
 
-class Arguments:
-    """The conventions of scikit-learn for a dataclass of constructor arguments: get_params, set_params, a short repr."""
+class _WithRandomState(type):
+    """Accepts `random_state` as another name of the argument `seed` of a class."""
+
+    def __call__(cls, *args: Any, **params: Any) -> Any:
+        return super().__call__(*args, **_seeded(cls, params))
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        whole = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return whole.replace(parameters=list(whole.parameters.values())[1:])
+
+
+class Arguments(metaclass=_WithRandomState):
+    """The conventions of scikit-learn for a dataclass of constructor arguments: get_params, set_params, a short repr.
+
+    The constructor and `set_params` accept `random_state` for `seed`; `get_params` has `seed` alone.
+    """
 
     def __new__(cls, *args: Any, **params: Any) -> Self:
         """Refuse an argument that the class does not have, with the name that was probably meant."""
@@ -136,6 +152,7 @@ class Arguments:
 
     def set_params(self, **params: Any) -> Self:
         """Change the constructor's arguments."""
+        params = _seeded(type(self), params)
         _refuse_arguments(type(self), params)
         for name, value in params.items():
             setattr(self, name, value)
@@ -145,6 +162,20 @@ class Arguments:
         usual = {field.name: field.default for field in fields(self)}  # type: ignore[arg-type]
         given = [f"{name}={value!r}" for name, value in self.get_params().items() if value != usual[name]]
         return f"{type(self).__name__}({', '.join(given)})"
+
+
+def _seeded(kind: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments with `seed` in the place of `random_state`, where a class has a seed; None is the default."""
+    if "random_state" not in params or all(field.name != "seed" for field in fields(kind)):
+        return params
+    rest = {name: value for name, value in params.items() if name != "random_state"}
+    if (state := params["random_state"]) is None:
+        return rest
+    if "seed" in rest:
+        raise InputError(
+            f"seed is {rest['seed']} and random_state {state}: they are one argument; give one of them"
+        )
+    return rest | {"seed": at_least("random_state", state, 0)}
 
 
 def _refuse_arguments(kind: Any, params: Iterable[str]) -> None:

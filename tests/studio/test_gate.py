@@ -10,7 +10,7 @@ import pytest
 from studio_client import TEXT, studio
 from unspool.studio import gate, server
 from unspool.studio.gate import HEADERS
-from unspool.studio.static import page_files
+from unspool.studio.static import FROZEN, page_files
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ BODIES = {
     "/api/train": {"action": "one"}, "/api/new": {"text": "t1", "start": False}, "/api/fork": {"update": 0},
     "/api/show": {"run": "r1"}, "/api/texts": {"name": "a", "content": "words"}, "/api/read": {"text": "the time"},
     "/api/at": {"reading": "g1", "t": 0}, "/api/units": {"reading": "g1"}, "/api/unit": {"reading": "g1", "name": "h0"},
-    "/api/parameters": {}, "/api/generate": {}, "/api/vocabulary": {}, "/api/back": {"text": "the time"},
+    "/api/memory": {"text": "the time"}, "/api/parameters": {}, "/api/generate": {}, "/api/vocabulary": {}, "/api/back": {"text": "the time"},
     "/api/unfold": {"text": "the time"}, "/api/weight": {"unfolding": "u1", "name": "c", "index": [0]},
 }  # fmt: skip
 GETS = ["/api/state", "/api/stream", "/api/learn", "/api/options"]
@@ -101,7 +101,10 @@ def test_files_are_sent_compressed_to_those_who_ask_for_it(quick):
         assert quick.raw("GET", path) == (200, file.content)
         assert quick.raw("GET", path, **{"Accept-Encoding": "gzip"}) == (200, file.compressed)
         assert gzip.decompress(file.compressed) == file.content
-    assert sum(len(file.compressed) for file in page_files().values()) <= 200_000
+    page = {
+        path: file for path, file in page_files().items() if path != FROZEN
+    }  # the frozen page has the same files again
+    assert sum(len(file.compressed) for file in page.values()) <= 200_000
 
 
 def bad(client, route):
@@ -282,7 +285,6 @@ def test_an_odd_text_is_read_as_it_is(quick, name):
     ("path", "body", "status"),
     [
         ("/api/read", {"text": ""}, 400),
-        ("/api/read", {"text": "a"}, 400),
         ("/api/read", {"text": "ab" * 3000}, 400),
         ("/api/texts", {"name": "x", "content": " \n"}, 400),
         ("/api/texts", {"name": "builtin:python-source", "content": "a"}, 400),

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from unspool.data.encoder_fields import Fields, IdFields, TokenFields
 from unspool.data.series.checks import LARGEST
 from unspool.data.text.sources import refuse_file_names
+from unspool.data.tokens.affixes import COUNT, features_of
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import EmptyInput, InputError
@@ -39,11 +41,20 @@ class TokenEncoder:
     """The kind of tokenizer that splits strings."""
     joined: bool
     """Whether sequences are strings, and are decoded to strings."""
+    subwords: bool = False
+    """Whether every token becomes the ids of its sub-word features, (tau, features)."""
 
     @staticmethod
-    def fit(X: Any, *, tokens: str) -> TokenEncoder:
-        """Return an encoder with the vocabulary of the training split."""
+    def fit(X: Any, *, tokens: str, subwords: bool = False) -> TokenEncoder:
+        """Return an encoder with the vocabulary of the training split.
+
+        With `subwords`, it has features of the tokens; a word that occurs once is read as unknown, so that a model learns
+        to rely on its other features.
+        """
         rows = _token_lists(X, tokens)
+        if subwords:
+            found = ([each for token in row for each in features_of(token)] for row in rows)
+            return TokenEncoder(Vocab(list(found), min_freq=2), tokens, False, subwords=True)
         return TokenEncoder(Vocab(rows, reserved_tokens=RESERVED), tokens, isinstance(X[0], str))
 
     @property
@@ -53,8 +64,11 @@ class TokenEncoder:
 
     def encode(self, X: Any) -> list[Ids]:
         """Return the ids of each sequence, int32 (tau,); unknown tokens are <unk>."""
-        look = self.vocab.token_to_idx
-        return [np.array([look.get(t, 0) for t in row], np.int32) for row in _token_lists(X, self.tokens)]
+        look, rows = self.vocab.token_to_idx, _token_lists(X, self.tokens)
+        if self.subwords:
+            flat = ([look.get(each, 0) for t in row for each in features_of(t)] for row in rows)
+            return [np.array(ids, np.int32).reshape(-1, COUNT) for ids in flat]
+        return [np.array([look.get(t, 0) for t in row], np.int32) for row in rows]
 
     def decode(self, ids: Ids) -> Any:
         """Return a string or a list of tokens, as in the training split."""
@@ -63,7 +77,8 @@ class TokenEncoder:
 
     def to_json(self) -> dict[str, Any]:
         """Return everything except the vocabulary as plain values."""
-        return {"kind": "tokens", "tokens": self.tokens, "joined": self.joined}
+        found = {"kind": "tokens", "tokens": self.tokens, "joined": self.joined}
+        return found | {"subwords": True} if self.subwords else found
 
 
 def _token_lists(X: Any, tokens: str) -> list[list[str]]:
@@ -176,42 +191,13 @@ def fit_encoder(X: Any, *, kind: str, tokens: str, standardise: bool) -> Encoder
     raise InputError(f"inputs is {kind!r}; expected one of auto, tokens, ids, values")
 
 
-@dataclass(frozen=True)
-class TokenFields:
-    """A `TokenEncoder` without its vocabulary, as read from a file."""
-
-    kind: Literal["tokens"]
-    tokens: str
-    joined: bool
-
-
-@dataclass(frozen=True)
-class IdFields:
-    """An `IdEncoder` as read from a file."""
-
-    kind: Literal["ids"]
-    size: int
-
-
-@dataclass(frozen=True)
-class ValueFields:
-    """A `ValueEncoder` as read from a file."""
-
-    kind: Literal["values"]
-    mean: list[float]
-    spread: list[float]
-
-
-Fields = TokenFields | IdFields | ValueFields
-
-
 def encoder_from_fields(fields: Fields, vocab: Vocab | None) -> Encoder:
     """Return the encoder of fields that `to_json` wrote."""
     if isinstance(fields, TokenFields):
         if vocab is None:
             raise InputError("the vocabulary is missing")
         make_tokenizer(fields.tokens)  # raises for an unknown kind
-        return TokenEncoder(vocab, fields.tokens, fields.joined)
+        return TokenEncoder(vocab, fields.tokens, fields.joined, fields.subwords)
     if isinstance(fields, IdFields):
         return IdEncoder(fields.size)
     if len(fields.mean) != len(fields.spread) or not min(fields.spread, default=0.0) > 0:
@@ -246,6 +232,8 @@ def _table(X: Any) -> Any:
     values = np.asarray(X)
     if values.dtype.kind in "iufb":
         return values
+    if values.shape[1:] == (1,) and len(values) and all(isinstance(each, str) for each in values[:, 0]):
+        return values[:, 0].tolist()
     names = ", ".join(repr(str(name)) for name in list(X.columns)[:5])
     raise InputError(
         f"X is a {type(X).__name__} with the columns {names}, and not all of them are numbers; expected a list of sequences: "

@@ -49,6 +49,8 @@ class ModelConfig:
     feedback: Feedback = "token"
     precision: Precision = "float32"
     softmax: str = FULL
+    features: int = 1
+    """The tokens read at every step; the embeddings of several are added."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pattern", PATTERNS.get(self.pattern, self.pattern))
@@ -66,6 +68,10 @@ class ModelConfig:
             )
         if self.dense and (self.embedding or self.tied):
             raise InputError("embedding and tied need tokens; leave them out where dense=True")
+        if self.features > 1 and (not self.embedding or self.tied or self.pattern == "output"):
+            raise InputError(
+                f"features={self.features} needs an embedding that is not tied, and no output that is fed back"
+            )
         if self.tied and self.embedding != self.width:
             raise InputError(
                 f"tied=True needs embedding={self.width} (the width of the last layer); got {self.embedding}"
@@ -155,7 +161,8 @@ class ModelConfig:
     @property
     def uses_input_table(self) -> bool:
         """Whether the first layer reads rows of a table: decided by the config alone, never by a batch."""
-        return not self.dense and (self.embedding == 0 or self.inputs <= INPUT_TABLE_LIMIT)
+        small = self.features == 1 and self.inputs <= INPUT_TABLE_LIMIT
+        return not self.dense and (self.embedding == 0 or small)
 
     @property
     def gathers(self) -> bool:

@@ -17,7 +17,11 @@ def check_input(config: ModelConfig, x: Floats | Ids, lengths: Ids | None) -> No
     if config.dense:
         if x.ndim != 3 or x.shape[2] != config.inputs:
             raise InputError(f"x has shape {x.shape}; expected (tau, B, {config.inputs})")
-    elif x.ndim != 2 or x.dtype.kind not in "iu":
+    elif config.features > 1 and (x.ndim != 3 or x.shape[2] != config.features or x.dtype.kind not in "iu"):
+        raise InputError(
+            f"x has shape {x.shape} of {x.dtype}; expected tokens (tau, B, {config.features}) as int32"
+        )
+    elif config.features == 1 and (x.ndim != 2 or x.dtype.kind not in "iu"):
         raise InputError(f"x has shape {x.shape} of {x.dtype}; expected tokens (tau, B) as int32")
     if lengths is not None and np.shape(lengths) != x.shape[1:2]:
         raise InputError(f"lengths has shape {np.shape(lengths)}; expected {x.shape[1:2]}, one for each row")
@@ -35,7 +39,8 @@ def check_state(config: ModelConfig, state: State, name: str) -> None:
 def without_padding(ids: Ids, lengths: Ids | None) -> Ids:
     """Return the tokens as int32, with 0 beyond a row's length: what stands there is never looked at."""
     if lengths is not None:
-        ids = np.where(np.arange(len(ids))[:, None] < lengths, ids, 0)
+        there = np.arange(len(ids))[:, None] < lengths
+        ids = np.where(there.reshape(*there.shape, *[1] * (ids.ndim - 2)), ids, 0)
     return np.ascontiguousarray(as_int32(ids, "x"))
 
 

@@ -21,6 +21,7 @@ from unspool.kernels.arrays import Floats, Ids, Mask
 from unspool.kernels.backend import PRECISIONS, Backend, OnBackend
 from unspool.kernels.tape import Loss
 from unspool.model.config import ModelConfig
+from unspool.model.embedding import add_embedded, embed
 from unspool.model.feedback import (
     AT,
     NOTHING,
@@ -193,8 +194,7 @@ class Model(OnBackend):
         return Output(h, [(last, None)], [LayerTape(x, [tape], mask, before)], ids)
 
     def _embed(self, ids: Ids) -> Floats:
-        rows = self.backend.gather(self.parameters["E"], ids.reshape(-1))
-        return rows.reshape(*ids.shape, self.config.embedding)
+        return embed(self.parameters["E"], ids, self.config.features, self.backend)
 
     def loss(
         self,
@@ -311,8 +311,8 @@ class Model(OnBackend):
             assert dx is not None and output.ids is not None
             for rows, each in by_rows(gradient):
                 assert each.embedded is not None
-                part = dx[:, rows].reshape(-1, self.config.embedding)
-                self.backend.scatter_add(each.embedded, output.ids[:, rows].reshape(-1), part)
+                ids, F = output.ids[:, rows], self.config.features
+                add_embedded(each.embedded, ids, dx[:, rows], F, self.backend)
 
     def add_initial_state_gradient(
         self, d_initial: State, gradient: Gradient, rows: Mask | None = None

@@ -84,6 +84,11 @@ PRIOR_CORRECTION: Option[float] = _network(
     UNIT,
     former={"balance": {}},
 )
+SUBWORDS: Option[bool] = _network(
+    "subwords",
+    "Read words by their sub-word features (prefixes, suffixes, shape) as well, so that unseen words get labels by their form.",
+    TRUTH,
+)
 STD: Option[bool] = _network(
     "std", "Also predict a standard deviation for each target.", TRUTH, single=True, former={"spread": {}}
 )

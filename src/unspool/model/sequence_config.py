@@ -28,6 +28,8 @@ else:
     Head = Literal[tuple(HEADS)]
 """A name in the registry of heads: a `str` for the type checker."""
 SHAPES = ("one-to-one", "one-to-many", "many-to-one", "many-to-many", "encoder-decoder")
+NAMES = 2
+"""The features of a step that are the word itself: as it is written, and in lower case."""
 UNK, BOS, EOS = 0, 1, 2
 """Where a decoder gives tokens: the ids of <unk>, of <bos>, which it reads first, and of <eos>, which ends a row."""
 
@@ -66,6 +68,9 @@ class SequenceConfig(RecurrentFields):
     pool: o.Pool = "last"
     attention: o.Attention = "none"
     floor: float = 1e-3
+    features: int = 1
+    word_dropout: float = 0.0
+    """The probability that a step is read in training without its first `NAMES` features, the word itself."""
 
     def __post_init__(self) -> None:
         check_choice("shape", self.shape, SHAPES)
@@ -118,10 +123,13 @@ class SequenceConfig(RecurrentFields):
     @property
     def decoder(self) -> ModelConfig | None:
         """The layers that write; they read what was written before."""
-        return self._layers(self.outputs, dense=not self.tokens_out) if self.has_decoder else None
+        return self._layers(self.outputs, dense=not self.tokens_out, features=1) if self.has_decoder else None
 
-    def _layers(self, inputs: int, *, dense: bool, bidirectional: bool = False) -> ModelConfig:
+    def _layers(
+        self, inputs: int, *, dense: bool, bidirectional: bool = False, features: int | None = None
+    ) -> ModelConfig:
         sizes = {"inputs": inputs, "embedding": 0 if dense else self.embedding}
+        sizes |= {"features": features or self.features}
         return build(ModelConfig, self, dense=dense, bidirectional=bidirectional, **sizes)
 
     @property

@@ -11,6 +11,7 @@ models of `unspool.model.network`; head, loss and pooling are shared with langua
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,11 +25,12 @@ from unspool.model.attention import AttentionTape, AttentionWeights, attend, att
 from unspool.model.feedback import shift_right
 from unspool.model.gradient import Gradient
 from unspool.model.linear import Linear, OutputGradient
+from unspool.model.losses.weighted import weighted_loss
 from unspool.model.network import Model
 from unspool.model.packed import Weights
 from unspool.model.parameters import Parameters
 from unspool.model.pooling import POOLS
-from unspool.model.sequence_config import BOS, SequenceConfig
+from unspool.model.sequence_config import BOS, NAMES, UNK, SequenceConfig
 from unspool.model.sequence_layout import ParameterPart, initialise_network
 from unspool.model.values import Masks, Output, State
 from unspool.options import at_least
@@ -133,6 +135,18 @@ class Network(OnBackend):
         decoder = self.decoder.masks(B, seed=seed, step=2 * step + 1) if self.decoder else None
         return NetworkMasks(self.encoder.masks(B, seed=seed, step=2 * step), decoder)
 
+    def without_words(self, batch: SequenceBatch, *, seed: int, step: int) -> SequenceBatch:
+        """Return the batch of an update in which some words are unknown: drawn as a function of seed and step only."""
+        rate = self.config.word_dropout
+        if not rate or self.config.features <= NAMES:
+            return batch
+        kept = self.backend.dropout_mask(
+            batch.x.shape[:2], seed=seed, stream=(step << 16) | 0xFFFC, rate=rate
+        )
+        x = batch.x.copy()
+        x[..., :NAMES][kept == 0] = UNK
+        return replace(batch, x=x)
+
     def encode(
         self, batch: SequenceBatch, weights: NetworkWeights, masks: NetworkMasks | None = None
     ) -> Output:
@@ -193,14 +207,22 @@ class Network(OnBackend):
         assert batch.y is not None
         self.head.check_targets(made.h, batch.y)
         if gradient is None:
-            return self.head.loss(weights.output, made.h, batch.y)
+            return self._head_loss(weights, made.h, batch)
         scale = 1.0 / max(1, self.targets(batch) if targets is None else targets)
         into = OutputGradient(gradient.values["V"], gradient.values["c"], scale)
-        loss = self.head.loss(weights.output, made.h, batch.y, into)
+        loss = self._head_loss(weights, made.h, batch, into)
         if math.isfinite(loss.sum):
             assert loss.dh is not None
             self.backward(made, loss.dh, weights, gradient)
         return loss
+
+    def _head_loss(
+        self, weights: NetworkWeights, h: Floats, batch: SequenceBatch, into: OutputGradient | None = None
+    ) -> Loss:
+        assert batch.y is not None
+        if batch.weights is None:
+            return self.head.loss(weights.output, h, batch.y, into)
+        return weighted_loss(self.head, weights.output, h, batch.y, batch.weights, into)
 
     def targets(self, batch: SequenceBatch) -> int:
         """Return the number of targets that are scored."""

@@ -20,7 +20,7 @@ from unspool.model.network import Model
 from unspool.model.values import State
 from unspool.studio.asked import TEXT_TOKENS, Back, within
 from unspool.studio.held import Readings
-from unspool.studio.models import asked
+from unspool.studio.models import Asked, asked
 from unspool.studio.payload import Table, array, clean, number
 from unspool.studio.reading_view import Answer
 from unspool.studio.session import Session, copied
@@ -29,6 +29,7 @@ from unspool.studio.worker import Job
 TAU = 64
 """The longest window."""
 DRAWS = 400
+KEPT = 16
 PARTS = ("flow", "lags", "truncations")
 
 
@@ -43,13 +44,14 @@ def back_answer(session: Session, readings: Readings, request: Back, job: Job) -
     named = request.reading is not None
     found = readings[str(request.reading)].model if named else asked(session, request, job.check)
     refuse_feedback(found.source.model.config)
-    model, scale = scaled(found.source.model, request)
+    own = spectral_radii(readings, found)
+    model, scale = scaled(found.source.model, request, own)
     pieces, x, y, state = window(found.source, model, request)
     layer = model.config.layers - 1
     loss = model.loss(model.forward(x, state), y)
     answer: Answer = {
         "version": found.version, "tau": len(x), "pieces": pieces, "layers": [layer],
-        "scale": scale, "radii": radii(model, layer), "loss": number(loss.mean), "cell_state": False,
+        "scale": scale, "radii": {name: scale * radius for name, radius in own.items()}, "loss": number(loss.mean), "cell_state": False,
     }  # fmt: skip
     if "flow" in request.parts:
         arrived = arrivals(model, x, y, state=state)
@@ -95,8 +97,21 @@ def window(source: Any, model: Model, request: Back) -> tuple[list[str], Ids, Id
     return [clean(piece) for piece in pieces[begin : begin + tau + 1]], x, y, state
 
 
-def scaled(model: Model, request: Back) -> tuple[Model, float]:
-    """Return the model with W of every layer multiplied, and the factor."""
+def spectral_radii(readings: Readings, found: Asked) -> dict[str, float]:
+    """Return the spectral radii of W of the last layer; those of the last few models are kept, since they take the longest here."""
+    model, version = found.source.model, found.version
+    if version["edits"]:
+        return radii(model, model.config.layers - 1)
+    key, kept = (version["run"], version["update"]), readings.radii
+    if key not in kept:
+        kept[key] = radii(model, model.config.layers - 1)
+        while len(kept) > KEPT:
+            del kept[next(iter(kept))]
+    return kept[key]
+
+
+def scaled(model: Model, request: Back, own: dict[str, float]) -> tuple[Model, float]:
+    """Return the model with W of every layer multiplied, and the factor; `own` are its spectral radii."""
     if request.scale == 1 and request.radius is None:
         return model, 1.0
     within("scale", request.scale, 0.0, 16.0)
@@ -105,7 +120,7 @@ def scaled(model: Model, request: Back) -> tuple[Model, float]:
         raise InputError("scale: this model has no W to scale")
     if request.radius is not None:
         within("radius", request.radius, 0.0, 16.0)
-        now = max(radii(model, model.config.layers - 1).values())
+        now = max(own.values())
         if now == 0:
             raise InputError("radius: the spectral radius of W is 0 and cannot be scaled to another")
         scale = request.radius / now

@@ -123,6 +123,8 @@ class Readings:
     def __init__(self) -> None:
         self._held: OrderedDict[str, Held] = OrderedDict()
         self._count = 0
+        self.radii: dict[tuple[str, int], dict[str, float]] = {}
+        """Spectral radii by run and update."""
 
     def add(self, held: Held) -> str:
         """Keep a reading; return its name."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
-from unspool.kernels.elementwise import softmax
+from unspool.kernels.elementwise import log, softmax
 from unspool.model import options as network
 from unspool.model.sequence_config import Head, Shape
 from unspool.options import declared
@@ -34,6 +34,25 @@ class SequenceClassifier(ComparedEstimator):
     run_kind: ClassVar[str] = "classify"
     pool: network.Pool = "last"
     prior_correction: float = 0.0
+    class_weight: dict[str, float] | str | None = None
+    """How much each class counts in the loss: a weight per class, or balanced, n / (K n_k)."""
+
+    def _weights(self, sample_weight: Any, targets: Any) -> Any:
+        if self.class_weight is None:
+            return sample_weight
+        if self.class_weight == "balanced":
+            per_class = 1 / (len(self.classes_) * self.class_prior_)
+        elif isinstance(self.class_weight, dict):
+            given = {str(label): weight for label, weight in self.class_weight.items()}
+            if unknown := sorted(set(given) - {str(label) for label in self.classes_}):
+                raise InputError(
+                    f"class_weight has {unknown[0]!r}; there are {', '.join(map(str, self.classes_))}"
+                )
+            per_class = np.array([float(given.get(str(label), 1.0)) for label in self.classes_])
+        else:
+            raise InputError(f"class_weight is {self.class_weight!r}; expected None, 'balanced' or a dict")
+        own = per_class[targets]
+        return own if sample_weight is None else own * np.asarray(sample_weight, np.float64)
 
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         labels = labels_of(y, len(x))
@@ -56,6 +75,10 @@ class SequenceClassifier(ComparedEstimator):
     def _proba(self, outputs: list[Floats]) -> Floats:
         o = np.stack(outputs).astype(np.float64) - self.prior_correction * np.log(self.class_prior_)
         return softmax(o.astype(np.float32)).astype(np.float64)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithm of the probability of every class, n K."""
+        return log(self.predict_proba(X))
 
     def predict_proba_steps(self, X: Any) -> list[Floats]:
         """Return the network's probabilities after every step, one array tau K per sequence."""

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from unspool.baselines.sequences.base import Rows
-from unspool.baselines.sequences.choice import BASELINE, NETWORK, Aside, Choice, choose
+from unspool.baselines.sequences.choice import BASELINE, MEAN, NETWORK, Aside, Choice, choose
 from unspool.data.batches.examples import Examples
 from unspool.data.encoders import ValueEncoder, as_sequences
 from unspool.data.split import split_validation
+from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
 from unspool.options import build, declared
 from unspool.tasks.estimator import Estimator
@@ -42,6 +43,14 @@ class ComparedEstimator(Estimator):
         """Whether the network is trained: not where only a baseline is asked for."""
         return self.model != BASELINE
 
+    def _learn(self, X: Any, y: Any, sample_weight: Any = None) -> Examples:
+        examples = super()._learn(X, y, sample_weight)
+        if examples.weights is not None and self.model in (BASELINE, MEAN):
+            raise InputError(
+                f"model is {self.model!r} with weights of sequences: baselines take none; choose 'network' or 'best'"
+            )
+        return examples
+
     def fit_config(self, n: int) -> FitConfig:
         """Return the config of a fit on n rows; of few rows none are set aside unless the caller asks for it."""
         if self.validation is not None:
@@ -52,7 +61,7 @@ class ComparedEstimator(Estimator):
     def choose(self, rows: Any, examples: Examples) -> None:
         """Set `choice_`: fit the baselines, and judge all models on the rows set aside."""
         config, network = self.fit_config_, self.network_
-        model = NETWORK if network.head.has_std else self.model
+        model = NETWORK if network.head.has_std or examples.weights is not None else self.model
         aside = Aside(*split_validation(len(examples), config.validation, config.seed))
         y = list(examples.y) if network.config.per_step else examples.y
         self.choice_ = choose(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from unspool.storage.files import as_path
 from unspool.storage.html_page import HtmlPage
 from unspool.tasks.estimator_files import ARRAYS, CHOICE, LEARNED, read_estimator, write_estimator
 from unspool.tasks.estimator_fit import create_run, fit_in_run, load_plan
+from unspool.tasks.frames import NAMES, check_names, column_names, row_weights
 from unspool.training import options as training
 from unspool.training.checkpoint import CheckpointPolicy
 from unspool.training.events import StepDone
@@ -60,9 +62,12 @@ class Estimator(Arguments, FitFields, RecurrentFields):
     tokens: str = "char"
     standardise: bool = True
 
-    def fit(self, X: Any, y: Any = None, *, run: str | Path | None = None) -> Self:
-        """Learn from sequences X and targets y; with a run, the same call continues an interrupted fit."""
-        for _ in self.fit_iter(X, y, run=run):
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, run: str | Path | None = None) -> Self:
+        """Learn from sequences X and targets y; with a run, the same call continues an interrupted fit.
+
+        `sample_weight` says how much each sequence counts in the loss; with different ones the network answers, not a baseline.
+        """
+        for _ in self.fit_iter(X, y, sample_weight=sample_weight, run=run):
             pass
         return self
 
@@ -71,6 +76,7 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         X: Any,
         y: Any = None,
         *,
+        sample_weight: Any = None,
         run: str | Path | None = None,
         save_every: int | None = None,
         more: Mapping[str, Any] | None = None,
@@ -86,7 +92,9 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         run = None if run is None else as_path(run)
         try:
             rows = as_sequences(X)
-            examples = self._learn(rows, y)
+            examples = self._learn(rows, y, sample_weight)
+            if (names := column_names(X)) is not None:
+                setattr(self, NAMES, names)
             self.provenance_ = provenance(examples.sha256())
             if run is None:
                 self.fit_config_ = plan(self.network_, examples, self.fit_config(len(examples)))
@@ -151,7 +159,7 @@ class Estimator(Arguments, FitFields, RecurrentFields):
     def choose(self, rows: Any, examples: Examples) -> None:
         """Choose the model that answers, after the fit of the network; here it is always the network."""
 
-    def _learn(self, X: Any, y: Any) -> Examples:
+    def _learn(self, X: Any, y: Any, sample_weight: Any = None) -> Examples:
         """Learn all but the parameters: how inputs and targets are coded, and the network's sizes."""
         for name in (*LEARNED, *ARRAYS, "target_coder_", CHOICE):
             vars(self).pop(name, None)
@@ -161,12 +169,16 @@ class Estimator(Arguments, FitFields, RecurrentFields):
             )
         check_values(self, self.get_params())
         rows = self._many(X)
-        coder = fit_encoder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
+        coder = self._encoder(rows)
         x = coder.encode(rows)
         targets, head, outputs = self._learn_targets(y, x)
         self.network_ = Network.initialise(self.network_config(coder, head, outputs), self.seed)
         self.coder_, self.n_features_in_ = coder, coder.size
-        return Examples(x, targets)
+        return Examples(x, targets, row_weights(self._weights(sample_weight, targets), len(targets)))
+
+    def _weights(self, sample_weight: Any, targets: Any) -> Any:
+        """Return how much each row counts."""
+        return sample_weight
 
     def _counted(self, reports: Generator[StepDone], before: dict[str, Any]) -> Generator[StepDone]:
         """Set `n_iter_` after every update; leave the estimator unchanged where the first update fails."""
@@ -189,6 +201,10 @@ class Estimator(Arguments, FitFields, RecurrentFields):
         """Return X as sequences; a shape that reads one step makes them of length one."""
         return X
 
+    def _encoder(self, rows: Any) -> Encoder:
+        """Return the encoder of the inputs, fitted to rows."""
+        return fit_encoder(rows, kind=self.inputs, tokens=self.tokens, standardise=self.standardise)
+
     def _learn_targets(self, y: Any, x: Any) -> tuple[Any, Head, int]:
         raise NotImplementedError
 
@@ -206,7 +222,26 @@ class Estimator(Arguments, FitFields, RecurrentFields):
             raise not_fitted(
                 f"this {type(self).__name__} is not fitted yet: call fit with sequences and targets"
             )
+        check_names(self, X)
         return Examples(self.coder_.encode(self._many(as_sequences(X))))
+
+    def fit_transform(self, X: Any, y: Any = None, **given: Any) -> Any:
+        """Learn from sequences and targets, and return the features of the sequences."""
+        return self.fit(X, y, **given).transform(X)
+
+    def transform(self, X: Any) -> Any:
+        """Return what the head of the network reads, as features: n width, or with an answer at every step one array tau width per row."""
+        examples, network = self._examples(X), self.network_
+        if network.config.has_decoder:
+            raise InputError(
+                f"transform: a {type(self).__name__} has a decoder; it has no features of its input"
+            )
+        weights, found = network.weights(), list[Any]([None] * len(examples))
+        for batch in examples.batches(examples.rows_at_once(SCORED), per_step=False):
+            h = network.forward(batch, weights).h
+            for b, row in enumerate(batch.rows.tolist()):
+                found[row] = h[: batch.lengths[b], b] if network.config.per_step else h[b]
+        return found if network.config.per_step else np.stack(found)
 
     def _outputs(self, X: Any) -> list[Floats]:
         """Return o of every row, in the order of X: K, or tau K."""
@@ -229,6 +264,7 @@ class Estimator(Arguments, FitFields, RecurrentFields):
             RegressorTags,
             Tags,
             TargetTags,
+            TransformerTags,
         )
 
         return Tags(
@@ -236,6 +272,7 @@ class Estimator(Arguments, FitFields, RecurrentFields):
             target_tags=TargetTags(required=True, multi_output=self.kind == "regressor"),
             classifier_tags=ClassifierTags() if self.kind == "classifier" else None,
             regressor_tags=RegressorTags() if self.kind == "regressor" else None,
+            transformer_tags=TransformerTags(preserves_dtype=[]),
             input_tags=InputTags(three_d_array=True, string=True),
         )
 
@@ -262,12 +299,22 @@ def labels_of(y: Any, n: int) -> Any:
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
+        _warn_of_column()
     if labels.ndim != 1:
         raise InputError(f"y has shape {labels.shape}; expected one label for each sequence")
     if len(labels) != n:
         raise InputError(f"there are {n} sequences and {len(labels)} labels; expected as many")
     refuse_none(labels, "y")
     return labels
+
+
+def _warn_of_column() -> None:
+    """Warn as scikit-learn does, where it is loaded, that labels stand in a column."""
+    if "sklearn" in sys.modules:
+        from sklearn.exceptions import DataConversionWarning
+
+        line = "A column-vector y was passed when a 1d array was expected; pass y[:, 0]"
+        warnings.warn(line, DataConversionWarning, stacklevel=3)
 
 
 def refuse_none(labels: Any, name: str) -> None:

@@ -10,14 +10,8 @@ import numpy as np
 
 from unspool.baselines.sequences.choice import NETWORK, Choice
 from unspool.data.batches.examples import Examples
-from unspool.data.encoders import (
-    Encoder,
-    Fields,
-    TokenEncoder,
-    TokenFields,
-    ValueEncoder,
-    encoder_from_fields,
-)
+from unspool.data.encoder_fields import Fields, TokenFields
+from unspool.data.encoders import Encoder, TokenEncoder, ValueEncoder, encoder_from_fields
 from unspool.data.tokens.vocab import Vocab
 from unspool.errors import FileError, InputError
 from unspool.model.sequence_config import SequenceConfig
@@ -27,6 +21,7 @@ from unspool.storage import run_folder
 from unspool.storage.log import RunLog
 from unspool.storage.schema import read_as
 from unspool.storage.tensors import read_arrays, write_arrays
+from unspool.tasks.frames import NAMES
 from unspool.training.provenance import provenance
 from unspool.training.recipe import FitConfig
 from unspool.training.state import TrainingState
@@ -42,7 +37,7 @@ LEARNED = {
     "n_iter_": "n_iter_",
 }
 """Attributes of an estimator by their keys in the file."""
-ARRAYS = ("classes_", "class_prior_")
+ARRAYS = ("classes_", "class_prior_", NAMES)
 CHOICE = "choice_"
 """The attribute of an estimator that says which model answers."""
 PROVENANCE = "provenance_"
@@ -90,6 +85,7 @@ class Learned(TypedDict, total=False):
     n_iter_: int
     classes_: dict[str, Any]
     class_prior_: dict[str, Any]
+    feature_names_in_: dict[str, Any]
 
 
 class EstimatorConfig(TypedDict):

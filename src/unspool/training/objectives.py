@@ -189,6 +189,7 @@ class SequenceObjective:
 
     def __call__(self, batch: SequenceBatch, step: int) -> LossAndGradient:
         """Compute the loss of a batch and its gradient, shard by shard."""
+        batch = self.network.without_words(batch, seed=self.seed, step=step)
         B, targets = batch.B, self.network.targets(batch)
         with self.shards.group.conversation():
             hand_out(self.shards, step, B, targets, partial(batch_message, batch))

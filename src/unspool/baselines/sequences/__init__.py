@@ -4,10 +4,12 @@ from unspool.baselines.sequences.base import Rows, SequenceBaseline
 from unspool.baselines.sequences.constant import MajorityClass, MeanTarget
 from unspool.baselines.sequences.ngrams import Ngrams
 from unspool.baselines.sequences.random_kernels import RandomKernels
+from unspool.baselines.sequences.tags import LinearTagger, MostFrequentTag
 from unspool.model.heads.base import Head
 
 BASELINES: dict[str, type[SequenceBaseline]] = {
-    each.name: each for each in (MajorityClass, MeanTarget, Ngrams, RandomKernels)
+    each.name: each
+    for each in (MajorityClass, MeanTarget, Ngrams, RandomKernels, MostFrequentTag, LinearTagger)
 }
 """All baselines by name."""
 

@@ -25,7 +25,7 @@ from unspool.cli.options import OfData, OutputOptions, option_class
 from unspool.cli.output import held_out, title
 from unspool.cli.predict import columns_of_fit, load_fitted, print_predictions
 from unspool.cli.sources import RunFolder
-from unspool.cli.views.models import models_json, show_models
+from unspool.cli.views.models import OF_CLASSES, models_json, show_models
 from unspool.cli.views.scores import draw_scores, report_held_out, with_scores
 from unspool.data.formats.labelled import DefaultColumns, Labelled, may_hold_images, read_labelled
 from unspool.data.split import split_stratified
@@ -37,11 +37,6 @@ from unspool.training.options import SET_ASIDE, ModelChoice
 
 By: TypeAlias = Literal["rows", "pixels"]
 app = App(name="classify")
-ASIDE = {
-    "accuracy": lambda judged: f"{1 - judged.error:.4f}",
-    "nats": lambda judged: f"{judged.loss:.4f}",
-}
-"""The figures of the models on the sequences set aside."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,7 +214,7 @@ def _evaluate(
     show_models(
         console,
         model.choice_,
-        ASIDE,
+        OF_CLASSES,
         "held out: accuracy",
         {name: f"{each:.4f}" for name, each in accuracies.items()},
     )

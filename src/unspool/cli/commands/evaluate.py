@@ -241,7 +241,7 @@ def _as_json(run: RunFolder, model: TextModel, part: Part, scores: Scores) -> di
 def _describe(console: Console, model: TextModel, part: Part) -> None:
     way = "from the last to the first" if model.backward else "from the first to the last"
     K, targets = len(model.vocab), len(part.ids) - 1
-    state = f"the state is carried {way}" if model.end is None else "every line starts anew"
+    state = f"the state is carried {way}" if model.end is None else "the state is reset before every line"
     console.print(f"{part.name}: {targets:,} targets, each scored once; {state}")
     console.print(
         f"perplexity: 1 for a model that is always certain and right, {K:,} ({math.log(K):.4f} nats) for a uniform guess over "

@@ -22,12 +22,14 @@ from unspool.cli.options import OfData, OutputOptions, option_class
 from unspool.cli.output import held_out, title
 from unspool.cli.predict import columns_of_fit, load_fitted, print_predictions
 from unspool.cli.sources import RunFolder
+from unspool.cli.views.models import OF_CLASSES, models_json, show_models
 from unspool.cli.views.scores import draw_scores, report_held_out, with_scores
 from unspool.data.formats.tagged import DefaultTagColumns, Tagged, read_tagged
 from unspool.data.split import split_random
 from unspool.errors import InputError
 from unspool.evaluation.scores import score
 from unspool.tasks.tag import SequenceTagger
+from unspool.training.options import SET_ASIDE, ModelChoice
 
 app = App(name="tag")
 
@@ -53,6 +55,9 @@ class Options(FitOptions, Columns):
     epochs: int = 30
     embedding: int = 32
     batch_size: int = 16
+    subwords: bool = True
+    model: ModelChoice = "best"
+    validation: float | None = SET_ASIDE.field(None)  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +189,19 @@ def _evaluate(
     if judged is None or not truth:
         return {"scores": None}
     found = np.concatenate(model.predict(judged.tokens)).tolist()
-    return report_held_out(console, score(truth, found, model.classes_.tolist()), options, "tokens")
+    content = report_held_out(console, score(truth, found, model.classes_.tolist()), options, "tokens")
+    right = {
+        name: float(np.mean(np.concatenate(answers) == np.array(truth)))
+        for name, answers in model.predict_by_model(judged.tokens).items()
+    }
+    show_models(
+        console,
+        model.choice_,
+        OF_CLASSES,
+        "held out: accuracy",
+        {name: f"{each:.4f}" for name, each in right.items()},
+    )
+    return content | {"compared": models_json(model.choice_, right)}
 
 
 FIT = FitCommand("tag", SequenceTagger, Options, _read, _evaluate)

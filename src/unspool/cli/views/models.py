@@ -11,6 +11,11 @@ from unspool.cli.output import plain_table, title
 
 Columns = Mapping[str, Callable[[Judged], str]]
 """Headings of columns, and what they show of a model on the rows set aside."""
+OF_CLASSES: Columns = {
+    "accuracy": lambda judged: f"{1 - judged.error:.4f}",
+    "nats": lambda judged: f"{judged.loss:.4f}",
+}
+"""The figures of models of classes."""
 
 
 def show_models(

@@ -35,6 +35,7 @@ class SequenceBatch:
     y: Floats | Ids | None  # B …, or tau' B …; -1 or NaN where there is no target
     target_lengths: Ids | None  # B, the lengths of the targets where they are sequences
     rows: Whole  # B, which of the examples they are
+    weights: Floats | None = None  # B, how much each row counts in the loss; None: all the same
 
     @property
     def B(self) -> int:
@@ -49,7 +50,8 @@ class SequenceBatch:
             y, target_lengths = _trimmed(y, target_lengths, rows)
         elif y is not None:
             y = y[rows]
-        return SequenceBatch(x, lengths, y, target_lengths, self.rows[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        return SequenceBatch(x, lengths, y, target_lengths, self.rows[rows], weights)
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Examples:
 
     x: Sequence[Floats | Ids]
     y: Any = None
+    weights: Floats | None = None
+    """How much each row counts in the loss; None: all the same."""
 
     def __post_init__(self) -> None:
         if not len(self.x):
@@ -75,6 +79,8 @@ class Examples:
             for each in (part,) if isinstance(part, np.ndarray) else part:
                 array = np.asarray(each)
                 digest.update(f"{array.dtype.str} {array.shape} ".encode() + array.tobytes())
+        if self.weights is not None:
+            digest.update(self.weights.tobytes())
         return digest.hexdigest()
 
     def target_lengths(self) -> list[int]:
@@ -93,20 +99,23 @@ class Examples:
 
     def part(self, rows: Whole) -> Examples:
         """Return some of the rows."""
-        return Examples(_taken(self.x, rows), None if self.y is None else _taken(self.y, rows))
+        weights = None if self.weights is None else self.weights[rows]
+        return Examples(_taken(self.x, rows), None if self.y is None else _taken(self.y, rows), weights)
 
     def batch(self, rows: Whole, *, per_step: bool) -> SequenceBatch:
         """Return a batch of rows; where `per_step`, targets must be as long as their inputs."""
         x, lengths = pad(_taken(self.x, rows))
+        weights = None if self.weights is None else self.weights[rows]
         if self.y is None or (isinstance(self.y, np.ndarray) and not (per_step and self.y.ndim >= 2)):
-            return SequenceBatch(x, lengths, None if self.y is None else self.y[rows], None, rows)
+            own = None if self.y is None else self.y[rows]
+            return SequenceBatch(x, lengths, own, None, rows, weights)
         y, target_lengths = pad(_taken(self.y, rows), missing=True)
         if per_step and not np.array_equal(lengths, target_lengths):
             at = int(np.flatnonzero(lengths != target_lengths)[0])
             raise InputError(
                 f"sequence {rows[at] + 1} has {lengths[at]} steps and {target_lengths[at]} targets; expected one a step"
             )
-        return SequenceBatch(x, lengths, y, target_lengths, rows)
+        return SequenceBatch(x, lengths, y, target_lengths, rows, weights)
 
     def batches(
         self, B: int, rng: np.random.Generator | None = None, *, per_step: bool

@@ -1,6 +1,6 @@
 """Minibatches of whole lines: each row is one line, read from its beginning to its end.
 
-Rows of about the same length are read together and padded: y is -1 where a line has ended. The state of every row starts anew. Each
+Rows of about the same length are read together and padded: y is -1 where a line has ended. The state of every row is reset. Each
 line is in one batch per epoch; the last batch of some lengths has fewer rows.
 
 >>> ids = np.array([0, 5, 6, 0, 7, 0], np.int32)     # two lines, 0 ends a line

@@ -22,7 +22,7 @@ export function startTheme() {
 }
 
 function read() {
-  const probe = el("span");
+  const probe = el("span", { style: { "forced-color-adjust": "none" } }); // the maps are numbers: they stay where the system forces colours
   document.body.append(probe);
   const one = (name) => {
     probe.style.color = `var(--${name})`;

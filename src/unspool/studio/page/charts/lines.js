@@ -52,7 +52,7 @@ export function pathOf(curve, x, y) {
      .cursor(x)     moves the cursor; null hides it */
 export function lineChart({ label, xTitle = "", yTitle = "", log = false, cursor = "update", onpick, left = 44 }) {
   const plot = svg("svg", { role: "img", "aria-label": label });
-  const mark = el("div", { class: `${cursor}-line` });
+  const mark = el("div", { class: `${cursor}-line`, hidden: true });
   const made = el("div", { class: "lines" }, plot, mark);
   let data = null, place = null, at = null;
 

@@ -105,7 +105,7 @@ export function cutsPanel() {
       return [el("span", { class: "kind", text: each.kind }), strip(each, most), el("span", { class: "numbers" }, el("span", { text: bias }), el("span", { text: spread }))];
     }), el("span"), scaleRow(most), el("span"));
     const n = found.find((each) => each.draws)?.draws.shape[0] ?? 0;
-    put(made.note, `${t("back.cutsSay", { n, beyond: beyond ? t("back.beyond", { n: beyond }) : "" })} ${t("back.differs")}`);
+    put(made.note, `${t("back.cutsSay", { n, outside: beyond ? t("back.outside", { n: beyond }) : "" })} ${t("back.differs")}`);
     made.refresh();
   };
   return made;

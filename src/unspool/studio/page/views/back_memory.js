@@ -17,9 +17,10 @@ export function memoryPanel() {
   part("back.memory", null, false);
   const influence = lineChart({ label: t("back.influenceLabel"), yTitle: t("back.influence"), xTitle: t("back.lag"), log: true });
   const missed = lineChart({ label: t("back.missedLabel"), yTitle: t("back.missed"), xTitle: t("back.lagAxis"), log: true });
+  const charts = el("div", { class: "pair-of", hidden: true }, influence, missed); // nothing stands there before it is measured
   const measure = el("button", { class: "small", text: t("back.measure"), onclick: fetch });
   const made = panel({
-    name: "memory", title: t("back.memory"), figure: [el("div", { class: "pair-of" }, influence, missed)], note: t("back.memoryNote"),
+    name: "memory", title: t("back.memory"), figure: [charts], note: t("back.memoryNote"),
     controls: [whole ? null : measure, el("span", { class: "key", text: t("back.trained") }), el("span", { class: "key key-soft", text: t("back.untrained") })],
     csv: { route: "/api/memory", name: "influence", body: request },
     table: () => {
@@ -55,6 +56,7 @@ export function memoryPanel() {
   made.update = (changed) => {
     if (whole && state.reading && !state["back.memory"]) fetch();
     if (!changed.has("back.memory") || !state["back.memory"]) return;
+    charts.hidden = false;
     draw(state["back.memory"]);
     made.refresh();
   };
