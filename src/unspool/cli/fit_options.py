@@ -123,6 +123,8 @@ class Forecasting(ConfigFile):
     """Missing values: refuse (an error), interpolate (linearly; treated as observed) or mask (interpolated as input, excluded from the loss and the scores)."""
     delimiter: OfData[str | None] = None
     """Character between the fields [default: detected]."""
+    dates: OfData[Literal["guess", "day-first", "month-first"]] = "guess"
+    """Order of dates as 03/04/2020: day-first, month-first or guess (from all rows; an error if both fit)."""
     horizon: int = 12
     model: forecast.ModelName = "best"
     season: str = "guess"

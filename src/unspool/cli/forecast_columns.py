@@ -48,7 +48,7 @@ def read_columns(data: Path, options: Forecasting) -> TimeTable:
     """Read the table; a column that is a number goes by its place."""
     chosen = [as_column(column) for column in options.columns] if options.columns else None
     time, series = as_column(options.time), as_column(options.series)
-    return read_timetable(data, chosen, time, options.missing, options.delimiter, series)
+    return read_timetable(data, chosen, time, options.missing, options.delimiter, series, options.dates)
 
 
 def begin_columns(table: TimeTable, options: Forecasting) -> tuple[ForecastRun, dict[str, Ensemble]]:
@@ -181,12 +181,16 @@ def remembered(run: ForecastRun, name: str) -> TimeTable:
     return TimeTable(name, run.time, run.clock, columns, [], rows, run.long)
 
 
-def read_later(run: ForecastRun, data: Path, missing: str, delimiter: str | None) -> TimeTable:
+def read_later(run: ForecastRun, data: Path, options: Any) -> TimeTable:
     """Read a table as in the fit of a run; of a long table, the series that were learned."""
     time = run.time or "none"
     if run.long is None:
-        return read_timetable(data, list(run.forecasters), time, missing, delimiter)
-    table = read_timetable(data, run.long.values, time, missing, delimiter, run.long.series)
+        return read_timetable(
+            data, list(run.forecasters), time, options.missing, options.delimiter, dates=options.dates
+        )
+    table = read_timetable(
+        data, run.long.values, time, options.missing, options.delimiter, run.long.series, options.dates
+    )
     known = {name: each for name, each in table.columns.items() if name in run.forecasters}
     strange = [repr(name) for name in table.columns if name not in known]
     if not known:

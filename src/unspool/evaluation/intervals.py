@@ -24,8 +24,10 @@ from numpy.typing import NDArray
 from unspool.errors import InputError
 from unspool.kernels.arrays import Real, Whole
 
-RATE = 0.03
+RATE = 0.05
 """γ in (2)."""
+PRIOR = 5.0
+"""Seasons that the mean of all phases counts for."""
 RECENT = 150
 """Number of errors that an adapted width is a quantile of: the last ones that are known."""
 USUAL = 0.8
@@ -128,3 +130,34 @@ def adapted_widths(errors: Real, level: float, later: Real) -> Real:
         recent = every[rows, k]
         found[t] = _widths(np.sort(recent, axis=0), (~np.isnan(recent)).sum(axis=0), levels)
     return found
+
+
+def phase_factors(errors: Real, phases: Whole, season: int) -> Real:
+    """Return the mean absolute error of each phase of a season, over that of all phases: (season,).
+
+    `errors` and `phases` are n H. A mean over c seasons counts c / (c + `PRIOR`), the mean of all phases the rest. The factors of the
+    first half of the rows must describe the second half better than ones do, by the likelihood of a Laplace distribution; else they are 1.
+
+    >>> phase_factors(np.tile([[1.0, 3.0]], (15, 1)), np.tile([[0, 1]], (15, 1)), 2).round(3).tolist()
+    [0.692, 1.308]
+    """
+    half, ones = len(errors) // 2, np.ones(max(season, 1))
+    if season < 2 or not half or np.isnan(errors[half:]).all():
+        return ones
+    first = _factors_of(errors[:half], phases[:half], season)
+    rest, factors = np.abs(errors[half:]), first[phases[half:]]
+    with np.errstate(all="ignore"):
+        gain = np.log(np.nanmean(rest)) - np.log(np.nanmean(rest / factors)) - np.mean(np.log(factors))
+    return _factors_of(errors, phases, season) if gain > 0 else ones
+
+
+def _factors_of(errors: Real, phases: Whole, season: int) -> Real:
+    size, known = np.abs(errors), ~np.isnan(errors)
+    overall = float(size[known].mean()) if known.any() else 0.0
+    if not overall > 0:
+        return np.ones(season)
+    counts = np.bincount(phases[known], minlength=season)
+    means = np.bincount(phases[known], size[known], minlength=season) / np.maximum(counts, 1)
+    seasons = (len(errors) + errors.shape[1] - 1) / season
+    share = np.where(counts > 0, seasons / (seasons + PRIOR), 0.0)
+    return np.asarray(share * means / overall + 1 - share)

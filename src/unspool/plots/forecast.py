@@ -13,6 +13,7 @@ from unspool.plots.figure import BLUE, GREEN, GREY, ORANGE, new_axes, save
 INK = "#333333"
 APART = (1, 2, 3, 4, 6, 12, 24, 48, 72, 96, 168, 336, 672)
 """Candidates for the number of steps between two ticks."""
+OF_MODELS = (BLUE, GREY, ORANGE, GREEN, "#762a83", "#b8860b", "#8c510a", INK)
 COLOURS = (BLUE, ORANGE, GREEN, "#762a83", "#b8860b")
 
 
@@ -102,8 +103,8 @@ def draw_backtest(found: Any, y: Real, path: str | Path, *, labels: Sequence[str
     _times(left, labels)
     left.set(title=title)
     left.legend(frameon=False, loc="upper left")
-    shown_models = [name for name in found.forecasts if name != "last value"]
-    for name, colour in zip(shown_models, (BLUE, GREY, ORANGE, GREEN, "#762a83"), strict=False):
+    others = [name for name in found.forecasts if name not in (found.answer, "last value")]
+    for name, colour in zip([found.answer, *others], OF_MODELS, strict=False):
         style = "-" if name == found.answer else "--"
         right.plot(np.arange(1, H + 1), found.by_step(name), style, color=colour, label=name, linewidth=1.5)
     right.axhline(1, color=GREY, linewidth=0.8, linestyle=":")

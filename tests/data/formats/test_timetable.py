@@ -126,7 +126,7 @@ def test_times_that_do_not_go_in_steps_are_named(tmp_path: Path, rows: str, mess
 
 
 def test_a_day_that_months_lack_is_counted_in_days() -> None:
-    clock = infer_time_index(["2020-01-31", "2020-03-31", "2020-05-31"])
+    clock = infer_time_index(["2020-01-30", "2020-03-30", "2020-05-30"])
     assert clock is not None and clock.kind == "dates"
     assert TimeIndex("months", "%Y-%m-%d", "2020-01-15", 1).numbers(["2020-02-15", "2020-02-16"]) == [1, None]
 

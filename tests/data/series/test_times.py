@@ -22,6 +22,14 @@ from unspool.errors import InputError
         (["2020/01/01 00:00:00", "2020/01/01 00:00:01"], "2020/01/01 00:00:02"),
         (["2000Q3", "2000Q4"], "2001Q1"),
         (["2000-Q1", "2000-Q2"], "2000-Q3"),
+        (["2000-01-31", "2000-02-29"], "2000-03-31"),
+        (["2000-03-31", "2000-06-30"], "2000-09-30"),
+        (["2020-W52", "2020-W53"], "2021-W01"),
+        (["2009W52", "2009W53"], "2010W01"),
+        (["Mar 2020", "Apr 2020"], "May 2020"),
+        (["1991 Jul", "1991 Aug"], "1991 Sep"),
+        (["30-Mar-2020", "31-Mar-2020"], "01-Apr-2020"),
+        (["Jan-01-1995", "Feb-01-1995"], "Mar-01-1995"),
         (["03/30/2020", "03/31/2020"], "04/01/2020"),
         (["30/03/2020 12:00", "31/03/2020 12:00"], "01/04/2020 12:00"),
     ],
@@ -50,10 +58,13 @@ def read(tmp_path: Path, content: str, **options: object):
     [
         ("date,v\n03/04/2020,1\n03/05/2020,2\n", "'03/04/2020' can be read with the day or the month first"),
         ("date,v\n3/31/20,1\n4/1/20,2\n", "column 'date' looks like times, but '3/31/20' cannot be read"),
-        ("v,when\n5,Mar 2020\n4,Apr 2020\n", "column 'when' looks like times, but 'Mar 2020' cannot be read"),
         (
-            "v,when\n5,2020-W05\n4,2020-W06\n",
-            "looks like times, but '2020-W05' cannot be read; write times as 2020-03-31",
+            "v,when\n5,Tue 3 Mar 2020\n4,Wed 4 Mar 2020\n",
+            "column 'when' looks like times, but 'Tue 3 Mar 2020' cannot be read",
+        ),
+        (
+            "v,when\n5,2020-W54\n4,2020-W55\n",
+            "looks like times, but '2020-W54' cannot be read; write times as 2020-03-31",
         ),
         ("v,at\n5,14:00\n4,14:30\n", "column 'at' looks like times"),
     ],
@@ -131,3 +142,39 @@ def test_series_below_each_other_without_common_times_are_refused(
 )
 def test_columns_that_name_no_series_are_no_long_table(tmp_path: Path, content: str) -> None:
     assert "v" in read(tmp_path, content).columns
+
+
+def test_business_days_go_on_after_a_weekend() -> None:
+    times = ["2020-01-02", "2020-01-03", "2020-01-06", "2020-01-07"]
+    clock = infer_time_index(times)
+    assert clock is not None and clock.kind == "business days" and clock.seasons() == (5, 261)
+    assert clock.numbers([*times, "2020-01-13", "2020-01-11"]) == [0, 1, 2, 3, 7, None]
+    assert [clock.label(i) for i in range(4)] == times and clock.label(7) == "2020-01-13"
+    week = infer_time_index(["2020-01-06", "2020-01-07", "2020-01-08"])  # no weekend between them
+    assert week is not None and week.kind == "dates"
+
+
+def test_month_ends_and_their_seasons() -> None:
+    clock = infer_time_index(["2019-11-30", "2019-12-31", "2020-01-31", "2020-02-29"])
+    assert clock is not None and (clock.kind, clock.seasons()) == ("month ends", (12,))
+    assert clock.numbers(["2020-02-29", "2020-02-28"]) == [3, None] and clock.label(-1) == "2019-10-31"
+    quarters = infer_time_index(["2019-12-31", "2020-03-31", "2020-06-30"])
+    assert quarters is not None and quarters.seasons() == (4,)
+
+
+@pytest.mark.parametrize(("order", "after"), [("day-first", "2020-05-05"), ("month-first", "2020-05-04")])
+def test_the_order_of_day_and_month_can_be_given(tmp_path: Path, order: str, after: str) -> None:
+    content = (
+        "date,v\n3/5/2020,1\n4/5/2020,2\n" if order == "day-first" else "date,v\n5/2/2020,1\n5/3/2020,2\n"
+    )
+    assert read(tmp_path, content, dates=order).label(2) == after
+    with pytest.raises(InputError, match=r"can be read with the day or the month first.*dates='day-first'"):
+        read(tmp_path, content)
+    with pytest.raises(InputError, match="dates is 'first'"):
+        read(tmp_path, content, dates="first")
+
+
+def test_a_repeated_hour_of_local_time_says_what_to_write(tmp_path: Path) -> None:
+    lines = ["time,v", *(f"2020-10-25 {h:02}:00,{h}" for h in (0, 1, 2, 2, 3))]
+    with pytest.raises(InputError, match=r"row 4 .*'2020-10-25 02:00'.*write the offset"):
+        read(tmp_path, "\n".join(lines), time="time")

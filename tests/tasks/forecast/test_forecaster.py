@@ -315,7 +315,13 @@ def test_quantiles_are_the_ends_of_intervals_and_paths_are_errors_that_occurred(
     assert fitted.residuals_ is not None
     rows = fitted._relative(paths, fitted.history_, np.full(400, 120), fitted.fitted_)
     centre = fitted._relative(fitted.predict()[None], fitted.history_, np.array([120]), fitted.fitted_)
-    assert np.abs((rows - centre)[:, None] - fitted.residuals_).max(axis=2).min(axis=1).max() < 1e-6
+    assert (
+        np.abs(((rows - centre) / fitted._factors(np.array([120])))[:, None] - fitted.residuals_)
+        .max(axis=2)
+        .min(axis=1)
+        .max()
+        < 1e-6
+    )
     with pytest.raises(InputError, match="quantiles is 1"):
         fitted.predict_quantiles([1.0])
     with pytest.raises(InputError, match="count is 0"):

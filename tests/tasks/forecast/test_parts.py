@@ -22,7 +22,7 @@ from unspool.data.series.windows import (
 )
 from unspool.errors import InputError
 from unspool.evaluation.forecast import coverage, mase, naive_scale, rmse
-from unspool.evaluation.intervals import RECENT, adapted_widths, quantiles
+from unspool.evaluation.intervals import RECENT, adapted_widths, phase_factors, quantiles
 
 
 def seasonal(n: int, season: int, seed: int = 0, noise: float = 0.1) -> np.ndarray:
@@ -223,3 +223,17 @@ def test_levels_adapt_to_errors_that_grow() -> None:
     other[50:] = 99  # what is known at an origin alone counts: step k of origin 50 at origin 50 + k
     assert (adapted_widths(trained, 0.8, other)[:51] == adapted[:51]).all()
     assert np.isfinite(adapted_widths(trained, 0.8, np.full((9, 3), np.nan))).all()
+
+
+def test_phases_of_larger_errors_have_wider_intervals_where_the_errors_show_it() -> None:
+    rng = np.random.default_rng(0)
+    phases = (np.arange(200)[:, None] + np.arange(4)) % 4
+    sizes = np.array([1.0, 1.0, 1.0, 3.0])
+    found = phase_factors(rng.standard_normal((200, 4)) * sizes[phases], phases, 4)
+    assert found / found[0] == pytest.approx(sizes, rel=0.35) and found.mean() == pytest.approx(1, abs=0.05)
+    halves = rng.standard_normal((200, 4)) * np.where(
+        np.arange(200)[:, None] < 100, sizes[phases], 1 / sizes[phases]
+    )
+    assert (phase_factors(halves, phases, 4) == 1).all()  # the second half contradicts the first
+    assert (phase_factors(np.full((9, 4), np.nan), phases[:9], 4) == 1).all()
+    assert phase_factors(np.ones((9, 4)), np.zeros((9, 4), int), 1).tolist() == [1.0]

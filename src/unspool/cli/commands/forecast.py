@@ -101,6 +101,8 @@ class Asked(OutputOptions):
     """Missing values: refuse, interpolate or mask."""
     delimiter: OfData[str | None] = None
     """Character between the fields [default: detected]."""
+    dates: OfData[Literal["guess", "day-first", "month-first"]] = "guess"
+    """Order of dates as 03/04/2020: day-first, month-first or guess (from all rows; an error if both fit)."""
     horizon: Annotated[int | None, Parameter(name=["--steps", "--horizon"], group=DATA)] = None
     """Number of steps to forecast [default: the horizon of the run]."""
     level: float = 0.8
@@ -237,13 +239,10 @@ def predict(run: RunFolder, data: Path | None = None, /, *, options: Asked = Ask
     found = ForecastRun.load(run)
     note_unfinished(run, "forecast", found)
     if options.append is not None:
-        newer = read_later(found, options.append, options.missing, options.delimiter)
+        newer = read_later(found, options.append, options)
         added = found.append(newer, run)
         print(f"unspool: appended to {run}: {max(added.values()):,} steps", file=sys.stderr)
-    if data is None:
-        table = remembered(found, str(run))
-    else:
-        table = read_later(found, data, options.missing, options.delimiter)
+    table = remembered(found, str(run)) if data is None else read_later(found, data, options)
     check_pictures(options, list(table.columns), data)
     rows = forecast_columns(found, table, options.level, options.horizon)
     levels = options.quantiles or []

@@ -34,7 +34,7 @@ from unspool.data.formats.long_table import (
 from unspool.data.formats.table import Column, Table, as_number, comma_hint, read_table
 from unspool.data.series.time_index import TimeIndex, first_fault, infer_time_index
 from unspool.data.series.time_table import LongFormat, TimeTable, Values
-from unspool.data.series.times import day_is_unclear, format_of, look_like_times
+from unspool.data.series.times import day_is_unclear, format_of, in_one_order, look_like_times
 from unspool.errors import InputError
 from unspool.kernels.arrays import Real, Whole
 from unspool.options import check_choice
@@ -55,6 +55,7 @@ NAMED = (
     "t",
 )
 MISSING = ("refuse", "interpolate", "mask")
+DATES = ("guess", "day-first", "month-first")
 IGNORE = ", or say time='none'"
 HINT = "fill it, or say how: missing='interpolate' or missing='mask'"
 MOST_STEPS = 1000
@@ -68,13 +69,18 @@ def read_timetable(
     missing: str = "refuse",
     delimiter: str | None = None,
     series: Column | None = None,
+    dates: str = "guess",
 ) -> TimeTable:
-    """Read a table of time series.
+    """Read a table of time series; ``dates`` is day-first, month-first or guess, for dates as 03/04/2020.
 
     ``time`` is a column, or "none" to ignore times. ``series`` is the column of a long table that names the series of each row.
     """
     check_choice("missing", missing, MISSING)
+    check_choice("dates", dates, DATES)
     table = read_table(path, delimiter)
+    if dates != "guess":
+        rows = [[in_one_order(field, dates) for field in row] for row in table.rows]
+        table = replace(table, rows=rows)
     table.refuse_missing(columns or ())
     if series is not None:
         return _read_long(table, columns, time, missing, series)
@@ -183,7 +189,7 @@ def _time_column(table: Table, time: Column | None, columns: Sequence[Column] | 
         if look_like_times(table.text(i)):
             raise InputError(
                 f"{table.name}: column {table.names[i]!r} looks like times, but {table.rows[0][i]!r} cannot be read; "
-                f"write times as 2020-03-31, 2020-03-31T14:00, 2020-03 or 2020Q1{IGNORE}"
+                f"write times as 2020-03-31, 2020-03-31T14:00, 2020-03, 2020Q1 or 2020-W05{IGNORE}"
             )
     refuse_restarting_count(table, range(len(table.names)))
     return 0 if 0 in free and _counts_rows(table) else None
@@ -227,7 +233,7 @@ def _refuse_unclear(table: Table, column: int) -> None:
     if day_is_unclear(times):
         raise InputError(
             f"{table.name}: column {table.names[column]!r}: {times[0]!r} can be read with the day or the month first, in "
-            f"every row; write times as 2020-03-31{IGNORE}"
+            f"every row; say dates='day-first' or dates='month-first', write times as 2020-03-31{IGNORE}"
         )
 
 
@@ -256,8 +262,9 @@ def _steps(table: Table, at: int | None, clock: TimeIndex | None, missing: str, 
                 f"{where} is not a whole number of steps after {clock.begin!r}; use time='none' to ignore times"
             )
         if number <= before:
+            back = "; where clocks are set back, write the offset, as 02:00+01:00" if number == before else ""
             raise InputError(
-                f"{where} does not come after the row above it; sort the rows, each time once{hint}"
+                f"{where} does not come after the row above it; sort the rows, each time once{back}{hint}"
             )
         if number > before + 1 and missing == "refuse":
             raise InputError(f"{where}: {number - before - 1} steps before it have no row; {HINT}")

@@ -1,8 +1,9 @@
 """The time index of a series: infer start and step from a column of times, and extend it beyond the end.
 
-A column of times holds dates in one of the formats of `unspool.data.series.times`, months, quarters, or numbers. The step
-is the lower median of the differences of adjacent rows: in months if all days are equal, otherwise in seconds or in the
-units of the numbers. Each row must lie a whole number of steps after the first one.
+A column of times holds dates in one of the formats of `unspool.data.series.times`, months, quarters, weeks, or numbers. The step
+is the lower median of the differences of adjacent rows: in months if all days are equal or all are the last of their month, in
+business days for days without a Saturday and a Sunday, otherwise in seconds or in the units of the numbers. Each row must lie
+a whole number of steps after the first one.
 
 >>> clock = infer_time_index(["1960-10", "1960-11", "1961-01"])
 >>> clock.numbers(["1960-10", "1960-11", "1961-01"]), clock.label(4)
@@ -11,9 +12,10 @@ units of the numbers. Each row must lie a whole number of steps after the first 
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +27,7 @@ from unspool.options import POSITIVE, check_choice
 
 PERIODS = (3600.0, 86400.0, 7 * 86400.0, 365.25 * 86400.0)
 """An hour, a day, a week and a year in seconds."""
+KINDS = ("dates", "months", "month ends", "business days", "numbers")
 MOST_STEPS = 1500
 """Most steps of a season."""
 SAMPLE = 20
@@ -36,15 +39,15 @@ class TimeIndex:
     """Start and step of equally spaced times."""
 
     kind: str
-    """dates, months or numbers."""
+    """dates, months, month ends, business days or numbers."""
     format: str
     begin: str
     """The first time, as in the file."""
     step: float
-    """In seconds, months or the units of the numbers."""
+    """In seconds, months, business days or the units of the numbers."""
 
     def __post_init__(self) -> None:
-        check_choice("clock.kind", self.kind, ("dates", "months", "numbers"))
+        check_choice("clock.kind", self.kind, KINDS)
         if (self.format in FORMATS) == (self.kind == "numbers") or read_time(self.begin, self.format) is None:
             raise InputError(f"clock: {self.begin!r} is not a time of the format {self.format!r}")
         POSITIVE("clock.step", self.step)
@@ -53,11 +56,13 @@ class TimeIndex:
         """Return the steps of the calendar's periods: hours of a day and a week, days of a week and a year, months of a year …
 
         >>> infer_time_index(["2020-01-01 00:00", "2020-01-01 00:30"]).seasons(), infer_time_index(["2000Q1", "2000Q2"]).seasons()
-        ((48, 336), (4,))
+        ((2, 48, 336), (4,))
         """
         if self.kind == "numbers":
             return ()
-        periods = (12.0,) if self.kind == "months" else PERIODS
+        periods = {"months": (12.0,), "month ends": (12.0,), "business days": (5.0, 261.0)}.get(
+            self.kind, PERIODS
+        )
         steps = [period / self.step for period in periods]
         return tuple(round(s) for s in steps if 2 <= s <= MOST_STEPS and (s % 1 == 0 or s > 50))
 
@@ -76,7 +81,11 @@ class TimeIndex:
         if self.kind == "numbers":
             return float(now - start)
         if self.kind == "months":
-            return (now.year - start.year) * 12 + now.month - start.month if now.day == start.day else 0.5
+            return _months(start, now) if now.day == start.day else 0.5
+        if self.kind == "month ends":
+            return _months(start, now) if _is_month_end(now) else 0.5
+        if self.kind == "business days":
+            return float(np.busday_count(start.date(), now.date())) if now.weekday() < 5 else 0.5
         return float((now - start).total_seconds())
 
     def label(self, number: int) -> str:
@@ -88,6 +97,13 @@ class TimeIndex:
             if self.kind == "months":
                 months = start.year * 12 + start.month - 1 + number * round(self.step)
                 return self._format(start.replace(year=months // 12, month=months % 12 + 1))
+            if self.kind == "month ends":
+                months = start.year * 12 + start.month - 1 + number * round(self.step)
+                year, month = months // 12, months % 12 + 1
+                return self._format(start.replace(year=year, month=month, day=monthrange(year, month)[1]))
+            if self.kind == "business days":
+                days = np.busday_offset(start.date(), number * round(self.step))
+                return self._format(datetime.combine(days.item(), start.timetz()))
             return self._format(start + timedelta(seconds=number * self.step))
         except (ValueError, OverflowError):
             raise InputError(
@@ -117,7 +133,27 @@ def infer_time_index(times: Sequence[str], format: str | None = None) -> TimeInd
     if same and seconds >= 28 * 86400 and values[0].day <= 28:
         months = [each.year * 12 + each.month for each in values]
         return TimeIndex("months", found, times[0].strip(), _median(np.diff(months).tolist()))
+    if seconds >= 28 * 86400 and all(map(_is_month_end, values)):
+        months = [each.year * 12 + each.month for each in values]
+        return TimeIndex("month ends", found, times[0].strip(), _median(np.diff(months).tolist()))
+    if seconds == 86400 and _are_business_days(values):
+        return TimeIndex("business days", found, times[0].strip(), 1.0)
     return TimeIndex("dates", found, times[0].strip(), seconds)
+
+
+def _months(start: datetime, now: datetime) -> float:
+    return float((now.year - start.year) * 12 + now.month - start.month)
+
+
+def _is_month_end(time: datetime) -> bool:
+    return time.day == monthrange(time.year, time.month)[1]
+
+
+def _are_business_days(values: Sequence[datetime]) -> bool:
+    """Return whether there is a weekend between two of the days, and none of them lies on one."""
+    if any(value.weekday() >= 5 for value in values):
+        return False
+    return any(now.weekday() < before.weekday() for before, now in pairwise(values))
 
 
 def _median(distances: list[float]) -> float:

@@ -2,7 +2,8 @@
 
 A format is one of `FORMATS`, in the notation of `strptime`. Two parts are handled here, because `strptime` cannot restore
 them: `.%f`, 1 to 9 digits after the second, and `%z`, `Z`, `+01:00`, `+0100` or `+01`.
-`QUARTER` stands for 2000Q1, 2000-Q1 and 2000 Q1. The empty format stands for numbers.
+`QUARTER` stands for 2000Q1, 2000-Q1 and 2000 Q1, `WEEK` for the ISO weeks 2020-W05 and 2020W05, read as their Mondays. The empty
+format stands for numbers.
 
 >>> read_time("2000Q3", QUARTER)
 datetime.datetime(2000, 7, 1, 0, 0)
@@ -23,7 +24,7 @@ import numpy as np
 
 from unspool.data.formats.table import MISSING, as_number
 
-QUARTER = "quarter"
+QUARTER, WEEK = "quarter", "week"
 MONTH_FIRST, DAY_FIRST = "%m/%d/%Y", "%d/%m/%Y"
 DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", MONTH_FIRST, DAY_FIRST)
 HOURS = (" %H:%M:%S", "T%H:%M:%S", " %H:%M", "T%H:%M")
@@ -34,11 +35,16 @@ FORMATS = (
     "%Y-%m",
     "%Y/%m",
     QUARTER,
+    WEEK,
+    *("%b %Y", "%B %Y", "%Y %b", "%Y %B", "%b-%Y", "%Y-%b"),
+    *("%d-%b-%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%b-%d-%Y"),
     *(day + hour + end for end in (".%f", ".%f%z", "%z") for day in DAYS for hour in HOURS if "%S" in hour),
     *(day + hour + "%z" for day in DAYS for hour in HOURS if "%S" not in hour),
 )
 QUARTERS = re.compile(r"(\d{4})([- ]?[Qq])([1-4])")
+WEEKS = re.compile(r"(\d{4})(-?[Ww])(\d\d)")
 END = re.compile(r"(?P<fraction>\.\d{1,9})?(?P<blank> ?)(?P<zone>[Zz]|[+-]\d\d(?::?\d\d)?)?$")
+SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})(.*)")
 SAMPLE = 20
 """Number of leading fields that decide whether a column can be times."""
 NAMES = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
@@ -63,6 +69,12 @@ def read_time(time: str, format: str) -> Any:
     if format == QUARTER:
         found = QUARTERS.fullmatch(time)
         return datetime(int(found[1]), 3 * int(found[3]) - 2, 1) if found and found[1] != "0000" else None
+    if format == WEEK:
+        found = WEEKS.fullmatch(time)
+        try:
+            return datetime.fromisocalendar(int(found[1]), int(found[3]), 1) if found else None
+        except ValueError:
+            return None
     if format == "%Y%m%d" and len(time) != 8:
         return None
     try:
@@ -89,6 +101,9 @@ def write_time(time: datetime, format: str, *, like: str) -> str:
         found = QUARTERS.fullmatch(like)
         assert found is not None
         return f"{time.year:04d}{found[2]}{(time.month + 2) // 3}"
+    if format == WEEK:
+        year, week, _ = time.isocalendar()
+        return f"{year:04d}{'-' * ('-' in like)}W{week:02d}"
     text, end = time.strftime(format.replace(".%f", "").replace("%z", "")), END.search(like)
     assert end is not None
     if "%f" in format:
@@ -116,6 +131,20 @@ def day_is_unclear(times: Sequence[str]) -> bool:
 
 def _all_have(times: Sequence[str], format: str) -> bool:
     return read_time(times[0], format) is not None and all(read_time(t, format) is not None for t in times)
+
+
+def in_one_order(time: str, order: str) -> str:
+    """Return a date with slashes as year, month and day; `order` is day-first or month-first. Other fields stay.
+
+    >>> in_one_order("3/4/2020 12:00", "day-first"), in_one_order("3/4/2020", "month-first"), in_one_order("3.5", "day-first")
+    ('2020-04-03 12:00', '2020-03-04', '3.5')
+    """
+    found = SLASHES.fullmatch(time.strip())
+    if found is None:
+        return time
+    one, two, year, rest = found.groups()
+    day, month = (one, two) if order == "day-first" else (two, one)
+    return f"{year}-{int(month):02d}-{int(day):02d}{rest}"
 
 
 def look_like_times(fields: Sequence[str]) -> bool:

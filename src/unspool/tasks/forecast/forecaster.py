@@ -42,6 +42,7 @@ from unspool.evaluation.intervals import (
     errors_to_come,
     fewest_errors,
     level_reached,
+    phase_factors,
     quantiles,
     refuse_level,
 )
@@ -126,6 +127,7 @@ class Forecaster(ForecastPlan, ScoredForecaster):
         self.learned_ = len(values)
         self.errors_: Real | None = None
         self.residuals_: Real | None = None
+        self.factors_: Real = np.ones(self.season_)
         self.unfinished_ = True
         self.trial_: Trial | None = None
         self.models_: dict[str, ForecastBaseline] = {}
@@ -161,7 +163,9 @@ class Forecaster(ForecastPlan, ScoredForecaster):
         truth = np.where(known, y, np.nan)[origins[:, None] + np.arange(self.horizon)]
         self.answer_ = choose_answer(forecasts, truth, self.model)
         found = self._relative(mean_of(forecasts, self.answer_), y, origins, self.trial_.fitted)
-        self.residuals_ = self._relative(truth, y, origins, self.trial_.fitted) - found
+        residuals = self._relative(truth, y, origins, self.trial_.fitted) - found
+        self.factors_ = phase_factors(residuals, self._phases(origins), self.season_)
+        self.residuals_ = residuals / self._factors(origins)
         self.errors_ = np.abs(self.residuals_)
 
     def predict(self, steps: int | None = None, history: Any = None, phase: int = 0) -> Real:
@@ -209,7 +213,11 @@ class Forecaster(ForecastPlan, ScoredForecaster):
         fitted, z = self._ready(), self.change_.forward(values)
         _, centre, std = read_windows(fitted.layout, fitted.units, z, origins, phase)
         y = self._relative(self.predict_at(values, origins, phase), values, origins, fitted)
-        drawn = y + rows[np.random.default_rng([seed, 6]).integers(len(rows), size=count)]
+        drawn = (
+            y
+            + self._factors(origins, phase)
+            * rows[np.random.default_rng([seed, 6]).integers(len(rows), size=count)]
+        )
         found = [
             to_series(fitted.layout, fitted.units, z, origins, centre, std, row[None])[0] for row in drawn
         ]
@@ -251,6 +259,13 @@ class Forecaster(ForecastPlan, ScoredForecaster):
                 found[name] = models[name].forecast(values, origins, self.horizon, phase)
         return found
 
+    def _phases(self, origins: Whole, phase: int = 0) -> Whole:
+        return np.asarray((origins[:, None] + phase + np.arange(self.horizon)) % len(self.factors_))
+
+    def _factors(self, origins: Whole, phase: int = 0) -> Real:
+        """Return the size of the errors (n H) at the phases of the season that are forecast."""
+        return np.asarray(self.factors_[self._phases(origins, phase)])
+
     def _relative(self, y: Real, values: Real, origins: Whole, fitted: FittedMember) -> Real:
         """Return forecasts or true values (n H) in the units of the windows before them."""
         change, z = self.change_, self.change_.forward(values)
@@ -291,16 +306,17 @@ class Forecaster(ForecastPlan, ScoredForecaster):
         """Return the half-widths (n H) in units of the windows; after the training series, they adapt to the errors since then."""
         assert self.errors_ is not None
         n, last = self.learned_, int(max(origins))
-        widths = np.tile(quantiles(self.errors_, level), (len(origins), 1))
+        factors = self._factors(origins, phase)
+        widths = factors * quantiles(self.errors_, level)
         if phase or last <= n or not np.array_equal(values[:n], self.history_[:n]):
             return widths
         every = np.arange(n, last + 1)
         padded = np.pad(values[:last], (0, self.horizon), constant_values=np.nan)
         found = self._relative(self.predict_at(values, every), values, every, self.fitted_)
         truth = self._relative(padded[every[:, None] + np.arange(self.horizon)], values, every, self.fitted_)
-        adapted = adapted_widths(self.errors_, level, np.abs(truth - found))
+        adapted = adapted_widths(self.errors_, level, np.abs(truth - found) / self._factors(every))
         after = origins >= n
-        widths[after] = adapted[origins[after] - n]
+        widths[after] = factors[after] * adapted[origins[after] - n]
         return widths
 
     def level_reached(self, level: float = USUAL) -> float | None:

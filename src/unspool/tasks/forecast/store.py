@@ -196,7 +196,7 @@ def _arrays(model: Any) -> dict[str, Any]:
     fitted = model.fitted_
     arrays: dict[str, Any] = {"history": model.history_, "sizes": fitted.units.sizes}
     if model.residuals_ is not None:
-        arrays["residuals"] = model.residuals_
+        arrays |= {"residuals": model.residuals_, "factors": model.factors_}
     elif model.errors_ is not None:
         arrays["errors"] = model.errors_
     for i, network in enumerate(fitted.networks):
@@ -211,10 +211,11 @@ def _restored(model: Any, column: Column, arrays: Mapping[str, Any], path: Path)
     sizes = tensors.check_array(arrays, "sizes", (H,), path, np.float64)
     if len(history) < layout.reach or not (sizes > 0).all():
         raise FileError(f"{path}: damaged or manipulated: history or sizes does not fit the rest of the run")
-    errors, residuals = None, None
+    errors, residuals, factors = None, None, np.ones(layout.change.season, np.float64)
     if "residuals" in arrays:
         residuals = tensors.check_array(arrays, "residuals", (None, H), path, np.float64, finite=False)
         errors = np.abs(residuals)
+        factors = tensors.check_array(arrays, "factors", factors.shape, path, np.float64)
     elif "errors" in arrays:  # of an earlier version
         errors = tensors.check_array(arrays, "errors", (None, H), path, np.float64, finite=False)
     learned = column.get("learned", len(history))
@@ -225,7 +226,7 @@ def _restored(model: Any, column: Column, arrays: Mapping[str, Any], path: Path)
         own = {key.partition(".")[2]: array for key, array in arrays.items() if key.startswith(f"{i}.")}
         networks.append(network_from(config, own, path))
     model.history_, model.errors_, model.residuals_, model.trial_ = history, errors, residuals, None
-    model.learned_ = learned
+    model.learned_, model.factors_ = learned, factors
     model.season_, model.change_ = layout.change.season, layout.change
     model.models_, model.answer_ = {}, {NETWORK: 1.0}
     if (models := column.get("models")) is not None:
