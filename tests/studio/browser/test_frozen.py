@@ -183,7 +183,7 @@ def test_the_steps_of_a_sequence_model_are_shown(open_file, name):
     if name == "classes":
         p = model.predict_proba([X[1]])[0]
         page.wait_for_selector(f'.say b:text-is("{len(X[1])}")')
-        assert f"{100 * p.max():.0f}" in page.inner_text(".say p")
+        page.wait_for_selector(f'.say p:has-text("{100 * p.max():.0f}")')
         table(page, "by")
         cells = page.locator(".panel.by tbody tr").last.locator("td").all_inner_texts()
         assert cells == [f"{each:.4f}" for each in p]
