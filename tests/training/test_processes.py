@@ -156,7 +156,7 @@ def test_a_process_that_does_not_answer_ends_the_training_with_one_line():
     groups.use(processes.group)  # the other thread is never started
     try:
         with pytest.raises(
-            ProcessLost, match=r"rank 0 of 2 lost another process.*goes on from its last checkpoint"
+            ProcessLost, match=r"rank 0 of 2 lost another process.*resume the run from its last checkpoint"
         ):
             list(train(model, windows_of(0), make_optimiser("adam"), shards=2))
         assert processes.group.lost

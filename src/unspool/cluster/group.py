@@ -5,8 +5,8 @@
     gradients of its shards                      gradients of its shards
     add_up                   ◀──────────────▶    add_up          slices: all to all, local tree, all to everyone
 
-While rank 0 does something else, a thread sends a message of kind "tick" now and then: whoever hears nothing for
-`timeout` seconds knows that rank 0 is lost.
+While rank 0 does something else, a thread sends a message of kind "tick" now and then: a process that receives nothing
+for `timeout` seconds reports that rank 0 is lost.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Group:
                     raise
                 self.lost = True
                 self._reason = (
-                    f"rank {self.rank} of {self.size} lost another process ({error}); start the job again, and the run goes on "
+                    f"rank {self.rank} of {self.size} lost another process ({error}); start the job again to resume the run "
                     f"from its last checkpoint (if an update takes longer than {self.patience:g} s, set UNSPOOL_CLUSTER_TIMEOUT)"
                 )
                 raise ProcessLost(self._reason) from None

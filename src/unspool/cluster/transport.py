@@ -36,7 +36,7 @@ class Transport(Protocol):
 
 
 class Alone:
-    """One process: there is nobody to send anything to."""
+    """One process, which sends nothing."""
 
     name, rank, size = "one process", 0, 1
 

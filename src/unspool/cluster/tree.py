@@ -12,7 +12,7 @@
                             g01234
 
 Every node is one float32 addition per value. A process that has neighbouring shards adds up the nodes that lie inside its
-range (`nodes_inside`); whoever has these nodes of all processes adds up the others.
+range (`nodes_inside`); a process that has these nodes of all processes adds up the others.
 """
 
 from __future__ import annotations

@@ -37,18 +37,18 @@ def segment_message(segment: Segment, sampled: Mask | None, rows: slice) -> Cont
     own = segment.share(rows)
     arrays = {"x": own.x, "y": own.y, "lengths": own.lengths, "fresh": own.fresh}
     arrays["sampled"] = None if sampled is None else sampled[:, rows]
-    values = {"carry_after": own.carry_after, "first": own.first, "anew": own.state is None}
+    values = {"carry_after": own.carry_after, "first": own.first, "reset": own.state is None}
     return values, {name: array for name, array in arrays.items() if array is not None}
 
 
 def segment_of(message: Message, state: State | None) -> Segment:
-    """Return the segment of a message; it goes on from this state unless it begins anew."""
+    """Return the segment of a message; it continues from this state unless the message says that the state is reset."""
     values, arrays = message.values, message.arrays
     return Segment(
         arrays["x"],
         arrays["y"],
         arrays.get("lengths"),
-        None if values["anew"] else state,
+        None if values["reset"] else state,
         values["carry_after"],
         arrays.get("fresh"),
         values["first"],

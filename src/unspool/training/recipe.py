@@ -30,7 +30,7 @@ from unspool.optimisers import options as optimisers
 from unspool.optimisers.schedules.base import Plans, refuse_plans
 from unspool.options import POSITIVE, check_choice, check_fields, check_values, declared, key_of, to_json
 from unspool.training import options as o
-from unspool.training.shards import refuse_uneven
+from unspool.training.shards import refuse_uneven, whole_shards
 
 SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
 """H is one of these: whole vectors, and near enough to each other."""
@@ -276,7 +276,7 @@ def _of_size(H: int, vocabulary: int, tokens: int, given: Mapping[str, Any]) -> 
         given.get("shards", 1),
         max(1, min(ROWS, tokens // (4 * TAU))),
     )  # a short text: fewer rows, of some length
-    B = given.get("batch_size", -(-few // S) * S)
+    B = given.get("batch_size", whole_shards(few, S))
     name: CellName = given.get("cell", _cell(given, vocabulary))
     cell, embedding = cell_named(name), given.get("embedding", H if many or tied else 0)
     highest, per_unit = cell.learning_rate

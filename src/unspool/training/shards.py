@@ -31,6 +31,15 @@ def refuse_uneven(S: int, B: int) -> None:
         )
 
 
+def whole_shards(B: int, S: int) -> int:
+    """Return the smallest batch of at least B rows that S shards divide.
+
+    >>> whole_shards(67, 4)
+    68
+    """
+    return -(-B // S) * S
+
+
 def refuse_processes(S: int) -> None:
     """Raise where there are more processes than shards."""
     if (P := current().size) > S:

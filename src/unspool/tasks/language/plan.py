@@ -34,6 +34,7 @@ from unspool.training.deadline import StepBudget, early_validations
 from unspool.training.events import RunConfig
 from unspool.training.loop import Report, train
 from unspool.training.recipe import ROWS, TAU, Recipe, choose_recipe
+from unspool.training.shards import whole_shards
 from unspool.training.state import TrainingState
 from unspool.training.timing import measure_update_rate
 
@@ -53,7 +54,7 @@ def chosen_bptt(corpus: Corpus, config: RunConfig) -> tuple[RunConfig, dict[int,
     bias = measure_bias(training.model, train_text(training, probe), recipe.steps, ids, config.seed)
     K = shortest(bias, config.bptt_tolerance)
     S = config.given.get("shards", 1)
-    given = {"batch_size": -(-rows_for(K, len(ids)) // S) * S} | config.given
+    given = {"batch_size": whole_shards(rows_for(K, len(ids)), S)} | config.given
     return replace(config, bptt=f"truncated:{K}", given=given), bias
 
 
@@ -90,7 +91,7 @@ def _given(corpus: Corpus, config: RunConfig) -> dict[str, Any]:
     """Return what is fixed of the recipe; an update every K1 steps is a window of K1 steps, and random windows need no restarts."""
     bptt, given = Truncation.parse(config.bptt), config.given
     if corpus.end is not None:
-        return _sizes_of_lines(corpus, corpus.end) | given
+        return _sizes_of_lines(corpus, corpus.end, given.get("shards", 1)) | given
     if config.batches == "random":
         given = given | {"restart": 0.0}
     if bptt.kind != "truncated":
@@ -103,12 +104,12 @@ def _given(corpus: Corpus, config: RunConfig) -> dict[str, Any]:
     return given | {"window": bptt.K1}
 
 
-def _sizes_of_lines(corpus: Corpus, end: int) -> dict[str, Any]:
+def _sizes_of_lines(corpus: Corpus, end: int, S: int) -> dict[str, Any]:
     """Return a window as long as the mean line, and so many rows that an update reads as many tokens as one of other texts."""
     _, lengths = line_spans(corpus.train.ids, end)
     mean = max(1, round(float(lengths.mean())))
     rows = max(1, min(ROWS * TAU // mean, len(lengths) // 4))
-    return {"window": mean, "batch_size": rows, "restart": 0.0}
+    return {"window": mean, "batch_size": whole_shards(rows, S), "restart": 0.0}
 
 
 def _measured(corpus: Corpus, config: RunConfig, recipe: Recipe) -> float:
