@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,6 +45,9 @@ BATCHES = 8
 class ComparedEstimator(Estimator):
     """An estimator that keeps the best of the network, a baseline and their mean."""
 
+    averages: ClassVar[bool] = True
+    """Whether several networks learn from few rows, and their mean answers."""
+
     model: ModelChoice = "best"
     epochs: int | None = training.PASSES.field(None)  # type: ignore[assignment]
     validation: float | None = training.SET_ASIDE.field(None)  # type: ignore[assignment]
@@ -67,9 +70,9 @@ class ComparedEstimator(Estimator):
         given = {"epochs": self.epochs or EPOCHS}
         if self.validation is not None:
             return build(FitConfig, self, **given)
-        if n >= MANY:
+        if n >= MANY or (not self.averages and n >= 2 * FEW):
             return build(FitConfig, self, **given, validation=SHARE)
-        single = n < FEW or self.network_.head.has_std
+        single = n < FEW or self.network_.head.has_std or not self.averages
         return build(
             FitConfig,
             self,
@@ -77,8 +80,10 @@ class ComparedEstimator(Estimator):
             validation=0.0,
             patience=0,
             members=1 if single else FOLDS,
-            least=0 if self.epochs else LEAST,
-            batch_size=self.batch_size if self.shards > 1 else min(self.batch_size, max(4, n // BATCHES)),
+            least=0 if self.epochs or not self.averages else LEAST,
+            batch_size=self.batch_size
+            if self.shards > 1 or not self.averages
+            else min(self.batch_size, max(4, n // BATCHES)),
         )
 
     def choose(self, rows: Any, examples: Examples, members: list[Floats]) -> None:
@@ -94,6 +99,8 @@ class ComparedEstimator(Estimator):
         own = [*self._networks(members), *[network] * (not members)] * (model in (BEST, MEAN))
         found = [
             self._outputs_of(examples.part(aside), each)
+            if members
+            else self._network_outputs(examples.part(aside))
             for each, (_, aside) in zip(own, parts, strict=False)
             if len(aside)
         ]

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from unspool.baselines.sequences.base import Rows
 from unspool.baselines.sequences.choice import NETWORK, Choice
 from unspool.data.batches.examples import Examples
 from unspool.data.encoders import Encoder, TokenEncoder
@@ -48,6 +47,7 @@ class SequenceTagger(ComparedEstimator):
     shape: ClassVar[Shape] = "many-to-many"
     kind: ClassVar[str] = "tagger"
     run_kind: ClassVar[str] = "tag"
+    averages: ClassVar[bool] = False
     subwords: bool = True
     crf: bool = False
 
@@ -87,9 +87,9 @@ class SequenceTagger(ComparedEstimator):
             raise InputError("crf with weights of sequences is not supported; leave one of them out")
         return examples
 
-    def _network_outputs(self, rows: Rows) -> Any:
+    def _network_outputs(self, examples: Examples) -> Any:
         """Return o of the network; with a CRF, the logarithm of the probability of every label."""
-        found = super()._network_outputs(rows)
+        found = super()._network_outputs(examples)
         if not self.network_.config.crf:
             return found
         A, backend = self.network_.parameters["A"], self.network_.backend
@@ -105,7 +105,7 @@ class SequenceTagger(ComparedEstimator):
         if not self.network_.config.crf or (kept or choice.kept) != NETWORK:
             return [self.classes_[o.argmax(axis=1)] for o in self._outputs(X, kept)]
         A = self.network_.parameters["A"]
-        return [self.classes_[viterbi(o, A)] for o in self._outputs_of(self._examples(X))]
+        return [self.classes_[viterbi(o, A)] for o in self._outputs_of(self._examples(X), self.network_)]
 
     def predict_proba(self, X: Any) -> list[Floats]:
         """Return the probability of every label at every step: one array tau K per sequence."""
