@@ -22,7 +22,7 @@ NUMBERS = np.random.default_rng(0).standard_normal((12, 9, 2))
     "more", [{}, {"pool": "mean"}, {"bidirectional": True}, {"layers": 2, "cell": "lstm"}]
 )
 def test_a_classifier_is_asked_for_every_beginning(more):
-    model = unspool.SequenceClassifier(hidden=6, epochs=2, seed=1, **more).fit(X, Y)
+    model = unspool.SequenceClassifier(hidden=6, epochs=2, seed=1, model="network", **more).fit(X, Y)
     report = predictions_by_step(model, ["abba", "b"], ["even", "even"])
     for row, found in zip(("abba", "b"), report.sequences, strict=True):
         beginnings = [row[: t + 1] for t in range(len(row))]
@@ -32,7 +32,7 @@ def test_a_classifier_is_asked_for_every_beginning(more):
 
 
 def test_without_a_second_direction_the_steps_are_those_of_predict_proba_steps():
-    model = unspool.SequenceClassifier(hidden=6, epochs=2, seed=1, bidirectional=False).fit(
+    model = unspool.SequenceClassifier(hidden=6, epochs=2, seed=1, model="network", bidirectional=False).fit(
         NUMBERS, [0, 1] * 6
     )
     report = predictions_by_step(model, NUMBERS[:3])
@@ -42,7 +42,9 @@ def test_without_a_second_direction_the_steps_are_those_of_predict_proba_steps()
 
 
 def test_a_regressor_and_a_tagger():
-    numbers = unspool.SequenceRegressor(hidden=5, epochs=2, seed=1).fit(NUMBERS, NUMBERS[:, :, 0].sum(axis=1))
+    numbers = unspool.SequenceRegressor(hidden=5, epochs=2, seed=1, model="network").fit(
+        NUMBERS, NUMBERS[:, :, 0].sum(axis=1)
+    )
     (found,) = predictions_by_step(numbers, NUMBERS[:1], [1.5]).sequences
     expected = [numbers.predict(NUMBERS[:1, :t])[0] for t in range(1, 10)]
     assert np.array_equal(found.predictions[:, 0], expected) and found.truth == [1.5]
@@ -53,7 +55,7 @@ def test_a_regressor_and_a_tagger():
 
 
 def test_of_a_long_sequence_some_beginnings_are_predicted_and_the_last_one_always():
-    model = unspool.SequenceClassifier(hidden=4, epochs=1).fit(X, Y)
+    model = unspool.SequenceClassifier(hidden=4, epochs=1, model="network").fit(X, Y)
     (found,) = predictions_by_step(model, ["ab" * 300]).sequences
     assert len(found.steps) == 256 and found.steps[0] == 1 and found.steps[-1] == 600
     assert (found.predictions[-1] == model.predict_proba(["ab" * 300])[0]).all()

@@ -3,17 +3,19 @@
     x(1) … x(t) ─▶ model ─▶ prediction after t steps,   t = 1 … τ
 
 A model with one output is asked for the output of every beginning of the sequence; one with an output per step gives
-that of step t. After the last step, the prediction is that of the whole sequence, to the bit.
+that of step t. After the last step, the prediction is bit-identical to that of the whole sequence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from unspool.baselines.sequences.choice import NETWORK, Choice
 from unspool.data.encoders import TokenEncoder
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.errors import InputError
@@ -77,10 +79,10 @@ def predictions_by_step(
     names: Sequence[str] | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> StepsReport:
-    """Return how the predictions of a classifier, tagger or regressor change while it reads each sequence of X.
+    """Return how the predictions of the network of a classifier, tagger or regressor change while it reads each sequence of X.
 
     >>> X, y = ["aab", "bba", "ab", "ba"] * 10, ["a first", "b first", "a first", "b first"] * 10
-    >>> model = SequenceClassifier(hidden=8, epochs=20, seed=1).fit(X, y)
+    >>> model = SequenceClassifier(hidden=8, epochs=20, seed=1, model="network").fit(X, y)
     >>> (found,) = predictions_by_step(model, ["abbbb"]).sequences
     >>> found.steps.tolist(), bool((found.predictions[-1] == model.predict_proba(["abbbb"])[0]).all())
     ([1, 2, 3, 4, 5], True)
@@ -134,7 +136,10 @@ def _inputs(model: Estimator, row: Any) -> tuple[list[str], Real]:
 
 
 def _predictions(model: Any, row: Any, tau: int) -> tuple[Whole, Real]:
-    """Return how many steps are read, and the prediction after each."""
+    """Return how many steps are read, and the prediction of the network after each."""
+    if hasattr(model, "choice_"):
+        model = copy(model)
+        model.choice_ = Choice(NETWORK)
     ask = model.predict if isinstance(model, SequenceRegressor) else model.predict_proba
     if model.network_.config.per_step:
         return np.arange(1, tau + 1), np.asarray(ask([row])[0], np.float64).reshape(tau, -1)
@@ -149,8 +154,9 @@ def _cutter(model: Estimator, row: Any) -> Callable[[int], Any]:
     coder = model.coder_
     if not isinstance(row, str) or not isinstance(coder, TokenEncoder):
         return lambda t: row[:t]
-    tokens = list(make_tokenizer(coder.tokens).encode_text(row))
-    return lambda t: tokens[:t]
+    tokenizer = make_tokenizer(coder.tokens)
+    tokens = list(tokenizer.encode_text(row))
+    return lambda t: row if t == len(tokens) else tokenizer.decode(tokens[:t])
 
 
 def _plain(truth: Any) -> Any:

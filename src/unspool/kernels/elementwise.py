@@ -22,7 +22,7 @@ def _activated(x: Floats, activation: Activation, backend: Backend) -> Floats:
     return backend.activate(x.astype(backend.DTYPE) + backend.DTYPE(0), activation)  # +0: -0 becomes 0
 
 
-def _exp(x: Floats, backend: Backend) -> Floats:
+def exp(x: Floats, backend: Backend = native) -> Floats:
     """Return exp(x) = sigmoid(x) / (1 - sigmoid(x)), which loses nothing where x is not above zero."""
     s = _activated(x, "sigmoid", backend).astype(np.float64)
     return s / (1 - s)
@@ -36,7 +36,7 @@ def softmax(o: Floats, backend: Backend = native) -> Floats:
     """
     if not o.size:
         return o.astype(backend.DTYPE)
-    e = _exp(o - o.max(axis=-1, keepdims=True), backend)
+    e = exp(o - o.max(axis=-1, keepdims=True), backend)
     result: Floats = (e / np.cumsum(e, axis=-1)[..., -1:]).astype(backend.DTYPE)
     return result
 
@@ -48,7 +48,7 @@ def log_softmax(o: Floats, backend: Backend = native) -> Floats:
     [[-1.3863, -1.3863, -1.3863, -1.3863]]
     """
     below = o.astype(np.float64) - o.max(axis=-1, keepdims=True)
-    result: Floats = below - np.log(np.cumsum(_exp(below, backend), axis=-1)[..., -1:])
+    result: Floats = below - np.log(np.cumsum(exp(below, backend), axis=-1)[..., -1:])
     return result
 
 

@@ -84,6 +84,11 @@ PRIOR_CORRECTION: Option[float] = _network(
     UNIT,
     former={"balance": {}},
 )
+CRF: Option[bool] = _network(
+    "crf",
+    "Predict the labels of a sequence together, with a score for each pair of neighbouring labels (a linear-chain CRF).",
+    TRUTH,
+)
 SUBWORDS: Option[bool] = _network(
     "subwords",
     "Read words by their sub-word features (prefixes, suffixes, shape) as well, so that unseen words get labels by their form.",

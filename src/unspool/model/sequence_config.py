@@ -69,6 +69,8 @@ class SequenceConfig(RecurrentFields):
     attention: o.Attention = "none"
     floor: float = 1e-3
     features: int = 1
+    crf: bool = False
+    """Whether the labels of a sequence are predicted together, with a score for each pair of neighbours."""
     word_dropout: float = 0.0
     """The probability that a step is read in training without its first `NAMES` features, the word itself."""
 
@@ -78,6 +80,8 @@ class SequenceConfig(RecurrentFields):
         check_fields(self)
         if self.attention != "none" and not self.has_decoder:
             raise InputError(f"attention requires a decoder, and {self.shape} has none")
+        if self.crf and (self.head != "classes" or self.shape != "many-to-many"):
+            raise InputError("crf requires classes at every step")
         if self.pool != "last" and self.shape != "many-to-one":
             raise InputError(
                 f"pool={self.pool!r} requires many-to-one: the other shapes have nothing to pool"

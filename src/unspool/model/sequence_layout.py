@@ -62,6 +62,8 @@ def shapes_of_network(config: SequenceConfig) -> Shapes:
         if config.attention == "additive":
             shapes |= {"attention.P": (H, H), "attention.v": (H,)}
     shapes |= {"V": (config.K, config.width), "c": (config.K,)}
+    if config.crf:
+        shapes |= {"A": (config.K, config.K)}
     return dict(sorted(shapes.items(), key=lambda item: len(item[1]) == 1))
 
 

@@ -25,6 +25,7 @@ from unspool.model.attention import AttentionTape, AttentionWeights, attend, att
 from unspool.model.feedback import shift_right
 from unspool.model.gradient import Gradient
 from unspool.model.linear import Linear, OutputGradient
+from unspool.model.losses.chain import chain_loss
 from unspool.model.losses.weighted import weighted_loss
 from unspool.model.network import Model
 from unspool.model.packed import Weights
@@ -210,16 +211,24 @@ class Network(OnBackend):
             return self._head_loss(weights, made.h, batch)
         scale = 1.0 / max(1, self.targets(batch) if targets is None else targets)
         into = OutputGradient(gradient.values["V"], gradient.values["c"], scale)
-        loss = self._head_loss(weights, made.h, batch, into)
+        loss = self._head_loss(weights, made.h, batch, into, gradient)
         if math.isfinite(loss.sum):
             assert loss.dh is not None
             self.backward(made, loss.dh, weights, gradient)
         return loss
 
     def _head_loss(
-        self, weights: NetworkWeights, h: Floats, batch: SequenceBatch, into: OutputGradient | None = None
+        self,
+        weights: NetworkWeights,
+        h: Floats,
+        batch: SequenceBatch,
+        into: OutputGradient | None = None,
+        gradient: NetworkGradient | None = None,
     ) -> Loss:
         assert batch.y is not None
+        if self.config.crf:
+            dA = None if gradient is None else gradient.values["A"]
+            return chain_loss(weights.output, self.parameters["A"], h, batch.y, batch.lengths, into, dA)
         if batch.weights is None:
             return self.head.loss(weights.output, h, batch.y, into)
         return weighted_loss(self.head, weights.output, h, batch.y, batch.weights, into)

@@ -183,7 +183,7 @@ class _Recorder:
         if len(reading["pieces"]) < 3:
             return []
         config = self.report.model.config
-        large = config.hidden * cell_named(config.cell).parts > LARGE
+        large = config.hidden * cell_named(config.cell).parts >= LARGE
         begins = _windows(len(reading["pieces"]), FEW if large else WINDOWS)
         for begin in begins:
             body = self.fields | {"begin": begin, "tau": TAU, "scale": 1}

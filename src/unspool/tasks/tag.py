@@ -7,16 +7,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from unspool.baselines.sequences.base import Rows
+from unspool.baselines.sequences.choice import NETWORK, Choice
+from unspool.data.batches.examples import Examples
 from unspool.data.encoders import Encoder, TokenEncoder
 from unspool.data.tokens.affixes import COUNT
 from unspool.errors import InputError
 from unspool.kernels.arrays import Floats
-from unspool.kernels.elementwise import softmax
+from unspool.kernels.elementwise import log, softmax
 from unspool.model import options as network
+from unspool.model.losses.chain import forward_backward, viterbi
 from unspool.model.sequence_config import Head, SequenceConfig, Shape
 from unspool.options import declared
 from unspool.tasks.compared import ComparedEstimator
 from unspool.tasks.estimator import refuse_none
+from unspool.tasks.estimator_files import CHOICE
 
 EMBEDDING = 64
 """The width of the embedding of sub-word features, where none is given."""
@@ -44,6 +49,7 @@ class SequenceTagger(ComparedEstimator):
     kind: ClassVar[str] = "tagger"
     run_kind: ClassVar[str] = "tag"
     subwords: bool = True
+    crf: bool = False
 
     def _encoder(self, rows: Any) -> Encoder:
         if self.subwords and self.inputs in ("auto", "tokens") and holds_words(rows):
@@ -75,19 +81,44 @@ class SequenceTagger(ComparedEstimator):
         ids = [np.searchsorted(self.classes_, row).astype(np.int32) for row in rows]
         return ids, "classes", len(self.classes_)
 
+    def _learn(self, X: Any, y: Any, sample_weight: Any = None) -> Examples:
+        examples = super()._learn(X, y, sample_weight)
+        if self.crf and examples.weights is not None:
+            raise InputError("crf with weights of sequences is not supported; leave one of them out")
+        return examples
+
+    def _network_outputs(self, rows: Rows) -> Any:
+        """Return o of the network; with a CRF, the logarithm of the probability of every label."""
+        found = super()._network_outputs(rows)
+        if not self.network_.config.crf:
+            return found
+        A, backend = self.network_.parameters["A"], self.network_.backend
+        lengths = [np.array([len(o)], np.int32) for o in found]
+        marginals = [
+            forward_backward(o[:, None], A, n, backend).p[:, 0] for o, n in zip(found, lengths, strict=True)
+        ]
+        return [log(np.maximum(p, 1e-30)).astype(np.float32) for p in marginals]
+
+    def _labels(self, X: Any, kept: str | None = None) -> list[Any]:
+        """Return the most probable labels of every row: with a CRF, the most probable sequence."""
+        choice = getattr(self, CHOICE, Choice(NETWORK))
+        if not self.network_.config.crf or (kept or choice.kept) != NETWORK:
+            return [self.classes_[o.argmax(axis=1)] for o in self._outputs(X, kept)]
+        A = self.network_.parameters["A"]
+        return [self.classes_[viterbi(o, A)] for o in self._outputs_of(self._examples(X))]
+
     def predict_proba(self, X: Any) -> list[Floats]:
         """Return the probability of every label at every step: one array tau K per sequence."""
         return [softmax(o).astype(np.float64) for o in self._outputs(X)]
 
     def predict(self, X: Any) -> list[Any]:
         """Return the most probable label of every step: one array per sequence."""
-        found = self._outputs(X)
-        return [self.classes_[o.argmax(axis=1)] for o in found]
+        self._examples(X)  # raises before the fit
+        return self._labels(X)
 
     def predict_by_model(self, X: Any) -> dict[str, list[Any]]:
         """Return the most probable label of every step by each model that can answer, by the names in `choice_`."""
-        by_model = {self.choice_.named(kept): self._outputs(X, kept) for kept in self.choice_.answers}
-        return {name: [self.classes_[o.argmax(axis=1)] for o in found] for name, found in by_model.items()}
+        return {self.choice_.named(kept): self._labels(X, kept) for kept in self.choice_.answers}
 
     def score(self, X: Any, y: Any) -> float:
         """Return the share of steps whose label is right."""

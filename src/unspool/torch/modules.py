@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 import torch
 from torch import Tensor, nn
-from unspool.torch.operator import array, follow_threads, recurrent_layer, tensor
+from unspool.torch.operator import array, follow_threads, run_layer, tensor
 from unspool.torch.stream import Steps, packed_steps, zero_state
 
 Given = Tensor | PackedSequence
@@ -161,7 +161,7 @@ class Recurrent(nn.RNNBase):
             outputs = []
             for way in range(directions):
                 at = layer * directions + way
-                y, h, s, _, ss, _ = recurrent_layer(
+                y, h, s, _, ss, _ = run_layer(
                     x, *starts[at], *self._weights_of(at), batch_sizes, self.mode, way == 1, bf16
                 )
                 outputs.append(y)
@@ -186,7 +186,11 @@ class Recurrent(nn.RNNBase):
         return [(h, s if long else None) for h, s in zip(h0, s0, strict=True)]
 
     def _weights_of(self, at: int) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-        found = [getattr(self, name) for name in self._all_weights[at]]
+        own = self._parameters
+        found: Any = [
+            getattr(self, name) if (weight := own.get(name)) is None else weight
+            for name in self._all_weights[at]
+        ]
         U, W, b_ih, b_hh = found if self.bias else (*found, None, None)
         return U, W, b_ih, b_hh
 
@@ -246,7 +250,8 @@ def why_not_ever(module: nn.RNNBase) -> str | None:
     if module.proj_size:
         return "proj_size is not zero"
     for name in module._flat_weights_names:
-        weight = getattr(module, name, None)
+        weight = module._parameters.get(name)
+        weight = getattr(module, name, None) if weight is None else weight
         if not isinstance(weight, Tensor) or not _plain(weight, (torch.float32,)):
             return f"{name} is not a dense float32 tensor on the CPU"
     return None
@@ -272,7 +277,7 @@ def _in_gradient_transform() -> bool:
 
 
 def _plain(tensor: Tensor, floats: tuple[torch.dtype, ...]) -> bool:
-    return tensor.dtype in floats and tensor.device.type == "cpu" and tensor.layout is torch.strided
+    return tensor.dtype in floats and tensor.is_cpu and tensor.layout is torch.strided
 
 
 def _packed(s: Tensor, batch_sizes: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from torch.library import Library, register_autograd, register_fake, register_vmap
+from torch.library import Library, register_autograd, register_fake
 
 import torch
 from torch import Tensor
@@ -210,10 +210,42 @@ def _gradients(ctx: Any, dy: Tensor | None, dh_end: Tensor | None, ds_end: Tenso
     if dy is None and dh_end is None and ds_end is None:
         return (None,) * 11
     needs, saved = ctx.needs_input_grad, ctx.saved_tensors
-    found = recurrent_layer_backward(
+    backward: Any = _backward if plain(saved[0]) and not torch.is_grad_enabled() else recurrent_layer_backward
+    found = backward(
         dy, dh_end, None if saved[2] is None else ds_end, *saved, *ctx.how, needs[0], any(needs[3:7])
     )
     return (*(each if needed else None for each, needed in zip(found, needs[:7], strict=True)), *(None,) * 4)
+
+
+class _Layer(torch.autograd.Function):
+    """The operator with its gradients for a plain call: without the dispatcher, which takes longer than a small layer."""
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> tuple[Tensor, ...]:
+        output = _forward(*inputs)
+        _setup(ctx, inputs, output)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return _gradients(ctx, *gradients)
+
+
+def plain(x: Tensor) -> bool:
+    """Return whether nothing but autograd looks at a call: no compiler, transform, mode or subclass of tensors."""
+    return (
+        not torch.compiler.is_compiling()
+        and type(x) in (Tensor, torch.nn.Parameter)
+        and not torch._C._len_torch_dispatch_stack()
+        and not torch._C._are_functorch_transforms_active()
+    )
+
+
+def run_layer(x: Tensor, *rest: Any) -> Any:
+    """Return what `recurrent_layer` returns, as quickly as the call allows."""
+    if not plain(x):
+        return recurrent_layer(x, *rest)
+    return (_Layer.apply if torch.is_grad_enabled() else _forward)(x, *rest)
 
 
 def _setup_second(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -261,5 +293,6 @@ register_autograd("unspool::recurrent_layer", _gradients, setup_context=_setup, 
 register_autograd(
     "unspool::recurrent_layer_backward", _second_order, setup_context=_setup_second, lib=library
 )
-register_vmap("unspool::recurrent_layer", _by_row(recurrent_layer), lib=library)
-register_vmap("unspool::recurrent_layer_backward", _by_row(recurrent_layer_backward), lib=library)
+if register_vmap := getattr(torch.library, "register_vmap", None):  # not in the oldest versions
+    register_vmap("unspool::recurrent_layer", _by_row(recurrent_layer), lib=library)
+    register_vmap("unspool::recurrent_layer_backward", _by_row(recurrent_layer_backward), lib=library)

@@ -56,6 +56,7 @@ class Options(FitOptions, Columns):
     embedding: int = 32
     batch_size: int = 16
     subwords: bool = True
+    crf: bool = False
     model: ModelChoice = "best"
     validation: float | None = SET_ASIDE.field(None)  # type: ignore[assignment]
 

@@ -56,7 +56,7 @@ class TimeIndex:
         """Return the steps of the calendar's periods: hours of a day and a week, days of a week and a year, months of a year …
 
         >>> infer_time_index(["2020-01-01 00:00", "2020-01-01 00:30"]).seasons(), infer_time_index(["2000Q1", "2000Q2"]).seasons()
-        ((48, 336), (4,))
+        ((2, 48, 336), (4,))
         """
         if self.kind == "numbers":
             return ()

@@ -14,7 +14,7 @@ export const words = {
     forkTitle: "Fork at update {u}", forkNote: "The parent stays as it is. With nothing changed, the fork is bit-identical to the parent; another size is a new run from update 0.", forkDo: "Fork", clip: "Gradient clip",
     textTitle: "Open a text", textNote: "Drop a text file anywhere on this page, choose one, or paste a text. It stays on this machine.", choose: "Choose a file …", paste: "Or paste a text", name: "Name", textDo: "Use this text",
     textEmpty: "The text is empty; paste some words.", textLarge: "{name} has {size} MB; at most 16 MB are read here. Use unspool studio FILE for larger ones.", notText: "{name} is not UTF-8 text.", pasted: "pasted text", drop: "Drop the text to train on it",
-    full: "full", paceSlow: "Slow motion is on: a pause after each update.",
+    full: "full",
   },
   zh: {
     label: "训练及其更新", noRun: "还没有训练", pick: "文本与训练：{name}", facts: "{cell} · {hidden} 个单元 · 学习率 {rate} · 种子 {seed}",
@@ -30,6 +30,6 @@ export const words = {
     forkTitle: "在第 {u} 次更新处分叉", forkNote: "原训练保持不变。什么都不改时，分叉与原训练逐位一致；改变模型大小须从第 0 次更新开始新的训练。", forkDo: "分叉", clip: "梯度裁剪",
     textTitle: "打开文本", textNote: "把文本文件拖到页面上，或选择文件，或粘贴文本。文本不会离开这台机器。", choose: "选择文件…", paste: "或粘贴文本", name: "名称", textDo: "使用此文本",
     textEmpty: "文本为空；请粘贴一些文字。", textLarge: "{name} 有 {size} MB；这里最多读 16 MB。更大的请用 unspool studio FILE。", notText: "{name} 不是 UTF-8 文本。", pasted: "粘贴的文本", drop: "松开即可用此文本训练",
-    full: "完整", paceSlow: "慢动作已打开：每次更新后稍停。",
+    full: "完整",
   },
 };
