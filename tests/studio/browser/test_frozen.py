@@ -71,9 +71,17 @@ def test_every_view_paints_by_keyboard_and_fits(open_file, report, theme, lang, 
             "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
         )
         assert wide <= shown, (view, wide)
+        assert not serious(page, width), view
     assert page.locator("#tour, #share, #go:visible, textarea:not([readonly]), .what").count() == 0
     page.keyboard.press("l")
     page.wait_for_selector(f"html[lang={'en' if lang == 'zh-CN' else 'zh-Hans'}]")
+
+
+def serious(page, width):
+    """What axe finds in a wide page."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe() if width == 1280 else None
+    found = axe.run(page).response["violations"] if axe else []
+    return [each["id"] for each in found if each["impact"] in ("serious", "critical")]
 
 
 def test_the_tables_hold_the_library_s_numbers(open_file, report):
