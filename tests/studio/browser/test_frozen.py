@@ -157,7 +157,7 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(open_file, chromium, re
 WORDS = ["abba", "baab", "ab", "b", "aab</script>"] * 8
 MODELS = {
     "classes": (
-        unspool.SequenceClassifier(hidden=6, epochs=2, seed=1),
+        unspool.SequenceClassifier(hidden=6, epochs=2, seed=1, model="network"),
         WORDS,
         [row[0] + "<b>" for row in WORDS],
     ),
