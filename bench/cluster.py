@@ -345,6 +345,7 @@ def main() -> None:
     options = parser.parse_args()
     if "network" in options.parts and os.geteuid():
         sys.exit("network needs root, to make network namespaces; leave it out")
+    launched.PATIENCE = 3600
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as place, suppress(KeyboardInterrupt):
         write_data(Path(place), options.text)

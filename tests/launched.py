@@ -16,6 +16,8 @@ from pathlib import Path
 FILE = Path(__file__).resolve()
 SOURCE = FILE.parent.parent / "src"
 SETS = ("UNSPOOL_ISA", "UNSPOOL_THREADS")
+PATIENCE = 170
+"""Seconds in which a job must end."""
 
 
 def environment(**more):
@@ -70,7 +72,9 @@ def mpi():
 
 
 def _run(command, environment):
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=170, check=False)
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
 
 
 def lines_of(done):

@@ -8,6 +8,7 @@ import pytest
 import unspool
 from inspect_cases import made
 from unspool.inspect.report import inspect
+from unspool.inspect.steps import predictions_by_step
 from unspool.studio.inspection import text_page
 
 HOSTILE = (
@@ -156,7 +157,7 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own(open_file, chromium, re
 WORDS = ["abba", "baab", "ab", "b", "aab</script>"] * 8
 MODELS = {
     "classes": (
-        unspool.SequenceClassifier(hidden=6, epochs=2, seed=1),
+        unspool.SequenceClassifier(hidden=6, epochs=2, seed=1, model="network"),
         WORDS,
         [row[0] + "<b>" for row in WORDS],
     ),
@@ -181,7 +182,7 @@ def test_the_steps_of_a_sequence_model_are_shown(open_file, name):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("End")
     if name == "classes":
-        p = model.predict_proba([X[1]])[0]
+        p = predictions_by_step(model, X[:3]).sequences[1].predictions[-1]
         page.wait_for_selector(f'.say b:text-is("{len(X[1])}")')
         page.wait_for_selector(f'.say p:has-text("{100 * p.max():.0f}")')
         table(page, "by")
