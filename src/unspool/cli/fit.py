@@ -164,7 +164,8 @@ def resume_fit(work: Resumable, run: Path, kept: RunOptions) -> None:
                 f"{path}: has changed since {run} was started: restore it, or fit into another run"
             )
     passing = {name: getattr(kept, name) for name in names_of(RunOptions)}
-    options = work.options.from_json(given, run / run_folder.CONFIG, out=run, **passing)
+    absent = work.estimator.absent if isinstance(work, FitCommand) else {}
+    options = work.options.from_json({**absent, **given}, run / run_folder.CONFIG, out=run, **passing)
     console.print(_where(run), soft_wrap=True)
     work.fit(Path(command["data"]), options, console, {})
 

@@ -58,6 +58,8 @@ class Estimator(Arguments, FitFields, RecurrentFields):
     """The kind in scikit-learn: classifier, regressor or another."""
     run_kind: ClassVar[str]
     """The kind of its runs."""
+    absent: ClassVar[Mapping[str, Any]] = {}
+    """Values of the arguments that a run of an earlier version lacks, where these are not the defaults."""
 
     inputs: str = "auto"
     tokens: str = "char"

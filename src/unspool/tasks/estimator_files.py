@@ -56,6 +56,10 @@ class FittedEstimator(Protocol):
     n_iter_: int
 
     @property
+    def absent(self) -> Mapping[str, Any]:
+        """Values of the arguments that a run of an earlier version lacks."""
+
+    @property
     def run_kind(self) -> str:
         """The kind of its runs."""
 
@@ -131,7 +135,8 @@ def read_estimator(made: type[Any], path: str | Path) -> Any:
     """Read an estimator of a class from a run; refuse a run of another kind."""
     run = run_folder.check_run(path)
     content = read_as(EstimatorConfig, run_folder.read_config(run, made.run_kind), run / run_folder.CONFIG)
-    estimator = read_as(made, content["arguments"], run / run_folder.CONFIG, "arguments")
+    arguments = {**made.absent, **content["arguments"]}
+    estimator = read_as(made, arguments, run / run_folder.CONFIG, "arguments")
     for name, value in content["learned"].items():
         learned = _labels(value, run / run_folder.CONFIG, name) if name in ARRAYS else value
         setattr(estimator, LEARNED.get(name, name), learned)

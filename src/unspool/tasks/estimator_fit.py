@@ -53,7 +53,8 @@ def load_plan(estimator: FittedEstimator, examples: Examples, path: str | Path) 
         )
     given = json.loads(json.dumps(to_json(estimator), default=tensors.as_plain))
     arguments = read_as(dict[str, Any], content.get("arguments"), Path(path) / run_folder.CONFIG, "arguments")
-    defaults = to_json(type(estimator)())  # a run of an older version lacks newer arguments
+    # A run of an older version lacks newer arguments.
+    defaults = to_json(type(estimator)()) | dict(estimator.absent)
     for name, value in (defaults | arguments).items():
         if given.get(name) != value:
             raise InputError(

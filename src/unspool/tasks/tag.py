@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -48,6 +49,7 @@ class SequenceTagger(ComparedEstimator):
     kind: ClassVar[str] = "tagger"
     run_kind: ClassVar[str] = "tag"
     averages: ClassVar[bool] = False
+    absent: ClassVar[Mapping[str, Any]] = {"subwords": False}
     subwords: bool = True
     crf: bool = False
 

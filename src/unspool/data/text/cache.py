@@ -31,7 +31,10 @@ IDS, VOCAB, CORPUS = "ids.bin", "vocab.json", "corpus.json"
 
 def cache_folder(cache: Path, groups: list[list[Source]], settings: TextConfig) -> Path:
     """Return the folder of these sources and settings; it may not exist yet."""
-    content = [FORMAT, asdict(settings), [fingerprint(group) for group in groups]]
+    chosen = asdict(settings)
+    if not settings.lines:  # so that texts prepared before this setting existed are found
+        del chosen["lines"]
+    content = [FORMAT, chosen, [fingerprint(group) for group in groups]]
     key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return cache / key[:32]
 
