@@ -128,7 +128,7 @@ def test_a_frame_of_one_column_is_texts_or_numbers_or_refused():
 
 
 def test_states_are_features_and_probabilities_have_logarithms():
-    model = SequenceClassifier(**QUICK).fit(X, Y)
+    model = SequenceClassifier(**QUICK).fit(X[:9], Y[:9])  # so few that one network answers
     features = model.transform(X)
     assert features.shape == (40, 4) and (model.transform(X[:1])[0] == features[0]).all()
     o = model.network_.weights().output(features)

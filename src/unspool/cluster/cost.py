@@ -78,7 +78,7 @@ class Cost:
         """Return the line to print.
 
         >>> print(Cost(4, 8, 64, shard=0.01, rest=0.001, latency=5e-5, bandwidth=1e9, moved=9e6).line())
-        4 processes: an update computes 81.0 ms in one, 21.0 ms in each, and moves 9.0 MB (50 µs, 1.0 GB/s): about 2.7 times as fast as one; --batch 128 would reach 3.2 times
+        4 processes: an update computes 81.0 ms in one, 21.0 ms in each, and moves 9.0 MB (50 µs, 1.0 GB/s): about 2.7 times as fast as one; a batch of 128 rows would reach 3.2 times
         """
         said = (
             f"{self.P} processes: an update computes {1e3 * self.alone:.1f} ms in one, {1e3 * (self.together - self.moving):.1f} ms "
@@ -87,7 +87,7 @@ class Cost:
         )
         if self.speedup >= ENOUGH * self.P:
             return said
-        return f"{said}; --batch {self.batch_for()} would reach {ENOUGH * self.P:.1f} times"
+        return f"{said}; a batch of {self.batch_for()} rows would reach {ENOUGH * self.P:.1f} times"
 
 
 def bytes_moved(N: int, S: int, P: int) -> float:

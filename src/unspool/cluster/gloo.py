@@ -42,7 +42,7 @@ class Gloo:
             where = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
             reason = " ".join(str(error).split())
             if "EADDRINUSE" in reason or "address already in use" in reason.lower():
-                reason = "the port is in use; choose another with --master-port"
+                reason = "the port is in use; start the processes with another port"
             raise InputError(f"the processes cannot be connected at {where}: {reason[:300]}") from None
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from unspool.baselines.sequences.choice import NETWORK, Choice
+from unspool.baselines.sequences.choice import NETWORK
 from unspool.data.encoders import TokenEncoder
 from unspool.data.tokens.registry import make_tokenizer
 from unspool.errors import InputError
@@ -139,7 +139,7 @@ def _predictions(model: Any, row: Any, tau: int) -> tuple[Whole, Real]:
     """Return how many steps are read, and the prediction of the network after each."""
     if hasattr(model, "choice_"):
         model = copy(model)
-        model.choice_ = Choice(NETWORK)
+        model.choice_ = replace(model.choice_, kept=NETWORK)
     ask = model.predict if isinstance(model, SequenceRegressor) else model.predict_proba
     if model.network_.config.per_step:
         return np.arange(1, tau + 1), np.asarray(ask([row])[0], np.float64).reshape(tau, -1)

@@ -107,6 +107,7 @@ def test_a_killed_server_is_shown_and_its_run_resumes_to_the_same_bits(open_page
     client.post("/api/train", run=run["id"], pace=0.02)
     page = open_page(client)
     client.wait("training", step=30, name=run["id"])
+    tools.wait(page, f"state.runs.find(each => each.id === '{run['id']}')?.step >= 30")
     with tools.quiet(open_page):
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=30)

@@ -30,9 +30,11 @@ function form(title, inside, words, act) {
 
 const number = (value, about = {}) => el("input", { type: "number", value: value ?? "", placeholder: t("strip.auto"), min: "0", ...about });
 
-export async function openNew(textId = currentRun()?.text ?? state.texts[0]?.id) {
+export async function openNew(id) {
   const known = await call("/api/options").catch(() => ({}));
+  while (!state.texts.length && state.online === "connecting") await new Promise(requestAnimationFrame); // the first frame brings the texts
   const run = currentRun();
+  const textId = id ?? run?.text ?? state.texts[0]?.id;
   const kinds = (list, value) => select([["", t("strip.auto")], ...(list ?? []).map((each) => [each, each])], value ?? "");
   const controls = {
     cell: kinds(known.cells, run?.cell), hidden: number(run?.hidden), learning_rate: number("", { step: "any" }), seed: number(run?.seed ?? 0), steps: number(run?.steps ?? 2000),
