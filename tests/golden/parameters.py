@@ -111,6 +111,8 @@ WAYS: dict[str, dict[str, str]] = {
     "generate-from": GENERATED,
     "regress": REGRESSED | {name: way for name, way in OF_STATES.items() if name != "remember"},
 }
+COMPARED = ("classify", "regress", "tag")
+"""The tasks whose network is compared with baselines; their recipes name it and the rows that are set aside."""
 WINDOWS = {
     "window network, numbers": trained_on_numbers,
     "window network, tokens": trained_on_tokens,
@@ -160,9 +162,12 @@ def commands() -> dict[str, list[str]]:
                 if name == "remember" and cell == "elman":  # it has no gates
                     continue
                 told = [*SMALL, "--cell", cell]
+                if task in COMPARED:
+                    told += ["--model", "network", *([] if "--validation" in way else ["--validation", "0.1"])]
+                told += ["--no-subwords"] if task == "tag" else []
                 found[f"{task}, {cell}, {name}"] = [task, "fit", *_with_file(FILES[task], way), *told]
         for name, way in FORECAST.items():
-            told = ["--hidden", "9", "--cell", cell, "--horizon", "4"]
+            told = ["--hidden", "9", "--cell", cell, "--horizon", "4", "--model", "network"]
             told += [] if "--members" in way else ["--members", "1"]
             found[f"forecast, {cell}, {name}"] = ["forecast", "fit", *_with_file("sales.csv", way), *told]
     return {name: [*told, *STEPS, "--out", "RUN", "--json"] for name, told in found.items()}
