@@ -59,3 +59,27 @@ def error(found, exact):
         ((a.double() - b).norm() / b.norm().clamp(min=1e-30)).item()
         for a, b in zip(found, exact, strict=True)
     ]
+
+
+class Tagger(nn.Module):
+    """An embedding, a recurrent module and an output layer."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.embedding, self.output = nn.Embedding(9, 4), nn.Linear(12, 9)
+        self.recurrent = kind(4, 6, 2, batch_first=True, bidirectional=True)
+
+    def forward(self, x):
+        return self.output(self.recurrent(self.embedding(x))[0])
+
+
+def train_rank(rank, path, results):
+    """Train one rank of two, in a process of its own."""
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{path}", rank=rank, world_size=2)
+    torch.manual_seed(0)
+    model = nn.parallel.DistributedDataParallel(Tagger(ut.GRU))
+    x = torch.arange(24).reshape(4, 6)[2 * rank : 2 * rank + 2] % 9
+    nn.functional.cross_entropy(model(x).flatten(0, 1), x.flatten()).backward()
+    results.put((rank, operator.calls["backward"], [p.grad.numpy() for p in model.parameters()]))
+    torch.distributed.destroy_process_group()

@@ -163,7 +163,11 @@ def commands() -> dict[str, list[str]]:
                     continue
                 told = [*SMALL, "--cell", cell]
                 if task in COMPARED:
-                    told += ["--model", "network", *([] if "--validation" in way else ["--validation", "0.1"])]
+                    told += [
+                        "--model",
+                        "network",
+                        *([] if "--validation" in way else ["--validation", "0.1"]),
+                    ]
                 told += ["--no-subwords"] if task == "tag" else []
                 found[f"{task}, {cell}, {name}"] = [task, "fit", *_with_file(FILES[task], way), *told]
         for name, way in FORECAST.items():

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 import torch
 import unspool.torch as ut
 from torch import nn
-from torch_modules import NAMES, engine_ran, pair, run
+from torch_modules import NAMES, Tagger, engine_ran, pair, run, train_rank
 from unspool.torch import operator
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -82,18 +82,6 @@ def _one_thread():
     torch.manual_seed(0)
     yield
     torch.set_num_threads(threads)
-
-
-class Tagger(nn.Module):
-    """An embedding, a recurrent module and an output layer."""
-
-    def __init__(self, kind):
-        super().__init__()
-        self.embedding, self.output = nn.Embedding(9, 4), nn.Linear(12, 9)
-        self.recurrent = kind(4, 6, 2, batch_first=True, bidirectional=True)
-
-    def forward(self, x):
-        return self.output(self.recurrent(self.embedding(x))[0])
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
@@ -205,22 +193,11 @@ def test_hooks_and_parametrizations_work():
     assert sorted(set(seen)) == ["backward", "forward"]
 
 
-def _train(rank, path, results):
-    torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", init_method=f"file://{path}", rank=rank, world_size=2)
-    torch.manual_seed(0)
-    model = nn.parallel.DistributedDataParallel(Tagger(ut.GRU))
-    x = torch.arange(24).reshape(4, 6)[2 * rank : 2 * rank + 2] % 9
-    nn.functional.cross_entropy(model(x).flatten(0, 1), x.flatten()).backward()
-    results.put((rank, operator.calls["backward"], [p.grad.numpy() for p in model.parameters()]))
-    torch.distributed.destroy_process_group()
-
-
 def test_two_processes_of_distributed_data_parallel_train_as_one(tmp_path):
     context = torch.multiprocessing.get_context("spawn")
     results = context.Queue()
     processes = [
-        context.Process(target=_train, args=(rank, tmp_path / "rendezvous", results)) for rank in range(2)
+        context.Process(target=train_rank, args=(rank, tmp_path / "rendezvous", results)) for rank in range(2)
     ]
     for process in processes:
         process.start()

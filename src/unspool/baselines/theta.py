@@ -38,6 +38,8 @@ class Theta:
     def __post_init__(self) -> None:
         if not 0 < self.alpha <= 1 or not self.indices:
             raise InputError("alpha: expected a number above 0, up to 1; indices: expected one or more")
+        if self.times and min(self.indices) <= 0:
+            raise InputError("indices: expected factors above 0")
 
     @property
     def reach(self) -> int:

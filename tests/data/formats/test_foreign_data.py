@@ -28,7 +28,6 @@ def run(*arguments: object) -> None:
 @pytest.mark.parametrize(
     ("X", "line"),
     [
-        (pd.DataFrame({"text": TEXTS}), r"X is a DataFrame with the columns 'text', .* pass one column, as X\['text'\]"),
         (pd.DataFrame({"text": TEXTS, "n": range(20)}), "X is a DataFrame with the columns 'text', 'n'"),
         (np.array(TEXTS)[:, None], r"X has shape \(20, 1\) and holds strings; .*: pass X\[:, 0\]"),
         ({"text": TEXTS}, "X is a dict; expected a list of sequences"),

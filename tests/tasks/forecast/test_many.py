@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from in_workers import kill, refuse, square
 from unspool.cli.main import main
 from unspool.data.formats.timetable import read_timetable
 from unspool.errors import Diverged, InputError
@@ -159,19 +160,6 @@ def test_a_series_that_cannot_be_learned_is_named(
     monkeypatch.setattr(many, "fit_member", diverge)
     assert fit(data, tmp_path / "run", "--workers", 1) == 2
     assert "series 's0': the loss is nan" in capsys.readouterr().err
-
-
-def square(x: int) -> int:
-    return x * x
-
-
-def refuse(x: int) -> int:
-    raise InputError(f"no {x}")
-
-
-def kill(x: int) -> int:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return x
 
 
 def test_workers_yield_every_result_with_its_number() -> None:
