@@ -145,7 +145,7 @@ def test_a_finished_sweep_is_only_read_and_a_larger_grid_keeps_its_jobs(
     assert run("s.toml", "--workers", 1) == 0
     printed = capsys.readouterr().out
     assert "4 jobs of unspool classify fit names.csv, in this process" in printed
-    assert "validation loss" in printed and " ± " in printed and "over seed" in printed
+    assert "accuracy" in printed and " ± " in printed and "over seed" in printed
     out = here / "runs" / "s-sweep"
     assert {path.name for path in out.iterdir() if path.suffix == ".json"} == {"sweep.json"}
     before = {
