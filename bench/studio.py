@@ -84,35 +84,26 @@ def latencies(folder: Path, text: str, options: dict[str, Any], requests: int) -
         for state in ("training", "stopped"):
             if state == "stopped":
                 stop(client)
-            whole = client.post("/api/read", text=text[:2000])["reading"]
-            keys = [
-                {
-                    "text": text[:1990] + key,
-                    "states": ["layer0.h"],
-                    "after": whole,
-                    "plane": whole,
-                    "at": 1990,
-                }
-                for key in "abc"
-            ]
-            cases = [
-                ("read", "/api/read", keys), ("read from the beginning", "/api/read", [{"text": text[:1990] + key} for key in "abc"]),
-                ("at", "/api/at", [{"reading": whole, "t": t} for t in (9, 99, 999)]),
-                ("unit", "/api/unit", [{"reading": whole, "name": name} for name in ("h1", "h2")]),
-                ("unit alone", "/api/unit", [{"reading": whole, "name": "h1", "off": False}]),
-                ("back", "/api/back", [{"text": text[:200], "parts": ["flow"]}]),
-                ("back, lags", "/api/back", [{"text": text[:200], "parts": ["lags"]}]),
-                ("back, truncations", "/api/back", [{"text": text[:200], "parts": ["truncations"]}]),
-                ("unfold", "/api/unfold", [{"text": text[:20], "tau": 12}, {"text": "to be or not", "of": "demo", "tau": 12}]),
+            cases: list[tuple[str, str, Any]] = [
+                ("read", "/api/read", lambda held: [{"text": text[:1990] + key, "states": ["layer0.h"], "after": held, "plane": held, "at": 1990} for key in "abc"]),
+                ("read from the beginning", "/api/read", lambda held: [{"text": text[:1990] + key} for key in "abc"]),
+                ("at", "/api/at", lambda held: [{"reading": held, "t": t} for t in (9, 99, 999)]),
+                ("unit", "/api/unit", lambda held: [{"reading": held, "name": name} for name in ("h1", "h2")]),
+                ("unit alone", "/api/unit", lambda held: [{"reading": held, "name": "h1", "off": False}]),
+                ("back", "/api/back", lambda held: [{"text": text[:200], "parts": ["flow"]}]),
+                ("back, lags", "/api/back", lambda held: [{"text": text[:200], "parts": ["lags"]}]),
+                ("back, truncations", "/api/back", lambda held: [{"text": text[:200], "parts": ["truncations"]}]),
+                ("unfold", "/api/unfold", lambda held: [{"text": text[:20], "tau": 12}, {"text": "to be or not", "of": "demo", "tau": 12}]),
             ]  # fmt: skip
             if state == "stopped":
-                cases.append(("train", "/api/train", [{"action": "one"}]))
-            for name, path, bodies in cases:
+                cases.append(("train", "/api/train", lambda held: [{"action": "one"}]))
+            for name, path, bodies_after in cases:
+                held = client.post("/api/read", text=text[:2000])["reading"]
                 rows.append(
                     [
                         state,
                         name,
-                        *summary(timed(client, path, requests, bodies)),
+                        *summary(timed(client, path, requests, bodies_after(held))),
                         CLICK.get(name.split(",")[0], ""),
                     ]
                 )
