@@ -3,15 +3,15 @@
 Of a text of T tokens, a network with N weights inside (those to the output not counted) reads D by the deadline:
 
     D = seconds · updates a second · B · tau                                                            (1)
-    H: the largest of SIZES that still reads D ≥ READ · N tokens, in two layers if E ≥ DEEP             (2)
+    H: the largest of SIZES that still reads D ≥ READ · N tokens                                        (2)
     learning rate = min(r, q / H), with r and q of the cell                                             (3)
     dropout = DROPOUT · e / (e + 1),  e = (E / HALF)²,  E = D / T epochs                                (4)
     K > 1,024: dropout = max((4), WORD_DROPOUT · x / (x + 1)), decay = WORD_DECAY · x / (x + 1),
                x = (E · K / T / RARE)²                                                                  (5)
 
 A larger network learns more from every token and sees fewer of them; (2) is where the two balance. A network that
-reads its text several times begins to know it by heart; (4) is what holds it back, and (5) where most tokens are rare. Two layers are
-better than one as large then, and worse where the text is read a few times. `docs/log.md` has the measurements behind every constant. Whatever the user has fixed is taken as it is, and the rest follows it.
+reads its text several times begins to know it by heart; (4) is what holds it back, and (5) where most tokens are rare. `docs/log.md` has the
+measurements behind every constant. Whatever the user has fixed is taken as it is, and the rest follows it.
 """
 
 import time
@@ -36,8 +36,6 @@ SIZES = (64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
 """H is one of these: whole vectors, and near enough to each other."""
 READ = 6.0
 """How many tokens are read for each weight."""
-DEEP = 8.0
-"""After so many epochs two layers are better than one."""
 DROPOUT = 0.6
 """What dropout comes near to over many epochs."""
 HALF = 7.0
@@ -151,41 +149,22 @@ def choose_recipe(
     ...     vocabulary=65, tokens=1_000_000, seconds=150, given={"window": 100}, clock=lambda: 0.0,
     ...     measure=lambda recipe: 28e9 / (weights(recipe, 65)[1] * recipe.batch_size * recipe.window),
     ... )
-    >>> recipe.layers, recipe.hidden, recipe.window, recipe.learning_rate, recipe.dropout, recipe.steps
-    (1, 384, 100, 0.0104, 0.29, 4270)
+    >>> recipe.hidden, recipe.window, recipe.learning_rate, recipe.dropout, recipe.steps
+    (384, 100, 0.0104, 0.29, 4270)
     """
     given, begin = check(given), clock()
-
-    def chosen(given: Mapping[str, Any]) -> Recipe:
-        sizes = [_of_size(H, vocabulary, tokens, given) for H in _hiddens(given)]
-        if "steps" in given:
-            return _largest(sizes, vocabulary, dict.fromkeys(sizes, given["steps"]))
-        recipe, rate = _measured(sizes, vocabulary, seconds - (clock() - begin), measure)
-        return replace(recipe, steps=max(1, round((seconds - (clock() - begin)) * rate)))
-
-    recipe = chosen(given)
-    if _may_be_deep(given, vocabulary) and _epochs(recipe, tokens) >= DEEP:
-        recipe = chosen(given | {"layers": 2})
-    epochs = _epochs(recipe, tokens)
+    sizes = [_of_size(H, vocabulary, tokens, given) for H in _hiddens(given)]
+    if "steps" in given:
+        recipe = _largest(sizes, vocabulary, dict.fromkeys(sizes, given["steps"]))
+    else:
+        recipe, rate = _measured(sizes, vocabulary, seconds, measure)
+        recipe = replace(recipe, steps=max(1, round((seconds - (clock() - begin)) * rate)))
+    epochs = recipe.steps * recipe.batch_size * recipe.window / max(1, tokens)
     dropout, decay = _regularisation(epochs, vocabulary, tokens)
     found = {"dropout": dropout, "decay": decay, "warmup": max(1, min(100, recipe.steps // 10))}
     recipe = replace(recipe, **found | given)
     refuse_uneven(recipe.shards, recipe.batch_size)
     return recipe
-
-
-def _epochs(recipe: Recipe, tokens: int) -> float:
-    return recipe.steps * recipe.batch_size * recipe.window / max(1, tokens)
-
-
-def _may_be_deep(given: Mapping[str, Any], vocabulary: int) -> bool:
-    """Return whether the number of layers is open: with the default cell, and where the size is open too."""
-    return (
-        vocabulary <= INPUT_TABLE_LIMIT
-        and not {"layers", "hidden"} & set(given)
-        and given.get("cell", _cell(given, vocabulary)) == DEFAULT
-        and "embedding" not in given
-    )
 
 
 def _regularisation(epochs: float, vocabulary: int, tokens: int) -> tuple[float, float]:
