@@ -45,7 +45,7 @@ def run_launched(launch: Launch, tokens: list[str], run: Callable[[list[str]], i
             return failures.report(str(error), failures.USAGE)
         return failures.USAGE
     code = _lead(group, tokens, run) if launch.rank == 0 else _follow(group)
-    if group.lost:  # what is left of the transport could wait for ever
+    if group.lost:  # closing the transport could block forever
         time.sleep(GRACE)
         failures.discard_unwritten()
         os._exit(code)

@@ -1,4 +1,4 @@
-"""Run the jobs of a sweep: each is a command of its own that makes a run folder, resumes it, or finds it finished.
+"""Run the jobs of a sweep: each is a separate command that creates a run folder, resumes it, or finds it finished.
 
     OUT/sweep.json       the command and the options of all jobs
         JOB/             the run of a job

@@ -31,7 +31,7 @@ ERRORS: Option[str] = _text(
 NEWLINES: Option[str] = _text("newlines", "Line ends: keep, or lf to turn CRLF and CR into LF.")
 LINES: Option[bool] = _text(
     "lines",
-    "Every line is a sequence of its own: the state is reset, and the end is predicted too. Blank lines are left out; the lines are shuffled before they are split.",
+    "Every line is a separate sequence: the state is reset, and the end is predicted too. Blank lines are left out; the lines are shuffled before they are split.",
     TRUTH,
     single=True,
 )

@@ -145,7 +145,7 @@ class NetworkScorer:
     window: int = WINDOW
     on_progress: Callable[[int, int], None] = no_progress
     end: int | None = None
-    """The token that ends a line, where every line is a sequence of its own."""
+    """The token that ends a line, where every line is a separate sequence."""
 
     def log_prob(self, ids: Ids, given: int = 1) -> Real:
         """Return log P(x(t) | all before) for all tokens but the first ``given``, which are only context."""

@@ -35,7 +35,7 @@ class DetailedScorer:
     entropy: Real = field(default_factory=lambda: np.zeros(0))
     rank: Whole = field(default_factory=lambda: np.zeros(0, np.int64))
     end: int | None = None
-    """The token that ends a line, where every line is a sequence of its own."""
+    """The token that ends a line, where every line is a separate sequence."""
 
     def log_prob(self, ids: Ids) -> Real:
         """Return log P(x(t) | all before) for all tokens but the first; the other figures are stored."""

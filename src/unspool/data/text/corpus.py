@@ -73,7 +73,7 @@ class Corpus:
 
     @property
     def end(self) -> int | None:
-        """The token that ends a line, where every line is a sequence of its own."""
+        """The token that ends a line, where every line is a separate sequence."""
         return line_end(self.vocab, self.settings)
 
     def encode(self, text: str) -> Ids:
@@ -86,7 +86,7 @@ class Corpus:
 
 
 def line_end(vocab: Vocab, settings: TextConfig) -> int | None:
-    """Return the token that ends a line, where every line is a sequence of its own; else None."""
+    """Return the token that ends a line, where every line is a separate sequence; else None."""
     if not settings.lines:
         return None
     if END not in vocab.token_to_idx:

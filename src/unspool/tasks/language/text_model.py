@@ -158,7 +158,7 @@ class TextModel:
 
     @property
     def end(self) -> int | None:
-        """The token that ends a line, where every line is a sequence of its own (`--lines`)."""
+        """The token that ends a line, where every line is a separate sequence (`--lines`)."""
         return line_end(self.vocab, self.settings)
 
     def encode(self, text: str) -> Ids:
